@@ -217,15 +217,14 @@ impl<'a> TypeChecker<'a> {
         self.begin_body(Exits::Start);
         let expected = shared.ty.as_ref().map(|ty| {
             let written = self.resolve_type(ty);
-            Expected::new(written, ty.span, "the type that is written here")
+            Expected::new(written, ty.span, "the declared type")
         });
         let ty = self.expr(&shared.value, expected.as_ref());
         let ty = expected.map_or(ty, |expected| expected.ty);
         if self.fallible(&ty) {
-            let diagnostic =
-                Diagnostic::new(Code::UnhandledFailure, "this may fail, and nothing says what happens then")
-                    .at(shared.value.span, format!("has the type `{}`", self.inference.resolve(&ty)))
-                    .fix("add `?`: the program then does not start", shared.value.span.at_end(), "?");
+            let diagnostic = Diagnostic::new(Code::UnhandledFailure, "this failure is not handled")
+                .at(shared.value.span, format!("has the type `{}`", self.inference.resolve(&ty)))
+                .fix("add `?`: a failure then keeps the program from starting", shared.value.span.at_end(), "?");
             self.report(diagnostic);
         }
         if let Some(declared) = self.declarations.shared.get_mut(&shared.name.text)
@@ -344,9 +343,9 @@ impl<'a> TypeChecker<'a> {
             if let Ty::Unknown(_) = self.inference.shallow(&ty) {
                 // One report is enough for everything that depends on the same unknown.
                 self.inference.unify(&ty, &Ty::Error);
-                let diagnostic = Diagnostic::new(Code::UnknownElementType, "nothing says what type this holds")
-                    .at(span, "its parts could be of any type")
-                    .hint("write its type where it is bound, as in `let name: List(Int) = …` or `let name: Option(Int) = …`");
+                let diagnostic = Diagnostic::new(Code::UnknownElementType, "the element type of this is unknown")
+                    .at(span, "its elements could have any type")
+                    .hint("declare its type: `let name: List(Int) = …` or `let name: Option(Int) = …`");
                 self.report(diagnostic);
             }
         }
@@ -357,8 +356,8 @@ impl<'a> TypeChecker<'a> {
         let unused: Vec<_> = unused.into_iter().map(|(name, module)| (name.clone(), module.span)).collect();
         for (name, span) in unused {
             let diagnostic = Diagnostic::new(Code::UnusedModule, format!("the module `{name}` is never used"))
-                .at(span, "nothing in this file names it")
-                .hint("take it out of the `use`");
+                .at(span, "unused in this file")
+                .hint("remove it from the `use`");
             self.report(diagnostic);
         }
     }
@@ -367,6 +366,6 @@ impl<'a> TypeChecker<'a> {
 fn result_reason(function: &ast::Function) -> String {
     match function.returns {
         Some(_) => format!("the result of `{}`", function.name),
-        None => format!("`{}` declares no result, so it gives `()`", function.name),
+        None => format!("`{}` declares no result, so it returns `()`", function.name),
     }
 }

@@ -107,7 +107,7 @@ impl Declarer<'_> {
             let known = self.library.modules.keys().map(Text::as_str);
             diagnostic = match nearest(used.name.as_str(), known) {
                 Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), used.name.span, near),
-                None => diagnostic.hint("a module of your own is Rust, linked in: `weir new NAME --rust` shows how"),
+                None => diagnostic.hint("modules are written in Rust: `weir new NAME --rust` creates one"),
             };
             self.diagnostics.push(diagnostic);
             self.declarations.unknown_modules.insert(called.text.clone());
@@ -129,7 +129,7 @@ impl Declarer<'_> {
             let diagnostic = Diagnostic::new(Code::NameTaken, format!("`{name}` is declared twice"))
                 .at(name.span, "declared again here")
                 .because(*first, "first declared here")
-                .hint("give one of them another name");
+                .hint("rename one of them");
             self.diagnostics.push(diagnostic);
             return false;
         }
@@ -217,7 +217,7 @@ impl Declarer<'_> {
             let diagnostic = Diagnostic::new(Code::NameTaken, format!("the {what} `{name}` is declared twice"))
                 .at(name.span, "declared again here")
                 .because(*first, "first declared here")
-                .hint("give one of them another name");
+                .hint("rename one of them");
             self.diagnostics.push(diagnostic);
             return false;
         }
@@ -231,10 +231,9 @@ impl Declarer<'_> {
         for name in names {
             if self.holds(&name, &name, &mut Vec::new()) {
                 let span = self.declarations.types[&name].span;
-                let diagnostic =
-                    Diagnostic::new(Code::EndlessType, format!("the record `{name}` holds itself without end"))
-                        .at(span, "no value of it could be made")
-                        .hint(format!("put it into an `Option({name})` or a `List({name})`"));
+                let diagnostic = Diagnostic::new(Code::EndlessType, format!("the record `{name}` contains itself"))
+                    .at(span, "a value would be infinitely large")
+                    .hint(format!("wrap it: `Option({name})` or `List({name})`"));
                 self.diagnostics.push(diagnostic);
                 self.declarations.types[&name].definition.shape = TypeShape::Record(Vec::new());
             }

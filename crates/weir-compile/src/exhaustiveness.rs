@@ -40,12 +40,12 @@ pub(crate) fn check_match(
     for arm in arms {
         let Some(case) = context.deconstruct(&arm.pattern) else { return };
         if search.useful(&rows, std::slice::from_ref(&case), std::slice::from_ref(ty)) == Usefulness::Useless {
-            let mut diagnostic = Diagnostic::new(Code::UnreachableArm, "this arm is never reached")
-                .at(arm.pattern.span, "the arms before it take every such value");
+            let mut diagnostic = Diagnostic::new(Code::UnreachableArm, "this arm is unreachable")
+                .at(arm.pattern.span, "the arms before it match every such value");
             if let Some(first) = arms.first().filter(|first| first.guard.is_none() && arms.len() == 2) {
-                diagnostic = diagnostic.because(first.pattern.span, "takes them all");
+                diagnostic = diagnostic.because(first.pattern.span, "matches every value");
             }
-            diagnostics.push(diagnostic.hint("take it out, or move it up"));
+            diagnostics.push(diagnostic.hint("remove it, or move it up"));
         }
         if arm.guard.is_none() {
             rows.push(vec![case]);
@@ -84,19 +84,19 @@ fn missing(
 struct SearchLimitReached;
 
 fn search_limit_reached(span: Span) -> Diagnostic {
-    Diagnostic::new(Code::MissingCases, "the cases of this pattern are too many to be looked at")
-        .at(span, "nothing shows that every value has a case")
-        .hint("end with an arm for all other values: `_ => …`")
+    Diagnostic::new(Code::MissingCases, "this pattern has too many cases to check")
+        .at(span, "may not cover every value")
+        .hint("add a last arm for all other values: `_ => …`")
 }
 
 fn missing_cases(value: &Expr, arms: &[Arm], missing: &[String], ty: &Ty) -> Diagnostic {
     let quoted: Vec<String> = missing.iter().map(|case| format!("`{case}`")).collect();
-    let what = if missing.len() == 1 { "the case" } else { "the cases" };
-    let diagnostic = Diagnostic::new(Code::MissingCases, format!("this match forgets {what} {}", quoted.join(", ")))
+    let diagnostic = Diagnostic::new(Code::MissingCases, format!("this match does not cover {}", quoted.join(", ")))
         .at(value.span, format!("this is `{ty}`"));
     let diagnostic = match arms.iter().find(|arm| arm.guard.is_some()) {
-        Some(guarded) => diagnostic
-            .because(guarded.pattern.span, "an arm with a guard may not be taken, so it covers nothing for sure"),
+        Some(guarded) => {
+            diagnostic.because(guarded.pattern.span, "an arm with a guard may be skipped, so it covers no case")
+        }
         None => diagnostic,
     };
     diagnostic.hint(format!("add an arm: `{} => …`", missing[0]))
@@ -125,7 +125,7 @@ pub(crate) fn check_irrefutable(
 fn refutable(pattern: &Pattern, missing: &str, ty: &Ty) -> Diagnostic {
     Diagnostic::new(Code::RefutablePattern, format!("this pattern does not match `{missing}`"))
         .at(pattern.span, format!("must match every `{ty}`"))
-        .hint("use `match`, or add `else { return … }` behind the `let`")
+        .hint("use `match`, or add `else { return … }` after the `let`")
 }
 
 #[derive(PartialEq)]

@@ -52,10 +52,10 @@ pub(crate) fn check(
 
 fn hidden(span: Span, divisor: &str) -> Diagnostic {
     let mark = Span { end: span.start + 2, ..span };
-    Diagnostic::new(Code::HiddenDivision, format!("`// {divisor}` is a comment, and divides nothing"))
-        .at(span, "nothing of this is calculated")
-        .fix("write `/`, which divides whole numbers to a whole number", mark, "/")
-        .hint("where it is meant as a comment, put it on a line of its own, or say it in words")
+    Diagnostic::new(Code::HiddenDivision, format!("`// {divisor}` is a comment, not a division"))
+        .at(span, "this is not evaluated")
+        .fix("write `/`: dividing an `Int` by an `Int` gives an `Int`", mark, "/")
+        .hint("if it is a comment, move it to its own line")
 }
 
 /// The text of a comment, parsed as an expression.

@@ -61,14 +61,11 @@ fn turns_in_steps(
 fn turn_in_step(call: &Call, at: Origin, step: Origin, source: SourceId) -> Diagnostic {
     let span = |origin: Origin| Span { source, start: origin.start, end: origin.end };
     let begin = Span { end: (step.start + STEP_WORD_BYTES).min(step.end), ..span(step) };
-    Diagnostic::new(
-        Code::TurnInStep,
-        format!("`{}` would wait for its turn while the step holds what others need", call.function),
-    )
-    .at(span(at), "takes the flows in the order of their source")
-    .because(begin, "the step begins here")
-    .note("a flow that came first may wait for the step, and the step for that flow")
-    .hint("call it before the step or behind it")
+    Diagnostic::new(Code::TurnInStep, format!("`{}` waits for earlier flows inside an atomic step", call.function))
+        .at(span(at), "called in the order of the source's elements")
+        .because(begin, "the step begins here")
+        .note("an earlier flow may wait for this step, and this step waits for that flow: a deadlock")
+        .hint("call it before or after the step")
 }
 
 /// The length of the keyword `atomic`.
@@ -208,19 +205,19 @@ impl LockOrdering<'_> {
     fn hoisted(&mut self, resource: &Resource, last: &Resource, taken: &LockUse, step: Origin) {
         let (name, last) = (name_of(resource), name_of(last));
         let cost = match taken.mode {
-            Mode::Read => format!("no other flow can change `{name}` meanwhile"),
-            Mode::Write => format!("every other flow that uses `{name}` waits meanwhile"),
+            Mode::Read => format!("no other flow can change `{name}` during the step"),
+            Mode::Write => format!("every other flow that uses `{name}` waits during the step"),
         };
         let scope = if taken.per_session { " per session" } else { "" };
         let begin = Span { source: self.source, start: step.start, end: (step.start + STEP_WORD_BYTES).min(step.end) };
         let diagnostic =
-            Diagnostic::new(Code::HoistedConstraint, format!("`{name}` is held for the whole of this step, not only where it is used"))
-                .at(begin, format!("holds `{last}`, and from here on `{name}` too"))
+            Diagnostic::new(Code::HoistedConstraint, format!("`{name}` is held for the whole step, not only while it is used"))
+                .at(begin, format!("holds `{last}`, and therefore `{name}` too"))
                 .because(self.span(taken.at), format!("uses `{name}`"))
-                .note(format!("flows take `{name}` before `{last}`, always: two that took them in different orders could wait for each other without end"))
+                .note(format!("all flows take `{name}` before `{last}`: taking them in different orders could deadlock"))
                 .note(cost)
                 .fix(
-                    format!("use `{name}` before or behind the step, or say that the step holds it: `atomic {name}{scope}, {last} {{ … }}`"),
+                    format!("use `{name}` before or after the step, or make the step hold it: `atomic {name}{scope}, {last} {{ … }}`"),
                     begin.at_end(),
                     format!(" {name}{scope},"),
                 );

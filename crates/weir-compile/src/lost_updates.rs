@@ -143,9 +143,9 @@ impl LostUpdateLint<'_> {
             Code::LostUpdate,
             format!("another flow may change `{shared}` between this read and this write"),
         )
-        .at(self.span(origin), "written here, depending on what was read")
+        .at(self.span(origin), "this write depends on the read")
         .because(at, "read here")
-        .hint(format!("make it one step: put both into `atomic {shared} {{ … }}`"));
+        .hint(format!("make it one step: `atomic {shared} {{ … }}` around both"));
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

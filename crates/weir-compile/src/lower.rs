@@ -285,16 +285,16 @@ impl<'a, 'd> Lowering<'a, 'd> {
     fn no_shared(&mut self, operands: &[Atom], span: Span) {
         let Some(Atom::Shared(name)) = operands.iter().find(|atom| matches!(atom, Atom::Shared(_))) else { return };
         let diagnostic =
-            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
+            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
                 .at(span, "used as a value")
-                .hint("only call functions on it");
+                .hint("call a function on it");
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }
     }
 
     fn too_large(&mut self, span: Span) {
-        self.too_large_here(span, "split the flow, or do the work in a function of the library");
+        self.too_large_here(span, "split the flow, or move work into a host function");
     }
 
     fn too_large_here(&mut self, span: Span, advice: &str) {
@@ -302,11 +302,11 @@ impl<'a, 'd> Lowering<'a, 'd> {
             self.too_large = true;
             let diagnostic = Diagnostic::new(
                 Code::ProgramTooLarge,
-                "this flow is too large once all its `fn`s are put into it",
+                "this flow is too large after inlining its `fn`s",
             )
-            .at(span, "the bound is reached here")
+            .at(span, "the limit is reached here")
             .note(format!(
-                "a flow has at most {OPERATIONS_MAX} operations, nested {DEPTH_MAX} deep in {BLOCKS_MAX} branches"
+                "a flow has at most {OPERATIONS_MAX} operations, nested at most {DEPTH_MAX} expressions and {BLOCKS_MAX} branches deep"
             ))
             .hint(advice);
             self.diagnostics.push(diagnostic);
@@ -325,10 +325,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
             if let Op::Call(call) = &binding.op
                 && let Some(Atom::Shared(name)) = call.arguments.iter().find(|atom| matches!(atom, Atom::Shared(_)))
             {
-                let diagnostic =
-                    Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not there yet when this is made"))
-                        .at(self.span_of(binding.origin), "made when the program starts, as all shared values are")
-                        .hint("use it in a flow, or make this without it");
+                let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not initialised yet"))
+                    .at(self.span_of(binding.origin), "evaluated when the program starts")
+                    .hint("use it in a flow instead");
                 self.diagnostics.push(diagnostic);
             }
             binding.op.blocks().for_each(|inner| self.uses_no_shared(inner));

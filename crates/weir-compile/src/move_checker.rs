@@ -179,32 +179,35 @@ impl MoveChecker<'_> {
         if let (Some(at), Some((name, ty))) = (self.gone.get(var), self.known.get(var)) {
             let shown = shown(name);
             let how = match self.given_up.contains(var) {
-                true => "went in here for good: what is in the middle of a call may be given up",
+                true => "moved here: a call in this body may be cancelled halfway",
                 false => "moved here",
             };
             let diagnostic = Diagnostic::new(Code::MovedValue, format!("{shown} was moved and cannot be used again"))
                 .at(self.span(origin), "used again here")
                 .because(self.span(*at), how)
                 .note(self.why(*var, ty))
-                .hint("use it before it is moved, or make another one");
+                .hint("use it before it is moved, or create another one");
             self.report(diagnostic);
         }
     }
 
     fn moved_in_rounds(&mut self, var: Var, at: Origin) {
         let Some((name, ty)) = self.known.get(&var) else { return };
-        let diagnostic = Diagnostic::new(Code::MovedValue, format!("{} is moved in every round", shown(name)))
-            .at(self.span(at), "moved here, and gone in the next round")
+        let diagnostic = Diagnostic::new(Code::MovedValue, format!("{} is moved in every iteration", shown(name)))
+            .at(self.span(at), "moved here in the first iteration")
             .note(self.why(var, ty))
-            .hint("make it within the body, so that each round has its own");
+            .hint("create it inside the body, so that each iteration has its own");
         self.report(diagnostic);
     }
 
     /// Returns the explanation for a moved value.
     fn why(&self, var: Var, ty: &Type) -> String {
         match self.given_up.contains(&var) {
-            true => "what can only be moved or is changed does not come back out of `within` or `race`".into(),
-            false => format!("a `{ty}` has one holder: it can neither be shared nor cloned"),
+            true => {
+                "`within` and `race` keep values that are move-only or changed inside, because they may be cancelled"
+                    .into()
+            }
+            false => format!("a `{ty}` has one owner: it can neither be shared nor cloned"),
         }
     }
 

@@ -81,11 +81,14 @@ impl RaceChecker<'_> {
 
     fn report(&mut self, name: &Text, first: Origin, second: Origin, race: Origin) {
         let diagnostic =
-            Diagnostic::new(Code::RaceInStep, format!("two bodies of this race touch `{name}` in one atomic step"))
-                .at(self.span(second), "touched here, beside the other body")
-                .because(self.span(first), "touched here too")
-                .because(self.span(race), "the bodies run side by side, while a step around them holds it")
-                .hint(format!("race outside of `atomic {name}`, or let one body touch it only"));
+            Diagnostic::new(Code::RaceInStep, format!("two bodies of this race access `{name}` in one atomic step"))
+                .at(self.span(second), "accessed here")
+                .because(self.span(first), "also accessed here")
+                .because(
+                    self.span(race),
+                    format!("the bodies run concurrently, and the step around them holds `{name}`"),
+                )
+                .hint(format!("move the race out of `atomic {name}`, or access it in only one body"));
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

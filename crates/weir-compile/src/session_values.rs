@@ -4,7 +4,7 @@
 //! private state there, because sessions would share it; and no failure may occur there, because it would have no
 //! target.
 
-use weir_host::{Code as HostCode, Library, Text};
+use weir_host::{FunctionCode, Library, Text};
 use weir_ir::expr::{Block, Op, Origin, Program};
 use weir_syntax::{Code, Diagnostic, SourceId, Span};
 
@@ -37,7 +37,7 @@ impl SessionValueChecker<'_> {
         match op {
             Op::Call(call) => {
                 let function = self.library.function(&call.function)?;
-                let waits = !matches!(function.code, HostCode::Immediate(_));
+                let waits = !matches!(function.code, FunctionCode::Immediate(_));
                 let keeps = function.signature.state.is_some();
                 let fault = waits.then_some("may wait").or(keeps.then_some("keeps a state of its own"))?;
                 Some(format!("`{}` {fault}", call.function))
@@ -50,11 +50,12 @@ impl SessionValueChecker<'_> {
 
     fn report(&mut self, does: &str, at: Origin) {
         let span = Span { source: self.source, start: at.start, end: at.end };
-        let message = format!("what makes `{}` for a session must be there at once", self.name);
+        let message =
+            format!("the initial value of `{}`, which each session has, must be computable at once", self.name);
         let diagnostic = Diagnostic::new(Code::SessionValue, message)
             .at(span, does)
-            .note("one is made when a flow of a new session first uses it")
-            .hint("begin with an empty value, and fill it in the flow");
+            .note("it is computed when a flow of a new session first uses it")
+            .hint("start with an empty value and fill it in the flow");
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

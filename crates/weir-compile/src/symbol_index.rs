@@ -147,7 +147,7 @@ fn type_signature(name: &str, shape: &TypeShape) -> String {
             format!("enum {name} {{ {} }}", variants.join(", "))
         }
         TypeShape::Opaque { shareable: true } => format!("type {name}"),
-        TypeShape::Opaque { shareable: false } => format!("type {name}, which can only be moved"),
+        TypeShape::Opaque { shareable: false } => format!("type {name}, move-only"),
     }
 }
 

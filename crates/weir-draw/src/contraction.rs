@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use weir_host::{Resource, Type, Value};
 use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand};
 
-use crate::DetailLevel;
+use crate::drawing::DetailLevel;
 use crate::names::GraphScope;
 
 /// The source of an edge.

@@ -11,8 +11,8 @@ use weir_ir::graph::{Graph, Node, NodeId, NodeKind};
 use weir_ir::plan::{Plan, REST};
 use weir_ir::program::Flow;
 
-use crate::Drawing;
 use crate::contraction::{Contraction, EdgeSource};
+use crate::drawing::Drawing;
 use crate::names::{self, GraphScope};
 
 /// The index of a mark.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use weir_host::{Mode, Resource};
 
-use crate::Drawing;
 use crate::diagram::{Diagram, DiagramMark, EdgeLabel, MarkId, MarkKind};
+use crate::drawing::Drawing;
 use crate::names;
 
 /// Returns the program as a Graphviz document.

@@ -6,8 +6,8 @@ use weir_host::{Mode, Type};
 use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 use weir_ir::program::{Entry, Flow};
 
-use crate::Drawing;
 use crate::contraction::Contraction;
+use crate::drawing::Drawing;
 use crate::names::GraphScope;
 
 /// The deepest indentation, so that nested code stays on the screen.

@@ -17,8 +17,8 @@ use std::fmt::{self, Write as _};
 use weir_ir::graph::Graph;
 use weir_ir::program::{Entry, Flow};
 
-use crate::Drawing;
 use crate::diagram::Diagram;
+use crate::drawing::Drawing;
 use placed_diagram::PlacedDiagram;
 
 /// The most marks in one flow: nobody could read more, and the layout takes quadratic time.
@@ -121,17 +121,23 @@ fn document(panels: &[Panel]) -> String {
     line(
         &mut text,
         format_args!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" role="img" font-family="{}">"#,
-            style::SANS
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" role="img" font-family="{}" {}>"#,
+            style::SANS,
+            style::class("document")
         ),
     );
-    text.push_str(style::STYLE);
-    line(&mut text, format_args!(r#"<rect class="paper" width="100%" height="100%" rx="14"/>"#));
+    text.push_str(&style::sheet());
+    line(&mut text, format_args!(r#"<rect {} width="100%" height="100%" rx="14"/>"#, style::class("paper")));
     let mut y = MARGIN;
     for panel in panels {
         line(
             &mut text,
-            format_args!(r#"<text class="heading" x="{MARGIN}" y="{:.1}">{}</text>"#, y + 13.0, escape(&panel.heading)),
+            format_args!(
+                r#"<text {} x="{MARGIN}" y="{:.1}">{}</text>"#,
+                style::class("heading"),
+                y + 13.0,
+                escape(&panel.heading)
+            ),
         );
         let x = (width - panel.width) / 2.0;
         line(&mut text, format_args!(r#"<g transform="translate({x:.1} {:.1})">"#, y + panel.above()));

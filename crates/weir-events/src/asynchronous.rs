@@ -43,6 +43,19 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
         AsyncEvent::of(kinds::ConsumptionWrap { inner: self.clone(), action: Arc::new(action) })
     }
 
+    /// Like [`a_wrap`](AsyncEvent::a_wrap) with an action that is a future: it runs as a task of the executor that
+    /// [`set_action_executor`](crate::set_action_executor) was given, or else on an implicit thread.
+    ///
+    /// Any number of tasks may wait for each other, while threads are limited by the system.
+    pub fn a_wrap_async<F>(&self, action: impl Fn(B) -> F + Send + Sync + 'static) -> AsyncEvent<A, F::Output>
+    where
+        B: Send,
+        F: Future + Send + 'static,
+        F::Output: 'static,
+    {
+        AsyncEvent::of(kinds::ConsumptionTask { inner: self.clone(), action: Arc::new(action) })
+    }
+
     /// Returns the synchronous event that takes effect when this communication is consumed (`aTrans`).
     ///
     /// A choice takes this branch only if it can be consumed. If another branch is taken, no offer of this one stays on

@@ -105,6 +105,7 @@ mod adaptive_spin;
 mod asynchronous;
 mod backoff;
 mod channel;
+mod cooperative;
 mod event;
 mod future;
 mod halves;
@@ -120,7 +121,7 @@ mod time;
 mod timer_thread;
 mod waiter;
 
-pub use actions::{ACTION_THREADS_MAX, action_panics, action_threads};
+pub use actions::{ActionTask, action_panics, action_threads, set_action_executor};
 pub use asynchronous::{
     AsyncEvent, a_always, a_choose, a_guard, a_never, a_receive, a_send, a_send_parcel, s_choose, s_trans,
 };
@@ -133,6 +134,10 @@ pub use multicast::{Multicast, MulticastPort};
 pub use nack::with_nack;
 pub use signal::Signal;
 pub use time::{after, after_about, at};
+
+/// The former limit of implicit threads; only the system limits their number.
+#[deprecated(since = "0.2.0", note = "implicit threads have no limit of their own")]
+pub const ACTION_THREADS_MAX: usize = usize::MAX;
 
 /// The former name of [`MulticastPort`].
 #[deprecated(since = "0.2.0", note = "renamed to `MulticastPort`")]

@@ -97,11 +97,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn timer_thread() -> &'static TimerThread {
     static TIMER_THREAD: OnceLock<TimerThread> = OnceLock::new();
     static THREAD: OnceLock<()> = OnceLock::new();
-    let timer_thread = TIMER_THREAD.get_or_init(|| TimerThread {
-        shards: std::array::from_fn(|_| Mutex::default()),
-        sleep_state: Mutex::new(SleepState { is_looking: true, look_again: false, until: None }),
-        notified: Condvar::new(),
-    });
+    let timer_thread = TIMER_THREAD.get_or_init(TimerThread::new);
     THREAD.get_or_init(|| {
         std::thread::Builder::new()
             .name("weir-events-timer".to_owned())
@@ -112,6 +108,14 @@ fn timer_thread() -> &'static TimerThread {
 }
 
 impl TimerThread {
+    fn new() -> Self {
+        TimerThread {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            sleep_state: Mutex::new(SleepState { is_looking: true, look_again: false, until: None }),
+            notified: Condvar::new(),
+        }
+    }
+
     /// Announces a timer for `instant` that is the earliest of its shard.
     fn notify(&self, instant: Instant) {
         let mut sleep = lock(&self.sleep_state);
@@ -160,6 +164,40 @@ fn expire_due(shard: &Mutex<TimerShard>) -> Option<Instant> {
             && waiter.commit_alone(base)
         {
             waiter.wake();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_timer_that_is_set_during_a_scan_makes_the_thread_scan_again() {
+        let timer_thread = TimerThread::new();
+        timer_thread.notify(Instant::now() + HOUR);
+        // Sleeps for good if it forgets the request.
+        timer_thread.sleep_until(None);
+        let sleep = lock(&timer_thread.sleep_state);
+        assert!(sleep.is_looking && !sleep.look_again, "it scans, and the request is done with");
+    }
+
+    #[test]
+    fn a_sleeping_thread_is_woken_for_an_earlier_timer_only() {
+        let timer_thread = TimerThread::new();
+        let due = Instant::now() + HOUR;
+        for (until, instant, wakes) in [
+            (Some(due), due + HOUR, false),
+            (Some(due), due, false),
+            (Some(due), due - HOUR / 2, true),
+            (None, due, true),
+        ] {
+            *lock(&timer_thread.sleep_state) = SleepState { is_looking: false, look_again: false, until };
+            timer_thread.notify(instant);
+            assert_eq!(lock(&timer_thread.sleep_state).look_again, wakes);
         }
     }
 }

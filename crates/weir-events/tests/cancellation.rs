@@ -56,6 +56,21 @@ fn a_nack_fires_after_a_wait_that_another_branch_ended() {
 }
 
 #[test]
+fn the_nack_of_a_winner_stays_silent_after_a_wait_whichever_branch_wins() {
+    for winner in 0..3 {
+        let channels = [Channel::rendezvous(), Channel::rendezvous(), Channel::rendezvous()];
+        let nacks: [Arc<Mutex<Vec<Event<()>>>>; 3] = Default::default();
+        let branches = channels.iter().zip(&nacks).map(|(channel, nacks)| with_noted_nack(channel, nacks));
+        let mut waiting = choose(branches).synchronise();
+        assert!(poll_once(&mut waiting).is_pending());
+        channels[winner].try_send(7).unwrap();
+        assert_eq!(poll_once(&mut waiting), Poll::Ready(7));
+        let fired: Vec<_> = (0..3).filter(|number| has_fired(&nacks[*number], 0)).collect();
+        assert_eq!(fired, (0..3).filter(|number| *number != winner).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn a_thread_that_waits_for_a_nack_is_woken_by_it() {
     let nacks: Arc<Mutex<Vec<Event<()>>>> = Arc::default();
     let (channel, other) = (Channel::rendezvous(), Channel::rendezvous());

@@ -1,4 +1,4 @@
-//! Measures what an adaptor costs beyond the function that it calls: `cargo run --release -p weir-host --example
+//! Measures the overhead of an adaptor over a direct call of its function: `cargo run --release -p weir-host --example
 //! call_cost`.
 #![allow(clippy::print_stdout, reason = "it reports what it measured")]
 
@@ -7,7 +7,7 @@ extern crate weir_host as weir;
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir::{Argument, Call, Code, Environment, Function, Outcome, Shared, Value};
+use weir::{Argument, Call, Environment, Function, FunctionCode, Outcome, Shared, Value};
 
 const ROUNDS: u32 = 40;
 const CALLS: u32 = 500_000;
@@ -44,7 +44,7 @@ impl Counter {
 
 weir::library!(pub(crate) cost: add, length, count_up, Counter::count);
 
-/// The nanoseconds of one piece of work, in the best of many rounds: the others were disturbed.
+/// Returns the duration of `work` in nanoseconds, in the fastest of many rounds; slower rounds were disturbed.
 fn nanoseconds(mut work: impl FnMut()) -> f64 {
     let mut round = || {
         let begun = Instant::now();
@@ -57,7 +57,7 @@ fn nanoseconds(mut work: impl FnMut()) -> f64 {
 }
 
 fn called(function: &Function, arguments: &[Argument]) -> f64 {
-    let Code::Immediate(code) = &function.code else { return f64::NAN };
+    let FunctionCode::Immediate(code) = &function.code else { return f64::NAN };
     let state = function
         .signature
         .state

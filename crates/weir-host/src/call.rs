@@ -1,22 +1,22 @@
-//! One call of a host function: where its arguments lie, and how it answers.
+//! Calling convention of host functions: argument locations and answers.
 //!
-//! Arguments are not gathered: a call points into the slots of its frame, the constants of its program and the table of
-//! shared values, so that a fused call moves only what the function takes by value.
+//! Arguments are not gathered: a call refers to slots of its frame, constants of its program and the table of shared
+//! values, so that a fused call moves only what the function takes by value.
 //!
-//! Protocol of an adaptor (what `#[weir::function]` writes), in this order, so that Rust's borrows agree:
-//! 1. take by value all that is taken by value ([`Call::take`]); scalars are copied, and stay where they are;
-//! 2. find what is passed by `&mut`: a shared value behind its lock, a single one in its slot, of several each taken out
-//!    of its slot ([`Call::take_unique`]);
+//! Protocol of an adaptor (the code that `#[weir::function]` generates). The order satisfies Rust's borrow rules:
+//! 1. take everything that is taken by value ([`Call::take`]); scalars are copied and stay in their slots;
+//! 2. locate everything that is passed by `&mut`: a shared value is locked, a single argument stays in its slot,
+//!    several are each taken out of their slots ([`Call::take_unique`]);
 //! 3. borrow the rest ([`Call::borrow`], [`Call::shared`]);
-//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed or panicked;
-//! 5. answer: where the call names a slot for that, the value may go straight there, and is then not moved through what
-//!    the adaptor returns.
+//! 4. call the function, and put back what step 2 took ([`Call::restore`]), even if the function fails or panics;
+//! 5. answer: if the call names a slot for the result, the value may be written there directly instead of being moved
+//!    through the adaptor's return value.
 //!
-//! What is passed by `&mut` must not also be another argument taken by `&` or `&mut`; the adaptor refuses it.
+//! An argument passed by `&mut` must not be passed as another argument by `&` or `&mut`; the adaptor refuses this.
 //!
-//! An asynchronous call has to own what it waits with: it takes everything in steps 1 and 2, shared values as owned
-//! guards, and gives back what step 2 took in [`Settled::restored`]. Where it panics, it settles with a fault, for the
-//! same reason; the engine catches only the panics of calls that return at once.
+//! An asynchronous call has to own its arguments while it waits: it takes everything in steps 1 and 2, shared values as
+//! owned guards, and returns what step 2 took in [`Settled::restored`]. If it panics, it settles with a fault for the
+//! same reason; the engine catches panics only of calls that return immediately.
 
 use std::any::{Any, TypeId};
 use std::future::Future;
@@ -25,82 +25,83 @@ use std::sync::Arc;
 
 use crate::{Failure, HostType, Outcome, Shared, Value};
 
-/// Where one argument of a call lies.
+/// Location of an argument of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
-    /// In the frame's slot; `last` where nobody uses it afterwards, so that it may be moved out.
+    /// A slot of the frame.
     Slot {
         /// The slot's index.
         index: u32,
-        /// Whether this is the last use.
+        /// `true` if nothing uses the slot afterwards, so that its value may be moved out.
         last: bool,
     },
-    /// Among the program's constants.
+    /// A constant of the program.
     Constant(u32),
-    /// In the table of shared values.
+    /// An entry of the table of shared values.
     Shared(u32),
 }
 
-/// What a call that waited answers.
+/// Completion of a call that waited or blocked.
 #[derive(Debug)]
 pub struct Settled {
-    /// The answer.
+    /// The call's answer.
     pub outcome: Outcome,
-    /// What was passed by `&mut` and is not shared, by the index of its argument: to be put back.
+    /// Values passed by `&mut` that are not shared, with the index of their argument, to be put back.
     pub restored: Vec<(usize, Value)>,
 }
 
-/// A call that waits. Dropping it gives the call up.
+/// Future of a call that waits. Dropping it cancels the call.
 pub type Pending = Pin<Box<dyn Future<Output = Settled> + Send>>;
 
-/// A call that holds its thread, ready to be run on one that may be held.
+/// A blocking call, to be run on a thread that may block.
 pub type BlockingJob = Box<dyn FnOnce() -> Settled + Send>;
 
-/// The adaptor of a function that returns at once.
+/// The adaptor of a function that returns immediately.
 pub type ImmediateCode = dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync;
 
-/// The adaptor of a function that may wait: it takes what the call needs out of the frame.
+/// The adaptor of a function that may wait; takes what the call needs out of the frame.
 pub type WaitingCode = dyn Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync;
 
-/// The adaptor of a function that holds its thread: it takes what the call needs out of the frame.
+/// The adaptor of a function that blocks its thread; takes what the call needs out of the frame.
 pub type BlockingCode = dyn Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync;
 
-/// The body of a host function, behind its adaptor.
+/// The code of a host function, behind its adaptor.
 #[derive(Clone)]
-pub enum Code {
-    /// Returns at once.
+pub enum FunctionCode {
+    /// Returns immediately.
     Immediate(Arc<ImmediateCode>),
-    /// May wait; never holds its thread.
+    /// May wait, but never blocks its thread.
     Waiting(Arc<WaitingCode>),
-    /// Holds its thread while it works.
+    /// Blocks its thread.
     Blocking(Arc<BlockingCode>),
 }
 
-/// Values that the embedder gives to the functions of its libraries, one for each Rust type: the root of `files`, say.
+/// Values that the embedder provides to the functions of its libraries, one for each Rust type; for example the root
+/// directory of `files`.
 #[derive(Clone, Default)]
 pub struct Environment {
-    /// A handful, so that looking through them is quicker than any hash.
+    /// A few values, for which a linear search is faster than hashing.
     values: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     closing: Vec<Arc<dyn Closing>>,
 }
 
-/// A value of the environment that holds something back until the program is through: a buffer that is not written yet.
+/// A value of the environment that has to be closed when the program ends, such as a buffer with unwritten data.
 pub trait Closing: Any + Send + Sync {
-    /// Brings everything to its place. Called when no flow is left; calls of functions may still come when another
+    /// Completes everything that is pending. Called when no flow is left; functions may still be called if another
     /// program uses the same environment.
     ///
     /// # Errors
-    /// Fails where something is lost.
+    /// Fails if data is lost.
     fn close(&self) -> Result<(), Failure>;
 }
 
 impl Environment {
-    /// Adds a value, in the place of an earlier one of its type.
+    /// Adds a value, which replaces an earlier one of the same type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
         self.put(Arc::new(value));
     }
 
-    /// Adds a value that is closed when the program is through.
+    /// Adds a value that is closed when the program ends.
     pub fn insert_closing<T: Closing>(&mut self, value: T) {
         let value = Arc::new(value);
         self.put(Arc::clone(&value));
@@ -112,7 +113,7 @@ impl Environment {
         self.values.push((TypeId::of::<T>(), value));
     }
 
-    /// Closes what is to be closed, all of it.
+    /// Closes all values that have to be closed, even if some fail.
     ///
     /// # Errors
     /// Fails with the first failure.
@@ -121,7 +122,7 @@ impl Environment {
         failures.reduce(|first, _| first).map_or(Ok(()), Err)
     }
 
-    /// The value of this type.
+    /// Returns the value of this type.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let (_, value) = self.values.iter().find(|(ty, _)| *ty == TypeId::of::<T>())?;
@@ -129,7 +130,7 @@ impl Environment {
     }
 }
 
-/// One call in the making.
+/// A call of a host function: its arguments and its environment.
 pub struct Call<'a> {
     /// The slots of the frame.
     pub slots: &'a mut [Value],
@@ -139,16 +140,17 @@ pub struct Call<'a> {
     pub shared: &'a [Shared],
     /// The private state of the call site.
     pub state: Option<&'a Shared>,
-    /// Where the arguments lie.
+    /// The locations of the arguments.
     pub arguments: &'a [Argument],
-    /// The slot into which a call that returns at once may put its answer by itself: not one of its arguments, and cleared.
+    /// The slot to which a call that returns immediately may write its answer; it is empty and not one of the
+    /// arguments.
     pub out: Option<u32>,
-    /// What the embedder gave.
+    /// The values that the embedder provides.
     pub environment: &'a Environment,
 }
 
 impl<'a> Call<'a> {
-    /// The value of the argument, moved out where this is its last use, else cloned.
+    /// Returns the value of an argument, moved at its last use and cloned otherwise.
     #[inline]
     pub fn value(&mut self, index: usize) -> Value {
         match self.arguments[index] {
@@ -159,10 +161,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The argument as a Rust value.
+    /// Takes an argument as a Rust value.
     ///
     /// # Errors
-    /// Fails where the value is outside the Rust type's range; the message names the parameter.
+    /// Fails if the value is outside the range of the Rust type; the message names the parameter.
     #[inline]
     pub fn take<T: HostType>(&mut self, index: usize, parameter: &str) -> Result<T, Box<Failure>> {
         match T::copied(self.borrow(index)) {
@@ -171,13 +173,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The argument as a Rust value that is no scalar.
+    /// Takes an argument that is not a scalar.
     #[inline(never)]
     fn moved<T: HostType>(&mut self, index: usize, parameter: &str) -> Result<T, Box<Failure>> {
         T::from_value(self.value(index)).map_err(|failure| named(parameter, failure))
     }
 
-    /// Takes an argument that is passed by `&mut` out of its slot, to be put back by [`Call::restore`].
+    /// Takes an argument that is passed by `&mut` out of its slot; [`Call::restore`] puts it back.
     #[inline]
     pub fn take_unique(&mut self, index: usize) -> Value {
         match self.arguments[index] {
@@ -186,7 +188,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Puts back what [`Call::take_unique`] took, changed.
+    /// Puts back a value that [`Call::take_unique`] took.
     #[inline]
     pub fn restore(&mut self, index: usize, value: Value) {
         if let Argument::Slot { index, .. } = self.arguments[index] {
@@ -194,13 +196,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The slot for the answer; `None` where the call names none.
+    /// Returns the slot for the answer, if the call names one.
     #[inline]
     pub(crate) fn room(&mut self) -> Option<&mut Value> {
         Some(&mut self.slots[self.out? as usize])
     }
 
-    /// The argument in place. A shared value is not here but at [`Call::shared`].
+    /// Borrows an argument in place. For a shared value use [`Call::shared`] instead.
     #[inline]
     #[must_use]
     pub fn borrow(&self, index: usize) -> &Value {
@@ -211,7 +213,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The shared value that the argument names, where it names one.
+    /// Returns the shared value to which an argument refers, if it refers to one.
     #[inline]
     #[must_use]
     pub fn shared(&self, index: usize) -> Option<&'a Shared> {
@@ -222,7 +224,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The failure of one argument, with the parameter's name before its message.
+/// Prefixes the message of an argument's failure with the name of the parameter.
 #[cold]
 pub(crate) fn named(parameter: &str, failure: Failure) -> Box<Failure> {
     Box::new(Failure::new(failure.kind, format!("argument `{parameter}`: {}", failure.message)))

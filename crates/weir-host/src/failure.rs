@@ -1,19 +1,19 @@
-//! Failures: what ends a flow, or what a function that can fail gives instead of its value.
+//! Failures, which end a flow or are returned by functions that can fail.
 
 use std::fmt;
 
 use crate::Text;
 
-/// What went wrong, for people and for programs.
+/// Description of what went wrong, for people and for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What sort of failure it is.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// One sentence, without a full stop.
+    /// One sentence without a full stop.
     pub message: Text,
 }
 
-/// The sort of a failure, closed so that tools can count by it.
+/// The kind of a failure; a closed list, so that tools can count by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FailureKind {
     /// A host function returned an error.
@@ -22,38 +22,38 @@ pub enum FailureKind {
     Arithmetic,
     /// A value was outside the range of the Rust type that a host function takes.
     Argument,
-    /// A host function panicked; a bug in it, not in the program.
+    /// A host function panicked, which is a bug in that function and not in the program.
     Panic,
-    /// A time limit passed.
+    /// A time limit expired.
     Timeout,
-    /// The flow was given up: its client has gone, or the program stops.
+    /// The flow was cancelled, because its client disconnected or the program stops.
     Cancelled,
-    /// A named limit was reached: a loop's bound, a queue, a size.
+    /// A named limit was reached: of a loop, a queue or a size.
     Limit,
-    /// The program failed on purpose.
+    /// The program failed deliberately.
     Program,
 }
 
 impl Failure {
-    /// A failure of this kind.
+    /// Creates a failure of this kind.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<Text>) -> Self {
         Failure { kind, message: message.into() }
     }
 
-    /// The failure of a host function.
+    /// Creates the failure of a host function.
     #[must_use]
     pub fn function(message: impl Into<Text>) -> Self {
         Failure::new(FailureKind::Function, message)
     }
 
-    /// Arithmetic that has no result.
+    /// Creates an arithmetic failure.
     #[must_use]
     pub fn arithmetic(message: impl Into<Text>) -> Self {
         Failure::new(FailureKind::Arithmetic, message)
     }
 
-    /// An argument that a host function cannot take.
+    /// Creates the failure of an argument that a host function cannot take.
     #[must_use]
     pub fn argument(message: impl Into<Text>) -> Self {
         Failure::new(FailureKind::Argument, message)
@@ -61,7 +61,7 @@ impl Failure {
 }
 
 impl FailureKind {
-    /// The kind in one lower-case word, as messages and the IR print it.
+    /// Returns the kind as one lower-case word, as printed in messages and in the IR.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Every Rust error is a failure of the function that returned it; the chain of its sources joins the message.
+/// Converts a Rust error into a failure of the function that returned it; the messages of its sources are appended.
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
         let mut message = error.to_string();

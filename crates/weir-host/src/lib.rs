@@ -1,8 +1,8 @@
 //! The contract between Weir and functions written in Rust: types, values, signatures, calls and sources.
 //!
-//! A *host function* is plain Rust with `#[weir::function]` on it. Its [`Signature`] tells the compiler all that it
-//! needs; its [`Code`] is what an engine runs. A *shared value* is one Rust value for all flows; a signature that takes
-//! it by `&` is a reader, by `&mut` a writer. A [`Source`] is what flows begin from.
+//! A *host function* is a plain Rust function with the attribute `#[weir::function]`. Its [`Signature`] contains all
+//! that the compiler needs; its [`FunctionCode`] is what an engine runs. A *shared value* is one Rust value for all flows; a
+//! function that takes it by `&` is a reader, one that takes it by `&mut` a writer. A [`Source`] begins flows.
 //!
 //! ```
 //! # extern crate weir_host as weir;
@@ -49,15 +49,16 @@ mod typed;
 mod types;
 mod value;
 
-/// What the attributes expand to; not for use by hand.
+/// Support code for the expansions of the attributes; not for use by hand.
 pub mod macros;
 
 pub use batch::{Batch, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
-    Argument, BlockingCode, BlockingJob, Call, Closing, Code, Environment, ImmediateCode, Pending, Settled, WaitingCode,
+    Argument, BlockingCode, BlockingJob, Call, Closing, Environment, FunctionCode, ImmediateCode, Pending, Settled,
+    WaitingCode,
 };
-pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Elements, Entries, Generic, HostType, Size};
+pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
 pub use location::Location;
@@ -71,5 +72,5 @@ pub use source::{
 pub use text::Text;
 pub use typed::{TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
-pub use value::{HostValue, Unique, Value, Values, Walk};
+pub use value::{Elements, Entries, HostValue, Unique, Value, Values, Walk};
 pub use weir_macros::{Type, batched, function, library};

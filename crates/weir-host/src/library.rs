@@ -4,52 +4,52 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use crate::call::{Code, Environment};
+use crate::call::{Environment, FunctionCode};
 use crate::location::Location;
 use crate::source::{Source, SourceSignature};
 use crate::{BatchCode, Signature, Text, TypeDefinition};
 use std::sync::Arc;
 
-/// A host function: what the compiler knows of it, and what an engine runs.
+/// A host function: its signature for the compiler and its code for an engine.
 #[derive(Clone)]
 pub struct Function {
-    /// What the compiler knows.
+    /// The signature, for the compiler.
     pub signature: Signature,
-    /// What an engine runs.
-    pub code: Code,
-    /// What an engine runs for many calls at once, where the signature has a batch.
+    /// The code, for an engine.
+    pub code: FunctionCode,
+    /// The code for a batch of calls, if the signature has a batch.
     pub batch: Option<Arc<BatchCode>>,
     /// The definitions of the named types that its signature mentions.
     pub types: Vec<TypeDefinition>,
-    /// Where its Rust stands, if that is known.
+    /// Location of the Rust source, if known.
     pub location: Option<Location>,
 }
 
-/// Functions, sources and types under one name.
+/// A module: functions, sources and types under one name.
 #[derive(Clone, Default)]
 pub struct Module {
-    /// The name that a program says after `use`.
+    /// The name that a program writes after `use`.
     pub name: Text,
-    /// What its author says of it.
+    /// The documentation.
     pub doc: Text,
-    /// Its functions, by name.
+    /// The functions, by name.
     pub functions: IndexMap<Text, Function>,
-    /// Its sources, by name; the source of a `service … on http(…)` has the module's own name.
+    /// The sources, by name; the source of a `service … on http(…)` has the module's own name.
     pub sources: IndexMap<Text, (SourceSignature, Arc<dyn Source>)>,
-    /// Its named types, by their whole names.
+    /// The named types, by their qualified names.
     pub types: IndexMap<Text, TypeDefinition>,
 }
 
-/// Everything that programs may use.
+/// A library: everything that programs may use.
 #[derive(Clone, Default)]
 pub struct Library {
     /// The modules, by name.
     pub modules: IndexMap<Text, Module>,
-    /// What the embedder gives to the functions.
+    /// The values that the embedder provides to the functions.
     pub environment: Environment,
 }
 
-/// Two parts of a library that cannot stand together.
+/// Error for two parts of a library that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryError(pub String);
 
@@ -62,13 +62,13 @@ impl fmt::Display for LibraryError {
 impl std::error::Error for LibraryError {}
 
 impl Module {
-    /// A module without functions.
+    /// Creates a module without functions.
     #[must_use]
     pub fn new(name: &str, doc: &str) -> Self {
         Module { name: name.into(), doc: doc.into(), ..Module::default() }
     }
 
-    /// Adds a function and the types that it mentions. A function of the same name is replaced.
+    /// Adds a function and the types that it mentions, and replaces a function of the same name.
     #[must_use]
     pub fn function(mut self, mut function: Function) -> Self {
         function.signature.module = self.name.clone();
@@ -79,7 +79,7 @@ impl Module {
         self
     }
 
-    /// Adds a source. A source of the same name is replaced.
+    /// Adds a source, and replaces a source of the same name.
     #[must_use]
     pub fn source(mut self, mut signature: SourceSignature, source: Arc<dyn Source>) -> Self {
         signature.module = self.name.clone();
@@ -92,31 +92,29 @@ impl Library {
     /// Adds a module.
     ///
     /// # Errors
-    /// Fails where a module of this name is there already, or a different type of a name that this module defines.
+    /// Fails if the library already has a module of this name, or a different type of the same name as one of the
+    /// module's.
     pub fn add(&mut self, module: Module) -> Result<(), LibraryError> {
         if self.modules.contains_key(&module.name) {
             return Err(LibraryError(format!("two modules are named `{}`", module.name)));
         }
         for (name, definition) in &module.types {
             if self.definition(name).is_some_and(|other| other != definition) {
-                return Err(LibraryError(format!(
-                    "two types are named `{name}`, and one of them is of `{}`",
-                    module.name
-                )));
+                return Err(LibraryError(format!("two types are named `{name}`, one of them in `{}`", module.name)));
             }
         }
         self.modules.insert(module.name.clone(), module);
         Ok(())
     }
 
-    /// The function that programs call by `path`, such as `image.to_jpeg`.
+    /// Returns the function with this path, such as `image.to_jpeg`.
     #[must_use]
     pub fn function(&self, path: &str) -> Option<&Function> {
         let (module, name) = path.rsplit_once('.')?;
         self.modules.get(module)?.functions.get(name)
     }
 
-    /// The definition of the named type `name`, such as `image.Ppm`.
+    /// Returns the definition of the named type `name`, such as `image.Ppm`.
     #[must_use]
     pub fn definition(&self, name: &str) -> Option<&TypeDefinition> {
         self.modules.values().find_map(|module| module.types.get(name))

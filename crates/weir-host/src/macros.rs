@@ -1,7 +1,7 @@
-//! What the attributes expand to; not for use by hand.
+//! Support code for the expansions of the attributes; not for use by hand.
 //!
-//! The adaptors that `#[weir::function]` writes are short: they name the steps of the protocol in [`crate::Call`]'s
-//! file, and the steps are here.
+//! The adaptors that `#[weir::function]` generates are short: they call the steps of the protocol described in
+//! [`crate::Call`]'s file, which are implemented here.
 
 mod adaptor;
 mod answer;
@@ -28,5 +28,5 @@ pub use state::{
 
 pub use crate::Outcome;
 pub use crate::batch::{BatchCalls, PendingBatch, batch};
-pub use crate::call::{BlockingJob, Call, Code, Environment, Pending, Settled};
+pub use crate::call::{BlockingJob, Call, Environment, FunctionCode, Pending, Settled};
 pub use crate::convert::{Borrowable, BorrowedArgumentMut, HostType, Parts};

@@ -1,33 +1,33 @@
-//! What one call of a host function gave.
+//! The result of a call of a host function.
 
 use crate::{Failure, Value};
 
-/// What a call answers.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// The function's value; of one that can fail, the payload of its `Ok`.
+    /// The function's value; for a function that can fail, the payload of its `Ok`.
     Value(Value),
-    /// The function's value lies in the slot that the call has named for it.
+    /// The function's value is in the slot that the call named for it.
     Filled,
-    /// The value of a function that yields an `Option`, where it is `Some`: what that holds. No `Option` is made where the
-    /// program looks into it at once.
+    /// The payload of the `Some` that the function returned. The `Option` itself is not created if the program takes it
+    /// apart immediately.
     Some(Value),
-    /// The value of a function that yields an `Option`, where it is `None`.
+    /// The function returned the `None` of an `Option`.
     None,
     /// The failure that the function returned: the payload of its `Err`.
     Error(Value),
-    /// The call could not be made or ended badly; the flow ends with this failure.
+    /// The call could not be made or did not complete; the flow ends with this failure.
     Fault(Box<Failure>),
 }
 
 impl Outcome {
-    /// What the function returned: its value, or its own failure.
+    /// Returns the function's value, or its own failure.
     ///
     /// # Errors
-    /// Fails where the call could not be made or ended badly.
+    /// Fails if the call could not be made or did not complete.
     ///
     /// # Panics
-    /// Panics where the value lies in a slot: who names one looks there.
+    /// Panics if the value is in a slot: a caller that names a slot must read it there.
     pub fn returned(self) -> Result<Result<Value, Value>, Box<Failure>> {
         match self {
             Outcome::Value(value) => Ok(Ok(value)),

@@ -1,4 +1,4 @@
-//! Shared values: one Rust value for all flows, under a constraint of readers and a writer.
+//! Shared values and other resources that calls read and write.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, RawRwLock, RwLock, Rw
 
 use crate::{Text, Value};
 
-/// How a call uses a resource.
+/// Access mode of a call to a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// Beside other readers.
+    /// Shared with other readers.
     Read,
-    /// Alone.
+    /// Exclusive.
     Write,
 }
 
-/// What may be touched by calls, and therefore orders them: design, "What the program means", 2.
+/// A resource that calls access and that therefore orders them (rule 2 of "What the program means" in ARCHITECTURE.md).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     /// A `shared` value, by its name in the program.
@@ -25,7 +25,7 @@ pub enum Resource {
     Constraint(Text),
     /// A library's part of the outside world, by the module's name.
     World(Text),
-    /// The private state of one call site of a stateful function, by the node's name.
+    /// The private state of a stateful function's call site, by the node's name.
     State(Text),
 }
 
@@ -42,49 +42,49 @@ impl fmt::Display for Resource {
 
 /// The Rust value behind a `shared` name or the state of a call site.
 ///
-/// Engines keep flows out by constraints before a call begins, in the canonical order and without holding a thread; the
-/// lock here is what makes a wrong engine slow instead of unsound, and is not contended under a right one.
+/// Engines use constraints to exclude flows before a call begins, in a canonical order and without blocking a thread.
+/// The lock here is uncontended under a correct engine; it keeps an incorrect one sound, if slow.
 #[derive(Clone)]
 pub struct Shared(Arc<RwLock<Value>>);
 
-/// Held while a call reads a shared value in place.
+/// Guard of a call that reads a shared value in place.
 pub type Reading<'a> = RwLockReadGuard<'a, Value>;
-/// Held while a call changes a shared value in place.
+/// Guard of a call that changes a shared value in place.
 pub type Writing<'a> = RwLockWriteGuard<'a, Value>;
-/// Held while a call that waits reads a shared value.
+/// Guard of a waiting call that reads a shared value.
 pub type ReadGuard = ArcRwLockReadGuard<RawRwLock, Value>;
-/// Held while a call that waits changes a shared value.
+/// Guard of a waiting call that changes a shared value.
 pub type WriteGuard = ArcRwLockWriteGuard<RawRwLock, Value>;
 
 impl Shared {
-    /// A shared value that begins as `value`.
+    /// Creates a shared value with this initial value.
     #[must_use]
     pub fn new(value: Value) -> Self {
         Shared(Arc::new(RwLock::new(value)))
     }
 
-    /// Reads the value in place. One call may read it twice, as two of its arguments.
+    /// Locks the value for reading. A call may lock it twice, as two of its arguments.
     pub fn read(&self) -> Reading<'_> {
         self.0.read_recursive()
     }
 
-    /// Changes the value in place.
+    /// Locks the value for writing.
     pub fn write(&self) -> Writing<'_> {
         self.0.write()
     }
 
-    /// Whether nobody holds it now; for tests and for the trace, because it may change at once.
+    /// Returns `true` if the value is not locked; for tests and the trace only, because this can change at any time.
     #[must_use]
     pub fn is_free(&self) -> bool {
         !self.0.is_locked()
     }
 
-    /// A guard that an asynchronous call keeps while it waits.
+    /// Locks the value for reading by an asynchronous call.
     pub fn read_owned(&self) -> ReadGuard {
         RwLock::read_arc_recursive(&self.0)
     }
 
-    /// A guard that an asynchronous call keeps while it waits.
+    /// Locks the value for writing by an asynchronous call.
     pub fn write_owned(&self) -> WriteGuard {
         RwLock::write_arc(&self.0)
     }

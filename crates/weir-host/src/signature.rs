@@ -1,100 +1,101 @@
-//! Signatures: all that the compiler knows of a host function.
+//! Signatures of host functions, for the compiler.
 
 use std::fmt;
 
 use crate::{Batch, Failure, Mode, Text, Type, Value};
 
-/// What a host function takes, gives and touches, read off its Rust signature and its marks.
+/// The signature of a host function: its parameters, results and effects, derived from its Rust signature and its
+/// marks.
 #[derive(Clone, Debug)]
 pub struct Signature {
-    /// The module that it belongs to: `image`. Empty until the function joins a [`crate::Module`].
+    /// The module of the function: `image`. Empty until the function is added to a [`crate::Module`].
     pub module: Text,
-    /// Its name within the module: `to_jpeg`.
+    /// The name within the module: `to_jpeg`.
     pub name: Text,
-    /// What its author says of it.
+    /// The documentation.
     pub doc: Text,
-    /// What it takes, in order.
+    /// The parameters, in order.
     pub parameters: Vec<Parameter>,
-    /// What it gives when it does not fail.
+    /// The type of the result.
     pub result: Type,
-    /// What it gives when it fails; `None` for a function that cannot. Callers see `Result(result, failure)`.
+    /// The type of the failure; `None` for a function that cannot fail. Callers see `Result(result, failure)`.
     pub failure: Option<Type>,
-    /// What it touches beyond its parameters, and what may be done with its calls.
+    /// Effects beyond the parameters, and the resulting freedom in executing calls.
     pub effects: Effects,
-    /// The private state that it takes by `&mut self` or `&self`, one instance for each call site.
+    /// The private state behind `&mut self` or `&self`, one instance for each call site.
     pub state: Option<StateOf>,
-    /// How calls of it may be gathered into one; `None` where they may not.
+    /// Limits on gathering calls into one; `None` if calls cannot be gathered.
     pub batch: Option<Batch>,
 }
 
-/// One parameter.
+/// A parameter.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Its name, by which a call may name it.
+    /// The name, by which a call may pass it.
     pub name: Text,
-    /// Its type.
+    /// The type.
     pub ty: Type,
-    /// How it is taken.
+    /// The passing mode.
     pub passing: Passing,
-    /// What it is where a call leaves it out.
+    /// The value if a call leaves the parameter out.
     pub default: Option<Value>,
 }
 
-/// How a parameter is taken. Given a shared value, `Borrow` makes the call a reader and `Change` a writer.
+/// Passing mode of a parameter. Applied to a shared value, `Borrow` makes the call a reader and `Change` a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Passing {
-    /// By value: shared, cloned, or moved where it can be neither.
+    /// By value: shared, cloned, or moved if it is neither shareable nor cloneable.
     Value,
     /// By `&`.
     Borrow,
     /// By `&mut`.
     Change,
-    /// By value, and with its type: the function gets the pair of both, a [`crate::Typed`].
+    /// By value together with its type, as a [`crate::Typed`].
     Typed,
-    /// By what makes the private state, before there are flows; the function itself never sees it. What a call gives is
-    /// a constant.
+    /// To the constructor of the private state, before any flow begins; the function itself never receives it. The
+    /// argument of a call must be constant.
     Start,
 }
 
 impl Passing {
-    /// Whether the call takes the value for itself.
+    /// Returns `true` if the call takes ownership of the value.
     #[must_use]
     pub fn takes(self) -> bool {
         matches!(self, Passing::Value | Passing::Typed)
     }
 }
 
-/// What a call touches beyond its parameters, and what may be done with it.
+/// Effects of a call beyond its parameters, and the resulting freedom in executing it.
 ///
-/// Nothing is assumed that was not said: the default writes the library's part of the world, and its calls are never
-/// cached, deferred, retried or executed twice.
+/// The default is conservative: it writes the library's part of the world, and its calls are never cached, deferred,
+/// retried or executed twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effects {
-    /// What it does to its library's part of the world.
+    /// The effect on the library's part of the world.
     pub world: World,
-    /// Whether its result may be reused, for how many nanoseconds.
+    /// The time in nanoseconds for which the result may be reused, if any.
     pub fresh_ns: Option<u64>,
-    /// Whether its effect may follow the response.
+    /// `true` if the effect may take place after the response.
     pub deferrable: bool,
-    /// Whether doing it twice is as doing it once, so that it may be retried.
+    /// `true` if executing a call twice has the same effect as once, so that it may be retried.
     pub idempotent: bool,
-    /// Whether it holds its thread while it works or waits, so that it must not run on an event loop.
+    /// `true` if the function blocks its thread, so that it must not run on an event loop.
     pub blocking: bool,
-    /// Whether it may wait (`async`).
+    /// `true` if the function may wait (`async`).
     pub waits: bool,
     /// True if it returns for all arguments of its types: it neither panics nor refuses an argument nor ends the flow in
     /// another way. A failure that it returns counts as returning.
     pub total: bool,
 }
 
-/// What a call does to its library's part of the outside world.
+/// Effect of a call on its library's part of the outside world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum World {
-    /// Nothing: same input, same output, no effect.
+    /// None: equal inputs give equal outputs.
     Pure,
-    /// Looks at it, and leaves it as it was.
+    /// Observes the world without changing it.
     Reads,
-    /// May change it.
+    /// May change the world.
     Writes,
 }
 
@@ -115,11 +116,11 @@ impl Default for Effects {
 /// The private state of a stateful function.
 #[derive(Clone)]
 pub struct StateOf {
-    /// The Rust type's name, for messages.
+    /// The name of the Rust type, for messages.
     pub name: Text,
-    /// Whether a call changes it (`&mut self`) or only looks at it (`&self`).
+    /// The access mode of a call: `Write` for `&mut self`, `Read` for `&self`.
     pub mode: Mode,
-    /// Makes the state of one call site, out of its arguments for the parameters that are [`Passing::Start`].
+    /// Makes the state of a call site from its arguments for the parameters that are [`Passing::Start`].
     pub make: fn(&[Value]) -> Result<Value, Box<Failure>>,
 }
 
@@ -130,19 +131,19 @@ impl fmt::Debug for StateOf {
 }
 
 impl Signature {
-    /// The name by which programs call it: `image.to_jpeg`.
+    /// Returns the name by which programs call the function: `image.to_jpeg`.
     #[must_use]
     pub fn path(&self) -> String {
         if self.module.is_empty() { self.name.to_string() } else { format!("{}.{}", self.module, self.name) }
     }
 
-    /// The parameters that what makes the state takes, by their indices.
+    /// Returns the indices of the parameters of the state's constructor.
     pub fn start_parameters(&self) -> impl Iterator<Item = usize> + '_ {
         let parameters = self.parameters.iter().enumerate();
         parameters.filter_map(|(index, parameter)| (parameter.passing == Passing::Start).then_some(index))
     }
 
-    /// What a call has as its type: `Result(…)` for a function that can fail.
+    /// Returns the type of a call: `Result(…)` for a function that can fail.
     #[must_use]
     pub fn call_type(&self) -> Type {
         match &self.failure {

@@ -1,10 +1,11 @@
-//! Sources: what flows begin from.
+//! Sources, which begin flows.
 //!
-//! 1. The program is checked against the [`SourceSignature`].
-//! 2. The runtime calls [`Source::open`] with the arguments; binding a port, opening a file happen here, and fail here.
-//! 3. It runs the [`Opened`] source on one event loop, or on each of them ([`Opened::loops`]).
-//! 4. The source calls [`Flows::begin`] for every element, and waits for [`Flows::room`] where there is none.
-//! 5. When [`Stop`] says so, the source takes in nothing new, answers what has begun, and returns.
+//! 1. The compiler checks the program against the [`SourceSignature`].
+//! 2. The runtime calls [`Source::open`] with the arguments. Binding a port or opening a file happens, and fails, in
+//!    this step.
+//! 3. The runtime runs the [`Opened`] source on one event loop, or on each of them ([`Opened::loops`]).
+//! 4. The source calls [`Flows::begin`] for every element, and awaits [`Flows::room`] if there is no room.
+//! 5. When [`Stop`] takes effect, the source accepts no new input, completes the flows that have begun, and returns.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,32 +18,33 @@ use crate::{Environment, Failure, Parameter, Text, Type, Value};
 /// A future that stays on its event loop, which is a `LocalRuntime` of tokio.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// What the compiler knows of a source.
+/// The signature of a source, for the compiler.
 #[derive(Clone, Debug)]
 pub struct SourceSignature {
-    /// The module that it belongs to.
+    /// The module of the source.
     pub module: Text,
-    /// Its name within the module; that of a service's transport is the module's own, as in `on http(…)`.
+    /// The name within the module; for the transport of a service it is the module's own, as in `on http(…)`.
     pub name: Text,
-    /// What its author says of it.
+    /// The documentation.
     pub doc: Text,
-    /// What it takes.
+    /// The parameters.
     pub parameters: Vec<Parameter>,
-    /// What its elements are; `None` for a transport, whose routes say it.
+    /// The type of the elements; `None` for a transport, whose routes define it.
     pub element: Option<Type>,
-    /// What a flow must answer with, for a transport: `http.Response`.
+    /// For a transport, the type of a flow's answer: `http.Response`.
     pub answer: Option<Type>,
-    /// Whether its elements have an order that the program's stateful functions must see.
+    /// `true` if the elements have an order that the program's stateful functions must observe.
     pub ordered: bool,
 }
 
-/// Something that flows begin from.
+/// A source of flows, not yet open.
 pub trait Source: Send + Sync {
-    /// Gets ready: binds the port, opens the file. `arguments` are in the order of the signature's parameters;
-    /// `environment` is what the embedder gave, such as the directory that files lie below.
+    /// Opens the source, for example by binding a port or opening a file. `arguments` are in the order of the
+    /// signature's parameters; `environment` contains the values that the embedder provides, such as the root directory
+    /// for files.
     ///
     /// # Errors
-    /// Fails with what to do about it: the port is taken, the file is not there.
+    /// Fails if the source cannot be opened; the message says what to do about it.
     fn open(
         &self,
         arguments: Vec<Value>,
@@ -53,89 +55,90 @@ pub trait Source: Send + Sync {
 
 /// A source that is ready to run.
 pub trait Opened: Send + Sync {
-    /// Where it listens or what it reads, for the start-up message: `http://127.0.0.1:8080`.
+    /// Describes the address or the input of the source, for the start-up message: `http://127.0.0.1:8080`.
     fn describe(&self) -> String;
 
-    /// On how many event loops it runs.
+    /// Returns the number of event loops on which the source runs.
     fn loops(&self) -> Loops {
         Loops::One
     }
 
-    /// How far it is, where its input is finite and its extent is known.
+    /// Returns the progress of the source, if its input is finite and of known length.
     fn progress(&self) -> Option<Progress> {
         None
     }
 
-    /// Begins a flow for every element until the input ends or `stop` says so. Awaited on an event loop whose runtime is
-    /// tokio's `LocalRuntime`: tasks that it spawns with `spawn_local` stay on that thread.
+    /// Begins a flow for every element until the input ends or `stop` takes effect. Awaited on an event loop whose
+    /// runtime is tokio's `LocalRuntime`: tasks started with `spawn_local` stay on that thread.
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>>;
 }
 
-/// How far a source is with its input.
+/// Progress of a source through its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Elements that flows have begun from.
+    /// Number of elements for which flows have begun.
     pub elements: u64,
-    /// How much of the input that was, in a unit of the source's own, such as bytes.
+    /// Amount of input consumed, in a unit of the source's choice, such as bytes.
     pub done: u64,
-    /// How much the input is in that unit.
+    /// Total amount of input in that unit.
     pub whole: u64,
 }
 
-/// On how many event loops a source runs.
+/// Number of event loops on which a source runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loops {
-    /// On one.
+    /// One event loop.
     One,
-    /// On each of them, as a server that accepts connections on every loop.
+    /// Every event loop, as for a server that accepts connections on each.
     Each,
 }
 
-/// Where a source begins flows; an engine is behind it.
+/// Interface through which a source begins flows; implemented by engines.
 pub trait Flows: Send + Sync {
-    /// Begins a flow at the entry point: for a service the index of the route, else 0. The inputs are in the order of
-    /// the entry's parameters; they are taken unless the answer is [`Begun::Full`], so that a value that cannot be
+    /// Begins a flow at an entry point: the index of the route for a service, otherwise 0. The inputs are in the order
+    /// of the entry's parameters. They are taken unless the result is [`Begun::Full`], so that an input that cannot be
     /// cloned, such as a connection, is still there when there is room.
     fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun;
 
-    /// The same for a flow whose answer nobody wants, as those of a stream. [`Begun::Done`] then says no more than that
-    /// somebody else sees to it; it may not even have begun before the source waits for something.
+    /// Begins a detached flow, whose result nobody awaits, such as one of a stream. [`Begun::Done`] then means only
+    /// that the engine is responsible for the flow; it may not begin before the source waits for something.
     fn begin_detached(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
         self.begin(entry, inputs)
     }
 
-    /// Waits until a flow may begin.
+    /// Waits until there is room for a flow.
     fn room(&self) -> LocalFuture<()>;
 }
 
 /// A flow that has begun.
 pub enum Begun {
-    /// It is through already.
+    /// The flow has ended.
     Done(Result<Value, Failure>),
-    /// It goes on; dropping the future gives the flow up.
+    /// The flow is running; dropping the future cancels it.
     Pending(LocalFuture<Result<Value, Failure>>),
-    /// The engine's queue of flows is full: nothing has begun. A service answers 503, a stream waits for
+    /// The engine's queue of flows is full, and nothing has begun. A service answers 503, a stream waits for
     /// [`Flows::room`].
     Full,
 }
 
-/// Tells a source to stop. Cloned freely; it fires once.
+/// Signal for a source to stop. Can be cloned; takes effect once.
 #[derive(Clone)]
 pub struct Stop(Event<()>);
 
 impl Stop {
-    /// A stop by an event that takes effect when the program stops, and ever after.
+    /// Creates a signal from an event that takes effect when the program stops, and ever after.
     pub fn new(stopped: Event<()>) -> Self {
         Stop(stopped)
     }
 
-    /// Takes effect when the program stops, and ever after: to be awaited, or to be a branch of a choice.
+    /// Returns the event that takes effect when the program stops, and ever after; it can be awaited or used in a
+    /// choice.
     pub fn stopped(&self) -> Event<()> {
         self.0.clone()
     }
 }
 
-/// One route of a service, as its transport sees it.
+/// A route of a service, as its transport sees it.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The method, in capitals: `GET`.
@@ -148,30 +151,30 @@ pub struct Route {
     pub types: Arc<[crate::TypeDefinition]>,
 }
 
-/// One parameter of a route.
+/// A parameter of a route.
 #[derive(Clone, Debug)]
 pub struct RouteParameter {
-    /// Its name, as the request spells it.
+    /// The name, as it appears in the request.
     pub name: Text,
-    /// Its type: what the text of the request is parsed into.
+    /// The type into which the text of the request is parsed.
     pub ty: Type,
-    /// Where it is found.
+    /// The part of the request that holds it.
     pub from: ParameterFrom,
-    /// What it is where the request leaves it out; `None` makes it required, unless its type is an `Option`.
+    /// The value if the request leaves the parameter out; `None` makes it required, unless its type is an `Option`.
     pub default: Option<Value>,
 }
 
-/// Where a route's parameter is found in a request.
+/// Part of a request that holds a route's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterFrom {
-    /// In the path.
+    /// The path.
     Path,
-    /// In the query.
+    /// The query.
     Query,
-    /// In the field of the header that has its name, with `-` for each `_`.
+    /// The header field of the parameter's name, with `-` for each `_`.
     Header,
-    /// In the cookie of its name.
+    /// The cookie of the parameter's name.
     Cookie,
-    /// It is the body: `Text` and `Bytes` as they come, everything else as JSON.
+    /// The body: `Text` and `Bytes` unchanged, all other types as JSON.
     Body,
 }

@@ -1,4 +1,4 @@
-//! `Text`: an immutable string that is cheap to make, to clone and to share.
+//! `Text`: an immutable string that is cheap to create, clone and share.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -6,17 +6,22 @@ use std::ops::Deref;
 
 use ecow::EcoString;
 
-/// An immutable UTF-8 string. One of up to 15 bytes, as names and keys often are, lies in place and allocates nothing;
-/// cloning a longer one counts a reference.
+/// An immutable UTF-8 string. Up to 15 bytes, as in most names and keys, are stored inline without allocation; cloning
+/// a longer string increments a reference count.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(EcoString);
 
 impl Text {
-    /// The text as a string slice.
+    /// Returns the text as a string slice.
     #[inline]
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Adds characters at the end, in amortised constant time if nobody else holds the text; otherwise it is copied first.
+    pub fn push(&mut self, characters: &str) {
+        self.0.push_str(characters);
     }
 }
 

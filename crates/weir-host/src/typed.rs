@@ -1,8 +1,8 @@
-//! Values that come with their types, for functions that name the parts of any value, such as one that writes JSON.
+//! Values with their types, for functions that need the names of fields and variants, such as those that write JSON.
 //!
-//! Values know no names: a record is its fields in order. A parameter of the type [`Typed`] takes a value of any type
-//! that is plain through and through; the compiler, which knows the type, passes both as a pair ([`Passing::Typed`]),
-//! and writes the type as the text of a [`TypeOf`], so that programs stay text:
+//! Values do not contain names: a record is the sequence of its fields. A parameter of type [`Typed`] accepts a value
+//! of any type that contains no opaque parts. The compiler, which knows the type, passes both as a pair
+//! ([`Passing::Typed`]), with the type as the text of a [`TypeOf`], so that programs can be printed:
 //!
 //! ```text
 //! List(Link); record Link {slug: Text, of: Kind}; enum Kind {Plain(), Tagged(0: Text)}
@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 use crate::convert::mismatch;
 use crate::{Failure, Field, HostType, Text, Type, TypeDefinition, TypeShape, Value};
 
-/// More types than this are not remembered on a thread; a program has one for each call.
+/// Maximum number of parsed types cached by a thread; a program has one for each call.
 const REMEMBERED_MAX: usize = 1_024;
 
 /// A type and the definitions of all named types in it.
@@ -29,21 +29,21 @@ const REMEMBERED_MAX: usize = 1_024;
 pub struct TypeOf {
     /// The type.
     pub ty: Type,
-    /// The records and enums that it is made of, and those that these are made of.
+    /// The definitions of the records and enums that the type mentions, directly or indirectly.
     pub definitions: Vec<TypeDefinition>,
 }
 
 impl TypeOf {
-    /// What the named type is; `None` for a name that is not in the type.
+    /// Returns the shape of a named type; `None` if the type does not mention the name.
     #[must_use]
     pub fn shape(&self, name: &str) -> Option<&TypeShape> {
         self.definitions.iter().find(|definition| &*definition.name == name).map(|definition| &definition.shape)
     }
 
-    /// The type that a text says.
+    /// Parses the text of a type.
     ///
     /// # Errors
-    /// Says where the text is not what [`fmt::Display`] writes.
+    /// Fails if the text is not in the format of [`fmt::Display`]; the message gives the position.
     pub fn read(text: &str) -> Result<TypeOf, Failure> {
         read::type_of(text)
     }
@@ -83,7 +83,7 @@ fn write_fields(f: &mut fmt::Formatter<'_>, fields: &[Field]) -> fmt::Result {
     Ok(())
 }
 
-/// A value of the type parameter that `NAME` names, with what that type is.
+/// A value together with its type, which is the type parameter called `NAME`.
 #[derive(Clone, Debug)]
 pub struct Typed<const NAME: char> {
     /// The value.
@@ -112,11 +112,11 @@ impl<const NAME: char> HostType for Typed<NAME> {
 }
 
 thread_local! {
-    /// The types that this thread has read.
+    /// The types that this thread has parsed.
     static READ: RefCell<IndexMap<Text, Arc<TypeOf>>> = RefCell::default();
 }
 
-/// The type that a text says, read once on each thread.
+/// Parses the text of a type, once on each thread.
 fn remembered(text: &Text) -> Result<Arc<TypeOf>, Failure> {
     READ.with_borrow_mut(|read| {
         if let Some(known) = read.get(text) {

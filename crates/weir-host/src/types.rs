@@ -7,7 +7,8 @@ use crate::Text;
 
 /// The type of a value.
 ///
-/// Records, enums and host types are named; what a name stands for is a [`TypeDefinition`] of a module or a program.
+/// Records, enums and host types are referred to by name; the definition of a name is a [`TypeDefinition`] of a module
+/// or a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// The type of `()`.
@@ -28,9 +29,9 @@ pub enum Type {
     Duration,
     /// A number of bytes.
     Size,
-    /// What went wrong, where nothing more precise is known: a kind and a message.
+    /// A failure: a kind and a message.
     Failure,
-    /// The type of an expression that never yields, such as `return`.
+    /// The type of an expression that never has a value, such as `return`.
     Never,
     /// A list.
     List(Arc<Type>),
@@ -51,37 +52,37 @@ pub enum Type {
 }
 
 impl Type {
-    /// `List(element)`.
+    /// Returns `List(element)`.
     #[must_use]
     pub fn list(element: Type) -> Type {
         Type::List(Arc::new(element))
     }
 
-    /// `Map(key, value)`.
+    /// Returns `Map(key, value)`.
     #[must_use]
     pub fn map(key: Type, value: Type) -> Type {
         Type::Map(Arc::new((key, value)))
     }
 
-    /// `Option(some)`.
+    /// Returns `Option(some)`.
     #[must_use]
     pub fn option(some: Type) -> Type {
         Type::Option(Arc::new(some))
     }
 
-    /// `Result(ok, err)`.
+    /// Returns `Result(ok, err)`.
     #[must_use]
     pub fn result(ok: Type, err: Type) -> Type {
         Type::Result(Arc::new((ok, err)))
     }
 
-    /// A tuple.
+    /// Returns a tuple type.
     #[must_use]
     pub fn tuple(elements: Vec<Type>) -> Type {
         Type::Tuple(elements.into())
     }
 
-    /// The named type `name`.
+    /// Returns the named type `name`.
     #[must_use]
     pub fn named(name: &str) -> Type {
         Type::Named(name.into())
@@ -129,45 +130,45 @@ fn comma_separated(f: &mut fmt::Formatter<'_>, types: &[Type]) -> fmt::Result {
     Ok(())
 }
 
-/// What a named type is.
+/// The definition of a named type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeDefinition {
-    /// The whole name: `Post`, `image.Ppm`.
+    /// The qualified name: `Post`, `image.Ppm`.
     pub name: Text,
-    /// What its author says of it.
+    /// The documentation.
     pub doc: Text,
-    /// Its parts.
+    /// The shape of the type.
     pub shape: TypeShape,
 }
 
-/// The parts of a named type.
+/// The shape of a named type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeShape {
-    /// A record of named fields, held in this order.
+    /// A record of named fields, stored in this order.
     Record(Vec<Field>),
-    /// An enum; a variant's index here is its tag in a [`crate::Value::Variant`].
+    /// An enum; the index of a variant here is its tag in a [`crate::Value::Variant`].
     Enum(Vec<Variant>),
     /// A Rust type that only host functions look into.
     Opaque {
-        /// Whether one value may be used several times; where not, it is moved.
+        /// `true` if a value may be used several times; otherwise it is moved.
         shareable: bool,
     },
 }
 
-/// One field of a record, or of an enum's variant.
+/// A field of a record, or of an enum's variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name; positional payloads of a variant are named by their index, `0`, `1`, ….
+    /// The name; positional payloads of a variant are named by their index, `0`, `1`, ….
     pub name: Text,
-    /// Its type.
+    /// The type.
     pub ty: Type,
 }
 
-/// One variant of an enum.
+/// A variant of an enum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// Its name.
+    /// The name.
     pub name: Text,
-    /// Its payload.
+    /// The payload.
     pub fields: Vec<Field>,
 }

@@ -1,24 +1,23 @@
-//! Values: what flows carry between functions.
+//! Values that flows carry between functions.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use indexmap::IndexMap;
 
 use crate::{Failure, Text};
 
-/// How deep dropping, comparing and hashing go into a value by recursion, which takes some hundred bytes of stack each;
-/// deeper, they go on with memory of the heap.
+/// Maximum recursion depth of dropping, comparing and hashing a value, each level of which takes some hundred bytes of
+/// stack; deeper levels use memory of the heap.
 const NESTED_MAX: u32 = 128;
 
-/// A value of Weir. Small ones are held in place; large ones are shared, and cloning counts a reference.
+/// A Weir value. Small values are stored inline; large ones are shared, and cloning increments a reference count.
 ///
-/// It is 24 bytes, so that passing it is three words moved.
+/// A value has 24 bytes, so that passing it moves three words.
 #[derive(Clone, Default)]
 pub enum Value {
-    /// An empty slot: not yet computed, or moved out. Never seen by a program.
+    /// An empty slot: not yet computed, or moved out. Programs never see it.
     #[default]
     Absent,
     /// `()`.
@@ -40,9 +39,9 @@ pub enum Value {
     /// A `Bytes`, boxed because `bytes::Bytes` is four words.
     Bytes(Box<Bytes>),
     /// A `List`.
-    List(Values),
+    List(Elements),
     /// A `Map`, in order of insertion.
-    Map(Arc<IndexMap<Value, Value>>),
+    Map(Entries),
     /// A tuple, or a record with its fields in the order of its definition.
     Record(Values),
     /// One variant of an enum, `Option` or `Result`: its tag and payload. `None` is 0 and `Some` 1; `Ok` 0, `Err` 1.
@@ -51,34 +50,34 @@ pub enum Value {
     Failure(Box<Failure>),
     /// A shareable value of a host type.
     Host(Arc<dyn HostValue>),
-    /// A value of a host type that cannot be shared; it is moved. Cloning it leaves [`Value::Absent`] behind, and the
-    /// compiler's check of moves makes sure that nobody does.
+    /// A value of a host type that cannot be shared; it is moved. Cloning it yields an empty holder, which the
+    /// compiler's move checker rules out.
     Unique(Unique),
 }
 
-/// The one holder of a host value that cannot be shared.
+/// The only holder of a host value that cannot be shared.
 pub struct Unique(Option<Box<dyn HostValue>>);
 
 impl Unique {
-    /// Holds `value`.
+    /// Creates a holder of `value`.
     #[must_use]
     pub fn new(value: Box<dyn HostValue>) -> Self {
         Unique(Some(value))
     }
 
-    /// The value, or `None` in a clone.
+    /// Returns the value, or `None` for a clone.
     #[must_use]
     pub fn into_inner(self) -> Option<Box<dyn HostValue>> {
         self.0
     }
 
-    /// The value, or `None` in a clone.
+    /// Borrows the value; `None` for a clone.
     #[must_use]
     pub fn get(&self) -> Option<&dyn HostValue> {
         self.0.as_deref()
     }
 
-    /// The value, or `None` in a clone.
+    /// Borrows the value mutably; `None` for a clone.
     #[must_use]
     pub fn get_mut(&mut self) -> Option<&mut (dyn HostValue + 'static)> {
         self.0.as_deref_mut()
@@ -93,15 +92,15 @@ impl Clone for Unique {
 
 /// A value of a Rust type that only host functions look into.
 pub trait HostValue: Any + Send + Sync {
-    /// The type's whole name in Weir, such as `image.Ppm`.
+    /// Returns the qualified name of the type in Weir, such as `image.Ppm`.
     fn type_name(&self) -> &'static str;
-    /// The value as any, to be cast down.
+    /// Borrows the value as `Any`, for downcasting.
     fn as_any(&self) -> &dyn Any;
-    /// The value as any, to be cast down and changed.
+    /// Borrows the value mutably as `Any`, for downcasting.
     fn as_any_mut(&mut self) -> &mut dyn Any;
-    /// The shared value as any, to be cast down.
+    /// Converts the shared value to `Any`, for downcasting.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-    /// The owned value as any, to be cast down.
+    /// Converts the owned value to `Any`, for downcasting.
     fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync>;
 }
 
@@ -115,49 +114,49 @@ impl Value {
     /// The tag of `Err`.
     pub const ERR: u32 = 1;
 
-    /// `None`.
+    /// Creates `None`.
     #[must_use]
     pub fn none() -> Value {
         Value::Variant(Value::NONE, None)
     }
 
-    /// `Some(value)`.
+    /// Creates `Some(value)`.
     #[must_use]
     pub fn some(value: Value) -> Value {
         Value::variant(Value::SOME, [value])
     }
 
-    /// `Ok(value)`.
+    /// Creates `Ok(value)`.
     #[must_use]
     pub fn ok(value: Value) -> Value {
         Value::variant(Value::OK, [value])
     }
 
-    /// `Err(failure)`.
+    /// Creates `Err(failure)`.
     #[must_use]
     pub fn err(failure: Value) -> Value {
         Value::variant(Value::ERR, [failure])
     }
 
-    /// A variant with a payload of one or more.
+    /// Creates a variant with a non-empty payload.
     #[must_use]
     pub fn variant(tag: u32, payload: impl Into<Values>) -> Value {
         Value::Variant(tag, Some(payload.into()))
     }
 
-    /// A text.
+    /// Creates a text.
     #[must_use]
     pub fn text(text: &str) -> Value {
         Value::Text(text.into())
     }
 
-    /// Bytes.
+    /// Creates bytes.
     #[must_use]
     pub fn bytes(bytes: impl Into<Bytes>) -> Value {
         Value::Bytes(Box::new(bytes.into()))
     }
 
-    /// A list.
+    /// Creates a list.
     #[must_use]
     pub fn list(elements: Vec<Value>) -> Value {
         Value::List(elements.into())
@@ -169,7 +168,7 @@ impl Value {
         std::mem::take(self)
     }
 
-    /// Drops what lies in the slot. Most often that is a few bits, which is found out here and not in a call.
+    /// Drops the value in the slot. Most values need no drop, which is tested inline.
     #[inline]
     pub fn clear(&mut self) {
         if !matches!(self, Value::Absent | Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_)) {
@@ -181,24 +180,24 @@ impl Value {
     #[inline]
     pub fn empty(&mut self) {
         self.clear();
-        // Nothing is left that needs a drop.
+        // Nothing is left to be dropped.
         std::mem::forget(self.take());
     }
 
-    /// Puts a value into the slot.
+    /// Stores a value in the slot.
     #[inline]
     pub fn put(&mut self, value: Value) {
         self.clear();
         self.fill(value);
     }
 
-    /// Puts a value into a slot that is cleared. Nothing is dropped, so that a number goes there out of a register.
+    /// Stores a value in an empty slot. Nothing is dropped, so that a number is stored directly from a register.
     #[inline]
     pub(crate) fn fill(&mut self, value: Value) {
         std::mem::forget(std::mem::replace(self, value));
     }
 
-    /// Whether the slot that this value lies in is empty.
+    /// Returns `true` if the slot is empty.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(self, Value::Absent)
@@ -212,9 +211,13 @@ impl fmt::Debug for Value {
 }
 
 mod compare;
+mod elements;
+mod entries;
 mod show;
 mod values;
 mod walk;
 
+pub use elements::Elements;
+pub use entries::Entries;
 pub use values::Values;
 pub use walk::Walk;

@@ -1,4 +1,4 @@
-//! The law that a call with scalar arguments allocates nothing, watched by an allocator that counts.
+//! Checks with a counting allocator that a call with scalar arguments does not allocate.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::Frame;
-use weir::{Argument, Code, Function, Shared, Size, Value};
+use weir::{Argument, Function, FunctionCode, Shared, Size, Value};
 
 struct Counting;
 
@@ -21,16 +21,16 @@ thread_local! {
 static ALLOCATOR: Counting = Counting;
 
 #[expect(unsafe_code, reason = "hands every request on to the system's allocator as it came")]
-// SAFETY: all requests go to `System` unchanged, whose promises are the same.
+// SAFETY: forwards all requests to `System` unchanged, which upholds the same guarantees.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise about `layout` is handed on.
+        // SAFETY: the caller's guarantee about `layout` is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: `place` came from `System.alloc` with this layout.
+        // SAFETY: `place` was allocated by `System.alloc` with this layout.
         unsafe { System.dealloc(place, layout) }
     }
 }
@@ -49,7 +49,7 @@ fn count(hits: &mut i64, text: &str, bytes: &[u8]) -> u32 {
 weir::library!(pub(crate) scalars: scale, count);
 
 fn allocations(function: &Function, frame: &mut Frame, arguments: &[Argument]) -> u32 {
-    assert!(matches!(function.code, Code::Immediate(_)));
+    assert!(matches!(function.code, FunctionCode::Immediate(_)));
     let before = ALLOCATIONS.get();
     let outcome = frame.run_with(function, arguments);
     let after = ALLOCATIONS.get();

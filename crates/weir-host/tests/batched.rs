@@ -1,4 +1,4 @@
-//! `#[weir::batched]`: one call of Rust for many calls of Weir, each answered for itself.
+//! `#[weir::batched]`: a single call of Rust answers many calls of Weir individually.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use common::{Frame, given};
 use weir::{Batch, Environment, Failure, Function, Outcome, Type, Value};
 
-/// The sizes of the batches that the function got.
+/// The sizes of the batches that the function received.
 #[derive(Default)]
 struct Seen(Mutex<Vec<usize>>);
 
@@ -87,9 +87,9 @@ fn each_call_gets_its_own_answer_and_no_batch_is_above_its_limit() {
 }
 
 #[test]
-fn a_function_that_loses_an_answer_answers_nobody() {
+fn a_wrong_number_of_answers_fails_all_calls() {
     let arguments = vec![Value::text("a"), Value::text("b")];
     let answers = run(&numbers().functions["forgetful"], arguments, &Environment::default());
-    let fault = Outcome::Fault(Box::new(Failure::function("the function gave 1 answers to 2 calls")));
+    let fault = Outcome::Fault(Box::new(Failure::function("the function returned 1 answers for 2 calls")));
     assert_eq!(answers, [fault.clone(), fault]);
 }

@@ -1,4 +1,4 @@
-//! Conversions between Rust types and values: there and back, and what is refused at the borders.
+//! Conversions between Rust types and values: round trips, and values out of range.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::collections::BTreeMap;
@@ -85,8 +85,8 @@ fn values_of_another_type() {
     refused::<Vec<i64>>(Value::list(vec![Value::Int(1), Value::Unit]), "element 1: must be Int, not ()");
     refused::<(i64, i64)>(Value::Record([Value::Int(1)].into()), "must be Int, but was moved or is in use");
     refused::<Option<i64>>(Value::Variant(7, None), "must be Option(Int), not #7");
-    let map = IndexMap::from([(Value::Int(1), Value::Int(300))]);
-    refused::<BTreeMap<i64, u8>>(Value::Map(map.into()), "entry 1: must be 0 to 255, not 300");
+    let map = [(Value::Int(1), Value::Int(300))].into_iter().collect();
+    refused::<BTreeMap<i64, u8>>(Value::Map(map), "entry 1: must be 0 to 255, not 300");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn results_that_no_value_can_hold() {
 }
 
 #[test]
-fn what_lies_so_is_borrowed_in_place() {
+fn rust_representations_are_borrowed_in_place() {
     let text = Value::text("water");
     let Value::Text(inside) = &text else { panic!("{text}") };
     assert!(std::ptr::eq(<str as Borrowable>::borrow_from(&text).unwrap(), inside.as_str()));
@@ -112,7 +112,7 @@ fn what_lies_so_is_borrowed_in_place() {
 }
 
 #[test]
-fn a_change_that_cannot_be_carried_back_leaves_the_value_as_it_was() {
+fn a_change_that_cannot_be_written_back_leaves_the_value_as_it_was() {
     let mut value = Value::Int(1);
     let mut changing = BorrowedArgumentMut::<u64>::new(&mut value).unwrap();
     *changing = u64::MAX;

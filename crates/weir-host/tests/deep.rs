@@ -1,4 +1,4 @@
-//! Values far deeper than a stack: whoever sends one makes no thread overflow.
+//! Values that nest far deeper than a thread's stack do not overflow it.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::any::Any;
@@ -6,13 +6,12 @@ use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use weir_host::{HostValue, Value};
 
-/// Deep enough that eleven bytes of stack for each value would be more than [`STACK_BYTES`].
+/// Deep enough that even eleven bytes of stack for each level would exceed [`STACK_BYTES`].
 const DEPTH: usize = 200_000;
 
-/// What a thread has that asked for nothing else.
+/// The default stack size of a thread.
 const STACK_BYTES: usize = 2 << 20;
 
 fn on_a_stack_of_its_own<R: Send>(test: impl FnOnce() -> R + Send) -> R {
@@ -21,12 +20,12 @@ fn on_a_stack_of_its_own<R: Send>(test: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// Each way in which a value can be in one of its own type.
+/// Every way in which a value can contain a value of its own type.
 const WRAPS: [fn(Value) -> Value; 4] = [
     |value| Value::variant(1, [Value::Int(7), value]),
     |value| Value::Record([value, Value::Int(7)].into()),
     |value| Value::Record([Value::list(vec![value])].into()),
-    |value| Value::some(Value::Map(IndexMap::from([(Value::Int(1), value)]).into())),
+    |value| Value::some(Value::Map([(Value::Int(1), value)].into_iter().collect())),
 ];
 
 fn chain(wrap: fn(Value) -> Value, depth: usize, end: Value) -> Value {
@@ -109,7 +108,7 @@ fn deep_values_compare_and_equal_ones_have_one_hash() {
 }
 
 #[test]
-fn values_compare_alike_on_both_sides_of_the_recursion_s_bound() {
+fn values_compare_alike_on_both_sides_of_the_recursion_limit() {
     let ends = [Value::list(vec![]), Value::list(vec![Value::Int(1)]), Value::list(vec![Value::Int(1); 2])];
     let others = [Value::none(), Value::some(Value::Unit), Value::some(Value::Int(1)), Value::variant(2, [])];
     let ends: Vec<Value> = ends.into_iter().chain(others).collect();
@@ -134,10 +133,10 @@ fn a_deep_value_is_shown_whole() {
 }
 
 #[test]
-fn what_two_values_share_is_not_looked_at_part_by_part() {
+fn shared_parts_are_not_compared() {
     let twice = |value: Value| Value::Record([value.clone(), value].into());
     for levels in [100, 1_000] {
-        // Each way from the top to the bottom is one of 2 to the power of the levels.
+        // The number of paths from the top to the bottom is 2 to the power of the levels.
         let shared = (0..levels).fold(Value::Int(7), |value, _| twice(value));
         let [one, other] = [1, 1].map(|tag| Value::variant(tag, [shared.clone()]));
         assert_eq!(one, other);

@@ -1,4 +1,4 @@
-//! `#[weir::function]`: how a call is carried over to the function, and what it gives back.
+//! `#[weir::function]`: how calls are passed to the function, and how their results are returned.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -16,7 +16,7 @@ fn add(left: i64, right: u8) -> i64 {
     left + i64::from(right)
 }
 
-/// Names that the adaptor itself uses mean here what they mean here.
+/// Parameters may have the names that the adaptor itself uses.
 #[weir::function]
 fn call(call: &str, returned: Text, state: &[u8], outcome: &[i64]) -> String {
     format!("{call}{returned}{state:?}{outcome:?}")
@@ -152,7 +152,7 @@ struct Ruler {
 
 #[weir::function]
 impl Ruler {
-    /// It is no function of the host by itself.
+    /// Not a host function itself.
     #[new]
     fn of(unit: &str, #[default(3)] length: u8) -> Result<Self, Failure> {
         match length {
@@ -173,7 +173,7 @@ fn ruler(unit: Value, length: Value) -> Result<Value, Failure> {
 }
 
 #[test]
-fn a_constructor_makes_the_state_of_what_calls_give_as_constants() {
+fn a_constructor_creates_the_state_from_constant_arguments() {
     let function = Ruler::__weir_function_measure();
     let parameters = function.signature.parameters.iter();
     let parameters = parameters.map(|each| format!("{:?} {}: {} {:?}", each.passing, each.name, each.ty, each.default));
@@ -187,7 +187,7 @@ fn a_constructor_makes_the_state_of_what_calls_give_as_constants() {
 }
 
 #[test]
-fn a_constructor_may_refuse_panic_or_get_what_does_not_fit() {
+fn a_constructor_may_fail_panic_or_get_an_invalid_argument() {
     let said = |length| ruler(Value::text("cm"), Value::Int(length)).unwrap_err().message.to_string();
     assert_eq!(said(0), "a ruler has a length");
     assert_eq!(said(255), "the function panicked: too long to hold");
@@ -226,8 +226,8 @@ fn parameters_may_have_any_name() {
 }
 
 #[test]
-fn a_text_is_borrowed_where_it_lies() {
-    // Short texts lie in the value itself.
+fn a_text_is_borrowed_in_place() {
+    // Short texts are stored inline.
     let text = Text::from("water under the bridge");
     let place = i64::try_from(text.as_str().as_ptr().addr()).unwrap();
     let mut frame = Frame::of([value(text), value(place)]);
@@ -236,7 +236,7 @@ fn a_text_is_borrowed_where_it_lies() {
 }
 
 #[test]
-fn an_answer_goes_straight_into_the_slot_that_the_call_names() {
+fn an_answer_is_written_directly_to_the_named_slot() {
     let mut frame = Frame::of([value(40_i64), value(2_i64), Value::Absent]);
     assert_eq!(frame.run_into(2, &__weir_function_add(), &[slot(0), slot(1)]), Outcome::Filled);
     assert_eq!(frame.slots[2], Value::Int(42));
@@ -287,7 +287,7 @@ fn a_shared_value_is_changed_in_place() {
 fn two_readers_of_one_shared_value_in_one_call_are_fine_and_a_writer_beside_is_not() {
     let mut frame = Frame::sharing(value(2_i64));
     let message = fault(frame.run_with(&__weir_function_count_up(), &[Argument::Shared(0), Argument::Shared(0)]));
-    assert_eq!(message, "`count` is changed and must not be `by` at the same time");
+    assert_eq!(message, "`count` is changed by the call and must not be passed as `by` as well");
     frame.shared.push(Shared::new(value(3_i64)));
     let outcome = frame.run_with(&__weir_function_count_up(), &[Argument::Shared(0), Argument::Shared(1)]);
     assert_eq!(given(outcome), Value::Int(5));
@@ -324,7 +324,7 @@ fn several_arguments_can_be_changed_and_come_back_from_a_panic() {
 }
 
 #[test]
-fn what_lies_on_either_side_of_a_changed_slot_can_be_read() {
+fn slots_on_both_sides_of_a_mutable_one_can_be_read() {
     let mut frame = Frame::of([value(1_i64), value(10_i64), value(100_i64)]);
     let function = __weir_function_count_up();
     assert_eq!(given(frame.run_with(&function, &[slot(1), slot(0)])), Value::Int(11));
@@ -332,7 +332,7 @@ fn what_lies_on_either_side_of_a_changed_slot_can_be_read() {
 }
 
 #[test]
-fn a_call_that_waits_gives_back_what_it_borrowed() {
+fn a_call_that_waits_returns_what_it_borrowed() {
     let mut frame = Frame::of([value(Connection(vec![])), value(Text::from("a"))]);
     assert_eq!(given(frame.run(&__weir_function_send_later())), Value::Int(1));
     assert_eq!(given(frame.run_with(&__weir_function_sent_later(), &[slot(0)])), Value::Int(1));
@@ -343,7 +343,7 @@ fn a_call_that_waits_gives_back_what_it_borrowed() {
 }
 
 #[test]
-fn a_call_that_waits_gives_back_what_it_borrowed_also_when_it_panics() {
+fn a_call_that_waits_returns_what_it_borrowed_also_when_it_panics() {
     let mut frame = Frame::of([value(Connection(vec![])), value(Text::from("panic"))]);
     assert_eq!(fault(frame.run(&__weir_function_send_later())), "the function panicked: as asked");
     frame.slots[1] = value(Text::from("panic"));
@@ -363,10 +363,10 @@ fn a_call_that_waits_keeps_its_lock_until_it_settles_or_is_given_up() {
 }
 
 #[test]
-fn the_environment_fills_what_no_call_gives() {
+fn the_environment_provides_its_parameters() {
     let mut frame = Frame::of([value(Text::from("a"))]);
     let function = __weir_function_rooted();
-    assert_eq!(fault(frame.run(&function)), "this program was given no `alloc::string::String` to work with");
+    assert_eq!(fault(frame.run(&function)), "the environment of this program has no `alloc::string::String`");
     frame.environment.insert(String::from("pictures"));
     assert_eq!(given(frame.run(&function)), Value::text("pictures/a"));
 }

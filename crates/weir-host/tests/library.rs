@@ -1,4 +1,4 @@
-//! `weir::library!`: what the compiler learns of the functions of a module.
+//! `weir::library!`: the signatures of a module's functions, as the compiler sees them.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -57,7 +57,7 @@ fn swap(pair: (Generic<'K'>, Generic<'V'>)) -> (Generic<'V'>, Generic<'K'>) {
 #[derive(Default)]
 struct Deflate;
 
-/// Marks of the block are of all its functions.
+/// Marks of the block apply to all its functions.
 #[weir::function(reads)]
 impl Deflate {
     /// Compresses.
@@ -72,7 +72,7 @@ impl Deflate {
 }
 
 weir::library! {
-    /// What a blog needs.
+    /// The functions of a blog.
     pub(crate) blog: codec::to_jpeg, put, look, log, first, swap, Deflate::compress, Deflate::level
 }
 
@@ -127,14 +127,14 @@ fn a_signature_is_read_off_the_rust_function_and_its_marks() {
 #[test]
 fn documentation_and_types_come_along() {
     let module = blog();
-    assert_eq!(module.doc.as_str(), "What a blog needs.");
+    assert_eq!(module.doc.as_str(), "The functions of a blog.");
     let doc = &module.functions["to_jpeg"].signature.doc;
     assert_eq!(doc.as_str(), "Compresses an image to JPEG.\n\nThe quality is 1 to 100.");
     assert_eq!(module.types["image.Ppm"].doc.as_str(), "A picture.");
 }
 
 mod other {
-    /// A picture of another kind.
+    /// Another type with the same name.
     #[derive(weir::Type)]
     #[weir(name = "image.Ppm")]
     pub(crate) struct Ppm {
@@ -160,7 +160,7 @@ weir::library!(pub(crate) album: other::put);
 weir::library!(pub(crate) both: put, other::put);
 
 #[test]
-fn names_that_stand_for_two_things_are_refused() {
+fn ambiguous_names_are_refused() {
     let message =
         |made: fn() -> weir::Module| *std::panic::catch_unwind(made).err().unwrap().downcast::<String>().unwrap();
     assert_eq!(
@@ -171,7 +171,7 @@ fn names_that_stand_for_two_things_are_refused() {
     let mut library = weir::Library::default();
     library.add(blog()).unwrap();
     let error = library.add(album()).unwrap_err();
-    assert_eq!(error.to_string(), "two types are named `image.Ppm`, and one of them is of `album`");
+    assert_eq!(error.to_string(), "two types are named `image.Ppm`, one of them in `album`");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_generic_function_passes_values_through() {
     assert_eq!(common::given(frame.run(&blog().functions["first"])), Value::some(Value::text("a")));
 }
 
-/// Counts how often it is closed, and fails where it is told to.
+/// Counts how often it is closed, and fails if told to.
 struct Closed(std::sync::Arc<std::sync::atomic::AtomicUsize>, Option<&'static str>);
 
 impl weir::Closing for Closed {
@@ -199,7 +199,7 @@ impl weir::Closing for Other {
 }
 
 #[test]
-fn all_of_an_environment_is_closed_and_the_first_failure_told() {
+fn the_whole_environment_is_closed_and_the_first_failure_reported() {
     let closed = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let mut environment = weir::Environment::default();
     environment.insert_closing(Closed(closed.clone(), Some("the disk is full")));

@@ -1,4 +1,5 @@
-//! What the attributes refuse, and what they say: each file in `refused/` beside the messages that rustc shows for it.
+//! Mistakes that the attributes refuse, and their messages: each file in `refused/` next to the errors that rustc shows
+//! for it.
 
 #[test]
 fn mistakes_get_messages_that_say_what_to_do() {

@@ -1,4 +1,4 @@
-//! Values that come with their types: the text of a type, and the pair that a function gets.
+//! Values with their types: the text of a type, and the pair that a function receives.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
@@ -14,7 +14,7 @@ fn defined(name: &str, shape: TypeShape) -> TypeDefinition {
     TypeDefinition { name: name.into(), doc: Text::default(), shape }
 }
 
-/// A type with something of everything.
+/// Returns a type that contains every kind of type.
 fn everything() -> TypeOf {
     let pair = Type::tuple(vec![Type::option(Type::Time), Type::result(Type::Unit, Type::Failure)]);
     let by_name = Type::map(Type::Text, Type::list(Type::named("blog.Post")));
@@ -44,7 +44,7 @@ fn the_text_of_a_type_is_read_back() {
 }
 
 #[test]
-fn what_is_no_text_of_a_type_is_refused_with_its_place() {
+fn malformed_type_text_is_refused_with_its_position() {
     for text in
         ["", "List(", "List()", "List(Int", "Int Int", "Int; thing A {}", "Int; record A {x}", "Int; enum A {B}"]
     {

@@ -1,4 +1,4 @@
-//! `#[derive(weir::Type)]`: Rust types carried over to Weir and back.
+//! `#[derive(weir::Type)]`: conversion of Rust types to Weir and back.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
@@ -69,7 +69,7 @@ fn an_enum_has_its_variants_by_their_place() {
 }
 
 #[test]
-fn a_tuple_struct_is_what_it_holds() {
+fn a_tuple_struct_becomes_its_contents() {
     assert_eq!(PostId::ty(), Type::Int);
     assert_eq!(Point::ty().to_string(), "(Float, Float)");
     there_and_back(&PostId(4), "4");
@@ -109,7 +109,7 @@ fn a_type_defines_all_that_it_mentions_once() {
 }
 
 #[test]
-fn a_shared_opaque_value_is_cloned_only_where_somebody_else_holds_it() {
+fn an_opaque_value_is_cloned_only_if_it_is_shared() {
     let mut value = Ppm(vec![1]).into_value().unwrap();
     let other = value.clone();
     Ppm::in_place_mut(&mut value).unwrap().0.push(2);
@@ -139,7 +139,7 @@ fn a_value_deeper_than_json_may_be_is_no_value_of_rust() {
     for _ in 0..2 {
         assert!(Chain::from_value(chain(127)).is_ok());
         let failure = Chain::from_value(chain(100_000)).unwrap_err();
-        assert_eq!(failure.to_string(), "more than 127 values in each other are too many for this function");
+        assert_eq!(failure.to_string(), "the value nests more than 127 deep, which is too deep for this function");
     }
     there_and_back(&Chain::Link { next: Box::new(Chain::End) }, "#1(#0)");
 }

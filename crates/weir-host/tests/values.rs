@@ -3,8 +3,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use indexmap::IndexMap;
-use weir_host::{Environment, Failure, FailureKind, Library, Module, Shared, Text, Type, Unique, Value};
+use weir_host::{Entries, Environment, Failure, FailureKind, Library, Module, Shared, Text, Type, Unique, Value};
 
 fn samples() -> Vec<Value> {
     vec![
@@ -23,7 +22,7 @@ fn samples() -> Vec<Value> {
         Value::text("b"),
         Value::list(vec![]),
         Value::list(vec![Value::Int(1)]),
-        Value::Map(IndexMap::from([(Value::Int(1), Value::Unit)]).into()),
+        Value::Map([(Value::Int(1), Value::Unit)].into_iter().collect()),
         Value::none(),
         Value::some(Value::Int(1)),
     ]
@@ -48,7 +47,7 @@ fn a_value_is_three_words() {
 }
 
 #[test]
-fn sizes_and_durations_show_the_largest_unit_without_a_rest() {
+fn sizes_and_durations_use_the_largest_unit_that_divides_them() {
     let shown: Vec<String> = [0, 999, 1_000, 1_500_000, 2_000_000_000, 60_000_000_000, -3_600_000_000_000]
         .map(|nanos| Value::Duration(nanos).to_string())
         .to_vec();
@@ -61,7 +60,7 @@ fn sizes_and_durations_show_the_largest_unit_without_a_rest() {
 fn a_text_alone_is_bare_and_within_others_quoted() {
     assert_eq!(Value::text("a").to_string(), "a");
     assert_eq!(Value::list(vec![Value::text("a")]).to_string(), "[\"a\"]");
-    assert_eq!(Value::Map(IndexMap::new().into()).to_string(), "[:]");
+    assert_eq!(Value::Map(Entries::default()).to_string(), "[:]");
 }
 
 #[test]
@@ -150,4 +149,37 @@ fn times_are_shown_as_rfc_3339_has_them() {
     for (nanos, shown) in cases {
         assert_eq!(Value::Time(nanos).to_string(), shown);
     }
+}
+
+/// A value whose number of parts doubles at each of 40 levels, in 41 places of memory.
+fn doubling(bottom: Value, wrap: fn(Value, Value) -> Value) -> Value {
+    (0..40).fold(bottom, |value, _| wrap(value.clone(), value))
+}
+
+#[test]
+fn values_that_share_their_parts_are_compared_and_hashed_in_little_time() {
+    let wraps: [fn(Value, Value) -> Value; 4] = [
+        |one, other| Value::Record([one, other].into()),
+        |one, other| Value::list(vec![one, other]),
+        |one, other| Value::variant(1, [one, other]),
+        |one, other| Value::Map([(Value::Int(0), one), (Value::Int(1), other)].into_iter().collect()),
+    ];
+    let state = RandomState::new();
+    for wrap in wraps {
+        let (one, other) = (doubling(Value::Int(1), wrap), doubling(Value::Int(1), wrap));
+        let greater = doubling(Value::Int(2), wrap);
+        assert!(one == other && one < greater && greater > other);
+        assert_eq!(state.hash_one(&one), state.hash_one(&other));
+    }
+}
+
+#[test]
+fn a_value_that_shares_its_parts_equals_one_that_does_not() {
+    let shared = (0..14).fold(Value::Int(1), |value, _| Value::list(vec![value.clone(), value]));
+    fn apart(depth: u32) -> Value {
+        if depth == 0 { Value::Int(1) } else { Value::list(vec![apart(depth - 1), apart(depth - 1)]) }
+    }
+    let state = RandomState::new();
+    assert_eq!(shared, apart(14));
+    assert_eq!(state.hash_one(&shared), state.hash_one(apart(14)));
 }

@@ -69,7 +69,7 @@ impl<'p> Evaluator<'p> {
     /// Fails if their evaluation does.
     pub fn arguments(&mut self, entry: usize) -> Result<Vec<Value>, Box<Failure>> {
         match self.flow((usize::MAX, 0), &self.program.entries[entry].arguments, &[], Vec::new())? {
-            Value::Record(mut arguments) => Ok(prim::elements(&mut arguments)),
+            Value::Record(mut arguments) => Ok(prim::parts(&mut arguments)),
             _ => Ok(Vec::new()),
         }
     }

@@ -1,4 +1,4 @@
-//! The plan: all that is architecture and not logic, in a TOML file beside the program.
+//! Plan: the architecture of a program (engines, threads, queues), in a TOML file beside it.
 //!
 //! ```toml
 //! engine = "manual"
@@ -12,13 +12,13 @@
 //! why = "to_jpeg takes 97 % of the time"
 //! ```
 //!
-//! A *section* is a piece of the graph that runs without leaving its thread. Its nodes are named by *patterns*, in which
+//! A *section* is a part of the graph that runs without leaving its thread. Its nodes are named by *patterns*, in which
 //! `*` stands for any characters; `flow: node` names a node of one flow only. A call or repeated body that no pattern
-//! names belongs to the section [`REST`], or has a section of its own where the engine says so; what is neither goes with
-//! the node before it.
+//! names belongs to the section [`REST`], or to a section of its own, depending on the engine. All other nodes belong to
+//! the section of the node before them.
 //!
-//! Protocol: [`Plan::parse`] reads a text, [`Plan::check`] compares it with a program and the engines that there are.
-//! Both report [`PlanProblem`]s as data, as the compiler does, and never fail. What a plan means to threads is the runtime's.
+//! Protocol: [`Plan::parse`] parses a text, [`Plan::check`] compares it with a program and the available engines. Both
+//! return [`PlanProblem`]s and never fail. The runtime turns a plan into threads and queues.
 
 use std::fmt;
 use std::ops::Range;
@@ -35,102 +35,102 @@ mod pattern;
 
 pub use pattern::NodePattern;
 
-/// The name of the section of what no pattern names.
+/// Name of the section of all nodes that no pattern names.
 pub const REST: &str = "rest";
 
-/// The most threads that a plan may ask for, a limit against slips of the pen.
+/// Maximal number of threads in a plan; guards against typing errors.
 pub const THREADS_MAX: usize = 1_024;
 
-/// The longest queue that a plan may ask for.
+/// Maximal length of a queue in a plan.
 pub const QUEUE_MAX: usize = 1 << 20;
 
-/// The most sessions that a plan may keep.
+/// Maximal number of sessions in a plan.
 pub const SESSIONS_MAX: usize = 100_000_000;
 
-/// The longest time that a plan may keep what no flow uses.
+/// Maximal idle time of a session in a plan.
 pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(24 * 365);
 
-/// A plan. What it leaves out is the runtime's to choose.
+/// A plan. The runtime chooses everything that the plan leaves out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// The engine of all sections that name none.
+    /// Engine of the sections that name none.
     pub engine: Option<Located<Text>>,
-    /// How many threads the engine has.
+    /// Number of threads of the engine.
     pub threads: Option<Located<usize>>,
-    /// How many flows may wait at a time.
+    /// Maximal number of flows in progress.
     pub flows: Option<Located<usize>>,
-    /// How many flows may wait before each section.
+    /// Maximal number of flows that wait before each section.
     pub queue: Option<Located<usize>>,
-    /// Of how many sessions the value is kept, for each shared value that every session has.
+    /// Maximal number of sessions whose value is kept, for each shared value that is `per session`.
     pub sessions: Option<Located<usize>>,
-    /// How long it is kept while no flow uses it.
+    /// Idle time after which the value of a session is dropped.
     pub session_idle: Option<Located<Duration>>,
-    /// The sections, in the order of the file.
+    /// Sections, in the order of the file.
     pub sections: Vec<Section>,
 }
 
-/// One section.
+/// A section of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// Its name.
+    /// Name.
     pub name: Located<Text>,
-    /// What names its nodes.
+    /// Patterns that name its nodes.
     pub nodes: Vec<Located<NodePattern>>,
-    /// Its engine.
+    /// Engine.
     pub engine: Option<Located<Text>>,
-    /// How many threads it has.
+    /// Number of threads.
     pub threads: Option<Located<usize>>,
-    /// How many flows may wait before it.
+    /// Maximal number of flows that wait before the section.
     pub queue: Option<Located<usize>>,
-    /// How many copies of it work side by side.
+    /// Number of replicas that run in parallel.
     pub replicas: Option<Located<usize>>,
-    /// The measured reason.
+    /// Reason, for readers of the plan.
     pub why: Option<Text>,
 }
 
-/// Something that a plan says, and where.
+/// A value of a plan, with its position in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Located<T> {
-    /// What it says.
+    /// The value.
     pub value: T,
-    /// Where, in bytes of the plan's text.
+    /// Position in the text of the plan, in bytes.
     pub at: Range<usize>,
 }
 
-/// Something that is wrong with a plan.
+/// An error in a plan, or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanProblem {
-    /// Where, in bytes of the plan's text.
+    /// Position in the text of the plan, in bytes.
     pub at: Range<usize>,
-    /// What is wrong, in a sentence.
+    /// Description of the error, in a sentence.
     pub message: String,
-    /// What to do about it.
+    /// Proposed action.
     pub help: Option<String>,
 }
 
-/// What a plan needs to know of an engine.
+/// Facts about an engine that the check of a plan needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineFact<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// Whether it runs sections by themselves; otherwise each flow is one section.
+    /// True if the engine runs sections separately; otherwise each flow is one section.
     pub has_sections: bool,
 }
 
 impl Plan {
-    /// Reads a plan. What cannot be read is left out, and said.
+    /// Parses a plan. Unreadable parts are left out and reported.
     #[must_use]
     pub fn parse(text: &str) -> (Plan, Vec<PlanProblem>) {
         parse::plan(text)
     }
 
-    /// What in the plan does not fit the program, or the engines that there are.
+    /// Returns everything in the plan that does not fit the program or the available engines.
     #[must_use]
     pub fn check(&self, program: &Program, engines: &[EngineFact<'_>]) -> Vec<PlanProblem> {
         check::problems(self, program, engines)
     }
 
-    /// The section that a node of a flow is named into, by its index.
+    /// Returns the index of the section whose patterns name this node of this flow.
     #[must_use]
     pub fn section_of(&self, flow: &str, node: &str) -> Option<usize> {
         let names = |section: &Section| section.nodes.iter().any(|pattern| pattern.value.names(flow, node));
@@ -138,14 +138,15 @@ impl Plan {
     }
 }
 
-/// Whether copies of this node may work side by side on different flows: neither it nor its body has a private state.
+/// Returns true if replicas of this node may run in parallel on different flows: neither the node nor its body has
+/// private state.
 #[must_use]
 pub fn is_stateless(node: &Node) -> bool {
     !node.uses.iter().any(|used| matches!(used.resource, Resource::State(_)))
 }
 
 impl PlanProblem {
-    /// The problem with the place that it has in the plan's text: line and column, from 1.
+    /// Returns line and column of the problem in the text of the plan, both counted from 1.
     #[must_use]
     pub fn line_column(&self, text: &str) -> (usize, usize) {
         let before = text.get(..self.at.start).unwrap_or(text);
@@ -186,7 +187,7 @@ fn text(f: &mut fmt::Formatter<'_>, key: &str, value: Option<&Text>) -> fmt::Res
     value.map_or(Ok(()), |value| writeln!(f, "{key} = {}", quoted(value)))
 }
 
-/// A duration as programs and plans write it.
+/// Returns a duration as programs and plans write it.
 #[must_use]
 pub fn shown(duration: Duration) -> String {
     Value::Duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)).to_string()
@@ -196,7 +197,7 @@ fn number(f: &mut fmt::Formatter<'_>, key: &str, value: Option<&Located<usize>>)
     value.map_or(Ok(()), |value| writeln!(f, "{key} = {}", value.value))
 }
 
-/// A basic string of TOML.
+/// Returns a TOML basic string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

@@ -1,10 +1,9 @@
 //! Primitives: the operations on values that need no host function.
 
-use std::sync::Arc;
-
-use weir_host::{Failure, FailureKind, Value, Values};
+use weir_host::{Failure, FailureKind, Value};
 
 mod arithmetic;
+mod in_place;
 mod interpolate;
 mod lists;
 mod moving;
@@ -12,7 +11,7 @@ mod passing;
 
 use arithmetic::{add, divide, multiply, negate, remainder, subtract};
 pub use interpolate::interpolate;
-pub use moving::{elements, move_or_clone, moves};
+pub use moving::{elements, move_or_clone, moves, parts};
 
 /// A primitive operation. The verifier checks types; an error that depends on the values is a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -276,9 +275,9 @@ impl Prim {
             (Prim::Interpolate, parts) => Ok(Value::Text(interpolate(parts.iter().copied()))),
             (Prim::Quote, [Value::Text(text)]) => Ok(Value::Text(format!("{:?}", text.as_str()).into())),
             (Prim::List, elements) => Ok(Value::List(cloned(elements))),
-            (Prim::Map, entries) => Ok(Value::Map(Arc::new(
-                entries.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
-            ))),
+            (Prim::Map, entries) => {
+                Ok(Value::Map(entries.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()))
+            }
             (Prim::Record, fields) => Ok(Value::Record(cloned(fields))),
             (Prim::Variant(tag), []) => Ok(Value::Variant(tag, None)),
             (Prim::Variant(tag), payload) => Ok(Value::Variant(tag, Some(cloned(payload)))),
@@ -303,7 +302,7 @@ impl Prim {
     }
 }
 
-fn cloned(values: &[&Value]) -> Values {
+fn cloned<C: FromIterator<Value>>(values: &[&Value]) -> C {
     values.iter().map(|value| (*value).clone()).collect()
 }
 

@@ -1,6 +1,6 @@
 //! What the reference evaluator makes of programs.
 
-use weir_host::{Code, Effects, Failure, Function, Module, Outcome, Signature, Type, Value, World};
+use weir_host::{Effects, Failure, Function, FunctionCode, Module, Outcome, Signature, Type, Value, World};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::generate::Recording;
 use weir_ir::{parse, verify};
@@ -45,7 +45,7 @@ fn faulty() -> Module {
             state: None,
             batch: None,
         },
-        code: Code::Immediate(std::sync::Arc::new(move |_| code())),
+        code: FunctionCode::Immediate(std::sync::Arc::new(move |_| code())),
         batch: None,
         types: Vec::new(),
         location: None,

@@ -1,21 +1,21 @@
-//! What a stream does with an element that is bad: it ends, or leaves it to the program.
+//! Policy for a malformed element of a stream: end the stream, or emit the failure as an element.
 
 use weir::{Failure, HostType, Value};
 
-/// What becomes of a bad element, behind which the next one may be right.
+/// Policy for a malformed element that valid elements may follow.
 #[derive(Clone, Copy)]
 pub(crate) enum BadElements {
-    /// It ends the stream; the program reads the source of this name if it is to go on.
+    /// The element ends the stream; the failure advises the program to read this source instead if it is to continue.
     EndStream(&'static str),
-    /// It is an element too: every one is a `Result`.
+    /// The failure is emitted: every element of the stream is a `Result`.
     Emit,
 }
 
 impl BadElements {
-    /// What was read as an element.
+    /// Converts the outcome of reading one element into an element of the stream.
     ///
     /// # Errors
-    /// The failure of a bad element that ends the stream, with what a program can do to go on.
+    /// Fails if a malformed element ends the stream; the message tells the program how to continue.
     pub(crate) fn element(self, read: Result<Value, Failure>) -> Result<Value, Failure> {
         match (self, read) {
             (BadElements::EndStream(_), Ok(value)) => Ok(value),
@@ -27,5 +27,5 @@ impl BadElements {
 }
 
 fn advised(failure: &Failure, source: &str) -> Failure {
-    Failure::new(failure.kind, format!("{failure} (a program that is to go on reads `{source}`)"))
+    Failure::new(failure.kind, format!("{failure} (to continue after it, read `{source}`)"))
 }

@@ -1,4 +1,4 @@
-//! Comma-separated values, by RFC 4180: the rows of a file as a stream, of a text as a list, and rows written.
+//! Comma-separated values (RFC 4180): reading the rows of a file as a stream or of a text as a list, and writing rows.
 
 mod rows;
 
@@ -10,29 +10,30 @@ use crate::bad_elements::BadElements;
 use crate::stream_source::{StreamDefinition, optional, parameter};
 use rows::{CsvRows, RowError, Rows};
 
-/// Rows that [`parse`] gives at most.
+/// Maximum number of rows that [`parse`] returns.
 const ROWS_MAX: usize = 1_000_000;
 
-/// The module `csv`.
+/// Builds the module `csv`.
 pub(crate) fn csv() -> Module {
     let rows = StreamDefinition {
         name: "rows",
-        doc: "Begins a flow for each row of a file of comma-separated values, in their order, and ends with it. Its \
-              first row names the columns; the element maps these names to the row's fields. A row with more or fewer \
-              fields ends the program.",
+        doc: "Begins a flow for each row of a file of comma-separated values, in order, and ends at the end of the file. \
+              The first row names the columns; an element maps these names to the row's fields. A row with more or \
+              fewer fields ends the program.",
         parameters: parameters(),
         element: Type::map(Type::Text, Type::Text),
         ordered: true,
-        open: |given| CsvRows::open(given, BadElements::EndStream("csv.checked_rows")),
+        open: |arguments| CsvRows::open(arguments, BadElements::EndStream("csv.checked_rows")),
     };
     let checked = StreamDefinition {
         name: "checked_rows",
-        doc: "As `rows`, but a row with more or fewer fields than there are columns, or that is not UTF-8, is an element \
-              too: a failure that says its line. `row?` ends the flow of that row with it, `row else { … }` handles it.",
+        doc: "Like `rows`, but a row with more or fewer fields than there are columns, or one that is not UTF-8, is an \
+              element as well: a failure with its line. `row?` ends the flow of that row with the failure, \
+              `row else { … }` handles it.",
         parameters: parameters(),
         element: Type::result(Type::map(Type::Text, Type::Text), Type::Failure),
         ordered: true,
-        open: |given| CsvRows::open(given, BadElements::Emit),
+        open: |arguments| CsvRows::open(arguments, BadElements::Emit),
     };
     checked.within(rows.within(functions::csv()))
 }
@@ -42,18 +43,18 @@ fn parameters() -> Vec<Parameter> {
 }
 
 mod functions {
-    //! The functions of the module, apart so that the module made of them can be named as it is.
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
 
     weir::library! {
-        /// Comma-separated values: rows read and written.
+        /// Comma-separated values: reading and writing rows.
         pub(crate) csv: super::parse, super::row
     }
 }
 
-/// The rows of a text whose first row names the columns, each as a map from these names to its fields.
+/// Parses a text whose first row names the columns, and returns each further row as a map from column name to field.
 ///
 /// # Errors
-/// Fails where a row has more or fewer fields than the first, or where there are more than 1,000,000.
+/// Fails if a row has more or fewer fields than the first, or if there are more than 1,000,000 rows.
 #[weir::function(pure)]
 pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<IndexMap<Text, Text>>, Failure> {
     let mut rows = Rows::new(text.as_bytes(), separator_of(separator)?)?;
@@ -67,10 +68,10 @@ pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<IndexMap
     Ok(parsed)
 }
 
-/// One row, with quotes where a field needs them, and without an end of line.
+/// Formats one row, quoting fields where necessary, without a line terminator.
 ///
 /// # Errors
-/// Fails where the separator is not one ASCII character.
+/// Fails if the separator is not a single ASCII character.
 #[weir::function(pure)]
 pub fn row(fields: &[Text], #[default(",")] separator: &str) -> Result<String, Failure> {
     let mut writer = WriterBuilder::new()
@@ -86,6 +87,6 @@ pub fn row(fields: &[Text], #[default(",")] separator: &str) -> Result<String, F
 fn separator_of(separator: &str) -> Result<u8, Failure> {
     match separator.as_bytes() {
         [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
-        _ => Err(Failure::argument(format!("`separator` is {separator:?}, it must be one ASCII character"))),
+        _ => Err(Failure::argument(format!("`separator` must be one ASCII character, not {separator:?}"))),
     }
 }

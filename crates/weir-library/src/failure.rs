@@ -1,25 +1,25 @@
-//! Failures: made, and looked into.
+//! Functions on failures: creating one, and reading its message and kind.
 
 use weir::{Failure, FailureKind, Text};
 
 weir::library! {
-    /// Failures: made, and looked into.
+    /// Functions on failures: creating one, and reading its message and kind.
     pub(crate) failure: of, message, kind
 }
 
-/// A failure of the program's own.
+/// Creates a failure of the program's own.
 #[weir::function(pure)]
 pub fn of(message: Text) -> Failure {
     Failure::new(FailureKind::Program, message)
 }
 
-/// What went wrong, in a sentence.
+/// Returns the message of a failure: one sentence that says what went wrong.
 #[weir::function(pure)]
 pub fn message(failure: Failure) -> Text {
     failure.message
 }
 
-/// What sort of failure it is, in a word: `timeout`, `limit`, `function`.
+/// Returns the kind of a failure as one word, such as `timeout`, `limit` or `function`.
 #[weir::function(pure)]
 pub fn kind(failure: Failure) -> String {
     failure.kind.name().to_owned()

@@ -1,7 +1,7 @@
-//! Files below one directory, and no way out of it.
+//! Access to files, confined to one root directory.
 //!
-//! Everything goes through a [`Root`], which the embedder opens; a program names files relative to it. Nothing in a
-//! path is decoded: `%2e%2e` is a name like any other.
+//! All access goes through a [`Root`], which the embedder opens; programs name files relative to it. Paths are taken
+//! literally: `%2e%2e` is an ordinary file name.
 
 mod cache;
 mod follow;
@@ -22,25 +22,25 @@ pub use write::{Appender, write};
 use bytes::Bytes;
 use tokio::runtime::Handle;
 
-/// The module `files`: its functions and its sources.
+/// Builds the module `files`: its functions and its sources.
 pub(crate) fn files() -> weir::Module {
     follow::within(lines::within(functions::files()))
 }
 
 mod functions {
-    //! The functions of the module, apart so that the module made of them can be named as it is.
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
 
     weir::library! {
-        /// Files below the program's root.
+        /// Files below the program's root directory.
         pub(crate) files: super::read, super::exists, super::list, super::open_file::open, super::open_file::length,
             super::write::Appender::append, super::write::write
     }
 }
 
-/// The whole file at `path`.
+/// Reads the whole file at `path`.
 ///
 /// # Errors
-/// A [`FileError`].
+/// Fails with a [`FileError`] if the file cannot be opened or read.
 #[weir::function(reads)]
 pub async fn read(#[environment] root: &Root, path: &str) -> Result<Bytes, FileError> {
     if let Some(read) = root.read_from_memory(path) {
@@ -51,21 +51,21 @@ pub async fn read(#[environment] root: &Root, path: &str) -> Result<Bytes, FileE
         Ok(handle) => handle.spawn_blocking(elsewhere(path.into(), root.clone())).await.unwrap_or_else(|error| {
             Err(FileError::Refused { path: path.into(), reason: std::io::Error::other(error) })
         }),
-        // Without an event loop, as in the tests of a program, there is nothing to hold up.
+        // Without an event loop, as in tests of a program, blocking the thread delays nobody.
         Err(_) => root.read(path),
     }
 }
 
-/// Whether there is something at `path`.
+/// Returns `true` if something exists at `path`.
 #[weir::function(reads, blocking)]
 pub fn exists(#[environment] root: &Root, path: &str) -> bool {
     root.exists(path)
 }
 
-/// The names in the directory at `path`, sorted; `.` is the root itself.
+/// Returns the names in the directory at `path`, sorted; `.` is the root itself.
 ///
 /// # Errors
-/// A [`FileError`].
+/// Fails with a [`FileError`] if the directory cannot be read.
 #[weir::function(reads, blocking)]
 pub fn list(#[environment] root: &Root, path: &str) -> Result<Vec<String>, FileError> {
     root.list(path)

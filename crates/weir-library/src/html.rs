@@ -1,4 +1,4 @@
-//! HTML: texts that stand in pages as what they are, and the fields of forms that come back.
+//! HTML: escaping text for pages, and decoding submitted forms.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
 use weir::{Failure, FailureKind};
 
-/// The most fields that a form has.
+/// Maximum number of fields in a form.
 pub const FIELDS_MAX: usize = 1_000;
 
 weir::library! {
-    /// HTML: texts that stand in pages as what they are, and the fields of forms that come back.
+    /// HTML: escaping text for pages, and decoding submitted forms.
     pub(crate) html: escape, form
 }
 
-/// The text as a page shows it, in an element or between the quotes of an attribute: without it, whoever writes a text
-/// writes a part of the page.
+/// Escapes a text for use in an element or in a quoted attribute of a page. Without escaping, text from outside can
+/// inject markup.
 #[weir::function(pure)]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -32,17 +32,18 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// The fields of a form, as a browser sends them in the body of a `post`: `name=Ada&city=Bern`. The last of a name counts.
+/// Decodes the fields of a form, as a browser sends them in the body of a `post`: `name=Ada&city=Bern`. If a name
+/// occurs several times, the last value counts.
 ///
 /// # Errors
-/// Fails where there are more than 1,000, or one is not UTF-8.
+/// Fails if there are more than 1,000 fields, or one is not UTF-8.
 #[weir::function(pure)]
 pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
     let pairs = body.split('&').filter(|pair| !pair.is_empty());
     let mut fields = IndexMap::new();
     for (index, pair) in pairs.enumerate() {
         if index == FIELDS_MAX {
-            return Err(Failure::new(FailureKind::Limit, format!("a form of more than {FIELDS_MAX} fields")));
+            return Err(Failure::new(FailureKind::Limit, format!("the form has more than {FIELDS_MAX} fields")));
         }
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         fields.insert(decoded(name)?, decoded(value)?);
@@ -53,7 +54,7 @@ pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
 fn decoded(part: &str) -> Result<String, Failure> {
     let blanks = part.replace('+', " ");
     let text = percent_decode_str(&blanks).decode_utf8().map(Cow::into_owned);
-    text.map_err(|_| Failure::function(format!("a form's `{part}` is not UTF-8")))
+    text.map_err(|_| Failure::function(format!("`{part}` in the form is not UTF-8")))
 }
 
 #[cfg(test)]
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_escaped_ends_neither_an_element_nor_an_attribute() {
+    fn escaped_text_cannot_end_an_element_or_an_attribute() {
         assert_eq!(escape("<b a='1' c=\"2\">&é</b>"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;é&lt;/b&gt;");
     }
 
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_form_that_is_not_utf_8_or_too_long_is_refused() {
-        assert_eq!(form("a=%ff").unwrap_err().message.as_str(), "a form's `%ff` is not UTF-8");
+        assert_eq!(form("a=%ff").unwrap_err().message.as_str(), "`%ff` in the form is not UTF-8");
         assert!(form(&"a&".repeat(FIELDS_MAX)).is_ok());
         assert_eq!(form(&"a&".repeat(FIELDS_MAX + 1)).unwrap_err().kind, FailureKind::Limit);
     }

@@ -1,7 +1,8 @@
-//! HTTP: answers as programs make them, and the source of `service … on http(…)`.
+//! HTTP: responses that programs create, and the source of `service … on http(…)`.
 //!
-//! A request finds its `routes`; its path, query, `fields` and body become `input`s of the route's types, or a 400 that names
-//! what is wrong; a flow begins, and its [`Response`] is sent. The [`server`] knows nothing of all this.
+//! A request is matched against the `routes`; its path, query, header `fields` and body are parsed as `input`s of the
+//! route's types, or answered with a 400 that names what is wrong. Then a flow begins, and its [`Response`] is sent.
+//! The [`server`] is independent of all this.
 
 mod fields;
 mod input;
@@ -18,7 +19,7 @@ pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, redirect, status, text, with_header,
 };
 
-/// The module `http`: its functions, and the source of services.
+/// Builds the module `http`: its functions, and the source of services.
 pub(crate) fn http() -> weir::Module {
     response::http().source(parameters::signature(), Arc::new(service::Http))
 }

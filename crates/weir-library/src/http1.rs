@@ -1,8 +1,7 @@
-//! HTTP/1.1 on raw sockets: the head of a request taken apart, the head of a response put together.
+//! HTTP/1.1 on raw sockets: parsing the head of a request, and composing the head of a response.
 //!
 //! These are `parse` and `compose` of the web server in the thesis on Ohua (§2.3); `accept`, `read`, `load` and `reply`
-//! are in `tcp` and `files`. A service that wants all of HTTP, with limits for everything that a client can do to it,
-//! stands on `http`.
+//! are in `tcp` and `files`. A service that needs all of HTTP, with limits on its clients, uses `http`.
 
 mod fields;
 
@@ -13,11 +12,11 @@ use weir::{Failure, FailureKind, Text};
 
 pub use fields::Fields;
 
-/// Fields of a head.
+/// Maximum number of fields in a head.
 const HEADERS_MAX: usize = 64;
 
 weir::library! {
-    /// HTTP/1.1 on raw sockets: heads taken apart and put together.
+    /// HTTP/1.1 on raw sockets: parsing and composing heads.
     pub(crate) http1: parse, header, head
 }
 
@@ -25,35 +24,35 @@ weir::library! {
 #[derive(Clone, Debug, PartialEq, Eq, weir::Type)]
 #[weir(name = "http1.Request")]
 pub struct Request {
-    /// The method, as it was sent: `GET`.
+    /// The method as it was sent: `GET`.
     pub method: Text,
-    /// The path without its `/` at the start, decoded: `a b.html` of `/a%20b.html`.
+    /// The decoded path without its leading `/`: `a b.html` for `/a%20b.html`.
     pub path: Text,
-    /// What stands behind `?`, as it was sent.
+    /// The part after `?`, as it was sent.
     pub query: Option<Text>,
-    /// Whether another request may follow on the connection.
+    /// `true` if another request may follow on the connection.
     pub keep_alive: bool,
-    /// Bytes of the body behind the head.
+    /// Length of the body after the head, in bytes.
     pub length: i64,
-    /// The fields, with names in lower case; several of one name joined by `, `.
+    /// The header fields, with names in lower case; several fields of one name are joined by `, `.
     pub headers: Fields,
 }
 
-/// The head of a request: its first line and fields, with the empty line behind them.
+/// Parses the head of a request: its first line and fields, including the empty line at the end.
 ///
 /// # Errors
-/// Fails where it is no head of HTTP/1, is not complete, or has a body whose length it does not say.
+/// Fails if it is not an HTTP/1 head, is incomplete, or has a body of unknown length.
 #[weir::function(pure)]
 pub fn parse(head: &[u8]) -> Result<Request, Failure> {
     let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) => return Err(Failure::function("the head is not complete")),
+        Ok(httparse::Status::Partial) => return Err(Failure::function("the head is incomplete")),
         Err(httparse::Error::TooManyHeaders) => {
-            return Err(Failure::new(FailureKind::Limit, format!("more than {HEADERS_MAX} fields")));
+            return Err(Failure::new(FailureKind::Limit, format!("the head has more than {HEADERS_MAX} fields")));
         }
-        Err(error) => return Err(Failure::function(format!("no request: {error}"))),
+        Err(error) => return Err(Failure::function(format!("not a request: {error}"))),
     }
     let headers = Fields::of(parsed.headers)?;
     let target = parsed.path.unwrap_or_default();
@@ -80,26 +79,27 @@ fn keep_alive(is_1_1: bool, connection: Option<&str>) -> bool {
     if is_1_1 { !says("close") } else { says("keep-alive") }
 }
 
-/// Where both lengths and chunks may be said, whoever is in front may believe the other one.
+/// Returns the length of the body. A head with both a length and chunks is refused, because a proxy in front may follow
+/// the other one.
 fn length(headers: &Fields) -> Result<i64, Failure> {
     if headers.get("transfer-encoding").is_some() {
-        return Err(Failure::function("a body in chunks is not taken"));
+        return Err(Failure::function("chunked bodies are not supported"));
     }
     let Some(length) = headers.get("content-length") else { return Ok(0) };
     let digits = length.bytes().all(|byte| byte.is_ascii_digit());
-    length.parse().ok().filter(|_| digits).ok_or_else(|| Failure::function("the length of the body is no number"))
+    length.parse().ok().filter(|_| digits).ok_or_else(|| Failure::function("the length of the body is not a number"))
 }
 
-/// What a request's head has under a name, in whatever case it is written.
+/// Returns the value of a request's header field, whose name may be written in any case.
 #[weir::function(pure)]
 pub fn header(request: &Request, name: &str) -> Option<Text> {
     request.headers.get(name).map(Text::from)
 }
 
-/// The head of a response with a body of so many bytes.
+/// Composes the head of a response with a body of this length.
 ///
 /// # Errors
-/// Fails where there is no such status, the length is negative, or the type cannot stand in a field.
+/// Fails if there is no such status, the length is negative, or the type is not valid in a header field.
 #[weir::function(pure)]
 pub fn head(
     status: i64,
@@ -108,12 +108,12 @@ pub fn head(
     #[default("application/octet-stream")] r#type: &str,
 ) -> Result<Bytes, Failure> {
     let code = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
-    let code = code.ok_or_else(|| Failure::argument(format!("`status` is {status}, it must be 100 to 999")))?;
+    let code = code.ok_or_else(|| Failure::argument(format!("`status` must be 100 to 999, not {status}")))?;
     if length < 0 {
-        return Err(Failure::argument(format!("`length` is {length}, it must be at least 0")));
+        return Err(Failure::argument(format!("`length` must be at least 0, not {length}")));
     }
     if !r#type.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
-        return Err(Failure::argument(format!("`type` is {:?}, which no field can hold", r#type)));
+        return Err(Failure::argument(format!("`type` must be valid in a header field, not {:?}", r#type)));
     }
     let connection = if keep_alive { "keep-alive\r\n\r\n" } else { "close\r\n\r\n" };
     let reason = code.canonical_reason().unwrap_or("");

@@ -1,17 +1,17 @@
-//! Turns texts that come from outside into values of the types that are wanted, or into what is wrong with them.
+//! Parsing of text from outside into values of a given type, with errors for people.
 //!
-//! The parts of a path and a query, and the texts within JSON, say values in the same way.
+//! Path and query components and strings in JSON use the same syntax for values.
 
 use std::fmt;
 
 use weir::{Type, TypeDefinition, TypeShape, Value};
 
-/// Something that is not what is wanted, such as in a request.
+/// Error in an input, such as a part of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InputError {
-    /// Where it is: `` `scale` in the query ``.
+    /// The part of the input: `` `scale` in the query ``.
     pub(crate) place: String,
-    /// What is the matter: `expected a whole number, found "big"`.
+    /// Description of the error: `expected a whole number, found "big"`.
     pub(crate) what: String,
 }
 
@@ -27,9 +27,9 @@ impl InputError {
     }
 }
 
-/// The units of a size, in bytes, as in a program.
+/// The units of a size, in bytes, as in programs.
 const SIZE_UNITS: [(&str, u64); 5] = [("b", 1), ("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30), ("tb", 1 << 40)];
-/// The units of a duration, in nanoseconds, as in a program.
+/// The units of a duration, in nanoseconds, as in programs.
 const DURATION_UNITS: [(&str, u64); 7] = [
     ("ns", 1),
     ("us", 1_000),
@@ -40,18 +40,18 @@ const DURATION_UNITS: [(&str, u64); 7] = [
     ("d", 86_400_000_000_000),
 ];
 
-/// The definitions that types refer to.
+/// Definitions of named types.
 #[derive(Clone, Copy)]
-pub(crate) struct TypeDefinitions<'a>(pub(crate) &'a [TypeDefinition]);
+pub(crate) struct NamedTypes<'a>(pub(crate) &'a [TypeDefinition]);
 
-impl<'a> TypeDefinitions<'a> {
+impl<'a> NamedTypes<'a> {
     pub(crate) fn shape(self, name: &str) -> Option<&'a TypeShape> {
         self.0.iter().find(|definition| &*definition.name == name).map(|definition| &definition.shape)
     }
 }
 
-/// Whether values of this type can be written as one text, such as a part of a path.
-pub(crate) fn is_scalar(ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
+/// Returns `true` if values of this type can be written as a single text, such as a component of a path.
+pub(crate) fn is_scalar(ty: &Type, definitions: NamedTypes<'_>) -> bool {
     match ty {
         Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
         Type::Named(name) => matches!(definitions.shape(name), Some(TypeShape::Enum(variants))
@@ -60,8 +60,8 @@ pub(crate) fn is_scalar(ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
     }
 }
 
-/// What a text of this type looks like, for messages.
-pub(crate) fn expected(ty: &Type, definitions: TypeDefinitions<'_>) -> String {
+/// Describes a text of this type, for messages.
+pub(crate) fn expected(ty: &Type, definitions: NamedTypes<'_>) -> String {
     match ty {
         Type::Bool => "`true` or `false`".into(),
         Type::Int => "a whole number".into(),
@@ -84,8 +84,8 @@ pub(crate) fn expected(ty: &Type, definitions: TypeDefinitions<'_>) -> String {
     }
 }
 
-/// The value that a decoded text of a scalar type says; `None` where it says none.
-pub(crate) fn scalar(ty: &Type, text: &str, definitions: TypeDefinitions<'_>) -> Option<Value> {
+/// Parses a decoded text as a value of a scalar type; `None` if it is malformed.
+pub(crate) fn scalar(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> Option<Value> {
     match ty {
         Type::Text => Some(Value::text(text)),
         Type::Int => text.parse().ok().map(Value::Int),
@@ -104,26 +104,26 @@ pub(crate) fn scalar(ty: &Type, text: &str, definitions: TypeDefinitions<'_>) ->
     }
 }
 
-/// Nanoseconds, also backwards.
+/// Parses a duration, which may be negative, into nanoseconds.
 fn duration(text: &str) -> Option<i64> {
     let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
     i64::try_from(sign * i128::from(measure(text, &DURATION_UNITS)?)).ok()
 }
 
-/// A whole number and its unit.
+/// Parses a whole number followed by its unit.
 fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     digits.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
-/// The same with what is wrong, in the words of a message.
-pub(crate) fn scalar_or_error(ty: &Type, text: &str, definitions: TypeDefinitions<'_>) -> Result<Value, String> {
+/// Parses a decoded text as a value of a scalar type, or returns the message of the error.
+pub(crate) fn scalar_or_error(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> Result<Value, String> {
     scalar(ty, text, definitions)
         .ok_or_else(|| format!("expected {}, found {}", expected(ty, definitions), shown(text)))
 }
 
-/// A text as messages show it: quoted, and not longer than a line.
+/// Formats a text for messages: quoted, and truncated to less than a line.
 pub(crate) fn shown(text: &str) -> String {
     const SHOWN_MAX: usize = 40;
     match text.char_indices().nth(SHOWN_MAX) {

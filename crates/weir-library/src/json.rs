@@ -1,4 +1,4 @@
-//! JSON: values of any shape, looked into by functions, and the lines of a file that are such values.
+//! JSON: values of any shape with accessor functions, and files whose lines are JSON values.
 
 pub(crate) mod decode;
 pub(crate) mod encode;
@@ -15,19 +15,19 @@ use weir::{Failure, FailureKind, Module, Text, Typed};
 
 use crate::Limited;
 
-/// Bytes of a text that is parsed: 64 MiB.
+/// Maximum length of a parsed text: 64 MiB.
 const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The module `json`.
+/// Builds the module `json`.
 pub(crate) fn json() -> Module {
     lines::within(functions::json())
 }
 
 mod functions {
-    //! The functions of the module, apart so that the module made of them can be named as it is.
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
 
     weir::library! {
-        /// JSON: values of any shape, looked into by functions.
+        /// JSON: parsing, inspecting and writing values of any shape.
         pub(crate) json: super::parse, super::parse_bytes, super::get, super::at, super::find, super::items,
             super::keys, super::text, super::int, super::float, super::bool, super::is_null, super::write,
             super::encode, super::of_text, super::of_int, super::of_float, super::of_bool, super::null, super::list,
@@ -35,58 +35,58 @@ mod functions {
     }
 }
 
-/// The value that a text says. Objects keep one of each key, the last; values nest at most 128 deep.
+/// Parses a text. If an object repeats a key, the last value counts; values nest at most 127 deep.
 ///
 /// # Errors
-/// Fails where the text is no JSON, with the line and column.
+/// Fails if the text is not JSON; the message gives the line and the column.
 #[weir::function(pure)]
 pub fn parse(text: &str) -> Result<Json, Failure> {
     parse_bytes(text.as_bytes())
 }
 
-/// The value that bytes say, such as the body of a request.
+/// Parses bytes, such as the body of a request.
 ///
 /// # Errors
-/// Fails where the bytes are no JSON, with the line and column.
+/// Fails if the bytes are not JSON; the message gives the line and the column.
 #[weir::function(pure)]
 pub fn parse_bytes(bytes: &[u8]) -> Result<Json, Failure> {
     if bytes.len() > TEXT_BYTES_MAX {
-        return Err(Failure::new(FailureKind::Limit, format!("JSON of more than {TEXT_BYTES_MAX} bytes")));
+        return Err(Failure::new(FailureKind::Limit, format!("JSON longer than {TEXT_BYTES_MAX} bytes")));
     }
     serde_json::from_slice(bytes).map_err(|error| {
         Failure::function(format!("{} at line {} column {}", why(&error), error.line(), error.column()))
     })
 }
 
-/// Why something is no JSON, without the place.
+/// Returns the message of a JSON error without its position.
 fn why(error: &serde_json::Error) -> String {
     let (said, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
     match (error.classify(), said.strip_suffix(&place).unwrap_or(&said)) {
         (_, "recursion limit exceeded") => format!("not JSON: nests more than {DEPTH_MAX} deep"),
-        // What is said of JSON that is in order.
+        // An error about JSON that is well-formed.
         (Category::Data, said) => said.to_owned(),
         (_, said) => format!("not JSON: {said}"),
     }
 }
 
-/// The value of a line, or the column where it is none and why.
+/// Parses a line; an error names the column.
 fn parse_line(line: &str) -> Result<Json, String> {
     serde_json::from_str(line).map_err(|error: serde_json::Error| format!("column {}: {}", error.column(), why(&error)))
 }
 
-/// What an object has under a key.
+/// Returns the value of an object under a key.
 #[weir::function(pure)]
 pub fn get(value: &Json, key: &str) -> Option<Json> {
     if let JsonNode::Object(_, fields) = &value.0 { fields.get(key).cloned() } else { None }
 }
 
-/// The item of a list at a position, counted from 0.
+/// Returns the item of a list at a position, counted from 0.
 #[weir::function(pure)]
 pub fn at(value: &Json, position: i64) -> Option<Json> {
     if let JsonNode::List(_, items) = &value.0 { items.get(usize::try_from(position).ok()?).cloned() } else { None }
 }
 
-/// What is at the end of a path of keys and positions, such as `user/emails/0`.
+/// Returns the value at a path of keys and positions, such as `user/emails/0`.
 #[weir::function(pure)]
 pub fn find(value: &Json, path: &str) -> Option<Json> {
     path.split('/').try_fold(value.clone(), |value, key| match &value.0 {
@@ -95,109 +95,111 @@ pub fn find(value: &Json, path: &str) -> Option<Json> {
     })
 }
 
-/// The items of a list; none of anything else.
+/// Returns the items of a list; an empty list for any other value.
 #[weir::function(pure)]
 pub fn items(value: &Json) -> Vec<Json> {
     if let JsonNode::List(_, items) = &value.0 { items.to_vec() } else { Vec::new() }
 }
 
-/// The keys of an object, in its order; none of anything else.
+/// Returns the keys of an object, in its order; an empty list for any other value.
 #[weir::function(pure)]
 pub fn keys(value: &Json) -> Vec<Text> {
     if let JsonNode::Object(_, fields) = &value.0 { fields.keys().cloned().collect() } else { Vec::new() }
 }
 
-/// The text that the value is.
+/// Returns the text, if the value is one.
 #[weir::function(pure)]
 pub fn text(value: &Json) -> Option<Text> {
     if let JsonNode::Text(text) = &value.0 { Some(text.clone()) } else { None }
 }
 
-/// The whole number that the value is, where 64 bits hold it.
+/// Returns the whole number, if the value is one and fits into 64 bits.
 #[weir::function(pure)]
 pub fn int(value: &Json) -> Option<i64> {
     if let JsonNode::Number(number) = &value.0 { number.as_i64() } else { None }
 }
 
-/// The number that the value is, as near as a `Float` comes to it.
+/// Returns the number, rounded to the nearest `Float`, if the value is one.
 #[weir::function(pure)]
 pub fn float(value: &Json) -> Option<f64> {
     if let JsonNode::Number(number) = &value.0 { number.as_f64() } else { None }
 }
 
-/// The truth value that the value is.
+/// Returns the Boolean, if the value is one.
 #[weir::function(pure)]
 pub fn bool(value: &Json) -> Option<bool> {
     if let JsonNode::Bool(value) = value.0 { Some(value) } else { None }
 }
 
-/// Whether the value is `null`.
+/// Returns `true` if the value is `null`.
 #[weir::function(pure)]
 pub fn is_null(value: &Json) -> bool {
     value.0 == JsonNode::Null
 }
 
-/// The value as a text of one line.
+/// Formats the value as JSON on a single line.
 #[weir::function(pure)]
 pub fn write(value: &Json) -> String {
     serde_json::to_string(value).expect("keys are texts, numbers are finite, and memory takes all that is written")
 }
 
-/// Any value as a text of one line: records as objects, lists as arrays, `None` as `null`. Services read bodies in the
-/// same form. A value that nests more than 127 deep, or whose text is longer than 64 MiB, ends the flow.
+/// Formats any value as JSON on a single line: records become objects, lists arrays, and `None` becomes `null`.
+/// Services read bodies in the same format. A value that nests more than 127 deep, or whose text is longer than 64 MiB,
+/// ends the flow.
 #[weir::function(pure)]
 pub fn encode(value: Typed<'T'>) -> Limited<String> {
     let written = encode::written(&value.value, &value.of);
     Limited(written.map(|text| String::from_utf8(text).expect("JSON is written in UTF-8")))
 }
 
-/// A text as a value.
+/// Creates a JSON text.
 #[weir::function(pure)]
 pub fn of_text(text: Text) -> Json {
     Json(JsonNode::Text(text))
 }
 
-/// A whole number as a value.
+/// Creates a JSON number from a whole number.
 #[weir::function(pure)]
 pub fn of_int(number: i64) -> Json {
     Json(JsonNode::Number(number.into()))
 }
 
-/// A number as a value.
+/// Creates a JSON number.
 ///
 /// # Errors
-/// Fails for what JSON cannot say: infinities, and what is not a number.
+/// Fails for infinities and NaN, which JSON cannot express.
 #[weir::function(pure)]
 pub fn of_float(number: f64) -> Result<Json, Failure> {
-    let number = serde_json::Number::from_f64(number).ok_or_else(|| Failure::argument("JSON has no such number"))?;
+    let number = serde_json::Number::from_f64(number)
+        .ok_or_else(|| Failure::argument("JSON cannot express infinities and NaN"))?;
     Ok(Json(JsonNode::Number(number)))
 }
 
-/// A truth value as a value.
+/// Creates a JSON Boolean.
 #[weir::function(pure)]
 pub fn of_bool(value: bool) -> Json {
     Json(JsonNode::Bool(value))
 }
 
-/// `null`.
+/// Returns `null`.
 #[weir::function(pure)]
 pub fn null() -> Json {
     Json(JsonNode::Null)
 }
 
-/// A list of values.
+/// Creates a JSON list.
 ///
 /// # Errors
-/// [`TooDeep`].
+/// Fails with [`TooDeep`] if the list nests too deep.
 #[weir::function(pure)]
 pub fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
     Json::list(items)
 }
 
-/// An object of the values under their keys.
+/// Creates a JSON object.
 ///
 /// # Errors
-/// [`TooDeep`].
+/// Fails with [`TooDeep`] if the object nests too deep.
 #[weir::function(pure)]
 pub fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
     Json::object(fields)

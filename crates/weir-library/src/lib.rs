@@ -1,7 +1,8 @@
-//! The standard functions and sources: files, http, image, text, time, state, html, streams of lines, rows and packets, sockets.
+//! The standard library of functions and sources: files, HTTP, images, text, time, state, HTML, JSON, CSV, streams and
+//! sockets.
 //!
-//! Each module is plain Rust that stands on a well-kept crate and can be used without Weir; the attribute above a
-//! function is all that makes it a function of the language. [`library`] is all of them.
+//! Each module is plain Rust on top of a well-kept crate and can be used without Weir; only the attribute above a
+//! function makes it a function of the language. [`library`] combines all modules.
 //!
 //! `files` works below a [`files::Root`] that the embedder puts into the library's environment.
 
@@ -32,8 +33,8 @@ pub mod udp;
 
 pub use limited::Limited;
 
-/// The standard modules. The environment has an [`output::Outputs`]; a program that uses `files` needs a [`files::Root`]
-/// in it, too.
+/// Returns the standard modules. The environment contains an [`output::Outputs`]; a program that uses `files` needs a
+/// [`files::Root`] in it as well.
 #[must_use]
 pub fn library() -> weir::Library {
     let mut library = weir::Library::default();

@@ -1,11 +1,11 @@
-//! What a function gives that may come to a limit, and is of no type that can say so.
+//! Results of functions that may exceed a limit but return no `Result`.
 //!
-//! A function that fails has a `Result`, and every program that calls it says what happens then. Where that would be said
-//! everywhere for what hardly ever comes, the flow ends with the failure instead, as at a number that does not fit.
+//! A function that can fail returns a `Result`, and every caller has to handle the failure. For failures that are too
+//! rare to be handled at every call, the flow ends with the failure instead, as it does on integer overflow.
 
 use weir::{Failure, HostType, Type, TypeDefinition, Value};
 
-/// A value, or the failure that the flow ends with.
+/// A value, or the failure that ends the flow.
 #[derive(Debug)]
 pub struct Limited<T>(pub Result<T, Failure>);
 

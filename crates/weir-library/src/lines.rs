@@ -1,7 +1,7 @@
-//! Lines of what arrives piece by piece: from a file, a connection, the standard input.
+//! Line splitting of input that arrives in pieces: from a file, a connection or the standard input.
 //!
-//! A *line* is UTF-8 and ends at `\n` or `\r\n`, which is not part of it; what stands behind the last end is a line too,
-//! unless it is nothing. Lines are lent out of one buffer, so that only who keeps one copies it.
+//! A *line* is UTF-8 and ends with `\n` or `\r\n`, which is not part of it; a non-empty rest after the last terminator
+//! is a line as well. Lines are borrowed from one buffer, so that only callers that keep a line copy it.
 
 use std::fmt;
 use std::io;
@@ -11,17 +11,17 @@ use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use weir::{Failure, FailureKind};
 
-/// The most bytes of a line: 1 MiB. Something longer is no text of lines.
+/// Maximum length of a line: 1 MiB. Longer input is not a text of lines.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes that are asked for at a time.
+/// Number of bytes requested by one read.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Why there is no further line.
+/// Reason why no further line can be read.
 #[derive(Debug)]
 pub enum LineError {
-    /// The line of this number, counted from 1, is not UTF-8.
+    /// The line with this number, counted from 1, is not UTF-8.
     NotText(u64),
-    /// The line of this number, counted from 1, is longer than [`LINE_BYTES_MAX`].
+    /// The line with this number, counted from 1, is longer than [`LINE_BYTES_MAX`].
     TooLong(u64),
     /// Reading failed.
     Read(io::Error),
@@ -40,7 +40,7 @@ impl fmt::Display for LineError {
 impl std::error::Error for LineError {}
 
 impl LineError {
-    /// The failure of what is read from `origin`.
+    /// Converts the error into a failure of reading `origin`.
     pub(crate) fn of(self, origin: &str) -> Failure {
         let kind = match self {
             LineError::TooLong(_) => FailureKind::Limit,
@@ -50,72 +50,72 @@ impl LineError {
     }
 }
 
-/// The lines of a reader.
-pub(crate) struct LineReader {
+/// Splitter of a byte stream into lines.
+pub(crate) struct LineSplitter {
     buffer: BytesMut,
-    /// How much of the buffer's start is the line that was lent last.
-    lent: usize,
-    /// How much of the buffer is known to hold no end of a line.
+    /// Length of the line at the start of the buffer that was returned last.
+    line_length: usize,
+    /// Length of the buffer's prefix that is known to contain no line terminator.
     scanned: usize,
-    /// Lines found.
+    /// Number of lines found.
     number: u64,
-    /// Their bytes, with their ends.
+    /// Number of bytes of these lines, including terminators.
     bytes: u64,
 }
 
-impl LineReader {
-    /// No lines yet.
+impl LineSplitter {
+    /// Creates a reader without input.
     pub(crate) fn new() -> Self {
-        LineReader { buffer: BytesMut::new(), lent: 0, scanned: 0, number: 0, bytes: 0 }
+        LineSplitter { buffer: BytesMut::new(), line_length: 0, scanned: 0, number: 0, bytes: 0 }
     }
 
-    /// The number of the line that was given last, counted from 1.
+    /// Returns the number of the most recent line, counted from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The bytes of all lines that were given, with their ends.
+    /// Returns the number of bytes of all lines returned so far, including terminators.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The next line, the last one included; `None` at the end of the input.
+    /// Returns the next line, including an unterminated last one; `None` at the end of the input.
     pub(crate) async fn next(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> Result<Option<&str>, LineError> {
         match self.find(reader).await? {
-            Some(length) => self.lend(length).map(Some),
+            Some(length) => self.take_line(length).map(Some),
             None => self.rest(),
         }
     }
 
-    /// The next line that has an end; `None` where the input has nothing more at present.
+    /// Returns the next terminated line; `None` if the input has no more at present.
     pub(crate) async fn next_ended(
         &mut self,
         reader: &mut (impl AsyncRead + Unpin),
     ) -> Result<Option<&str>, LineError> {
         match self.find(reader).await? {
-            Some(length) => self.lend(length).map(Some),
+            Some(length) => self.take_line(length).map(Some),
             None => Ok(None),
         }
     }
 
-    /// What stands behind the last end of a line, where that is something.
+    /// Returns the unterminated rest of the input, unless it is empty.
     pub(crate) fn rest(&mut self) -> Result<Option<&str>, LineError> {
-        self.give_back();
+        self.consume_line();
         match self.buffer.len() {
             0 => Ok(None),
-            length => self.lend(length).map(Some),
+            length => self.take_line(length).map(Some),
         }
     }
 
-    /// Forgets what is read and not given.
+    /// Discards input that has been read but not returned.
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
-        (self.lent, self.scanned) = (0, 0);
+        (self.line_length, self.scanned) = (0, 0);
     }
 
-    /// The length of the next line with its end.
+    /// Returns the length of the next line, including its terminator.
     async fn find(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> Result<Option<usize>, LineError> {
-        self.give_back();
+        self.consume_line();
         loop {
             if let Some(end) = memchr(b'\n', &self.buffer[self.scanned..]) {
                 return Ok(Some(self.scanned + end + 1));
@@ -131,16 +131,16 @@ impl LineReader {
         }
     }
 
-    fn give_back(&mut self) {
-        self.buffer.advance(self.lent);
-        self.scanned = self.scanned.saturating_sub(self.lent);
-        self.lent = 0;
+    fn consume_line(&mut self) {
+        self.buffer.advance(self.line_length);
+        self.scanned = self.scanned.saturating_sub(self.line_length);
+        self.line_length = 0;
     }
 
-    fn lend(&mut self, length: usize) -> Result<&str, LineError> {
+    fn take_line(&mut self, length: usize) -> Result<&str, LineError> {
         self.number += 1;
         self.bytes += length as u64;
-        (self.lent, self.scanned) = (length, length);
+        (self.line_length, self.scanned) = (length, length);
         let line = without_end(&self.buffer[..length]);
         if line.len() > LINE_BYTES_MAX {
             return Err(LineError::TooLong(self.number));
@@ -149,7 +149,7 @@ impl LineReader {
     }
 }
 
-/// The line without `\n` or `\r\n`.
+/// Strips `\n` or `\r\n` from the line.
 fn without_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -159,10 +159,10 @@ fn without_end(line: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Gives the pieces one read at a time.
+    /// Reads lines from pieces that arrive in one read each.
     async fn lines_of(pieces: &[&[u8]]) -> Vec<String> {
         let mut builder = tokio::io::empty().chain(pieces[0]);
-        let mut lines = LineReader::new();
+        let mut lines = LineSplitter::new();
         let mut found = Vec::new();
         let mut rest = pieces[1..].iter();
         loop {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_line_is_named_by_its_number() {
+    async fn invalid_lines_are_reported_by_number() {
         assert_eq!(lines_of(&[b"a\nb\n\xff\nd"]).await, ["line 3 is not UTF-8"]);
         let long = vec![b'x'; LINE_BYTES_MAX + 1];
         assert_eq!(lines_of(&[b"a\n", &long]).await, ["line 2 is longer than 1048576 bytes"]);

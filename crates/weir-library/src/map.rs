@@ -1,73 +1,73 @@
-//! Maps: their keys, their values, and maps with one entry more or less. Entries keep the order in which they came.
+//! Functions on maps: keys, values, entries, and copies with an entry added or removed. Entries keep their order of
+//! insertion.
 //!
-//! A map is never changed; each function gives another one. `map[key]` is what is under a key.
+//! Maps are immutable; every function returns a new one. `map[key]` is the value under a key.
 
-use indexmap::IndexMap;
-use weir::Generic;
+use weir::{Entries, Generic, Value};
 
 type MapKey = Generic<'K'>;
 type MapValue = Generic<'V'>;
 
 weir::library! {
-    /// Maps: their keys, their values, and maps with one entry more or less.
+    /// Functions on maps: keys, values, entries, and copies with an entry added or removed.
     pub(crate) map: keys, values, entries, of, sort, contains, with, without, merged
 }
 
-/// The keys, in order.
+/// Returns the keys, in order.
 #[weir::function(pure, total)]
-pub fn keys(map: IndexMap<MapKey, MapValue>) -> Vec<MapKey> {
-    map.into_keys().collect()
+pub fn keys(map: &Entries) -> Vec<MapKey> {
+    map.keys().cloned().map(Generic).collect()
 }
 
-/// The values, in the order of their keys.
+/// Returns the values, in the order of their keys.
 #[weir::function(pure, total)]
-pub fn values(map: IndexMap<MapKey, MapValue>) -> Vec<MapValue> {
-    map.into_values().collect()
+pub fn values(map: Entries) -> Vec<MapValue> {
+    map.into_iter().map(|(_, value)| Generic(value)).collect()
 }
 
-/// Each key with its value.
+/// Returns each key with its value.
 #[weir::function(pure, total)]
-pub fn entries(map: IndexMap<MapKey, MapValue>) -> Vec<(MapKey, MapValue)> {
-    map.into_iter().collect()
+pub fn entries(map: Entries) -> Vec<(MapKey, MapValue)> {
+    map.into_iter().map(|(key, value)| (Generic(key), Generic(value))).collect()
 }
 
-/// The map of keys and values; the last value of a key counts.
+/// Creates a map from entries; if a key occurs several times, its last value counts.
 #[weir::function(pure, total)]
-pub fn of(entries: Vec<(MapKey, MapValue)>) -> IndexMap<MapKey, MapValue> {
+pub fn of(entries: Vec<(MapKey, MapValue)>) -> Entries {
+    entries.into_iter().map(|(key, value)| (key.0, value.0)).collect()
+}
+
+/// Returns the map with its keys in ascending order.
+#[weir::function(pure, total)]
+pub fn sort(map: Entries) -> Entries {
+    let mut entries: Vec<(Value, Value)> = map.into_iter().collect();
+    entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     entries.into_iter().collect()
 }
 
-/// The map with its keys from the least to the greatest.
+/// Returns `true` if the map has the key.
 #[weir::function(pure, total)]
-pub fn sort(mut map: IndexMap<MapKey, MapValue>) -> IndexMap<MapKey, MapValue> {
-    map.sort_unstable_keys();
+pub fn contains(map: &Entries, key: &MapKey) -> bool {
+    map.contains_key(&key.0)
+}
+
+/// Returns the map with this value under the key, in constant time if the map is not used afterwards.
+#[weir::function(pure, total)]
+pub fn with(mut map: Entries, key: MapKey, value: MapValue) -> Entries {
+    map.insert(key.0, value.0);
     map
 }
 
-/// Whether there is something under the key.
+/// Returns the map without the key, in constant time if the map is not used afterwards.
 #[weir::function(pure, total)]
-pub fn contains(map: IndexMap<MapKey, MapValue>, key: &MapKey) -> bool {
-    map.contains_key(key)
-}
-
-/// The map with this value under the key.
-#[weir::function(pure, total)]
-pub fn with(mut map: IndexMap<MapKey, MapValue>, key: MapKey, value: MapValue) -> IndexMap<MapKey, MapValue> {
-    map.insert(key, value);
+pub fn without(mut map: Entries, key: &MapKey) -> Entries {
+    map.remove(&key.0);
     map
 }
 
-/// The map with nothing under the key.
+/// Returns the entries of both maps; for a key in both, the value of the second counts.
 #[weir::function(pure, total)]
-pub fn without(mut map: IndexMap<MapKey, MapValue>, key: &MapKey) -> IndexMap<MapKey, MapValue> {
-    map.shift_remove(key);
+pub fn merged(mut map: Entries, other: Entries) -> Entries {
+    map.extend(other);
     map
-}
-
-/// The entries of both; where both have a key, the value of the second.
-#[weir::function(pure, total)]
-pub fn merged(map: IndexMap<MapKey, MapValue>, other: IndexMap<MapKey, MapValue>) -> IndexMap<MapKey, MapValue> {
-    let mut merged = map;
-    merged.extend(other);
-    merged
 }

@@ -1,13 +1,13 @@
-//! Outputs: files and the standard streams as programs write to them, line by line and in large pieces.
+//! Buffered outputs: files and the standard streams, to which programs write line by line.
 //!
-//! What is written lies in the output's buffer first. It reaches the system
-//! 1. when the buffer has `BUFFER_BYTES`, by the call that filled it;
-//! 2. else within `FLUSH_WITHIN`, by a thread that begins with the first byte that waits and ends with the last;
-//! 3. at the latest when the program is through ([`weir::Closing`]), so that nothing is lost at the end of the input.
+//! Written bytes first go to the output's buffer. They reach the operating system
+//! 1. when the buffer holds `BUFFER_BYTES`, by the call that filled it;
+//! 2. otherwise within `FLUSH_WITHIN`, by a thread that starts at the first buffered byte and ends after one flush;
+//! 3. at the latest when the program ends ([`weir::Closing`]), so that nothing is lost at the end of the input.
 //!
-//! A failure to write is told to the next call that writes there, or else at the end of the program; what could not be
-//! written is dropped then, and not written twice. Where nobody reads the standard output any more, an embedder may have
-//! something done instead ([`Outputs::on_broken_pipe`]).
+//! A failure to write is reported to the next call that writes to the same output, or else at the end of the program.
+//! The bytes that could not be written are discarded and not retried. If nobody reads the standard output any more, an
+//! embedder may handle that instead ([`Outputs::on_broken_pipe`]).
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,14 +19,14 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 use weir::{Failure, FailureKind};
 
-/// Bytes that wait in memory before a call writes them itself.
+/// Number of buffered bytes at which a call writes them itself.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// How long bytes wait at most.
+/// Maximum time that bytes stay buffered.
 const FLUSH_WITHIN: Duration = Duration::from_millis(50);
-/// Outputs that are open at a time.
+/// Maximum number of open outputs.
 const OUTPUTS_MAX: usize = 1024;
 
-/// What messages call the standard output.
+/// Name of the standard output in messages.
 pub(crate) const STANDARD_OUTPUT: &str = "the standard output";
 
 /// The outputs of a program, each open once however many calls write to it.
@@ -35,29 +35,29 @@ pub struct Outputs(Arc<Mutex<OutputTable>>);
 
 #[derive(Default)]
 struct OutputTable {
-    /// By what messages call them; a file by its path, where no path has the words of a standard stream.
+    /// Open outputs by their name in messages: a file by its path, which cannot equal the name of a standard stream.
     open: IndexMap<String, Arc<OutputFile>>,
-    /// Whether a thread is there that will flush them.
+    /// `true` while a thread is about to flush them.
     flushing: bool,
     on_broken_pipe: BrokenPipePolicy,
 }
 
-/// What happens where nobody reads the standard output any more.
+/// Policy for a standard output that nobody reads any more.
 #[derive(Default)]
 enum BrokenPipePolicy {
-    /// Who writes there is told.
+    /// Writing fails.
     #[default]
     Fails,
-    /// This is called.
+    /// This function is called.
     Calls(Box<dyn FnOnce() + Send>),
-    /// It was called.
+    /// The function has been called.
     Called,
 }
 
-/// One output.
+/// An open output.
 pub(crate) struct OutputFile {
     name: String,
-    /// Whether a person watches: each write is flushed.
+    /// `true` for a terminal: every write is flushed.
     interactive: bool,
     file: Mutex<BufferedFile>,
 }
@@ -65,14 +65,14 @@ pub(crate) struct OutputFile {
 struct BufferedFile {
     file: File,
     buffer: Vec<u8>,
-    /// Why bytes were lost since somebody was told.
+    /// Reason why bytes were lost, not yet reported.
     failure: Option<Failure>,
-    /// Whether nobody is at the other end.
+    /// `true` if nobody reads the other end.
     broken_pipe: bool,
 }
 
 impl Outputs {
-    /// The output of this name, opened where it is not open.
+    /// Returns the output of this name, and opens it if necessary.
     pub(crate) fn open<E>(&self, name: &str, open: impl FnOnce() -> Result<File, E>) -> Result<Arc<OutputFile>, Failure>
     where
         Failure: From<E>,
@@ -89,19 +89,19 @@ impl Outputs {
         Ok(output)
     }
 
-    /// Closes the output of this name, so that the next write opens it anew.
+    /// Closes the output of this name, so that the next write opens it again.
     pub(crate) fn forget(&self, name: &str) -> Result<(), Failure> {
         let output = self.0.lock().open.shift_remove(name);
         output.map_or(Ok(()), |output| output.flush())
     }
 
-    /// Has `then` called, once, where nobody reads the standard output any more. What is written there then is thrown away,
-    /// and that is no failure.
+    /// Has `then` called once if nobody reads the standard output any more. Further output to it is then discarded, and
+    /// writing succeeds.
     pub fn on_broken_pipe(&self, then: impl FnOnce() + Send + 'static) {
         self.0.lock().on_broken_pipe = BrokenPipePolicy::Calls(Box::new(then));
     }
 
-    /// Writes `parts`, one directly behind the other.
+    /// Writes `parts` contiguously.
     pub(crate) fn write(&self, output: &OutputFile, parts: &[&[u8]]) -> Result<(), Failure> {
         match output.write(parts) {
             Ok(false) => Ok(()),
@@ -113,12 +113,12 @@ impl Outputs {
         }
     }
 
-    /// The failure, unless something else is to be done because nobody reads the output.
+    /// Returns the failure, unless the policy for a broken pipe handles it.
     fn unless_broken_pipe(&self, output: &OutputFile, failure: Failure) -> Result<(), Failure> {
         if self.notice_broken_pipe(output) { Ok(()) } else { Err(failure) }
     }
 
-    /// Does what is to be done where nobody reads the output; whether there is something.
+    /// Applies the policy for a broken pipe; returns `true` if it handled one.
     fn notice_broken_pipe(&self, output: &OutputFile) -> bool {
         if output.name != STANDARD_OUTPUT || !output.file.lock().broken_pipe {
             return false;
@@ -138,7 +138,7 @@ impl Outputs {
         true
     }
 
-    /// Sees to it that what waits is flushed.
+    /// Schedules a flush of all outputs, unless one is pending.
     fn flush_soon(&self) {
         let mut state = self.0.lock();
         if state.flushing {
@@ -152,7 +152,7 @@ impl Outputs {
             outputs.flush_late();
         });
         if begun.is_err() {
-            // The system gives no thread: the caller does it.
+            // No thread could be started, so the caller flushes.
             self.flush_late();
         }
     }
@@ -160,7 +160,7 @@ impl Outputs {
     fn flush_late(&self) {
         let open = {
             let mut state = self.0.lock();
-            // Whoever writes from here on needs another thread.
+            // Later writes have to start another thread.
             state.flushing = false;
             state.open.values().cloned().collect::<Vec<_>>()
         };
@@ -172,7 +172,7 @@ impl Outputs {
 }
 
 impl OutputTable {
-    /// Closes what nobody writes to at present.
+    /// Closes the outputs that nobody writes to at present.
     fn close_unused(&mut self) -> Result<(), Failure> {
         let mut flushed = Ok(());
         self.open.retain(|_, output| {
@@ -186,7 +186,7 @@ impl OutputTable {
         if self.open.len() < OUTPUTS_MAX {
             return Ok(());
         }
-        Err(Failure::new(FailureKind::Limit, format!("{OUTPUTS_MAX} files are being written already")))
+        Err(Failure::new(FailureKind::Limit, format!("{OUTPUTS_MAX} files are already open for writing")))
     }
 }
 
@@ -207,7 +207,7 @@ impl OutputFile {
         OutputFile { name: name.to_owned(), interactive, file: Mutex::new(file) }
     }
 
-    /// Writes, and says whether bytes began to wait.
+    /// Writes, and returns `true` if the buffer was empty before and is not any more.
     fn write(&self, parts: &[&[u8]]) -> Result<bool, Failure> {
         let mut file = self.file.lock();
         file.tell()?;
@@ -242,7 +242,7 @@ impl BufferedFile {
         }
     }
 
-    /// Tells of a failure, once.
+    /// Reports a failure once.
     fn tell(&mut self) -> Result<(), Failure> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_arrives_in_order_by_itself() {
+    fn buffered_bytes_are_flushed_in_order() {
         let (mut reader, writer) = io::pipe().unwrap();
         let outputs = Outputs::default();
         let output =
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_to_write_is_told_once_to_the_next_who_writes() {
+    fn a_write_failure_is_reported_once_to_the_next_writer() {
         let outputs = Outputs::default();
         let full = || File::options().write(true).open("/dev/full");
         let output = outputs.open("the disk", full).unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_that_nobody_writes_to_make_room_for_others() {
+    fn unused_outputs_make_room_for_others() {
         let outputs = Outputs::default();
         let null = || File::options().write(true).open("/dev/null");
         let held: Vec<_> = (0..OUTPUTS_MAX - 1).map(|name| outputs.open(&name.to_string(), null).unwrap()).collect();

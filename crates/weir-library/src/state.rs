@@ -1,49 +1,47 @@
-//! State: shared values of ordinary types, looked into and changed. Each function is one step.
+//! Functions on shared values of ordinary types. Each call is atomic.
 //!
-//! `shared hits = 0` makes a number for all flows, and `hits.add(1)` is `state.add(hits, 1)`: these functions can be called
-//! on every shared value with a dot. A shared value that is used as a value is [`read`]: it is what it was at that moment,
-//! and stays so.
-
-use std::sync::Arc;
+//! `shared hits = 0` declares a number shared by all flows, and `hits.add(1)` is `state.add(hits, 1)`: these functions
+//! can be called on every shared value with a dot. A shared value in an expression is [`read`]: a snapshot that later
+//! changes do not affect.
 
 use weir::{Elements, Entries, Generic, Value};
 
-/// Elements of a list, and entries of a map, that are kept where a program does not say how many.
+/// Default maximum number of elements of a list, and of entries of a map.
 pub const KEPT_MAX: usize = 10_000_000;
 
 weir::library! {
-    /// State: shared values of ordinary types, looked into and changed.
+    /// Functions that read and change shared values of ordinary types.
     pub(crate) state: read, set, add, get, put, remove, push
 }
 
-/// What the value is at this moment; a shared value in an expression is short for it.
+/// Returns a snapshot of the value; a shared value in an expression is short for this.
 #[weir::function(reads)]
 pub fn read(value: &Value) -> Value {
     value.clone()
 }
 
-/// Gives a shared value another value, and gives back the one before.
+/// Replaces a shared value, and returns the previous one.
 #[weir::function(reads)]
 pub fn set(value: &mut Value, to: Value) -> Value {
     std::mem::replace(value, to)
 }
 
-/// Adds to a shared number, and gives the sum. What does not fit into 64 bits is the largest or smallest number that does.
+/// Adds to a shared number, and returns the sum. A sum that does not fit into 64 bits saturates.
 #[weir::function(reads)]
 pub fn add(number: &mut i64, by: i64) -> i64 {
     *number = number.saturating_add(by);
     *number
 }
 
-/// What a shared map has under the key.
+/// Returns the value of a shared map under the key.
 #[weir::function(reads)]
 pub fn get(map: &Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
     map.get(&key.0).cloned().map(Generic)
 }
 
-/// Puts a value under the key of a shared map, and gives back the one before. Of more than `keep` entries, those go whose
-/// keys came first.
-// Nobody else holds the map most of the time, and then it is changed where it is.
+/// Stores a value under the key of a shared map, and returns the previous one. If the map has more than `keep` entries,
+/// the oldest are removed.
+// Usually nobody else holds the map, and it is changed in place.
 #[weir::function(reads)]
 pub fn put(
     map: &mut Entries,
@@ -51,30 +49,25 @@ pub fn put(
     value: Generic<'V'>,
     #[default(10_000_000)] keep: usize,
 ) -> Option<Generic<'V'>> {
-    let entries = Arc::make_mut(map);
-    let before = entries.insert(key.0, value.0);
-    let surplus = entries.len().saturating_sub(keep.min(KEPT_MAX));
-    entries.drain(..surplus);
+    let before = map.insert(key.0, value.0);
+    while map.len() > keep.min(KEPT_MAX) {
+        map.remove_first();
+    }
     before.map(Generic)
 }
 
-/// Takes what is under the key out of a shared map, and gives it.
+/// Removes the key from a shared map, and returns its value.
 #[weir::function(reads)]
 pub fn remove(map: &mut Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
-    Arc::make_mut(map).shift_remove(&key.0).map(Generic)
+    map.remove(&key.0).map(Generic)
 }
 
-/// Adds an element at the end of a shared list. Of more than `keep`, the first go. Takes the longer, the longer the list is:
-/// of many elements, a map is the better home.
+/// Appends an element to a shared list. If the list has more than `keep` elements, the first are removed. Takes time
+/// proportional to the length of the list; for many elements, use a map.
 #[weir::function(reads)]
 pub fn push(list: &mut Elements, value: Value, #[default(10_000_000)] keep: usize) {
-    let surplus = (list.len() + 1).saturating_sub(keep.min(KEPT_MAX));
-    let value = (keep > 0).then_some(value);
-    let kept = list.len().min(surplus)..;
-    *list = match list.unshared() {
-        Some(elements) => elements[kept].iter_mut().map(Value::take).chain(value).collect(),
-        None => list[kept].iter().cloned().chain(value).collect(),
-    };
+    list.push(value);
+    list.keep(list.len().saturating_sub(keep.min(KEPT_MAX)), list.len());
 }
 
 #[cfg(test)]
@@ -92,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_elements_than_are_kept_the_first_go() {
+    fn the_first_elements_beyond_the_limit_are_removed() {
         assert_eq!(pushed(&[], 2), list(&[9]));
         assert_eq!(pushed(&[1, 2], KEPT_MAX), list(&[1, 2, 9]));
         assert_eq!(pushed(&[1, 2, 3, 4], 2), list(&[4, 9]));
@@ -101,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_read_a_list_keeps_what_it_was() {
+    fn a_snapshot_of_a_list_does_not_change() {
         let mut elements = list(&[1, 2]);
         let seen = elements.clone();
         push(&mut elements, Value::Int(3), KEPT_MAX);
@@ -109,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_entries_than_are_kept_those_go_whose_keys_came_first() {
+    fn the_oldest_entries_beyond_the_limit_are_removed() {
         let mut entries = Entries::default();
         for key in [1, 2, 1, 3] {
             put(&mut entries, Generic(Value::Int(key)), Generic(Value::Int(-key)), 2);
@@ -119,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_stays_within_its_bits() {
+    fn addition_saturates() {
         let mut number = i64::MAX - 1;
         assert_eq!(add(&mut number, 5), i64::MAX);
         assert_eq!(add(&mut number, -1), i64::MAX - 1);

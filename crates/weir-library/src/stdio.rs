@@ -1,4 +1,4 @@
-//! The standard streams of the program: lines in, lines out.
+//! The standard streams of the program: reading lines and printing lines.
 
 use std::fs::File;
 use std::io;
@@ -6,15 +6,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use weir::{Failure, Module, Type, Value};
 
-use crate::lines::LineReader;
+use crate::lines::LineSplitter;
 use crate::output::{Outputs, STANDARD_OUTPUT};
 use crate::stream_source::{Emitter, Stream, StreamDefinition};
 
-/// The module `stdio`.
+/// Builds the module `stdio`.
 pub(crate) fn stdio() -> Module {
     let lines = StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line of the standard input, in their order, and ends with it.",
+        doc: "Begins a flow for each line of the standard input, in order, and ends at the end of the input.",
         parameters: vec![],
         element: Type::Text,
         ordered: true,
@@ -24,27 +24,27 @@ pub(crate) fn stdio() -> Module {
 }
 
 mod functions {
-    //! The functions of the module, apart so that the module made of them can be named as it is.
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
 
     weir::library! {
-        /// The standard streams of the program: lines in, lines out.
+        /// The standard streams of the program: reading lines and printing lines.
         pub(crate) stdio: super::LinePrinter::print, super::LinePrinter::print_error
     }
 }
 
-/// Prints lines. It is private to its call site so that lines come in the order of their source; the streams are shared
-/// by all.
+/// Prints lines. The state is private to its call site, so that lines keep the order of their source; the streams are
+/// shared by all call sites.
 #[derive(Default)]
 pub struct LinePrinter;
 
 #[weir::function]
 impl LinePrinter {
-    /// Prints a line to the standard output. On a terminal it is seen at once, else within 50 ms and before the program
-    /// ends.
+    /// Prints a line to the standard output. On a terminal it appears at once, otherwise within 50 ms and before the
+    /// program ends.
     ///
     /// # Errors
-    /// Fails where the standard output cannot be written. Where nobody reads it any more, `weir run` lets the program finish
-    /// what has begun, and ends it.
+    /// Fails if the standard output cannot be written. If nobody reads it any more, `weir run` instead finishes the
+    /// flows that have begun, and ends the program.
     pub fn print(&mut self, #[environment] outputs: &Outputs, line: &str) -> Result<(), Failure> {
         print_to(outputs, STANDARD_OUTPUT, io::stdout().as_fd(), line)
     }
@@ -52,7 +52,7 @@ impl LinePrinter {
     /// Prints a line to the standard error.
     ///
     /// # Errors
-    /// Fails where nobody reads the standard error any more.
+    /// Fails if the standard error cannot be written.
     pub fn print_error(&mut self, #[environment] outputs: &Outputs, line: &str) -> Result<(), Failure> {
         print_to(outputs, "the standard error", io::stderr().as_fd(), line)
     }
@@ -63,7 +63,7 @@ fn print_to(outputs: &Outputs, name: &str, stream: BorrowedFd<'_>, line: &str) -
     outputs.write(&output, &[line.as_bytes(), b"\n"])
 }
 
-/// The standard input.
+/// The source `stdio.lines()`.
 struct StandardInput;
 
 impl Stream for StandardInput {
@@ -73,7 +73,7 @@ impl Stream for StandardInput {
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut input = tokio::io::stdin();
-        let mut lines = LineReader::new();
+        let mut lines = LineSplitter::new();
         while let Some(line) = lines.next(&mut input).await.map_err(|error| error.of("the standard input"))? {
             emitter.emit(Value::text(line)).await;
         }

@@ -1,23 +1,23 @@
-//! Streams that are made and not read: whole numbers in their order.
+//! Generated streams: ranges of whole numbers.
 
 use weir::{Failure, Module, Type, Value};
 
 use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};
 
-/// The module `stream`.
+/// Builds the module `stream`.
 pub(crate) fn stream() -> Module {
     let range = StreamDefinition {
         name: "range",
-        doc: "Begins a flow for each whole number from `from` up to and without `to`, in their order.",
+        doc: "Begins a flow for each whole number from `from` (inclusive) to `to` (exclusive), in order.",
         parameters: vec![parameter("from", Type::Int), parameter("to", Type::Int)],
         element: Type::Int,
         ordered: true,
-        open: |given| Ok(Range { from: given.int(0)?, to: given.int(1)? }),
+        open: |arguments| Ok(Range { from: arguments.int(0)?, to: arguments.int(1)? }),
     };
-    range.within(Module::new("stream", "Streams that are made and not read."))
+    range.within(Module::new("stream", "Generated streams."))
 }
 
-/// `stream.range(0, 10)`.
+/// The source `stream.range(0, 10)`.
 struct Range {
     from: i64,
     to: i64,

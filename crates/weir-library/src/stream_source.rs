@@ -1,10 +1,10 @@
-//! How a stream begins a flow for each of its elements.
+//! Sources of streams: begins a flow for each element, with back-pressure.
 //!
-//! A source of the library is a [`Stream`]: a loop that hands each element to a [`Emitter`]. All else is the same for all
-//! and done here:
-//! 1. an element waits until there is room for its flow, so that pressure runs back to what the stream reads;
-//! 2. when the program stops, the loop is dropped where it waits;
-//! 3. then, and at the end of the input, the flows that have begun are waited for.
+//! A source of the library implements [`Stream`]: a loop that passes each element to an [`Emitter`]. The rest is the
+//! same for all sources and done here:
+//! 1. an element waits until there is room for its flow, which puts back-pressure on the stream's input;
+//! 2. when the program stops, the loop is dropped at its current wait;
+//! 3. afterwards, and at the end of the input, the source waits for the flows that have begun.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -18,29 +18,29 @@ use weir::{
     Source, SourceSignature, Stop, Type, Value,
 };
 
-/// Elements after which others on the event loop get their turn, where no flow had to wait.
+/// Number of elements after which the stream yields to the other tasks of its event loop, if no flow had to wait.
 const YIELD_AFTER: u32 = 64;
 
-/// Something that gives elements, opened and ready to.
+/// An open stream of elements.
 pub(crate) trait Stream: Send + Sync + 'static {
-    /// What it reads, for the start-up message.
+    /// Describes the stream's input, for the start-up message.
     fn describe(&self) -> String;
 
-    /// On how many event loops it gives them.
+    /// Returns the number of event loops on which the stream runs.
     fn loops(&self) -> Loops {
         Loops::One
     }
 
-    /// How much of its input was given with so many elements, and how much the input is, where that is known.
+    /// Returns the amount of input consumed after `elements` elements, and the total amount, if known.
     fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
         None
     }
 
-    /// Gives all its elements. Dropped where it waits when the program stops.
+    /// Emits all elements. The future is dropped when the program stops.
     fn run(&self, emitter: Emitter) -> impl Future<Output = Result<(), Failure>>;
 }
 
-/// What a program says of a source, and how it is opened.
+/// Definition of a source: its signature, and the function that opens it.
 pub(crate) struct StreamDefinition<S> {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,
@@ -51,7 +51,7 @@ pub(crate) struct StreamDefinition<S> {
 }
 
 impl<S: Stream> StreamDefinition<S> {
-    /// The module with this source in it.
+    /// Adds the source to the module.
     pub(crate) fn within(self, module: Module) -> Module {
         let signature = SourceSignature {
             module: module.name.clone(),
@@ -66,25 +66,25 @@ impl<S: Stream> StreamDefinition<S> {
     }
 }
 
-/// A parameter of a source that has to be given.
+/// Creates a required parameter of a source.
 pub(crate) fn parameter(name: &str, ty: Type) -> Parameter {
     Parameter { name: name.into(), ty, passing: Passing::Value, default: None }
 }
 
-/// A parameter of a source that may be left out.
+/// Creates an optional parameter of a source.
 pub(crate) fn optional(name: &str, ty: Type, default: Value) -> Parameter {
     Parameter { default: Some(default), ..parameter(name, ty) }
 }
 
-/// What a source is opened with.
+/// Arguments with which a source is opened.
 pub(crate) struct SourceArguments<'a> {
     arguments: &'a [Value],
-    /// What the embedder gave.
+    /// The values that the embedder provides.
     pub(crate) environment: &'a Environment,
 }
 
 impl SourceArguments<'_> {
-    /// The whole number at this place.
+    /// Returns the whole number at this index.
     pub(crate) fn int(&self, index: usize) -> Result<i64, Failure> {
         match self.arguments.get(index) {
             Some(Value::Int(int)) => Ok(*int),
@@ -92,7 +92,7 @@ impl SourceArguments<'_> {
         }
     }
 
-    /// The text at this place.
+    /// Returns the text at this index.
     pub(crate) fn text(&self, index: usize) -> Result<&str, Failure> {
         match self.arguments.get(index) {
             Some(Value::Text(text)) => Ok(text),
@@ -100,7 +100,7 @@ impl SourceArguments<'_> {
         }
     }
 
-    /// The truth value at this place.
+    /// Returns the Boolean at this index.
     pub(crate) fn bool(&self, index: usize) -> Result<bool, Failure> {
         match self.arguments.get(index) {
             Some(Value::Bool(bool)) => Ok(*bool),
@@ -108,11 +108,11 @@ impl SourceArguments<'_> {
         }
     }
 
-    /// The span of time at this place, which must be longer than nothing.
+    /// Returns the duration at this index, which must be positive.
     pub(crate) fn duration(&self, index: usize, name: &str) -> Result<std::time::Duration, Failure> {
         match self.arguments.get(index) {
             Some(Value::Duration(nanos @ 1..)) => Ok(std::time::Duration::from_nanos(nanos.unsigned_abs())),
-            _ => Err(Failure::argument(format!("`{name}` must be longer than nothing"))),
+            _ => Err(Failure::argument(format!("`{name}` must be greater than zero"))),
         }
     }
 }
@@ -134,7 +134,7 @@ impl<S: Stream> Source for StreamSource<S> {
 
 struct OpenStream<S> {
     stream: S,
-    /// How many were given.
+    /// Number of elements emitted.
     elements: Arc<AtomicU64>,
 }
 
@@ -172,20 +172,20 @@ async fn run_stream(open: &OpenStream<impl Stream>, flows: Arc<dyn Flows>, stop:
     ended
 }
 
-/// Where a stream gives its elements. Its clones are for the tasks of one stream, which share an event loop.
+/// Sink for the elements of a stream. Clones serve several tasks of one stream on the same event loop.
 #[derive(Clone)]
 pub(crate) struct Emitter {
     flows: Arc<dyn Flows>,
-    /// The flows that are not through.
+    /// The flows that have not ended.
     running: Rc<RefCell<JoinSet<Result<Value, Failure>>>>,
-    /// Elements since others had their turn.
+    /// Number of elements since the last yield.
     since_yield: Rc<Cell<u32>>,
-    /// How many were given, on all event loops.
+    /// Number of elements emitted on all event loops.
     elements: Arc<AtomicU64>,
 }
 
 impl Emitter {
-    /// Begins a flow for the element as soon as there is room. A failure of the flow is the runtime's to tell.
+    /// Begins a flow for the element as soon as there is room. The runtime reports a failure of the flow.
     pub(crate) async fn emit(&self, element: Value) {
         let mut inputs = vec![element];
         loop {

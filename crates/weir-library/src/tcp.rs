@@ -1,4 +1,4 @@
-//! TCP: connections as values, to be read from and written to, and lines that come over them.
+//! TCP: connections as values, and streams of connections and lines.
 
 mod connection;
 mod idle_timeout;
@@ -10,18 +10,18 @@ pub use connection::{
 };
 pub(crate) use listen::address;
 
-/// The module `tcp`.
+/// Builds the module `tcp`.
 pub(crate) fn tcp() -> weir::Module {
     listen::lines().within(listen::connections().within(functions::tcp()))
 }
 
 mod functions {
-    //! The functions of the module, apart so that the module made of them can be named as it is.
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
 
     use super::connection;
 
     weir::library! {
-        /// TCP: connections as values, to be read from and written to, and lines that come over them.
+        /// TCP: connections as values, and streams of connections and lines.
         pub(crate) tcp: connection::peer, connection::read, connection::read_exactly, connection::read_line,
             connection::read_until, connection::write, connection::write_text, connection::write_both,
             connection::send_file, connection::close

@@ -1,7 +1,7 @@
-//! Texts: their characters, their parts, and numbers in them.
+//! Functions on texts: characters, parts, and conversion from and to numbers and bytes.
 //!
-//! A *character* is a Unicode scalar value. Positions and lengths count characters and not bytes, so a program cannot
-//! cut one in two; finding the n-th takes a walk through the text.
+//! A *character* is a Unicode scalar value. Positions and lengths count characters, not bytes, so that a program cannot
+//! split one; finding the n-th character takes linear time.
 
 use std::fmt;
 use std::str::Utf8Error;
@@ -10,15 +10,15 @@ use bytes::Bytes;
 use weir::Text;
 
 weir::library! {
-    /// Texts: their characters, their parts, and numbers in them.
+    /// Functions on texts: characters, parts, and conversion from and to numbers and bytes.
     pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, words, before, after, lines, join,
         replace, repeat, slice, parse_int, parse_float, to_bytes, from_bytes
 }
 
-/// The most bytes that [`repeat`], [`replace`] and [`join`] make: 64 MiB, far above any page.
+/// Maximum length in bytes of the result of [`repeat`], [`replace`] and [`join`]: 64 MiB, far above any page.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// A text that would be above [`TEXT_BYTES_MAX`].
+/// Error for a text that would be longer than [`TEXT_BYTES_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -30,18 +30,18 @@ impl fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// A text that is not a number of the kind that was asked for.
+/// Error for a text that is not a number of the requested kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotANumber {
-    /// The start of the text.
+    /// The beginning of the text.
     pub text: String,
-    /// What was expected of it.
+    /// The kind of number that was expected.
     pub expected: &'static str,
 }
 
 impl NotANumber {
     fn new(text: &str, expected: &'static str) -> Self {
-        /// What a message shows of a text.
+        /// Number of characters shown in a message.
         const SHOWN_MAX: usize = 40;
         NotANumber { text: text.chars().take(SHOWN_MAX).collect(), expected }
     }
@@ -55,61 +55,61 @@ impl fmt::Display for NotANumber {
 
 impl std::error::Error for NotANumber {}
 
-/// How many characters there are.
+/// Returns the number of characters.
 #[weir::function(pure, total)]
 pub fn length(text: &str) -> i64 {
     text.chars().count() as i64
 }
 
-/// Whether there are no characters.
+/// Returns `true` if there are no characters.
 #[weir::function(pure, total)]
 pub fn is_empty(text: &str) -> bool {
     text.is_empty()
 }
 
-/// The text without white space at its start and end.
+/// Returns the text without leading and trailing white space.
 #[weir::function(pure, total)]
 pub fn trim(text: &str) -> String {
     text.trim().to_owned()
 }
 
-/// The text in lower case, by Unicode's rules.
+/// Converts the text to lower case, by Unicode's rules.
 #[weir::function(pure, total)]
 pub fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// The text in upper case, by Unicode's rules.
+/// Converts the text to upper case, by Unicode's rules.
 #[weir::function(pure, total)]
 pub fn upper(text: &str) -> String {
     text.to_uppercase()
 }
 
-/// Whether `part` occurs in it.
+/// Returns `true` if the text contains `part`.
 #[weir::function(pure, total)]
 pub fn contains(text: &str, part: &str) -> bool {
     text.contains(part)
 }
 
-/// Whether it begins with `start`.
+/// Returns `true` if the text begins with `start`.
 #[weir::function(pure, total)]
 pub fn starts_with(text: &str, start: &str) -> bool {
     text.starts_with(start)
 }
 
-/// Whether it ends with `end`.
+/// Returns `true` if the text ends with `end`.
 #[weir::function(pure, total)]
 pub fn ends_with(text: &str, end: &str) -> bool {
     text.ends_with(end)
 }
 
-/// The position of the first `part`, counted in characters from 0.
+/// Returns the position of the first occurrence of `part`, counted in characters from 0.
 #[weir::function(pure, total)]
 pub fn find(text: &str, part: &str) -> Option<i64> {
     text.find(part).map(|at| length(&text[..at]))
 }
 
-/// What stands between the separators. Without a separator to split at, the characters one by one.
+/// Splits the text at each separator. An empty separator splits it into its characters.
 #[weir::function(pure, total)]
 pub fn split(text: &str, separator: &str) -> Vec<String> {
     if separator.is_empty() {
@@ -118,34 +118,34 @@ pub fn split(text: &str, separator: &str) -> Vec<String> {
     text.split(separator).map(str::to_owned).collect()
 }
 
-/// What stands between white space, however much of it there is.
+/// Splits the text at runs of white space.
 #[weir::function(pure, total)]
 pub fn words(text: &str) -> Vec<Text> {
     text.split_whitespace().map(Text::from).collect()
 }
 
-/// What stands before the first `separator`.
+/// Returns the part of the text before the first `separator`.
 #[weir::function(pure, total)]
 pub fn before(text: &str, separator: &str) -> Option<Text> {
     text.split_once(separator).map(|(before, _)| before.into())
 }
 
-/// What stands behind the first `separator`.
+/// Returns the part of the text after the first `separator`.
 #[weir::function(pure, total)]
 pub fn after(text: &str, separator: &str) -> Option<Text> {
     text.split_once(separator).map(|(_, after)| after.into())
 }
 
-/// The lines, without their ends; an end is `\n` or `\r\n`.
+/// Splits the text into lines without their terminators, `\n` or `\r\n`.
 #[weir::function(pure, total)]
 pub fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// All parts in one text, with the separator between them.
+/// Joins all parts with the separator between them.
 ///
 /// # Errors
-/// [`TooLong`] above [`TEXT_BYTES_MAX`].
+/// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
 #[weir::function(pure)]
 pub fn join(parts: &[Text], separator: &str) -> Result<String, TooLong> {
     let separators = separator.len().saturating_mul(parts.len().saturating_sub(1));
@@ -158,10 +158,10 @@ pub fn join(parts: &[Text], separator: &str) -> Result<String, TooLong> {
     Ok(joined)
 }
 
-/// The text with every `part` replaced by `by`.
+/// Replaces every occurrence of `part` by `by`.
 ///
 /// # Errors
-/// [`TooLong`] above [`TEXT_BYTES_MAX`].
+/// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
 #[weir::function(pure)]
 pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
     let removed = text.matches(part).count();
@@ -170,19 +170,20 @@ pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
     Ok(text.replace(part, by))
 }
 
-/// The text `times` times; none for zero and below.
+/// Repeats the text `times` times; the result is empty for zero and below.
 ///
 /// # Errors
-/// [`TooLong`] above [`TEXT_BYTES_MAX`].
+/// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
 #[weir::function(pure)]
 pub fn repeat(text: &str, times: i64) -> Result<String, TooLong> {
     let times = usize::try_from(times.max(0)).map_err(|_| TooLong)?;
     within_limit(text.len().saturating_mul(times))?;
-    // An empty text may be repeated any number of times, and stays empty.
+    // An empty text may be repeated any number of times and stays empty.
     Ok(if text.is_empty() { String::new() } else { text.repeat(times) })
 }
 
-/// The characters from position `from` up to and without `to`; positions beyond the text are its ends.
+/// Returns the characters from position `from` (inclusive) to `to` (exclusive). Positions beyond the text are clamped
+/// to its ends.
 #[weir::function(pure)]
 pub fn slice(text: &str, from: i64, to: i64) -> String {
     let position = |value: i64| usize::try_from(value.max(0)).unwrap_or(usize::MAX);
@@ -190,34 +191,34 @@ pub fn slice(text: &str, from: i64, to: i64) -> String {
     text.chars().skip(from).take(to.saturating_sub(from)).collect()
 }
 
-/// The text as a whole number: an optional sign and decimal digits, within 64 bits.
+/// Parses a whole number: an optional sign and decimal digits, within 64 bits.
 ///
 /// # Errors
-/// [`NotANumber`] for everything else.
+/// Fails with [`NotANumber`] for any other text.
 #[weir::function(pure, total)]
 pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
     text.parse().map_err(|_| NotANumber::new(text, "a whole number of 64 bits"))
 }
 
-/// The text as a number: decimal digits with an optional sign, fraction and exponent.
+/// Parses a number: decimal digits with an optional sign, fraction and exponent.
 ///
 /// # Errors
-/// [`NotANumber`] for everything else, such as `inf`, and for numbers beyond the largest.
+/// Fails with [`NotANumber`] for any other text, such as `inf`, and for numbers beyond the largest.
 #[weir::function(pure, total)]
 pub fn parse_float(text: &str) -> Result<f64, NotANumber> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| NotANumber::new(text, "a number"))
 }
 
-/// The text's bytes in UTF-8.
+/// Returns the text's bytes in UTF-8.
 #[weir::function(pure, total)]
 pub fn to_bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-/// The text that the bytes are in UTF-8.
+/// Decodes bytes as UTF-8 text.
 ///
 /// # Errors
-/// Fails where they are not, with the place.
+/// Fails if the bytes are not valid UTF-8; the message gives the position.
 #[weir::function(pure)]
 pub fn from_bytes(bytes: &[u8]) -> Result<String, Utf8Error> {
     std::str::from_utf8(bytes).map(str::to_owned)

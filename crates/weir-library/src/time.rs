@@ -1,4 +1,4 @@
-//! Time: the clock, and a flow at every tick.
+//! Time: the clock, sleeping, and periodic flows.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,70 +7,71 @@ use weir::{Failure, Type, Value};
 
 use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};
 
-/// The module `time`.
+/// Builds the module `time`.
 pub(crate) fn time() -> weir::Module {
     let every = StreamDefinition {
         name: "every",
-        doc: "Begins a flow at once and then each time the interval has passed; its element is the time. A tick that \
-              comes while there is no room for its flow is left out.",
+        doc: "Begins a flow immediately and then at each interval; its element is the time. A tick that comes while \
+              there is no room for its flow is skipped.",
         parameters: vec![parameter("interval", Type::Duration)],
         element: Type::Time,
         ordered: true,
-        open: |given| Ok(Ticks(given.duration(0, "interval")?)),
+        open: |arguments| Ok(Ticks(arguments.duration(0, "interval")?)),
     };
     every.within(functions::time())
 }
 
 mod functions {
-    //! The functions of the module, apart so that the module made of them can be named as it is.
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
 
     weir::library! {
-        /// The clock, and flows that begin at its ticks.
+        /// The clock, sleeping, and periodic flows.
         pub(crate) time: super::now, super::unix, super::from_unix, super::sleep, super::back_off
     }
 }
 
-/// The time by the machine's clock.
+/// Returns the time of the machine's clock.
 #[weir::function(reads)]
 pub fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// The whole seconds from the beginning of 1970, in UTC, to the time; negative before it.
+/// Returns the whole seconds from the beginning of 1970, in UTC, to the time; negative before it.
 #[weir::function(pure)]
 pub fn unix(time: SystemTime) -> i64 {
     nanoseconds_of(time).div_euclid(NANOSECONDS)
 }
 
-/// The time so many seconds after the beginning of 1970, in UTC.
+/// Returns the time that is this many seconds after the beginning of 1970, in UTC.
 ///
 /// # Errors
-/// Fails where it is before 1677 or after 2262: a `Time` counts nanoseconds in 64 bits.
+/// Fails if the time is before 1677 or after 2262: a `Time` counts nanoseconds in 64 bits.
 #[weir::function(pure)]
 pub fn from_unix(seconds: i64) -> Result<SystemTime, Failure> {
     let duration = Duration::from_secs(seconds.unsigned_abs());
     let time = if seconds < 0 { UNIX_EPOCH.checked_sub(duration) } else { UNIX_EPOCH.checked_add(duration) };
     let fits = seconds.checked_mul(NANOSECONDS).is_some();
-    time.filter(|_| fits).ok_or_else(|| Failure::argument(format!("{seconds} s from 1970 is no `Time`")))
+    time.filter(|_| fits)
+        .ok_or_else(|| Failure::argument(format!("{seconds} s from 1970 is outside the range of `Time`")))
 }
 
-/// Of a second.
+/// Nanoseconds of a second.
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// Waits. Calls that do not depend on it, and are none of this module, do not wait with it.
+/// Waits for the duration. Calls of other modules that do not depend on its result do not wait with it.
 #[weir::function]
 pub async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// Waits as `retry` does between two tries: a random time, from half of the duration to all of it, so that those who
-/// failed together do not come back together.
+/// Waits as `retry` does between two attempts: for a random time between half of the duration and all of it, so that
+/// flows that failed together do not retry together.
 #[weir::function]
 pub async fn back_off(duration: Duration) {
     weir_events::after_about(duration).await;
 }
 
-/// `every(100ms)`.
+/// The source `every(100ms)`.
 struct Ticks(Duration);
 
 impl Stream for Ticks {
@@ -88,7 +89,7 @@ impl Stream for Ticks {
     }
 }
 
-/// Nanoseconds since 1970, as a `Time` counts them.
+/// Converts a time to nanoseconds since 1970, as a `Time` counts them.
 fn nanoseconds_of(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),

@@ -1,4 +1,4 @@
-//! Functions over data: JSON, rows, bytes, heads of HTTP.
+//! Functions on data: JSON, CSV rows, bytes, HTTP heads, lists and maps.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use indexmap::IndexMap;
@@ -6,7 +6,7 @@ use weir::{Bytes, Elements, Generic, Text, Value};
 use weir_library::{bytes, csv, failure, http1, json, list, map, time};
 
 #[test]
-fn json_is_looked_into_without_being_copied() {
+fn json_parts_are_accessed_without_copying() {
     let value =
         json::parse(r#"{"user": {"emails": ["a@b"], "age": 7, "rate": 1.5, "old": false, "none": null}}"#).unwrap();
     let found = |path: &str| json::find(&value, path).map(|value| json::write(&value));
@@ -30,7 +30,7 @@ fn json_is_looked_into_without_being_copied() {
 }
 
 #[test]
-fn json_that_is_made_is_read_again() {
+fn created_json_is_read_back() {
     let fields: IndexMap<Text, json::Json> = [
         ("text".into(), json::of_text("a \"b\" \n".into())),
         ("list".into(), json::list(vec![json::null(), json::of_bool(true), json::of_int(i64::MIN)]).unwrap()),
@@ -45,7 +45,7 @@ fn json_that_is_made_is_read_again() {
 }
 
 #[test]
-fn json_nests_only_so_deep() {
+fn json_nesting_is_limited() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     assert!(json::parse(&nested(127)).is_ok());
     for depth in [128, 1_000_000] {
@@ -61,7 +61,7 @@ fn json_nests_only_so_deep() {
 }
 
 #[test]
-fn rows_are_read_as_they_were_written() {
+fn rows_round_trip() {
     let fields: Vec<Text> = ["plain", "a,b", "say \"x\"", "two\nlines", "", " "].map(Text::from).into();
     let row = csv::row(&fields, ",").unwrap();
     assert_eq!(row, "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",, ");
@@ -74,7 +74,7 @@ fn rows_are_read_as_they_were_written() {
 }
 
 #[test]
-fn bytes_are_cut_and_joined() {
+fn bytes_are_sliced_and_joined() {
     let all = Bytes::from_static(b"hello world");
     assert_eq!((bytes::length(&all), bytes::is_empty(&all), bytes::is_empty(b"")), (11, false, true));
     let cut = |from, to| bytes::slice(all.clone(), from, to);
@@ -90,7 +90,7 @@ fn bytes_are_cut_and_joined() {
 }
 
 #[test]
-fn the_head_of_a_request_is_taken_apart() {
+fn a_request_head_is_parsed() {
     let head = b"GET /a%20b/c.html?x=1&y HTTP/1.1\r\nHost: me\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 12\r\n\r\n";
     let request = http1::parse(head).unwrap();
     assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "a b/c.html"));
@@ -103,21 +103,24 @@ fn the_head_of_a_request_is_taken_apart() {
 }
 
 #[test]
-fn what_is_no_head_is_refused() {
+fn a_malformed_head_is_refused() {
     let says = |head: &str| http1::parse(head.as_bytes()).err().map(|failure| failure.message.to_string());
     let get = |fields: &str| says(&format!("GET / HTTP/1.1\r\n{fields}\r\n\r\n"));
-    assert_eq!(says("GET / HTTP/1.1\r\nA: b\r\n").as_deref(), Some("the head is not complete"));
-    assert_eq!(says("hello\r\n\r\n").as_deref(), Some("no request: invalid token"));
-    assert_eq!(get("Transfer-Encoding: chunked").as_deref(), Some("a body in chunks is not taken"));
+    assert_eq!(says("GET / HTTP/1.1\r\nA: b\r\n").as_deref(), Some("the head is incomplete"));
+    assert_eq!(says("hello\r\n\r\n").as_deref(), Some("not a request: invalid token"));
+    assert_eq!(get("Transfer-Encoding: chunked").as_deref(), Some("chunked bodies are not supported"));
     for length in ["-1", "+1", "x", "", "1, 1", "99999999999999999999"] {
-        assert_eq!(get(&format!("Content-Length: {length}")).as_deref(), Some("the length of the body is no number"));
+        assert_eq!(
+            get(&format!("Content-Length: {length}")).as_deref(),
+            Some("the length of the body is not a number")
+        );
     }
-    assert_eq!(get(&"A: b\r\n".repeat(70)).as_deref(), Some("more than 64 fields"));
+    assert_eq!(get(&"A: b\r\n".repeat(70)).as_deref(), Some("the head has more than 64 fields"));
     assert_eq!(says("GET /%ff HTTP/1.1\r\n\r\n").as_deref(), Some("the path is not UTF-8"));
 }
 
 #[test]
-fn the_head_of_a_response_is_put_together() {
+fn a_response_head_is_composed() {
     let head = http1::head(200, 5, true, "text/plain").unwrap();
     assert_eq!(
         head,
@@ -148,7 +151,7 @@ fn a_list_with_another_element_is_changed_in_place_if_nothing_else_uses_it() {
 }
 
 #[test]
-fn lists_are_cut_ordered_and_joined() {
+fn lists_are_sliced_sorted_and_joined() {
     let all = ints(&[3, 1, 3, 2]);
     assert_eq!((list::first(&all), list::last(&all)), (Some(Value::Int(3)), Some(Value::Int(2))));
     assert_eq!((list::first(&[]), list::last(&[])), (None, None));
@@ -169,7 +172,7 @@ fn lists_are_cut_ordered_and_joined() {
 }
 
 #[test]
-fn lists_have_a_least_and_a_greatest_element_a_sum_and_what_is_present() {
+fn lists_have_min_max_sum_and_present_values() {
     let all = ints(&[3, -1, 2]);
     assert_eq!((list::min(&all), list::max(&all)), (Some(Value::Int(-1)), Some(Value::Int(3))));
     assert_eq!((list::min(&[]), list::max(&[])), (None, None));
@@ -197,9 +200,9 @@ fn maps_keep_the_order_of_their_entries() {
     let entry = |key, value| (Generic(Value::Int(key)), Generic(Value::Int(value)));
     let all = map::of(vec![entry(2, 20), entry(1, 10), entry(2, 21)]);
     assert_eq!(map::entries(all.clone()), [entry(2, 21), entry(1, 10)]);
-    assert_eq!(map::keys(all.clone()), [entry(2, 0).0, entry(1, 0).0]);
+    assert_eq!(map::keys(&all), [entry(2, 0).0, entry(1, 0).0]);
     assert_eq!(map::values(all.clone()), [entry(0, 21).1, entry(0, 10).1]);
-    assert!(map::contains(all.clone(), &entry(1, 0).0) && !map::contains(all.clone(), &entry(3, 0).0));
+    assert!(map::contains(&all, &entry(1, 0).0) && !map::contains(&all, &entry(3, 0).0));
     let (key, value) = entry(3, 30);
     assert_eq!(map::entries(map::with(all.clone(), key, value)), [entry(2, 21), entry(1, 10), entry(3, 30)]);
     assert_eq!(map::entries(map::without(all.clone(), &entry(2, 0).0)), [entry(1, 10)]);
@@ -209,7 +212,7 @@ fn maps_keep_the_order_of_their_entries() {
 }
 
 #[test]
-fn failures_are_made_and_looked_into() {
+fn failures_are_created_and_inspected() {
     let made = failure::of("too bad".into());
     assert_eq!((failure::message(made.clone()).as_str(), failure::kind(made).as_str()), ("too bad", "program"));
 }

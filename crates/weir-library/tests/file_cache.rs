@@ -1,4 +1,4 @@
-//! Files that are read again and again while they are changed: what is kept of them is never anything else than they are.
+//! Files that change while they are read repeatedly: the cache never returns anything but their current contents.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
@@ -11,12 +11,12 @@ use std::time::{Duration, SystemTime};
 use proptest::prelude::*;
 use weir_library::files::{FileCacheOptions, Root};
 
-/// A directory with a `root` and something `outside`; removed when dropped.
+/// A directory with a `root` and something `outside` of it; removed when dropped.
 struct Place {
     path: PathBuf,
-    /// Keeps what it reads, however young.
+    /// Caches files of any age.
     root: Root,
-    /// Keeps nothing.
+    /// Caches nothing.
     plain: Root,
 }
 
@@ -39,14 +39,15 @@ impl Place {
         self.path.join("root").join(path)
     }
 
-    /// Other bytes in the same file, from its start.
+    /// Overwrites the beginning of a file in place.
     fn overwrite(&self, path: &str, bytes: &[u8]) {
         let file = OpenOptions::new().write(true).open(self.at(path));
         file.and_then(|mut file| file.write_all(bytes)).unwrap_or(());
         self.tick();
     }
 
-    /// Waits until the clock that stamps files has ticked: tests keep files that are younger than a tick.
+    /// Waits until the clock that stamps files has ticked, because these tests cache files that are younger than a
+    /// tick.
     fn tick(&self) {
         let probe = self.path.join("probe");
         let stamp = || {
@@ -60,7 +61,7 @@ impl Place {
         }
     }
 
-    /// That both roots say the same, twice: the second time of what the first has kept.
+    /// Asserts twice that both roots return the same; the second result of `root` comes from its cache.
     #[track_caller]
     fn same(&self, path: &str) {
         for _ in 0..2 {
@@ -83,7 +84,7 @@ impl Drop for Place {
 }
 
 #[test]
-fn bytes_that_are_kept_are_given_again_without_a_copy() {
+fn cached_bytes_are_returned_without_a_copy() {
     let place = Place::new("again");
     let (first, second) = (place.root.read("sub/a").unwrap(), place.root.read("sub/a").unwrap());
     assert_eq!(first.as_ptr(), second.as_ptr());
@@ -100,7 +101,7 @@ fn a_young_file_is_read_each_time() {
 }
 
 #[test]
-fn other_bytes_of_the_same_length_are_seen_whatever_the_file_says_of_its_age() {
+fn changed_bytes_of_the_same_length_are_detected_whatever_the_modification_time() {
     let place = Place::new("length");
     place.reads("a", "a");
     let modified = fs::metadata(place.at("a")).unwrap().modified().unwrap();
@@ -110,7 +111,7 @@ fn other_bytes_of_the_same_length_are_seen_whatever_the_file_says_of_its_age() {
 }
 
 #[test]
-fn what_is_appended_truncated_replaced_or_deleted_is_seen() {
+fn appending_truncating_replacing_and_deleting_are_detected() {
     let place = Place::new("changes");
     place.reads("a", "a");
     File::options().append(true).open(place.at("a")).unwrap().write_all(b"bc").unwrap();
@@ -126,7 +127,7 @@ fn what_is_appended_truncated_replaced_or_deleted_is_seen() {
 }
 
 #[test]
-fn a_file_written_by_another_name_is_seen() {
+fn a_write_through_another_name_is_detected() {
     let place = Place::new("names");
     fs::hard_link(place.at("a"), place.at("sub/other")).unwrap();
     place.reads("a", "a");
@@ -135,7 +136,7 @@ fn a_file_written_by_another_name_is_seen() {
 }
 
 #[test]
-fn a_mode_that_forbids_reading_is_kept_to() {
+fn a_mode_that_forbids_reading_is_respected() {
     let place = Place::new("mode");
     place.reads("sub/a", "sub/a");
     for path in ["sub/a", "sub"] {
@@ -147,7 +148,7 @@ fn a_mode_that_forbids_reading_is_kept_to() {
 }
 
 #[test]
-fn another_directory_in_the_place_of_one_is_seen() {
+fn a_replaced_directory_is_detected() {
     let place = Place::new("directory");
     place.reads("sub/a", "sub/a");
     fs::rename(place.at("sub"), place.at("old")).unwrap();
@@ -161,7 +162,7 @@ fn another_directory_in_the_place_of_one_is_seen() {
 }
 
 #[test]
-fn a_file_or_a_directory_that_leaves_the_root_and_a_link_behind_is_not_given() {
+fn a_file_or_directory_replaced_by_a_link_out_of_the_root_is_not_returned() {
     let place = Place::new("leaves");
     for (path, moved) in [("a", "a"), ("sub/a", "sub"), ("sub/deep/a", "sub"), ("sub/deep/a", "sub/deep")] {
         place.same(path);
@@ -178,7 +179,7 @@ fn a_file_or_a_directory_that_leaves_the_root_and_a_link_behind_is_not_given() {
 }
 
 #[test]
-fn what_a_link_leads_to_is_not_kept() {
+fn the_target_of_a_link_is_not_cached() {
     let place = Place::new("link");
     symlink("sub", place.at("link")).unwrap();
     symlink("a", place.at("sub/to")).unwrap();
@@ -190,15 +191,15 @@ fn what_a_link_leads_to_is_not_kept() {
 }
 
 #[test]
-fn a_limit_of_another_root_is_its_own() {
+fn each_root_has_its_own_limit() {
     let place = Place::new("limits");
     place.reads("sub/a", "sub/a");
     let narrow = place.root.clone().with_file_bytes_max(4);
-    assert_eq!(narrow.read("sub/a").unwrap_err().to_string(), "`sub/a` is above the limit of 4");
+    assert_eq!(narrow.read("sub/a").unwrap_err().to_string(), "`sub/a` exceeds the limit of 4");
     place.reads("sub/a", "sub/a");
 }
 
-/// Somebody else's doing, or a read.
+/// An action of another process, or a read.
 #[derive(Clone, Debug)]
 enum Step {
     Write(usize, u8),
@@ -238,7 +239,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Step {
-    /// What cannot be done is not: the file may not be there.
+    /// Performs the action if possible; the file may not exist.
     fn take(&self, place: &Place) {
         let at = |path: &usize| place.at(PATHS[*path]);
         let writing = |path: &usize| OpenOptions::new().write(true).open(at(path));
@@ -278,7 +279,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn whatever_is_done_to_files_they_read_as_without_keeping(steps in prop::collection::vec(step(), 1..60)) {
+    fn a_cached_root_reads_like_an_uncached_one(steps in prop::collection::vec(step(), 1..60)) {
         let place = Place::new("random");
         PATHS.iter().for_each(|path| place.same(path));
         for step in steps {

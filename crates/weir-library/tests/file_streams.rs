@@ -1,4 +1,4 @@
-//! Lines, rows and values of files, read to their end or followed.
+//! Streams of lines, rows and values of files, read to the end or followed.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod streaming;
@@ -15,7 +15,7 @@ fn all(source: &str, place: &Place, arguments: &[Value]) -> (Vec<String>, String
 }
 
 #[test]
-fn lines_come_in_their_order_and_then_the_end() {
+fn lines_come_in_order_and_then_the_stream_ends() {
     let place = Place::new("lines");
     let numbers: Vec<String> = (0..20_000).map(|number| format!("line {number}")).collect();
     place.write("log", numbers.join("\r\n"));
@@ -25,7 +25,7 @@ fn lines_come_in_their_order_and_then_the_end() {
 }
 
 #[test]
-fn a_line_that_is_no_text_ends_the_source_with_its_number() {
+fn an_invalid_line_ends_the_source_with_its_number() {
     let place = Place::new("no-text");
     place.write("log", b"one\ntwo\n\xff\xfe\nfour\n");
     let (lines, ended) = all("files.lines", &place, &[Value::text("log")]);
@@ -33,18 +33,18 @@ fn a_line_that_is_no_text_ends_the_source_with_its_number() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_said_at_start() {
+fn a_source_that_cannot_be_opened_fails_at_start() {
     let place = Place::new("closed");
     let says = |source, arguments: &[Value], place| open(source, arguments, place).err().unwrap().message.to_string();
     for source in ["files.lines", "files.follow", "csv.rows", "csv.checked_rows", "json.lines", "json.checked_lines"] {
-        assert_eq!(says(source, &[Value::text("none")], Some(&place)), "there is no `none`", "{source}");
+        assert_eq!(says(source, &[Value::text("none")], Some(&place)), "`none` does not exist", "{source}");
         assert_eq!(says(source, &[Value::text("../x")], Some(&place)), "`../x` leads out of the root");
         assert_eq!(says(source, &[Value::text("x")], None), "this program has no directory for its files");
     }
 }
 
 #[test]
-fn a_source_that_is_stopped_in_the_middle_ends_without_a_failure() {
+fn a_stopped_source_ends_without_a_failure() {
     let place = Place::new("stopped");
     place.write("log", "line\n".repeat(1_000_000));
     let running = Running::start("files.lines", &[Value::text("log")], Some(&place));
@@ -61,7 +61,7 @@ fn follow(place: &Place, whole: bool) -> Running {
 }
 
 #[test]
-fn following_gives_what_is_added_line_by_line() {
+fn following_emits_appended_lines() {
     let place = Place::new("follow");
     place.write("log", "old\n");
     let (whole, added) = (follow(&place, true), follow(&place, false));
@@ -76,7 +76,7 @@ fn following_gives_what_is_added_line_by_line() {
 }
 
 #[test]
-fn following_goes_on_where_the_file_is_truncated_or_rotated() {
+fn following_continues_after_truncation_and_rotation() {
     let place = Place::new("rotate");
     place.write("log", "");
     let running = follow(&place, true);
@@ -108,25 +108,22 @@ fn rows_map_the_names_of_the_columns_to_their_fields() {
 }
 
 #[test]
-fn a_row_that_does_not_fit_ends_the_source_with_its_line() {
+fn a_malformed_row_ends_the_source_with_its_line() {
     let place = Place::new("bad-rows");
     place.write("users", "a,b\n1,2\n3\n4,5\n");
     let (rows, ended) = all("csv.rows", &place, &[Value::text("users")]);
     assert_eq!(
         (rows.len(), ended.as_str()),
-        (1, "users: line 3: 1 field where there are 2 columns (a program that is to go on reads `csv.checked_rows`)")
+        (1, "users: line 3: 1 field, but there are 2 columns (to continue after it, read `csv.checked_rows`)")
     );
     place.write("twice", "a,a\n1,2\n");
     let says = |arguments: &[Value]| open("csv.rows", arguments, Some(&place)).err().unwrap().message.to_string();
     assert_eq!(says(&[Value::text("twice")]), "twice: two columns are named \"a\"");
-    assert_eq!(
-        says(&[Value::text("users"), Value::text("ab")]),
-        "`separator` is \"ab\", it must be one ASCII character"
-    );
+    assert_eq!(says(&[Value::text("users"), Value::text("ab")]), "`separator` must be one ASCII character, not \"ab\"");
 }
 
 #[test]
-fn each_line_is_a_json_value_of_its_own() {
+fn each_line_is_a_json_value() {
     use weir::HostType;
     use weir_library::json::{Json, write};
 
@@ -140,13 +137,13 @@ fn each_line_is_a_json_value_of_its_own() {
     let (_, ended) = all("json.lines", &place, &[Value::text("events")]);
     assert_eq!(
         ended,
-        "events: line 3, column 1: not JSON: EOF while parsing an object (a program that is to go on reads \
+        "events: line 3, column 1: not JSON: EOF while parsing an object (to continue after it, read \
          `json.checked_lines`)"
     );
 }
 
 #[test]
-fn checked_rows_go_on_behind_one_that_does_not_fit() {
+fn checked_rows_continue_after_a_malformed_row() {
     let place = Place::new("checked-rows");
     place.write("users", b"a,b\n1,2\n3\n\xff,x\n\"4\n4\",5\n6,7,8\n9,10\n");
     let (rows, ended) = all("csv.checked_rows", &place, &[Value::text("users")]);
@@ -155,17 +152,17 @@ fn checked_rows_go_on_behind_one_that_does_not_fit() {
         rows,
         [
             r##"#0(["a": "1", "b": "2"])"##,
-            r##"#1(failure("users: line 3: 1 field where there are 2 columns"))"##,
+            r##"#1(failure("users: line 3: 1 field, but there are 2 columns"))"##,
             r##"#1(failure("users: line 4 is not UTF-8"))"##,
             r##"#0(["a": "4\n4", "b": "5"])"##,
-            r##"#1(failure("users: line 7: 3 fields where there are 2 columns"))"##,
+            r##"#1(failure("users: line 7: 3 fields, but there are 2 columns"))"##,
             r##"#0(["a": "9", "b": "10"])"##,
         ]
     );
 }
 
 #[test]
-fn a_row_without_end_is_not_kept_in_memory() {
+fn an_endless_row_is_not_buffered() {
     let place = Place::new("endless-row");
     let mut text = b"a,b\n1,2\n\"3".to_vec();
     text.resize(40 * 1024 * 1024, b'x');
@@ -173,12 +170,12 @@ fn a_row_without_end_is_not_kept_in_memory() {
     for source in ["csv.rows", "csv.checked_rows"] {
         let (rows, ended) = all(source, &place, &[Value::text("users")]);
         assert_eq!(rows.len(), 1);
-        assert_eq!(ended, "users: line 3: a row of more than 16777216 bytes; is a quote not closed?");
+        assert_eq!(ended, "users: line 3: the row is longer than 16777216 bytes; is a quote unclosed?");
     }
 }
 
 #[test]
-fn checked_lines_go_on_behind_one_that_is_no_json() {
+fn checked_lines_continue_after_malformed_json() {
     let place = Place::new("checked-lines");
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     place.write("events", [b"1\n\n{\"a\": 1]\n\xff\n2 3\n".as_slice(), deep.as_bytes(), b"\n1e999\n\"x\""].concat());
@@ -199,7 +196,7 @@ fn checked_lines_go_on_behind_one_that_is_no_json() {
 }
 
 #[test]
-fn finite_input_says_how_far_it_is() {
+fn finite_input_reports_progress() {
     let place = Place::new("progress");
     place.write("log", "{}\n\n1\n\"2\"");
     place.write("table", "a,b\n1,2\n3,4\n");

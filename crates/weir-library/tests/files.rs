@@ -1,4 +1,4 @@
-//! Reading below a root, and every way out of it that we know.
+//! Reading below a root, and every known way to escape from it.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use weir_library::files::{FileError, Root};
 
-/// A directory with a `root`, and a `secret` beside it; removed when dropped.
+/// A directory with a `root`, and a `secret` next to it; removed when dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -52,7 +52,7 @@ fn files_below_the_root_are_read_whole() {
 }
 
 #[test]
-fn no_path_leads_out() {
+fn no_path_leads_out_of_the_root() {
     let place = Place::new("out");
     place.link(&place.0, "above");
     place.link("../secret", "relative");
@@ -91,7 +91,7 @@ fn no_path_leads_out() {
 }
 
 #[test]
-fn what_is_no_path_is_said_to_be_none() {
+fn an_invalid_path_is_refused() {
     let place = Place::new("none");
     for path in ["", "a.txt\0", "\0", "a\0/../../secret", &"x".repeat(300), &"x/".repeat(3000)] {
         let error = place.root().read(path).unwrap_err();
@@ -114,7 +114,7 @@ fn links_that_stay_below_are_followed() {
 }
 
 #[test]
-fn only_files_are_read_and_nothing_is_waited_for() {
+fn only_regular_files_are_read_and_nothing_blocks() {
     let place = Place::new("kinds");
     let pipe = place.0.join("root/pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -134,7 +134,7 @@ fn a_file_above_the_limit_is_not_read() {
     fs::write(place.0.join("root/ten"), "0123456789").unwrap();
     assert_eq!(place.root().with_file_bytes_max(10).read("ten").unwrap(), "0123456789");
     let error = place.root().with_file_bytes_max(9).read("ten").unwrap_err();
-    assert_eq!(error.to_string(), "`ten` is above the limit of 9");
+    assert_eq!(error.to_string(), "`ten` exceeds the limit of 9");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn names_are_listed_in_order() {
 }
 
 #[test]
-fn a_root_that_is_not_there_fails_at_once() {
+fn a_missing_root_fails_immediately() {
     let place = Place::new("absent");
     assert!(Root::open(&place.0.join("absent")).is_err());
     assert!(Root::open(&place.0.join("secret")).is_err());

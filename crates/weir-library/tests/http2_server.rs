@@ -1,4 +1,4 @@
-//! HTTP/2 without TLS, with a client that begins with it.
+//! HTTP/2 without TLS, with a client that begins with the preface.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod support;
@@ -75,7 +75,7 @@ fn an_idle_connection_ends_in_time() {
 }
 
 #[test]
-fn a_client_that_does_not_take_its_answer_loses_its_connection() {
+fn a_client_that_does_not_read_its_response_is_disconnected() {
     let limits = Limits { idle_timeout: Duration::from_secs(60), connections_max: 1, ..short() };
     let server = Running::start(limits);
     block_on(async {
@@ -83,7 +83,7 @@ fn a_client_that_does_not_take_its_answer_loses_its_connection() {
         let answer = requests.send_request(get("/big")).await.unwrap();
         let mut body = answer.into_body();
         assert!(!body.frame().await.unwrap().unwrap().into_data().unwrap().is_empty());
-        // Nothing is taken until the server has ended the connection.
+        // Reads nothing until the server has closed the connection.
         while requests.ready().await.is_ok() {
             tokio::task::yield_now().await;
         }
@@ -93,7 +93,7 @@ fn a_client_that_does_not_take_its_answer_loses_its_connection() {
 }
 
 #[test]
-fn stopping_answers_what_has_begun() {
+fn stopping_completes_pending_requests() {
     let mut server = Running::start(Limits::default());
     block_on(async {
         let mut requests = connect(&server, 1 << 20).await;
@@ -108,7 +108,7 @@ fn stopping_answers_what_has_begun() {
 }
 
 #[test]
-fn half_a_preface_and_silence_ends_in_time() {
+fn an_incomplete_preface_times_out() {
     let server = Running::start(short());
     let mut half = server.connect();
     half.send("PRI * HTTP/2.0\r\n");

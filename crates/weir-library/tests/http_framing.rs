@@ -1,4 +1,4 @@
-//! Random requests, whole, in pieces and damaged: the guard and hyper agree where each begins and ends.
+//! Random requests, whole, in pieces and damaged: request validation and hyper agree about where each begins and ends.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod support;
@@ -9,14 +9,14 @@ use proptest::prelude::*;
 use support::{Client, Running};
 use weir_library::http::server::Limits;
 
-/// A request and what its answer says.
+/// A request and its expected response.
 #[derive(Clone, Debug)]
 struct Asked {
     request: Vec<u8>,
     body: Vec<u8>,
 }
 
-/// Bodies that look like what would be a request in another place.
+/// Generates bodies that look like requests.
 fn body() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n".to_vec()),
@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_requests_end_and_hurt_nobody(
+    fn damaged_requests_affect_only_their_connection(
         all in proptest::collection::vec(asked(), 1..4), at in any::<prop::sample::Index>(),
         damage in prop_oneof![Just(vec![]), Just(b"\n".to_vec()), Just(b"\r\n".to_vec()), proptest::collection::vec(any::<u8>(), 1..4)],
         removed in 0usize..4,

@@ -1,4 +1,4 @@
-//! Paths, queries and bodies of requests become inputs of flows, or answers that name what is wrong with them.
+//! Paths, queries and bodies of requests become inputs of flows, or responses that name what is wrong with them.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod serving;
@@ -63,10 +63,10 @@ fn what_is_not_of_its_type_gets_a_400_that_names_it() {
         ),
     ]);
     for (target, told) in [
-        ("/1", "400 `scale` in the query: is missing, expected a whole number"),
+        ("/1", "400 `scale` in the query: missing, expected a whole number"),
         ("/1?scale=big", "400 `scale` in the query: expected a whole number, found \"big\""),
         ("/1?scale=", "400 `scale` in the query: expected a whole number, found \"\""),
-        ("/1?scale=1&scale=2", "400 `scale` in the query: is given twice"),
+        ("/1?scale=1&scale=2", "400 `scale` in the query: given twice"),
         ("/1?scale=%zz", "400 `scale` in the query: not UTF-8 in percent-encoding"),
         ("/1?scale=%ff", "400 `scale` in the query: not UTF-8 in percent-encoding"),
         (
@@ -136,7 +136,7 @@ fn bodies_that_do_not_fit_are_refused_with_the_place() {
         ("/post", "", "400 body: not JSON: EOF while parsing a value at line 1 column 0"),
         ("/post", "{]", "400 body: not JSON: key must be a string at line 1 column 2"),
         ("/post", "[]", "400 body: expected an object, found a list of 0"),
-        ("/post", r#"{"tags":[]}"#, "400 body.title: is missing, expected a text"),
+        ("/post", r#"{"tags":[]}"#, "400 body.title: missing, expected a text"),
         ("/post", r#"{"title":1}"#, "400 body.title: expected a text, found `1`"),
         ("/post", r#"{"title":"","tags":["a",null]}"#, "400 body.tags[1]: expected a text, found `null`"),
         ("/post", r#"{"title":"","tags":[],"stars":1.5}"#, "400 body.stars: expected a whole number, found `1.5`"),
@@ -153,7 +153,7 @@ fn bodies_that_do_not_fit_are_refused_with_the_place() {
         (
             "/post",
             r#"{"title":"","tags":[],"shape":{"Box":{"width":1}}}"#,
-            "400 body.shape.Box.height: is missing, expected a whole number",
+            "400 body.shape.Box.height: missing, expected a whole number",
         ),
         (
             "/post",

@@ -1,5 +1,5 @@
-//! A process that has no more files: accepting pauses, does not spin, and goes on. Alone, because the limit is the
-//! whole process's.
+//! A process that runs out of file descriptors: accepting pauses without spinning, and continues. Alone in its file,
+//! because the limit applies to the whole process.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod support;
@@ -19,9 +19,9 @@ fn processor_time() -> Duration {
 }
 
 #[test]
-fn accepting_goes_on_once_there_are_files_again() {
+fn accepting_resumes_when_descriptors_are_free() {
     let server = Running::start(Limits::default());
-    // Stays open, so that no file becomes free when the server notices that it has gone.
+    // Stays open, so that no descriptor becomes free when the server notices that the client has disconnected.
     let mut staying = server.connect();
     staying.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
     staying.answer();
@@ -30,7 +30,7 @@ fn accepting_goes_on_once_there_are_files_again() {
     setrlimit(Resource::Nofile, limit).unwrap();
     let mut taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     drop(taken.pop());
-    // The one file that was left is the client's; for the server's side of it there is none.
+    // The last descriptor is the client's; none is left for the server's side of the connection.
     let mut client = Client::connect(server.address);
     client.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
     client.stream.set_read_timeout(Some(Duration::from_millis(400))).unwrap();

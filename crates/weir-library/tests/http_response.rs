@@ -1,4 +1,4 @@
-//! Answers as programs make them, and what nobody can put into them.
+//! Responses as programs create them, and header injections that are refused.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ fn shown(response: &Response) -> String {
 }
 
 #[test]
-fn each_function_makes_its_answer() {
+fn each_function_creates_its_response() {
     let shown = [
         ok(Bytes::from_static(b"b"), "image/jpeg"),
         ok(Bytes::from_static(b"b"), "application/x-own; v=1"),
@@ -38,7 +38,7 @@ fn each_function_makes_its_answer() {
 }
 
 #[test]
-fn fields_are_put_and_replaced() {
+fn header_fields_are_added_and_replaced() {
     let response = with_header(text("a"), "X-One", "1").unwrap();
     let response = with_header(response, "x-one", "2").unwrap();
     let response = with_header(response, "Content-Type", "text/css").unwrap();
@@ -62,7 +62,7 @@ fn nothing_can_be_injected_into_the_head() {
 }
 
 #[test]
-fn fields_and_statuses_have_their_limits() {
+fn header_fields_and_statuses_are_limited() {
     assert_eq!(with_header(text(""), "X", &"x".repeat(17_000)).unwrap_err(), ResponseError::TooManyFields);
     for code in [i64::MIN, 0, 100, 101, 199, 600, 65_736] {
         assert_eq!(status(code, "").unwrap_err(), ResponseError::Status(code));

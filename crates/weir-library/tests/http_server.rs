@@ -1,4 +1,4 @@
-//! The server with proper clients and with bad ones, over real sockets.
+//! The HTTP server with well-behaved and misbehaving clients, over real sockets.
 
 mod support;
 
@@ -10,7 +10,7 @@ use weir_library::http::server::Limits;
 const HELLO: &str = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
-fn a_connection_is_kept_for_many_requests() {
+fn a_connection_serves_many_requests() {
     let server = Running::start(Limits::default());
     let mut client = server.connect();
     for _ in 0..3 {
@@ -43,7 +43,7 @@ fn limits_may_be_as_large_as_can_be() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_their_order() {
+fn pipelined_requests_are_answered_in_order() {
     let server = Running::start(Limits::default());
     let mut client = server.connect();
     client.send(&format!("{HELLO}GET /none HTTP/1.1\r\nHost: a\r\n\r\n{HELLO}"));
@@ -88,7 +88,7 @@ fn a_client_of_http_1_0_is_answered_and_closed() {
 }
 
 #[test]
-fn silence_half_a_head_and_an_idle_connection_end_in_time() {
+fn silence_incomplete_heads_and_idle_connections_time_out() {
     let server = Running::start(short());
     let mut clients = [server.connect(), server.connect(), server.connect(), server.connect()];
     clients[1].send("GET /hello HT");
@@ -101,13 +101,13 @@ fn silence_half_a_head_and_an_idle_connection_end_in_time() {
     clients.iter_mut().for_each(support::Client::assert_closed);
 }
 
-/// Rests whenever it may.
+/// Returns limits under which idle connections release their buffers immediately.
 fn restless() -> Limits {
     Limits { release_buffers_after: Duration::ZERO, ..Limits::default() }
 }
 
 #[test]
-fn a_connection_that_has_rested_is_served_as_before() {
+fn a_connection_that_released_its_buffers_is_served_as_before() {
     let server = Running::start(restless());
     let mut client = server.connect();
     for _ in 0..3 {
@@ -126,7 +126,7 @@ fn a_connection_that_has_rested_is_served_as_before() {
 }
 
 #[test]
-fn a_connection_that_rests_ends_in_time_and_with_the_server() {
+fn a_connection_without_buffers_times_out_and_stops_with_the_server() {
     let server = Running::start(Limits { release_buffers_after: Duration::ZERO, ..short() });
     let mut client = server.connect();
     client.send(HELLO);
@@ -142,14 +142,14 @@ fn a_connection_that_rests_ends_in_time_and_with_the_server() {
 }
 
 #[test]
-fn a_head_that_trickles_ends_in_time() {
+fn a_trickling_head_times_out() {
     let limits = Limits { idle_timeout: Duration::from_secs(60), ..short() };
     let server = Running::start(limits);
     let mut client = server.connect();
     client.send("GET /hello HTTP/1.1\r\nHost: a\r\n");
     client.stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let begun = Instant::now();
-    // Reading paces the trickle; it ends when the server has closed.
+    // Reading paces the trickle; it ends when the server has closed the connection.
     while begun.elapsed() < support::PATIENCE {
         client.send_all_it_takes(b"X: y\r\n");
         let mut byte = [0];
@@ -240,7 +240,7 @@ fn bodies_are_read_by_length_and_by_chunks() {
 }
 
 #[test]
-fn a_client_that_asks_first_is_told_to_go_on_or_why_not() {
+fn expect_100_continue_is_answered() {
     let server = Running::start(Limits { body_bytes_max: 1000, ..Limits::default() });
     let head =
         |length| format!("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n");
@@ -276,7 +276,7 @@ fn a_body_over_its_limit_gets_413() {
 }
 
 #[test]
-fn an_announced_body_takes_no_memory_before_it_comes_and_ends_in_time() {
+fn an_announced_body_takes_no_memory_and_times_out() {
     let server = Running::start(Limits { body_bytes_max: usize::MAX, ..short() });
     let mut client = server.connect();
     client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000000000000000\r\n\r\nx");
@@ -307,7 +307,7 @@ fn a_body_that_stops_or_trickles_gets_408() {
 }
 
 #[test]
-fn a_client_that_leaves_in_the_middle_of_an_answer_hurts_nobody() {
+fn a_client_that_disconnects_during_a_response_affects_nobody_else() {
     let server = Running::start(Limits { connections_max: 1, ..Limits::default() });
     let mut client = server.connect();
     client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -318,17 +318,17 @@ fn a_client_that_leaves_in_the_middle_of_an_answer_hurts_nobody() {
 }
 
 #[test]
-fn a_client_that_does_not_take_its_answer_loses_its_connection() {
+fn a_client_that_does_not_read_its_response_is_disconnected() {
     let server = Running::start(Limits { connections_max: 1, ..short() });
     let mut client = server.connect();
     client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
-    // There is one connection only, so this one is served once the other has ended.
+    // Only one connection is allowed, so this one is served once the other has ended.
     server.assert_serves();
     assert!(client.rest().len() < BIG);
 }
 
 #[test]
-fn a_client_that_takes_its_answer_too_slowly_loses_its_connection() {
+fn a_client_that_reads_too_slowly_is_disconnected() {
     let limits =
         Limits { connections_max: 1, write_timeout: Duration::from_millis(400), write_rate_min: 1 << 30, ..short() };
     let server = Running::start(limits);
@@ -337,7 +337,8 @@ fn a_client_that_takes_its_answer_too_slowly_loses_its_connection() {
     let mut next = server.connect();
     next.stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     next.send(HELLO);
-    // Between two looks for the other's answer, the slow client takes a little: the server sees progress all the time.
+    // Between two polls of the other response, the slow client reads a little, so that the server sees progress all the
+    // time.
     let mut piece = vec![0; 100_000];
     let mut taken = 0;
     while std::io::Read::read(&mut next.stream, &mut [0]).is_err() {
@@ -347,7 +348,7 @@ fn a_client_that_takes_its_answer_too_slowly_loses_its_connection() {
 }
 
 #[test]
-fn a_client_that_takes_its_answer_in_time_gets_all_of_it() {
+fn a_slow_client_above_the_minimum_rate_gets_the_whole_response() {
     let server = Running::start(Limits { write_timeout: Duration::from_secs(5), ..short() });
     let mut client = server.connect();
     client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -355,7 +356,7 @@ fn a_client_that_takes_its_answer_in_time_gets_all_of_it() {
 }
 
 #[test]
-fn connections_above_the_limit_wait_for_their_turn() {
+fn connections_above_the_limit_wait() {
     let server = Running::start(Limits { connections_max: 2, ..Limits::default() });
     let mut first = [server.connect(), server.connect()];
     for client in &mut first {
@@ -375,7 +376,7 @@ fn connections_above_the_limit_wait_for_their_turn() {
 }
 
 #[test]
-fn stopping_answers_what_has_begun_and_closes_the_rest() {
+fn stopping_completes_pending_requests_and_closes_idle_connections() {
     let mut server = Running::start(Limits::default());
     let mut idle = server.connect();
     idle.send(HELLO);
@@ -395,7 +396,7 @@ fn stopping_answers_what_has_begun_and_closes_the_rest() {
 }
 
 #[test]
-fn stopping_takes_no_longer_than_its_grace_time() {
+fn stopping_ends_within_the_grace_period() {
     let mut server = Running::start(Limits { shutdown_grace: Duration::from_millis(100), ..Limits::default() });
     let mut busy = server.connect();
     busy.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Services as a runtime sees them: requests begin flows, and the flows' results become answers.
+//! Services as a runtime sees them: requests begin flows, and the results of the flows become responses.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod serving;
@@ -10,7 +10,7 @@ use support::Client;
 use weir::{ParameterFrom, Type, Value};
 
 #[test]
-fn methods_and_paths_that_are_not_there_are_told_apart() {
+fn unknown_methods_and_paths_are_distinguished() {
     let service = Service::start(vec![
         route("GET", "/a/{one}", vec![parameter("one", Type::Text, Path)]),
         route("DELETE", "/a/{other}", vec![parameter("other", Type::Text, Path)]),
@@ -32,7 +32,7 @@ fn methods_and_paths_that_are_not_there_are_told_apart() {
 }
 
 #[test]
-fn flows_that_give_no_answer_get_one() {
+fn flows_without_a_response_are_answered() {
     let routes = ["/failing", "/failing/2", "/full", "/nonsense"].map(|path| route("GET", path, vec![]));
     let service = Service::start(routes.into());
     assert_eq!(service.told("GET", "/failing", ""), "500 Internal Server Error");
@@ -71,10 +71,10 @@ fn a_service_that_cannot_run_says_why() {
             format!(
                 "cannot listen at 127.0.0.1:{port}: another program listens there; stop it, or choose another port"
             ),
-            "`port` is 65536, it must be 0 to 65535".into(),
-            "`address` is \"here\", it must be an IP address such as 127.0.0.1".into(),
-            "route GET /a: is there twice".into(),
-            "route GET /{a}: a request cannot hold `a: image.Ppm` there".into(),
+            "`port` must be 0 to 65535, not 65536".into(),
+            "`address` must be an IP address such as 127.0.0.1, not \"here\"".into(),
+            "route GET /a: is defined twice".into(),
+            "route GET /{a}: that part of a request cannot hold `a: image.Ppm`".into(),
         ]
     );
 }
@@ -88,13 +88,13 @@ fn a_flow_that_takes_too_long_is_given_up_and_answered_503() {
     let answer = client.answer_to("GET");
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     service.flows.given_up.wait_for(1);
-    // The connection goes on.
+    // The connection stays usable.
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.answer_to("GET").status, 200);
 }
 
 #[test]
-fn a_flow_whose_client_has_gone_is_given_up() {
+fn a_flow_is_cancelled_when_its_client_disconnects() {
     let service = Service::start(vec![route("GET", "/never", vec![])]);
     for given_up in 1..=3 {
         let mut client = Client::connect(service.address);

@@ -1,10 +1,10 @@
-//! The cache against a model that keeps a list and looks through all of it.
+//! The image cache against a naive model that searches a list.
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use weir_library::image::Cache;
 
-/// What an entry costs beside its key and value; the capacity below is in units of whole entries.
+/// Accounted overhead of an entry; the capacity below is in units of whole entries.
 const ENTRY: u64 = 192;
 
 fn value(length: usize) -> Bytes {
@@ -12,7 +12,7 @@ fn value(length: usize) -> Bytes {
 }
 
 #[test]
-fn what_was_put_is_got() {
+fn stored_values_are_returned() {
     let mut cache = Cache::new(10_000);
     assert!(cache.is_empty() && cache.get("a").is_none());
     assert!(cache.put("a", Bytes::from_static(b"one")));
@@ -23,7 +23,7 @@ fn what_was_put_is_got() {
 }
 
 #[test]
-fn the_least_used_goes_first_and_of_those_the_oldest() {
+fn the_least_used_and_oldest_entry_is_evicted_first() {
     let mut cache = Cache::new(3 * (ENTRY + 2));
     for key in ["a", "b", "c"] {
         assert!(cache.put(key, value(1)));
@@ -49,7 +49,7 @@ fn a_value_in_use_is_not_evicted_until_it_is_dropped() {
 }
 
 #[test]
-fn a_value_that_its_giver_keeps_or_that_is_static_is_evicted_all_the_same() {
+fn a_static_value_or_one_held_by_its_producer_is_still_evicted() {
     let mut cache = Cache::new(ENTRY + 2);
     let kept = value(1);
     assert!(cache.put("a", kept.clone()));
@@ -59,7 +59,7 @@ fn a_value_that_its_giver_keeps_or_that_is_static_is_evicted_all_the_same() {
 }
 
 #[test]
-fn a_value_larger_than_the_cache_is_not_kept_and_takes_no_room() {
+fn a_value_larger_than_the_cache_is_not_stored() {
     let mut cache = Cache::new(ENTRY + 10);
     assert!(cache.put("a", value(5)));
     assert!(!cache.put("b", value(100)));
@@ -129,7 +129,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn it_agrees_with_the_model(steps in proptest::collection::vec(step(), 1..200), capacity in 300u64..2500) {
+    fn the_cache_agrees_with_the_model(steps in proptest::collection::vec(step(), 1..200), capacity in 300u64..2500) {
         let mut cache = Cache::new(capacity);
         let mut model = Model { capacity, entries: Vec::new(), now: 0 };
         let mut held: Vec<(String, Bytes)> = Vec::new();
@@ -145,7 +145,7 @@ proptest! {
                     let key = format!("k{key}");
                     let size = ENTRY + key.len() as u64 + length as u64;
                     prop_assert_eq!(cache.put(&key, value(length)), model.put(&key, size, &held));
-                    // A new value is not the one that is held.
+                    // A replaced value is not the one that is in use.
                     held.retain(|(other, _)| *other != key);
                 }
                 Step::Release { at } if at < held.len() => drop(held.swap_remove(at)),

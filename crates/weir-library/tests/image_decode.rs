@@ -1,4 +1,4 @@
-//! PPM files, good and broken, and what is read from them.
+//! Decoding of valid and malformed PPM files.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
@@ -30,7 +30,7 @@ fn the_raster_may_begin_with_a_byte_that_is_white_space() {
 }
 
 #[test]
-fn shallow_depths_are_stretched_to_eight_bits() {
+fn small_maximum_values_are_scaled_to_eight_bits() {
     assert_eq!(samples(b"P3 1 1 1 0 1 1\n"), [0, 255, 255]);
     assert_eq!(samples(b"P6 1 1 2\n\x00\x01\x02"), [0, 128, 255]);
     assert_eq!(samples(b"P3 1 1 15 0 7 15\n"), [0, 119, 255]);
@@ -44,7 +44,7 @@ fn deep_binary_samples_are_big_endian() {
 }
 
 #[test]
-fn every_depth_maps_its_ends_to_the_ends() {
+fn every_depth_maps_its_extremes_to_0_and_255() {
     for maxval in [1, 2, 3, 7, 100, 254, 255, 256, 257, 1023, 4095, 65_534, 65_535] {
         assert_eq!(samples(format!("P3 1 1 {maxval} 0 {maxval} 0").as_bytes()), [0, 255, 0], "depth {maxval}");
     }
@@ -66,26 +66,26 @@ fn every_broken_file_has_its_error() {
         (b"\x89PNG\r\n\x1a\n", "not a PPM picture: it begins with neither `P3` nor `P6`"),
         (b"P6", "the picture ends before its width is complete"),
         (b"P6 12", "the picture ends before its height is complete"),
-        (b"P6 1 1 # only a comment", "the picture ends before its largest sample value is complete"),
+        (b"P6 1 1 # only a comment", "the picture ends before its maximum sample value is complete"),
         (b"P6 1 1 255", "the picture ends before its raster is complete"),
         (b"P6 1 1 255\n\x00\x00", "the picture ends before its raster is complete"),
         (b"P6 1 1 256\n\x00\x00\x00\x00\x00", "the picture ends before its raster is complete"),
         (b"P3 1 1 255 1 2", "the picture ends before its raster is complete"),
         (b"P3 1 1 255 100 200", "the picture ends before its raster is complete"),
-        (b"P6 x 1 255\n", "no number for the width at byte 3"),
-        (b"P6 -1 1 255\n", "no number for the width at byte 3"),
-        (b"P6 1x1 255\n", "no number for the width at byte 4"),
-        (b"P6 1 1 255x\x01\x02\x03", "no number for the largest sample value at byte 10"),
-        (b"P3 1 1 255 1 2 x", "no number for the raster at byte 15"),
+        (b"P6 x 1 255\n", "expected a number for the width at byte 3"),
+        (b"P6 -1 1 255\n", "expected a number for the width at byte 3"),
+        (b"P6 1x1 255\n", "expected a number for the width at byte 4"),
+        (b"P6 1 1 255x\x01\x02\x03", "expected a number for the maximum sample value at byte 10"),
+        (b"P3 1 1 255 1 2 x", "expected a number for the raster at byte 15"),
         (b"P6 4294967296 1 255\n", "the width at byte 3 is too large"),
         (b"P6 0 1 255\n", "the picture has no pixels"),
         (b"P6 1 0 255\n", "the picture has no pixels"),
-        (b"P6 1 1 0\n\x00\x00\x00", "the largest sample value is 0, it must be 1 to 65535"),
-        (b"P6 1 1 65536\n", "the largest sample value is 65536, it must be 1 to 65535"),
+        (b"P6 1 1 0\n\x00\x00\x00", "the maximum sample value must be 1 to 65535, not 0"),
+        (b"P6 1 1 65536\n", "the maximum sample value must be 1 to 65535, not 65536"),
         (b"P6 4294967295 4294967295 255\n", "the picture is too large: 4294967295 by 4294967295 pixels"),
-        (b"P3 1 1 9 1 2 10", "a sample of 10 is above the largest, 9"),
-        (b"P6 1 1 9\n\x01\x02\x0a", "a sample of 10 is above the largest, 9"),
-        (b"P6 1 1 256\n\x01\x01\x00\x00\x00\x00", "a sample of 257 is above the largest, 256"),
+        (b"P3 1 1 9 1 2 10", "sample 10 exceeds the maximum, 9"),
+        (b"P6 1 1 9\n\x01\x02\x0a", "sample 10 exceeds the maximum, 9"),
+        (b"P6 1 1 256\n\x01\x01\x00\x00\x00\x00", "sample 257 exceeds the maximum, 256"),
         (b"P6 1 1 255\n\x01\x02\x03\x04", "1 bytes follow the picture"),
         (b"P3 1 1 255 1 2 3 4", "1 bytes follow the picture"),
     ];
@@ -113,14 +113,14 @@ fn a_large_text_header_with_little_data_takes_no_memory_for_it() {
 
 proptest::proptest! {
     #[test]
-    fn no_bytes_make_it_panic(tail in proptest::collection::vec(proptest::num::u8::ANY, 0..64), plain: bool) {
+    fn no_input_panics(tail in proptest::collection::vec(proptest::num::u8::ANY, 0..64), plain: bool) {
         let mut file = if plain { b"P3 ".to_vec() } else { b"P6 ".to_vec() };
         file.extend(tail);
         let _ = read(&file);
     }
 
     #[test]
-    fn text_and_binary_say_the_same(
+    fn text_and_binary_decode_equally(
         width in 1usize..6, height in 1usize..6, maxval in 1u32..=65_535, seed: u64,
     ) {
         let values: Vec<u32> = (0..width * height * 3)

@@ -1,4 +1,4 @@
-//! What becomes of a picture when it is scaled and compressed.
+//! Scaling and compressing images.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ fn picture(width: u32, height: u32, sample: impl Fn(u32, u32, u32) -> u8) -> Ppm
     Ppm::new(width, height, Bytes::from(samples)).unwrap()
 }
 
-/// The area average in floating point, pixel by pixel over all pixels: slow and obvious.
+/// Computes the area average in floating point, for each new pixel over all old pixels: slow and obvious.
 fn naive(image: &Ppm, width: u32, height: u32) -> Vec<f64> {
     let overlap = |new: u32, old: u32, ratio: f64| {
         let (start, end) = (f64::from(new) * ratio, f64::from(new + 1) * ratio);
@@ -48,13 +48,13 @@ fn sides_are_rounded_up_and_never_vanish() {
 }
 
 #[test]
-fn half_a_picture_averages_four_pixels() {
+fn half_scale_averages_four_pixels() {
     let image = picture(2, 2, |x, y, channel| (100 * channel + 10 * (2 * y + x)) as u8);
     assert_eq!(scale(&image, 4).unwrap().samples(), [15, 115, 215]);
 }
 
 #[test]
-fn eight_eighths_is_the_picture_itself_without_a_copy() {
+fn eight_eighths_returns_the_image_uncopied() {
     let image = picture(5, 4, |x, y, channel| (x * y * channel) as u8);
     let same = scale(&image, 8).unwrap();
     assert_eq!(same, image);
@@ -105,7 +105,7 @@ fn better_quality_takes_more_bytes() {
 }
 
 #[test]
-fn what_jpeg_cannot_say_is_refused() {
+fn sizes_and_qualities_outside_jpeg_are_refused() {
     let image = picture(1, 1, |_, _, _| 0);
     for quality in [i64::MIN, -1, 0, 101, i64::MAX] {
         assert_eq!(to_jpeg(&image, quality), Err(EncodeError::Quality(quality)));
@@ -115,7 +115,7 @@ fn what_jpeg_cannot_say_is_refused() {
 }
 
 #[test]
-fn the_pictures_of_the_example_go_through() {
+fn the_images_of_the_example_are_processed() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/image_server/images");
     let mut shown = Vec::new();
     for name in ["hills", "meadow", "moon", "pond", "weir"] {

@@ -1,4 +1,4 @@
-//! The standard library as the compiler sees it, and its sources as a runtime does.
+//! The standard library as the compiler sees it, and its sources as a runtime sees them.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +55,7 @@ fn every_function_has_its_signature() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-/// Takes two flows at a time, and completes them when asked for room.
+/// Accepts two flows at a time, and completes them when asked for room.
 #[derive(Default)]
 struct TwoAtATime {
     going: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! Sinks: lines added to files, and files replaced.
+//! Outputs: appending lines to files, and replacing files.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod streaming;
@@ -11,7 +11,7 @@ use weir_library::files::{Appender, write};
 use weir_library::output::Outputs;
 
 #[test]
-fn lines_of_several_call_sites_are_all_there_when_the_program_is_through() {
+fn lines_of_all_call_sites_are_written_when_the_program_ends() {
     let place = Place::new("append");
     place.write("log", "before\n");
     let (root, outputs) = (place.root(), Outputs::default());
@@ -53,7 +53,7 @@ fn a_file_is_replaced_as_a_whole_and_appended_to_after_that() {
 }
 
 #[test]
-fn nothing_is_written_outside_the_root_or_into_what_is_no_file() {
+fn nothing_is_written_outside_the_root_or_to_non_files() {
     let place = Place::new("outside");
     let (root, outputs) = (place.root(), Outputs::default());
     std::fs::create_dir(place.0.join("sub")).unwrap();

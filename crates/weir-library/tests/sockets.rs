@@ -1,4 +1,4 @@
-//! TCP and UDP over the loopback.
+//! TCP and UDP over the loopback interface.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod streaming;
@@ -24,7 +24,7 @@ fn connect(running: &Running) -> TcpStream {
     stream
 }
 
-/// Both ends of a connection.
+/// Returns both ends of a connection.
 fn pair(running: &Running) -> (TcpStream, Connection) {
     let client = connect(running);
     (client, Connection::from_value(running.next()).unwrap())
@@ -36,7 +36,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_connection_gives_bytes_and_lines_as_asked() {
+fn a_connection_returns_bytes_and_lines() {
     let running = listen(PATIENCE);
     let (mut client, mut connection) = pair(&running);
     assert_eq!(tcp::peer(&connection), client.local_addr().unwrap().to_string());
@@ -60,12 +60,12 @@ fn a_connection_gives_bytes_and_lines_as_asked() {
 }
 
 #[test]
-fn what_has_no_end_within_its_limit_is_refused() {
+fn a_missing_terminator_within_the_limit_is_refused() {
     let running = listen(PATIENCE);
     let (mut client, mut connection) = pair(&running);
     client.write_all(&[b'x'; 200]).unwrap();
     let failure = wait(tcp::read_line(&mut connection, 100)).unwrap_err();
-    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, "no end within 100 bytes"));
+    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, "no terminator within 100 bytes"));
     for at_most in [0, -1, i64::MAX] {
         assert_eq!(wait(tcp::read_line(&mut connection, at_most)).unwrap_err().kind, FailureKind::Argument);
     }
@@ -74,11 +74,11 @@ fn what_has_no_end_within_its_limit_is_refused() {
 }
 
 #[test]
-fn a_client_that_does_nothing_is_not_waited_for() {
+fn an_idle_client_times_out() {
     let running = listen(Duration::from_millis(20));
     let (client, mut connection) = pair(&running);
     assert_eq!(wait(tcp::read(&mut connection)).unwrap_err().kind, FailureKind::Timeout);
-    // It takes nothing of what is sent either, once the buffers are full.
+    // The peer does not read either, so that the buffers fill up.
     let failure = wait(async {
         loop {
             if let Err(failure) = tcp::write(&mut connection, Bytes::from(vec![0; 1 << 20])).await {
@@ -91,8 +91,8 @@ fn a_client_that_does_nothing_is_not_waited_for() {
 }
 
 #[test]
-fn waits_that_are_short_may_be_many_and_one_that_is_long_ends() {
-    // Far longer than a busy machine keeps a thread waiting for its turn.
+fn many_short_waits_pass_and_a_long_one_times_out() {
+    // Far longer than a busy machine delays a thread.
     const IDLE: Duration = Duration::from_millis(500);
     let running = listen(IDLE);
     let (mut client, mut connection) = pair(&running);
@@ -124,7 +124,7 @@ fn waits_that_are_short_may_be_many_and_one_that_is_long_ends() {
 }
 
 #[test]
-fn what_is_written_arrives_in_order_and_closing_ends_it() {
+fn writes_arrive_in_order_until_close() {
     let running = listen(PATIENCE);
     let (mut client, mut connection) = pair(&running);
     let large = Bytes::from((0..3_000_000_u32).map(|number| number as u8).collect::<Vec<_>>());
@@ -145,7 +145,7 @@ fn what_is_written_arrives_in_order_and_closing_ends_it() {
 }
 
 #[test]
-fn files_are_sent_behind_their_head() {
+fn files_are_sent_after_their_head() {
     let place = Place::new("send-file");
     let large: Vec<u8> = (0..5_000_000_u32).map(|number| (number / 7) as u8).collect();
     place.write("large", &large);
@@ -183,7 +183,7 @@ fn a_file_that_has_become_shorter_is_a_failure() {
 }
 
 #[test]
-fn connections_are_taken_until_the_program_stops() {
+fn connections_are_accepted_until_the_program_stops() {
     let running = listen(PATIENCE);
     let address = running.address();
     let pairs: Vec<_> = (0..50).map(|_| pair(&running)).collect();
@@ -207,19 +207,20 @@ fn idle_connections_end_when_the_program_stops_and_begun_requests_are_read() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_at_start() {
+fn a_port_in_use_fails_at_start() {
     let running = listen(PATIENCE);
     let port = Value::Int(running.address().port().into());
     let says = |source, arguments: &[Value]| open(source, arguments, None).err().unwrap().message.to_string();
     assert!(says("tcp.listen", &[port]).starts_with(&format!("cannot listen at {}: ", running.address())));
     for source in ["tcp.listen", "tcp.lines", "udp.packets"] {
-        assert_eq!(says(source, &[Value::Int(70_000)]), "`port` is 70000, it must be 0 to 65535");
-        assert!(says(source, &[Value::Int(0), Value::text("x")]).starts_with("`address` is \"x\""));
+        assert_eq!(says(source, &[Value::Int(70_000)]), "`port` must be 0 to 65535, not 70000");
+        let address = "`address` must be an IP address such as 127.0.0.1, not \"x\"";
+        assert_eq!(says(source, &[Value::Int(0), Value::text("x")]), address);
     }
 }
 
 #[test]
-fn lines_of_a_connection_come_in_order_and_a_bad_one_ends_only_it() {
+fn lines_of_a_connection_come_in_order_and_an_invalid_one_ends_only_that_connection() {
     let running = Running::start("tcp.lines", &[Value::Int(0)], None);
     let mut clients = [connect(&running), connect(&running)];
     for number in 0..1_000 {

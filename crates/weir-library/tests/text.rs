@@ -1,4 +1,4 @@
-//! What the functions on texts give.
+//! Functions on texts.
 
 use weir::Text;
 use weir_library::text::*;
@@ -36,7 +36,7 @@ fn cases_and_white_space_are_those_of_unicode() {
 }
 
 #[test]
-fn parts_are_looked_for() {
+fn parts_are_searched() {
     assert!(contains("weir", "ei") && starts_with("weir", "we") && ends_with("weir", "ir") && contains("weir", ""));
     assert!(!contains("weir", "x") && !starts_with("weir", "ir") && !ends_with("weir", "we"));
     assert_eq!(replace("aXbX", "X", "--").as_deref(), Ok("a--b--"));
@@ -55,7 +55,7 @@ fn texts_do_not_grow_beyond_their_limit() {
 }
 
 #[test]
-fn numbers_are_read_whole_or_not_at_all() {
+fn numbers_are_parsed_completely_or_not_at_all() {
     assert_eq!(
         ["0", "-12", "+7", "9223372036854775807"].map(|text| parse_int(text).ok()),
         [0, -12, 7, i64::MAX].map(Some)

@@ -1,7 +1,7 @@
-//! Adaptors: the code that carries one call from a frame to a Rust function and back.
+//! Code generation of adaptors, which connect a call's frame with a Rust function.
 //!
-//! Each follows the protocol of `weir::Call`. Locals are named with the hygiene of this crate, so that none hides a
-//! name of the function's author.
+//! Adaptors follow the protocol of `weir::Call`. Locals have this crate's hygiene, so that none shadows a name of the
+//! function's author.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -13,7 +13,7 @@ use crate::marks::Flag;
 use crate::parameter::{Parameter, Passing};
 use crate::type_syntax::is_result;
 
-/// The `weir::Code` of a function.
+/// Generates the `weir::FunctionCode` of a function.
 pub(crate) fn code(function: &HostFunction) -> TokenStream {
     let parts = AdaptorTokens::of(function);
     match (function.waits, function.marks.has(Flag::Blocking)) {
@@ -23,22 +23,22 @@ pub(crate) fn code(function: &HostFunction) -> TokenStream {
     }
 }
 
-/// The steps of an adaptor, from which its three kinds are put together.
+/// The steps of an adaptor, from which its three kinds are assembled.
 struct AdaptorTokens<'f> {
     function: &'f HostFunction,
-    /// Refuses arguments that are one and the same, where Rust forbids it.
+    /// Refuses aliased arguments where Rust forbids them.
     distinct: TokenStream,
-    /// Takes by value, and from the environment.
+    /// Takes arguments by value, and values from the environment.
     takes: TokenStream,
-    /// Borrows what is taken by `&`, out of the local `place_…` of each.
+    /// Borrows the arguments taken by `&`, each from its local `place_…`.
     holds: TokenStream,
-    /// Borrows what is taken by `&mut`, at the local `home_…` of each, a `&mut Value`.
+    /// Borrows the arguments taken by `&mut`, each from its local `home_…` of type `&mut Value`.
     changes: TokenStream,
     /// Calls the function.
     invocation: TokenStream,
-    /// Carries back what was made for the call to be changed.
+    /// Writes back the temporaries of mutable arguments.
     finishes: TokenStream,
-    /// Makes the outcome.
+    /// Creates the outcome.
     answer: TokenStream,
 }
 
@@ -56,7 +56,7 @@ impl<'f> AdaptorTokens<'f> {
         }
     }
 
-    /// From the borrows to the outcome.
+    /// Generates the steps from the borrows to the outcome.
     fn body(&self) -> TokenStream {
         let AdaptorTokens { holds, changes, invocation, finishes, answer, .. } = self;
         let state = state(self.function);
@@ -90,8 +90,8 @@ impl<'f> AdaptorTokens<'f> {
         }
     }
 
-    /// The same where nothing is changed and the function cannot fail: nothing of the call is borrowed any more when the
-    /// value is there, so that it goes straight to where the call wants it.
+    /// Generates the steps for a function that changes no argument and cannot fail. Nothing of the call is borrowed any
+    /// more when the value is available, so the value can be written directly to the call's slot.
     fn answered(&self, places: &TokenStream) -> TokenStream {
         let AdaptorTokens { holds, invocation, .. } = self;
         let state = state(self.function);
@@ -131,7 +131,8 @@ impl<'f> AdaptorTokens<'f> {
         }
     }
 
-    /// Takes all that the call will need; what may fail comes first, so that nothing is taken out of its slot in vain.
+    /// Takes everything that the call will need. Fallible steps come first, so that no value is taken out of its slot
+    /// unnecessarily.
     fn prepare(&self) -> TokenStream {
         let AdaptorTokens { distinct, takes, .. } = self;
         let lock = lock(self.function, "write_owned", "read_owned");
@@ -191,7 +192,7 @@ fn loan(parameter: &Parameter) -> TokenStream {
     }
 }
 
-/// The value within a loan, to be changed.
+/// Borrows the value in an `OwnedBorrow` mutably.
 fn open(parameter: &Parameter) -> TokenStream {
     let home = parameter.local("home");
     quote_spanned!(Span::mixed_site()=> let #home = #home.value_mut()?;)
@@ -218,7 +219,7 @@ fn finish(parameter: &Parameter) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> #value.finish()?;)
 }
 
-/// Where two arguments are references and one is changed, Rust promises the function that they differ.
+/// Rust guarantees the function that a mutable reference is not aliased.
 fn distinct(function: &HostFunction) -> TokenStream {
     let named = |parameter: &Parameter| {
         let Parameter { name, index, .. } = parameter;
@@ -266,7 +267,7 @@ pub(crate) fn invocation(function: &HostFunction) -> TokenStream {
     quote!(#path(#this #(#arguments),*))
 }
 
-/// The outcome of a function that returns this type and returned the local `returned`.
+/// Generates the outcome of a function that returns this type and whose result is in the local `returned`.
 pub(crate) fn outcome(returns: &Type) -> TokenStream {
     let span = returns.span().resolved_at(Span::mixed_site());
     if !is_result(returns) {

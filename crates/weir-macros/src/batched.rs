@@ -1,4 +1,4 @@
-//! `#[weir::batched]`: from a function of a slice to a function of one element, whose calls may be gathered.
+//! `#[weir::batched]`: turns a function of a slice into a function of one element, whose calls may be gathered.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -13,7 +13,7 @@ use crate::marks::FunctionMarks;
 use crate::parameter::{Parameter, Passing};
 use crate::type_syntax::arguments_of;
 
-/// What the attribute says.
+/// The arguments of the attribute.
 struct BatchOptions {
     at_most: usize,
     each: Option<String>,
@@ -38,11 +38,13 @@ impl Parse for BatchOptions {
             }
             input.parse::<Option<Token![,]>>()?;
         }
-        let missing = || Error::new(Span::call_site(), "say how many calls one batch takes: `at_most = 500`");
+        let missing = || {
+            Error::new(Span::call_site(), "the maximum number of calls in a batch is missing: write `at_most = 500`")
+        };
         let limit = at_most.ok_or_else(missing)?;
         let at_most = limit.base10_parse::<usize>()?;
         if at_most == 0 {
-            return Err(Error::new_spanned(limit, "a batch takes at least one call"));
+            return Err(Error::new_spanned(limit, "a batch has at least one call: `at_most` must not be 0"));
         }
         Ok(BatchOptions { at_most, each, marks: FunctionMarks::parse(marks)? })
     }
@@ -54,7 +56,7 @@ fn value<T: Parse>(input: ParseStream<'_>) -> Result<T> {
     input.parse()
 }
 
-/// One mark, with the comma after it.
+/// Parses the tokens of a mark, and adds a comma.
 fn one(input: ParseStream<'_>) -> Result<TokenStream> {
     let mut mark = TokenStream::new();
     while !input.is_empty() && !input.peek(Token![,]) {
@@ -63,12 +65,12 @@ fn one(input: ParseStream<'_>) -> Result<TokenStream> {
     Ok(quote!(#mark,))
 }
 
-/// The expansion. What is wrong becomes an error beside the function, which stays callable.
+/// Expands the attribute. A mistake becomes a compile error beside the function, which stays callable.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut function = match syn::parse2::<ItemFn>(item.clone()) {
         Ok(function) => function,
         Err(error) => {
-            let error = Error::new(error.span(), "`#[weir::batched]` is for functions").into_compile_error();
+            let error = Error::new(error.span(), "`#[weir::batched]` applies to functions").into_compile_error();
             return quote!(#item #error);
         }
     };
@@ -81,16 +83,13 @@ fn sibling(options: BatchOptions, item: &mut ItemFn) -> Result<TokenStream> {
     if let Some(receiver) = item.sig.receiver() {
         return Err(Error::new_spanned(
             receiver,
-            "calls of several call sites are gathered: they have no `self` in common",
+            "a batch gathers calls of several call sites, which have no common `self`",
         ));
     }
     let ItemFn { attrs, vis, sig, .. } = item;
     let function = HostFunction::read(options.marks, attrs, vis, sig, false)?;
     if !function.waits {
-        return Err(Error::new_spanned(
-            sig.fn_token,
-            "only a function that may wait is worth gathering: make it `async`",
-        ));
+        return Err(Error::new_spanned(sig.fn_token, "only functions that may wait can be batched: make it `async`"));
     }
     let batched = Batched::of(&function, options.at_most, options.each)?;
     Ok(batched.sibling())
@@ -100,12 +99,12 @@ fn sibling(options: BatchOptions, item: &mut ItemFn) -> Result<TokenStream> {
 struct Batched<'f> {
     function: &'f HostFunction,
     at_most: usize,
-    /// The name of the one parameter in Weir.
+    /// Name of the single parameter in Weir.
     each: String,
-    /// The slice.
+    /// The slice parameter.
     many: &'f Parameter,
     element: &'f Type,
-    /// What one call gives.
+    /// The type of one answer.
     answer: &'f Type,
 }
 
@@ -115,7 +114,7 @@ impl<'f> Batched<'f> {
         let wrong = || {
             Error::new_spanned(
                 &function.ident,
-                "a batched function takes one slice, `&[K]`, and what the environment gives",
+                "a batched function takes one slice, `&[K]`, besides values from the environment",
             )
         };
         let many = given.next().ok_or_else(wrong)?;
@@ -124,7 +123,7 @@ impl<'f> Batched<'f> {
         };
         let answer =
             arguments_of(&function.returns, "Vec").and_then(|types| types.first().copied()).ok_or_else(|| {
-                Error::new_spanned(&function.returns, "a batched function gives one answer for each call, in a `Vec`")
+                Error::new_spanned(&function.returns, "a batched function returns one answer for each call, in a `Vec`")
             })?;
         let each = each.unwrap_or_else(|| many.name.strip_suffix('s').unwrap_or(&many.name).to_owned());
         Ok(Batched { function, at_most, each, many, element: &slice.elem, answer })

@@ -1,7 +1,7 @@
-//! Constructors: what makes the private state of an `impl` block's functions, out of what is known at start.
+//! Constructors of the private state of an `impl` block's functions.
 //!
-//! A *constructor* is the function of the block that `#[new]` stands before. It is no function of the host by itself:
-//! its parameters follow those of every function of the block that takes `self`, and a call gives them as constants.
+//! A *constructor* is the function of the block with the attribute `#[new]`. It is not a host function itself: its
+//! parameters are appended to those of every function of the block that takes `self`, and calls pass them as constants.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -11,30 +11,36 @@ use syn::{Attribute, Error, FnArg, Ident, ImplItemFn, Result, ReturnType, Type};
 use crate::parameter::{Parameter, Passing};
 use crate::type_syntax::is_result;
 
-/// What makes the state.
+/// The constructor of a state.
 #[derive(Clone)]
-pub(crate) struct Constructor {
+pub(crate) struct StateConstructor {
     ident: Ident,
-    /// What it takes; their indices count from 0.
+    /// The parameters; their indices count from 0.
     pub(crate) parameters: Vec<Parameter>,
-    /// Whether it may refuse.
+    /// The return type if the constructor can fail.
     fallible: Option<Type>,
 }
 
-impl Constructor {
-    /// Reads the function if it is a constructor, and takes the attributes off it that rustc would not know.
+impl StateConstructor {
+    /// Reads the function if it is a constructor, and removes the attributes that rustc does not know.
     pub(crate) fn read(method: &mut ImplItemFn) -> Result<Option<Self>> {
         let Some(at) = method.attrs.iter().position(is_new) else { return Ok(None) };
         method.attrs.remove(at);
         let signature = &mut method.sig;
         if let Some(receiver) = signature.receiver() {
-            return Err(Error::new_spanned(receiver, "what makes the state has none yet: `#[new]` takes no `self`"));
+            return Err(Error::new_spanned(
+                receiver,
+                "there is no state before its constructor has run: `#[new]` takes no `self`",
+            ));
         }
         if let Some(waits) = &signature.asyncness {
-            return Err(Error::new_spanned(waits, "states are made before anything runs: `#[new]` cannot wait"));
+            return Err(Error::new_spanned(
+                waits,
+                "states are created before anything runs: `#[new]` cannot be `async`",
+            ));
         }
         let ReturnType::Type(_, returns) = &signature.output else {
-            return Err(Error::new_spanned(&signature.ident, "`#[new]` gives the state: `-> Self`"));
+            return Err(Error::new_spanned(&signature.ident, "`#[new]` returns the state: write `-> Self`"));
         };
         let fallible = is_result(returns).then(|| (**returns).clone());
         let mut parameters = Vec::new();
@@ -42,10 +48,10 @@ impl Constructor {
             let FnArg::Typed(typed) = argument else { continue };
             parameters.push(start_parameter(typed, index)?);
         }
-        Ok(Some(Constructor { ident: signature.ident.clone(), parameters, fallible }))
+        Ok(Some(StateConstructor { ident: signature.ident.clone(), parameters, fallible }))
     }
 
-    /// The steps of `weir::macros::FunctionBuilder` for its parameters.
+    /// Generates the calls of `weir::macros::FunctionBuilder` for the parameters.
     pub(crate) fn described(&self) -> TokenStream {
         let each = self.parameters.iter().map(|parameter| {
             let (name, ty, default) = (&parameter.name, &parameter.ty, parameter.default_value());
@@ -57,7 +63,7 @@ impl Constructor {
         each.collect()
     }
 
-    /// The body of `weir::StateOf::make`, with the local `arguments`.
+    /// Generates the body of `weir::StateOf::make`, which has the local `arguments`.
     pub(crate) fn made(&self) -> TokenStream {
         let takes = self.parameters.iter().map(taken);
         let arguments = self.parameters.iter().map(|parameter| {
@@ -85,9 +91,10 @@ fn start_parameter(typed: &mut syn::PatType, index: usize) -> Result<Parameter> 
         Passing::Change => {
             Err(Error::new_spanned(&typed.ty, "a constant cannot be changed: take it by value or by `&`"))
         }
-        Passing::Environment => {
-            Err(Error::new_spanned(&typed.ty, "states are made of constants: take the environment where it is used"))
-        }
+        Passing::Environment => Err(Error::new_spanned(
+            &typed.ty,
+            "a state is created from constants: take the environment in the functions that use it",
+        )),
     }
 }
 
@@ -103,7 +110,7 @@ fn taken(parameter: &Parameter) -> TokenStream {
     )
 }
 
-/// What a constructor that may refuse gave.
+/// Converts the result of a constructor that can fail.
 fn refused(returns: &Type, call: &TokenStream) -> TokenStream {
     quote_spanned! { Span::mixed_site()=>
         ::weir::macros::Fallible::result(#call).map_err(|error| ::weir::macros::constructor_failure(

@@ -1,4 +1,4 @@
-//! `#[derive(weir::Type)]`: from a Rust type to its `weir::HostType`.
+//! `#[derive(weir::Type)]`: implements `weir::HostType` for a Rust type.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -11,7 +11,7 @@ mod enumeration;
 mod opaque;
 mod record;
 
-/// What the attribute `#[weir(…)]` says.
+/// The arguments of the attribute `#[weir(…)]`.
 #[derive(Default)]
 pub(crate) struct TypeOptions {
     name: Option<LitStr>,
@@ -19,21 +19,21 @@ pub(crate) struct TypeOptions {
     unique: Option<Span>,
 }
 
-/// A type that is carried over, by its Rust name, its name in Weir and its documentation.
+/// A type with a derived implementation: its Rust name, its name in Weir and its documentation.
 pub(crate) struct DerivedType<'a> {
     ident: &'a Ident,
     name: String,
     doc: String,
 }
 
-/// The expansion.
+/// Expands the derive macro.
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
     syn::parse2::<DeriveInput>(input).and_then(|input| implementation(&input)).unwrap_or_else(Error::into_compile_error)
 }
 
 fn implementation(input: &DeriveInput) -> Result<TokenStream> {
     if !input.generics.params.is_empty() {
-        let why = "a type of Weir has no generic parameters of its own: give each instance a name by a newtype";
+        let why = "a derived type has no generic parameters: define a newtype for each instance";
         return Err(Error::new_spanned(&input.generics.params, why));
     }
     let options = TypeOptions::parse(&input.attrs)?;
@@ -53,13 +53,15 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream> {
             Fields::Named(fields) => Ok(record::record(&derived, fields)),
             _ if options.name.is_some() => Err(Error::new(
                 options.name.span(),
-                "a tuple struct is what it holds, and has no name of its own in Weir",
+                "a tuple struct becomes its contents in Weir and has no name: remove `name`",
             )),
             Fields::Unnamed(fields) => Ok(record::tuple(&derived, fields)),
             Fields::Unit => Ok(record::unit(&derived)),
         },
         Data::Enum(data) => enumeration::expand(&derived, data),
-        Data::Union(data) => Err(Error::new_spanned(data.union_token, "a union cannot be looked into: make it opaque")),
+        Data::Union(data) => {
+            Err(Error::new_spanned(data.union_token, "the fields of a union cannot be read: make it opaque"))
+        }
     }
 }
 
@@ -76,7 +78,7 @@ impl TypeOptions {
                 } else if meta.path.is_ident("name") {
                     options.name = Some(whole_name(meta.value()?.parse()?)?);
                 } else {
-                    return Err(meta.error("the options of a type are `opaque`, `unique` and `name = \"module.Name\"`"));
+                    return Err(meta.error("the options are `opaque`, `unique` and `name = \"module.Name\"`"));
                 }
                 Ok(())
             })?;
@@ -93,7 +95,8 @@ fn whole_name(name: LitStr) -> Result<LitStr> {
 }
 
 impl DerivedType<'_> {
-    /// The implementation for a named type, with its parts defined by `shape` and their types by `parts`.
+    /// Generates the implementation for a named type. `shape` is its definition, `parts` are the types that it
+    /// mentions.
     fn named(&self, shape: &TokenStream, parts: &[&syn::Type], conversions: &TokenStream) -> TokenStream {
         let DerivedType { ident, name, doc } = self;
         let parts = parts.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as ::weir::HostType>::define(definitions);));

@@ -1,8 +1,8 @@
-//! Documentation: the doc comments of an item as one text.
+//! Documentation: extracts the doc comments of an item as a single text.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// The doc comments among `attributes`, one line each, without the blank that follows `///`.
+/// Returns the doc comments among `attributes`, one line each, without the space that follows `///`.
 pub(crate) fn text(attributes: &[Attribute]) -> String {
     let lines: Vec<String> = attributes.iter().filter_map(line).collect();
     lines.join("\n").trim().to_owned()

@@ -1,4 +1,4 @@
-//! `#[weir::function]`: from a Rust function to the hidden sibling that makes its `weir::Function`.
+//! `#[weir::function]`: generates a hidden sibling of a Rust function that creates its `weir::Function`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -6,13 +6,13 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, ImplItem, Item, ItemFn, ItemImpl, Result, Type};
 
 use crate::adaptor;
-use crate::construct::Constructor;
+use crate::construct::StateConstructor;
 use crate::host::{HostFunction, refuse_generics, sibling_of};
 use crate::marks::FunctionMarks;
 use crate::parameter::Parameter;
 use crate::type_syntax::is_result;
 
-/// The expansion of the attribute. What is wrong becomes an error beside the item, which stays callable.
+/// Expands the attribute. A mistake becomes a compile error beside the item, which stays callable.
 pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {
     let mut parsed =
         match syn::parse2::<Item>(item.clone()).or_else(|_| syn::parse2::<ItemFn>(item.clone()).map(Item::Fn)) {
@@ -23,7 +23,7 @@ pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {
         (Err(error), _) => Err(error),
         (Ok(marks), Item::Fn(function)) => free_function(&marks, function),
         (Ok(marks), Item::Impl(block)) => implementation(&marks, block),
-        (Ok(_), other) => Err(Error::new_spanned(other, "`#[weir::function]` is for functions and `impl` blocks")),
+        (Ok(_), other) => Err(Error::new_spanned(other, "`#[weir::function]` applies to functions and `impl` blocks")),
     };
     match siblings {
         Ok(siblings) => quote!(#parsed #siblings),
@@ -46,7 +46,7 @@ fn implementation(marks: &FunctionMarks, block: &mut ItemImpl) -> Result<TokenSt
     if let Some((_, path, _)) = &block.trait_ {
         return Err(Error::new(
             path.span(),
-            "the functions of a trait are called through it: mark an `impl` of the type",
+            "functions of a trait `impl` cannot be host functions: use an inherent `impl` of the type",
         ));
     }
     refuse_generics(&block.generics)?;
@@ -76,21 +76,21 @@ fn implementation(marks: &FunctionMarks, block: &mut ItemImpl) -> Result<TokenSt
     Ok(quote!(impl #owner { #siblings }))
 }
 
-/// What makes the state of the block's functions, and which item it is.
-fn constructor(block: &mut ItemImpl) -> Result<(Option<Constructor>, Option<usize>)> {
+/// Returns the constructor of the block's state, and the index of its item.
+fn constructor(block: &mut ItemImpl) -> Result<(Option<StateConstructor>, Option<usize>)> {
     let mut found = (None, None);
     for (item, index) in block.items.iter_mut().zip(0..) {
         let ImplItem::Fn(method) = item else { continue };
-        let Some(constructor) = Constructor::read(method)? else { continue };
+        let Some(constructor) = StateConstructor::read(method)? else { continue };
         if found.0.is_some() {
-            return Err(Error::new_spanned(&method.sig.ident, "one function of a block makes its state, not two"));
+            return Err(Error::new_spanned(&method.sig.ident, "only one function of a block can be its `#[new]`"));
         }
         found = (Some(constructor), Some(index));
     }
     Ok(found)
 }
 
-/// The marks of one function of a block, which its own `#[weir::function(…)]` gives.
+/// Removes the `#[weir::function(…)]` of one function of a block, and returns its marks.
 fn own_marks(attributes: &mut Vec<Attribute>) -> Result<FunctionMarks> {
     let is_mark = |attribute: &Attribute| attribute.path().segments.last().is_some_and(|last| last.ident == "function");
     let Some(position) = attributes.iter().position(is_mark) else { return Ok(FunctionMarks::default()) };
@@ -100,14 +100,14 @@ fn own_marks(attributes: &mut Vec<Attribute>) -> Result<FunctionMarks> {
     }
 }
 
-/// The function that makes the `weir::Function`.
+/// Generates the function that creates the `weir::Function`.
 fn sibling(function: &HostFunction) -> TokenStream {
     let HostFunction { name, doc, visibility, .. } = function;
     let sibling = sibling_of(&function.ident);
     let effects = function.marks.effects(function.waits, function.changes());
     let parameters = function.parameters.iter().map(Parameter::described);
     let (result, state) = (described_result(&function.returns), described_state(function));
-    let starts = function.constructor.as_ref().map(Constructor::described);
+    let starts = function.constructor.as_ref().map(StateConstructor::described);
     let (code, location) = (adaptor::code(function), location_of(&function.ident));
     quote! {
         #[doc(hidden)]
@@ -120,7 +120,7 @@ fn sibling(function: &HostFunction) -> TokenStream {
     }
 }
 
-/// Where the function stands: the words are put where its name is, and so mean its line.
+/// Generates the source location. The tokens have the span of the function's name, so that `line!()` returns its line.
 pub(crate) fn location_of(name: &Ident) -> TokenStream {
     quote_spanned! { name.span()=>
         .located_at(::weir::Location {
@@ -153,7 +153,7 @@ fn described_state(function: &HostFunction) -> TokenStream {
     }
 }
 
-/// What calls get, of a function that returns this.
+/// Generates the result and failure types for a function that returns this type.
 pub(crate) fn described_result(returns: &Type) -> TokenStream {
     if !is_result(returns) {
         return quote_spanned!(returns.span()=> .returns::<#returns>());

@@ -1,33 +1,33 @@
-//! What a Rust function says of itself: the model that the attributes read off it and write adaptors from.
+//! Model of a host function, read from a Rust function and used to generate its adaptor.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{Attribute, Error, FnArg, Receiver, Result, ReturnType, Signature, Type, Visibility};
 
-use crate::construct::Constructor;
+use crate::construct::StateConstructor;
 use crate::docs;
 use crate::marks::{Flag, FunctionMarks};
 use crate::parameter::{Parameter, Passing, supported};
 
-/// What a Rust function says of itself.
+/// A host function: its Rust signature and its marks.
 pub(crate) struct HostFunction {
-    /// Its name in Rust.
+    /// Name in Rust.
     pub(crate) ident: Ident,
-    /// Its name in Weir.
+    /// Name in Weir.
     pub(crate) name: String,
     pub(crate) doc: String,
     pub(crate) visibility: Visibility,
-    /// Whether `Self::` comes before its name.
+    /// `true` if the function is called as `Self::name`.
     pub(crate) associated: bool,
-    /// Whether it takes `&self`, or by `true` `&mut self`.
+    /// `Some(true)` for `&mut self`, `Some(false)` for `&self`.
     pub(crate) receiver: Option<bool>,
     pub(crate) parameters: Vec<Parameter>,
-    /// What it returns, as written.
+    /// The return type as written.
     pub(crate) returns: Type,
     pub(crate) waits: bool,
     pub(crate) marks: FunctionMarks,
-    /// What makes the state behind `self`, where it is made of something.
-    pub(crate) constructor: Option<Constructor>,
+    /// The constructor of the state behind `self`, if there is one.
+    pub(crate) constructor: Option<StateConstructor>,
 }
 
 impl HostFunction {
@@ -59,15 +59,16 @@ impl HostFunction {
         function.check().map(|()| function)
     }
 
-    /// The same function, the state of which is made by `constructor`.
-    pub(crate) fn made_by(mut self, constructor: Option<&Constructor>) -> Result<Self> {
+    /// Returns the function with `constructor` as the constructor of its state.
+    pub(crate) fn made_by(mut self, constructor: Option<&StateConstructor>) -> Result<Self> {
         let (Some(constructor), Some(_)) = (constructor, self.receiver) else { return Ok(self) };
         if let Some(new) = &self.marks.new {
-            return Err(Error::new_spanned(new, "`#[new]` of this block makes the state: leave this out"));
+            return Err(Error::new_spanned(new, "the block's `#[new]` creates the state: remove `new = …`"));
         }
         let taken = |name: &str| self.parameters.iter().any(|parameter| parameter.name == name);
         if let Some(twice) = constructor.parameters.iter().find(|parameter| taken(&parameter.name)) {
-            let why = format!("`{}` is a parameter of `#[new]` too, and a call gives both by name", twice.name);
+            let why =
+                format!("`{}` is a parameter of `#[new]` as well, and calls pass both by name: rename one", twice.name);
             return Err(Error::new_spanned(&self.ident, why));
         }
         self.constructor = Some(constructor.clone());
@@ -80,7 +81,7 @@ impl HostFunction {
         if let (Some(span), true) = (blocking, self.waits) {
             return Err(Error::new(
                 span,
-                "`blocking` contradicts `async`: a function that may wait never holds its thread",
+                "`blocking` contradicts `async`: a function that may wait must not block its thread",
             ));
         }
         if let (Some(span), true) = (self.marks.span_of(Flag::Pure), self.changes()) {
@@ -89,35 +90,35 @@ impl HostFunction {
         if let (Some(new), None) = (&self.marks.new, self.receiver) {
             return Err(Error::new_spanned(
                 new,
-                "`new` makes what is behind `self`, which this function does not take",
+                "`new` creates the state behind `self`, which this function does not take",
             ));
         }
         Ok(())
     }
 
-    /// Whether it changes what it is called on or with.
+    /// Returns `true` if the function changes its state or one of its arguments.
     pub(crate) fn changes(&self) -> bool {
         self.receiver == Some(true) || self.parameters.iter().any(|parameter| parameter.passing == Passing::Change)
     }
 
-    /// What calls it in Rust.
+    /// Returns the path by which Rust calls the function.
     pub(crate) fn path(&self) -> TokenStream {
         let ident = &self.ident;
         if self.associated { quote!(Self::#ident) } else { quote!(#ident) }
     }
 }
 
-/// The name of the hidden sibling of the function `ident`.
+/// Returns the name of the hidden sibling of the function `ident`.
 pub(crate) fn sibling_of(ident: &Ident) -> Ident {
     format_ident!("__weir_function_{}", ident.to_string().trim_start_matches("r#"), span = ident.span())
 }
 
-/// A generic function has no one signature.
+/// Refuses generic parameters, with which a function has no single signature.
 pub(crate) fn refuse_generics(generics: &syn::Generics) -> Result<()> {
     if generics.params.is_empty() {
         return Ok(());
     }
-    let why = "a host function has no generic parameters; `weir::Value` stands for a type `T` that calls decide";
+    let why = "a host function has no generic parameters; take `weir::Value` for a type parameter `T`";
     Err(Error::new_spanned(&generics.params, why))
 }
 
@@ -144,7 +145,7 @@ fn by_reference(receiver: &Receiver) -> Result<bool> {
 fn returns(output: &ReturnType) -> Result<Type> {
     let ReturnType::Type(_, ty) = output else { return Ok(syn::parse_quote!(())) };
     if let Type::Reference(reference) = &**ty {
-        let why = "a host function gives a value of its own: clone what it would lend";
+        let why = "a host function returns an owned value: clone the referenced one";
         return Err(Error::new_spanned(reference, why));
     }
     supported(ty).map(|()| (**ty).clone())

@@ -1,11 +1,11 @@
-//! The attributes with which a Rust function becomes a function of the host.
+//! Attributes that turn Rust functions and types into functions and types of Weir.
 //!
-//! [`macro@function`] leaves the function as it is and writes a hidden sibling beside it, `__weir_function_NAME`, that
-//! makes its `weir::Function`: the signature read off the Rust types, and an adaptor that follows the protocol of
-//! `weir::Call`. [`macro@library`] calls the siblings. All that the expansions name is under `::weir`, and what is only
-//! for them under `::weir::macros`.
+//! [`macro@function`] leaves the function unchanged and generates a hidden sibling, `__weir_function_NAME`, that
+//! creates its `weir::Function`: the signature derived from the Rust types, and an adaptor that follows the protocol of
+//! `weir::Call`. [`macro@library`] calls the siblings. All names in the expansions are below `::weir`; those that only
+//! expansions use are below `::weir::macros`.
 //!
-//! Architecture invariant: this crate knows no types of Weir. It writes down what rustc then checks by traits.
+//! Architecture invariant: this crate knows no types of Weir. It generates code that rustc checks through traits.
 
 use proc_macro::TokenStream;
 
@@ -23,54 +23,55 @@ mod type_syntax;
 
 /// Makes a function, or each function of an `impl` block, callable from Weir.
 ///
-/// The signature says how: `&` reads and `&mut` changes, `self` is private state of the call site (made by `Default`, or
-/// by `new = path`, or by the function of the block that `#[new]` stands before: what that one takes is a parameter of
-/// the others, and calls give it as constants), `async` may wait, `Result` may fail. `#[default(85)]` before a parameter gives its default,
-/// `#[environment]` before a `&T` fills it from what the embedder gave. Marks say what a signature cannot:
+/// The signature determines the interface: `&` reads and `&mut` changes an argument, `self` is private state of the
+/// call site, `async` may wait, `Result` may fail. The state is created by `Default`, by `new = path`, or by the
+/// function of the block with the attribute `#[new]`, whose parameters are added to the other functions and passed as
+/// constants. `#[default(85)]` before a parameter sets its default; `#[environment]` before a `&T` takes it from the
+/// values that the embedder provides. Marks express what a signature cannot:
 ///
 /// | mark | meaning |
 /// |---|---|
 /// | `pure` | same input, same output, no effect |
-/// | `reads` | looks at the outside world and leaves it as it was |
-/// | `fresh = "2m"` | what it read may be reused that long |
-/// | `deferrable` | its effect may follow the response |
-/// | `idempotent` | doing it twice is as doing it once |
-/// | `blocking` | holds its thread |
-/// | `name = "…"` | its name in Weir, where it is not that in Rust |
+/// | `reads` | observes the outside world without changing it |
+/// | `fresh = "2m"` | the result may be reused for this time |
+/// | `deferrable` | the effect may follow the response |
+/// | `idempotent` | executing twice has the same effect as once |
+/// | `blocking` | blocks its thread |
+/// | `name = "…"` | name in Weir, if it differs from the name in Rust |
 ///
-/// On an `impl` block the marks are of all its functions; `#[weir::function(…)]` on one of them adds its own.
+/// Marks on an `impl` block apply to all its functions; `#[weir::function(…)]` on one of them adds marks to it.
 #[proc_macro_attribute]
 pub fn function(marks: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(marks.into(), item.into()).into()
 }
 
-/// Makes an `async fn` that answers a slice of questions callable from Weir, one question a call.
+/// Makes an `async fn` that answers a slice of arguments callable from Weir, with one argument for each call.
 ///
-/// `#[weir::batched(at_most = 500)]` on `async fn posts(ids: &[PostId]) -> Vec<Result<Post, Failure>>` is
-/// `posts(id) -> Result(Post, Failure)` in Weir, whose calls the compiler may gather. The answers are in the order of
-/// the questions. The parameter has the slice's name without its last `s`, or that of `each = "…"`; the marks of
+/// `#[weir::batched(at_most = 500)]` on `async fn posts(ids: &[PostId]) -> Vec<Result<Post, Failure>>` defines
+/// `posts(id) -> Result(Post, Failure)` in Weir, whose calls the compiler may gather. The answers must be in the order
+/// of the arguments. The parameter is named like the slice without its final `s`, or by `each = "…"`; the marks of
 /// [`macro@function`] may follow.
 #[proc_macro_attribute]
 pub fn batched(marks: TokenStream, item: TokenStream) -> TokenStream {
     batched::expand(marks.into(), item.into()).into()
 }
 
-/// Makes a module of functions: `weir::library!(blog: to_jpeg, Deflate::compress);` writes `pub fn blog() ->
+/// Defines a module of functions: `weir::library!(blog: to_jpeg, Deflate::compress);` generates `pub fn blog() ->
 /// weir::Module`.
 ///
-/// Doc comments before the name are the module's, and a visibility there is the function's. Functions are named by the
-/// path where they are defined.
+/// Doc comments before the name document the module, and a visibility there is that of the generated function.
+/// Functions are named by the path at which they are defined.
 #[proc_macro]
 pub fn library(input: TokenStream) -> TokenStream {
     library::expand(input.into()).into()
 }
 
-/// Carries a Rust type over to Weir.
+/// Makes a Rust type usable in Weir.
 ///
-/// A struct with named fields is a record and an enum is an enum. A tuple struct is what it holds: one field is
-/// that field (`PostId(i64)` is an `Int`), several are a tuple. With `#[weir(opaque)]` only functions of the host look
-/// into it, and its values are shared, for which it has to be `Clone`; with `#[weir(opaque, unique)]` they are moved.
-/// `#[weir(name = "image.Ppm")]` gives the whole name in Weir, which is else the Rust name.
+/// A struct with named fields becomes a record, an enum an enum. A tuple struct becomes its contents: a single field
+/// becomes that field (`PostId(i64)` is an `Int`), several become a tuple. With `#[weir(opaque)]`, only host functions
+/// look into the type, and its values are shared, which requires `Clone`; with `#[weir(opaque, unique)]` they are
+/// moved. `#[weir(name = "image.Ppm")]` sets the qualified name in Weir, which otherwise is the Rust name.
 #[proc_macro_derive(Type, attributes(weir))]
 pub fn derive_type(input: TokenStream) -> TokenStream {
     derive::expand(input.into()).into()

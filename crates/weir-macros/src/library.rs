@@ -1,4 +1,4 @@
-//! `weir::library!`: a module made of functions.
+//! `weir::library!`: generates a module of functions.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -30,7 +30,7 @@ impl Parse for LibraryInput {
     }
 }
 
-/// The expansion.
+/// Expands the macro.
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
     match syn::parse2::<LibraryInput>(input).and_then(|library| library.module()) {
         Ok(module) => module,
@@ -64,7 +64,7 @@ impl LibraryInput {
         let written: Vec<String> = self.functions.iter().map(|path| quote!(#path).to_string()).collect();
         for (index, path) in self.functions.iter().enumerate() {
             if written[..index].contains(&written[index]) {
-                return Err(Error::new_spanned(path, "this function is given twice"));
+                return Err(Error::new_spanned(path, "this function is listed twice"));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Marks: what a signature cannot say, and which marks contradict each other.
+//! Marks: properties of a function that its signature cannot express, and their contradictions.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -26,11 +26,11 @@ const FLAGS: [(&str, Flag); 6] = [
     ("total", Flag::Total),
 ];
 
-/// Marks that cannot stand together, and why.
+/// Pairs of marks that contradict each other, with the reason.
 const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
-    (Flag::Reads, Flag::Pure, "`reads` contradicts `pure`: a pure function does not look at the outside world"),
-    (Flag::Deferrable, Flag::Pure, "`deferrable` contradicts `pure`: there is no effect to put off"),
-    (Flag::Deferrable, Flag::Reads, "`deferrable` contradicts `reads`: there is no effect to put off"),
+    (Flag::Reads, Flag::Pure, "`reads` contradicts `pure`: a pure function does not observe the outside world"),
+    (Flag::Deferrable, Flag::Pure, "`deferrable` contradicts `pure`: there is no effect to defer"),
+    (Flag::Deferrable, Flag::Reads, "`deferrable` contradicts `reads`: there is no effect to defer"),
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
@@ -41,9 +41,9 @@ const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferr
 pub(crate) struct FunctionMarks {
     flags: Vec<(Flag, Span)>,
     fresh: Option<(u64, Span)>,
-    /// Its name in Weir.
+    /// Name in Weir.
     pub(crate) name: Option<LitStr>,
-    /// What makes its state.
+    /// Path of the function that creates the state.
     pub(crate) new: Option<Path>,
 }
 
@@ -61,7 +61,7 @@ impl Parse for FunctionMark {
             return Ok(FunctionMark::Flag(*flag, word.span()));
         }
         if !["fresh", "name", "new"].iter().any(|name| word == name) {
-            return Err(Error::new(word.span(), format!("there is no mark `{word}`; {EXPECTED}")));
+            return Err(Error::new(word.span(), format!("unknown mark `{word}`; {EXPECTED}")));
         }
         input.parse::<Token![=]>()?;
         if word == "new" {
@@ -79,11 +79,11 @@ impl Parse for FunctionMark {
 fn name(text: LitStr) -> Result<FunctionMark> {
     match syn::parse_str::<Ident>(&text.value()) {
         Ok(_) => Ok(FunctionMark::Name(text)),
-        Err(_) => Err(Error::new(text.span(), "a function's name is one word of letters, digits and `_`")),
+        Err(_) => Err(Error::new(text.span(), "a function's name consists of letters, digits and `_`")),
     }
 }
 
-/// The nanoseconds of `2m`.
+/// Parses a duration such as `2m` into nanoseconds.
 fn nanoseconds(text: &LitStr) -> Result<u64> {
     const UNITS: [(&str, u64); 7] = [
         ("ns", 1),
@@ -105,7 +105,7 @@ fn nanoseconds(text: &LitStr) -> Result<u64> {
 }
 
 impl FunctionMarks {
-    /// The marks between the parentheses of an attribute.
+    /// Parses the marks between the parentheses of an attribute.
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
         let mut marks = FunctionMarks::default();
         for mark in Punctuated::<FunctionMark, Token![,]>::parse_terminated.parse2(tokens)? {
@@ -122,7 +122,7 @@ impl FunctionMarks {
             FunctionMark::New(path) => (self.new.is_some(), syn::spanned::Spanned::span(path)),
         };
         if twice {
-            return Err(Error::new(span, "this mark is given twice"));
+            return Err(Error::new(span, "this mark is repeated"));
         }
         match mark {
             FunctionMark::Flag(flag, span) => self.flags.push((flag, span)),
@@ -133,7 +133,7 @@ impl FunctionMarks {
         Ok(())
     }
 
-    /// These marks, with those of one function of the block on top.
+    /// Returns these marks of a block, with those of one of its functions added.
     pub(crate) fn with(&self, own: FunctionMarks) -> FunctionMarks {
         let mut marks = self.clone();
         marks.flags.extend(own.flags);
@@ -143,17 +143,17 @@ impl FunctionMarks {
         marks
     }
 
-    /// Whether the flag is given.
+    /// Returns `true` if the flag is set.
     pub(crate) fn has(&self, flag: Flag) -> bool {
         self.span_of(flag).is_some()
     }
 
-    /// Where the flag is given.
+    /// Returns the span of the flag, if it is set.
     pub(crate) fn span_of(&self, flag: Flag) -> Option<Span> {
         self.flags.iter().find(|(given, _)| *given == flag).map(|(_, span)| *span)
     }
 
-    /// Whether the marks can stand together.
+    /// Checks that the marks do not contradict each other.
     pub(crate) fn check(&self) -> Result<()> {
         for (one, other, why) in CONTRADICTIONS {
             if let (Some(span), true) = (self.span_of(one), self.has(other)) {
@@ -162,16 +162,17 @@ impl FunctionMarks {
         }
         match self.fresh {
             Some((_, span)) if self.has(Flag::Pure) => {
-                Err(Error::new(span, "`fresh` contradicts `pure`: what a pure function gives never goes stale"))
+                Err(Error::new(span, "`fresh` contradicts `pure`: the result of a pure function never becomes stale"))
             }
-            Some((_, span)) if !self.has(Flag::Reads) => {
-                Err(Error::new(span, "`fresh` needs `reads`: only what leaves the world as it was may be reused"))
-            }
+            Some((_, span)) if !self.has(Flag::Reads) => Err(Error::new(
+                span,
+                "`fresh` needs `reads`: only results of functions that do not change the world may be reused",
+            )),
             _ => Ok(()),
         }
     }
 
-    /// The `weir::Effects`. What leaves everything as it was may be done twice, whether or not it says so.
+    /// Generates the `weir::Effects`. A function that changes nothing is idempotent, whether or not it is marked so.
     pub(crate) fn effects(&self, waits: bool, changes: bool) -> TokenStream {
         let (world, leaves) = match (self.has(Flag::Pure), self.has(Flag::Reads)) {
             (true, _) => (quote!(Pure), true),

@@ -1,11 +1,11 @@
-//! Parameters: how each is passed, and what fills it.
+//! Parameters of a host function, and their passing modes.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, Pat, PatType, Result, Type};
 
-/// How a parameter gets its value.
+/// Passing mode of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passing {
     /// By value.
@@ -14,27 +14,27 @@ pub(crate) enum Passing {
     Borrow,
     /// By `&mut`.
     Change,
-    /// By `&`, from what the embedder gave.
+    /// By `&`, from the values that the embedder provides.
     Environment,
 }
 
-/// One parameter of a Rust function.
+/// A parameter of a Rust function.
 #[derive(Clone)]
 pub(crate) struct Parameter {
-    /// Its name in Weir.
+    /// Name in Weir.
     pub(crate) name: String,
-    /// Its type, without the `&`.
+    /// The type, without the `&`.
     pub(crate) ty: Type,
-    /// How it is passed.
+    /// The passing mode.
     pub(crate) passing: Passing,
-    /// What it is where a call leaves it out.
+    /// The value if a call leaves the parameter out.
     pub(crate) default: Option<Expr>,
-    /// Its index among the arguments of a call; the environment's are not among them.
+    /// The index among the arguments of a call, which do not include the environment's values.
     pub(crate) index: usize,
 }
 
 impl Parameter {
-    /// Reads a parameter, and takes the attributes off it that rustc would not know.
+    /// Reads a parameter, and removes the attributes that rustc does not know.
     pub(crate) fn parse(typed: &mut PatType, index: usize) -> Result<Self> {
         let name = name(&typed.pat)?;
         let attributes = own_attributes(&mut typed.attrs);
@@ -46,21 +46,21 @@ impl Parameter {
             } else if passing.0 == Passing::Borrow {
                 passing.0 = Passing::Environment;
             } else {
-                return Err(Error::new_spanned(attribute, "what the environment gives is taken by `&`"));
+                return Err(Error::new_spanned(attribute, "a value from the environment is taken by `&`"));
             }
         }
         if let (Some(default), Passing::Change | Passing::Environment) = (&default, passing.0) {
-            return Err(Error::new_spanned(default, "only what is taken by value or by `&` can have a default"));
+            return Err(Error::new_spanned(default, "only parameters taken by value or by `&` can have a default"));
         }
         Ok(Parameter { name, ty: passing.1, passing: passing.0, default, index })
     }
 
-    /// The name of the local `kind` of this parameter in the adaptor.
+    /// Returns the name of this parameter's local of the given `kind` in the adaptor.
     pub(crate) fn local(&self, kind: &str) -> Ident {
         format_ident!("{kind}_{}", self.name, span = proc_macro2::Span::mixed_site())
     }
 
-    /// The step of `weir::macros::FunctionBuilder` for this parameter.
+    /// Generates the call of `weir::macros::FunctionBuilder` for this parameter.
     pub(crate) fn described(&self) -> TokenStream {
         let (name, ty) = (&self.name, &self.ty);
         let default = self.default_value();
@@ -72,7 +72,7 @@ impl Parameter {
         }
     }
 
-    /// A text may be written as a literal whichever type holds it.
+    /// Generates the default. A string literal is converted to whichever type the parameter has.
     pub(crate) fn default_value(&self) -> TokenStream {
         match &self.default {
             None => quote!(::core::option::Option::None),
@@ -91,7 +91,7 @@ fn name(pattern: &Pat) -> Result<String> {
             Ok(name.trim_start_matches("r#").trim_start_matches('_').to_owned())
         }
         other => {
-            Err(Error::new_spanned(other, "a parameter of a host function needs a name, by which calls may give it"))
+            Err(Error::new_spanned(other, "a parameter of a host function needs a name, by which calls can pass it"))
         }
     }
 }
@@ -109,7 +109,7 @@ fn passing(ty: &Type) -> Result<(Passing, Type)> {
             if let Some(lifetime) = &reference.lifetime {
                 return Err(Error::new(
                     lifetime.span(),
-                    "an argument is lent for the call and no longer: leave this out",
+                    "arguments are borrowed only for the call: remove the lifetime",
                 ));
             }
             supported(&reference.elem)?;
@@ -120,7 +120,7 @@ fn passing(ty: &Type) -> Result<(Passing, Type)> {
     }
 }
 
-/// Refuses what no trait could say as well.
+/// Refuses types for which a missing trait implementation would give a less helpful error.
 pub(crate) fn supported(ty: &Type) -> Result<()> {
     let why = match ty {
         Type::ImplTrait(_) => "a host function names its types: `impl Trait` does not say which value Weir passes",

@@ -1,13 +1,13 @@
-//! Types as they are written: what can be seen of them before rustc knows what they mean.
+//! Inspection of types as syntax, before rustc resolves them.
 
 use syn::{GenericArgument, PathArguments, Type};
 
-/// Whether the type is written as a `Result`; an alias of another name is a value like any other.
+/// Returns `true` if the type is written as a `Result`; an alias with another name counts as an ordinary value.
 pub(crate) fn is_result(ty: &Type) -> bool {
     arguments_of(ty, "Result").is_some_and(|types| !types.is_empty())
 }
 
-/// The types between the angle brackets of `name<…>`.
+/// Returns the types between the angle brackets of `name<…>`.
 pub(crate) fn arguments_of<'t>(ty: &'t Type, name: &str) -> Option<Vec<&'t Type>> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|last| last.ident == name)?;

@@ -115,10 +115,10 @@ impl ThreadCountPolicy {
     }
 
     /// Replaces the controls of thread pools, unless each engine's own applies.
-    pub(crate) fn apply(self, crews: &mut [ThreadPool]) {
+    pub(crate) fn apply(self, pools: &mut [ThreadPool]) {
         let ThreadCountPolicy::Random { seed, .. } = self else { return };
-        for (crew, seed) in crews.iter_mut().zip(seed..) {
-            crew.control = ThreadControl::Random { like: Box::new(crew.control.clone()), seed };
+        for (pool, seed) in pools.iter_mut().zip(seed..) {
+            pool.control = ThreadControl::Random { like: Box::new(pool.control.clone()), seed };
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Code, Library, Mode, Passing, Resource, Signature, Text, Type};
+use weir_host::{FunctionCode, Library, Mode, Passing, Resource, Signature, Text, Type};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::program::Flow;
 
@@ -65,7 +65,7 @@ pub(crate) struct Preparation<'a> {
 
 /// A call that is resolved to its function, before its step is made.
 struct Resolved {
-    code: Code,
+    code: FunctionCode,
     path: Text,
     fallible: bool,
     /// True if it returns an `Option`, and cannot fail.
@@ -122,7 +122,7 @@ impl NodePart {
 
 impl Resolved {
     fn waits(&self) -> bool {
-        !matches!(self.code, Code::Immediate(_))
+        !matches!(self.code, FunctionCode::Immediate(_))
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
-use weir_ir::program::Flow as IrFlow;
+use weir_ir::program::Flow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::engine::{
@@ -303,7 +303,7 @@ fn open_sources(
     Ok(opened)
 }
 
-fn route_of(flow: &IrFlow<Graph>, types: &Arc<[TypeDefinition]>) -> Option<Route> {
+fn route_of(flow: &Flow<Graph>, types: &Arc<[TypeDefinition]>) -> Option<Route> {
     let route = flow.route.as_ref()?;
     let parameters = route.parameters.iter().zip(&flow.parameters).map(|(parameter, variable)| RouteParameter {
         name: parameter.name.clone(),

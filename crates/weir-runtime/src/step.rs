@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, ImmediateCode, Mode, Value};
+use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Value};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
@@ -136,6 +136,8 @@ pub(crate) struct PrimStep {
     pub dead: Box<[u32]>,
     /// True if its operands may have to be moved.
     pub moves: bool,
+    /// True if it may change its first operand in place ([`Prim::apply_reusing`]), because this is its last use.
+    pub reuses: bool,
     /// The slot of the output.
     pub out: u32,
 }
@@ -157,7 +159,7 @@ pub(crate) struct SimpleStep {
 /// A call.
 pub(crate) struct CallStep {
     /// The function.
-    pub code: Code,
+    pub code: FunctionCode,
     /// Its path, for messages.
     pub path: Arc<str>,
     /// Its arguments.

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use test_support::flows::gates::{Gates, failure, fallible, function, immediate, int, library, on_shared, with_state};
 use test_support::flows::{Feed, options, start_expr};
-use weir_host::{Code, Failure, FailureKind, Function, Library, Mode, Outcome, Passing, StateOf, Type, Value, World};
+use weir_host::{
+    Failure, FailureKind, Function, FunctionCode, Library, Mode, Outcome, Passing, StateOf, Type, Value, World,
+};
 use weir_ir::expr::Program;
 use weir_runtime::{ENGINES, Options, RunningProgram};
 use weir_trace::{Detail, EventKind, Recorder};
@@ -365,7 +367,7 @@ fn a_fallible_call_decides_its_switch() {
             "a.half",
             &[("x", Type::Int, Passing::Value)],
             World::Pure,
-            Code::Immediate(Arc::new(|call| match int(call, 0) {
+            FunctionCode::Immediate(Arc::new(|call| match int(call, 0) {
                 odd if odd % 2 != 0 => Outcome::Error(failure("odd")),
                 even => Outcome::Value(Value::Int(even / 2)),
             })),

@@ -6,7 +6,7 @@ use std::thread;
 
 use test_support::flows::gates::{Gates, function, immediate, int, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
-use weir_host::{Code, Function, Outcome, Passing, Settled, Type, Value, World};
+use weir_host::{Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
 use weir_runtime::{Options, RunningProgram, ScriptedPlatform};
 
 /// The answers of [`place`].
@@ -83,7 +83,7 @@ yield %2";
 #[test]
 fn what_holds_its_thread_never_holds_the_loop() {
     let clock = Arc::new(ScriptedPlatform::new(0));
-    let block = Code::Blocking(Arc::new(|_| {
+    let block = FunctionCode::Blocking(Arc::new(|_| {
         Ok(Box::new(|| Settled { outcome: Outcome::Value(place()), restored: Vec::new() }))
     }));
     let block = function("a.block", &[("x", Type::Int, Passing::Value)], World::Writes, block);
@@ -124,7 +124,7 @@ fn a_flow_that_the_loop_began_waits_for_a_lock_on_a_thread() {
 #[test]
 fn a_call_that_may_wait_while_it_has_a_lock_begins_on_a_thread() {
     let clock = Arc::new(ScriptedPlatform::new(0));
-    let place = Code::Waiting(Arc::new(|_| {
+    let place = FunctionCode::Waiting(Arc::new(|_| {
         let settled = Settled { outcome: Outcome::Value(place()), restored: Vec::new() };
         Ok(Box::pin(std::future::ready(settled)))
     }));

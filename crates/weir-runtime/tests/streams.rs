@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use test_support::flows::gates::{Gates, Waiting, function, immediate, int, library, on_shared, with_state};
 use test_support::flows::options;
 use test_support::flows::stream::Numbers;
-use weir_host::{Call, Code, Function, Outcome, Passing, Settled, Type, Value, World};
+use weir_host::{Call, Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, start};
 use weir_trace::{Detail, EventKind, Recorder};
@@ -27,7 +27,7 @@ fn step(path: &'static str) -> Function {
 
 /// Yields to its event loop as often as its argument's last digits say, and adds one.
 fn dawdle(path: &'static str) -> Function {
-    let code = Code::Waiting(Arc::new(|call: &mut Call<'_>| {
+    let code = FunctionCode::Waiting(Arc::new(|call: &mut Call<'_>| {
         let x = int(call, 0);
         let mut left = x % 4;
         Ok(Box::pin(std::future::poll_fn(move |context| {
@@ -58,7 +58,7 @@ fn in_order(path: &'static str) -> Function {
 
 /// Adds its argument to a shared sum.
 fn add_to_sum() -> Function {
-    let code = Code::Immediate(Arc::new(|call: &mut Call<'_>| {
+    let code = FunctionCode::Immediate(Arc::new(|call: &mut Call<'_>| {
         let x = int(call, 1);
         let mut sum = call.shared(0).expect("a shared value").write();
         let Value::Int(before) = *sum else { panic!("the sum is a number") };

@@ -1,10 +1,10 @@
-//! The tree of a program: what the text says, before any name is resolved or any type is known.
+//! Abstract syntax tree: the structure of a program before names are resolved and types are inferred.
 //!
-//! The parser always makes a whole tree. Where the text is wrong it puts an `Error` node, which later passes skip
-//! silently: the diagnostic is already there.
+//! The parser always returns a complete tree. An `Error` node marks a place that it could not read; later passes skip
+//! such nodes silently, because the parser has reported the error.
 //!
-//! Every node has its [`Span`]. Expressions and patterns also have a number that is unique in their file and counts from
-//! 0, so that a later pass can keep what it finds out in a plain vector ([`Tree::expr_count`], [`Tree::pattern_count`]).
+//! Every node has a [`Span`]. Expressions and patterns also have an id that is unique in their file and counts from 0,
+//! so a later pass can keep its results in a vector ([`Tree::expr_count`], [`Tree::pattern_count`]).
 
 mod expr;
 mod item;
@@ -30,52 +30,52 @@ use crate::Span;
 use std::fmt;
 use std::sync::Arc;
 
-/// A whole file.
+/// The syntax tree of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tree {
-    /// The `//!` lines at the top: what the file is about.
+    /// Documentation of the file: the `//!` lines at its top.
     pub docs: Docs,
-    /// The items in the order of the text.
+    /// Items in source order.
     pub items: Vec<Item>,
-    /// The whole text.
+    /// Source range of the whole file.
     pub span: Span,
-    /// How many [`ExprId`]s were given out.
+    /// Number of [`ExprId`]s in the tree.
     pub expr_count: u32,
-    /// How many [`PatternId`]s were given out.
+    /// Number of [`PatternId`]s in the tree.
     pub pattern_count: u32,
 }
 
-/// The number of an expression in its file.
+/// Id of an expression within its file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ExprId(pub u32);
 
-/// The number of a pattern in its file.
+/// Id of a pattern within its file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PatternId(pub u32);
 
-/// A word that names something, where it is declared or used.
+/// An identifier, at its declaration or at a use.
 #[derive(Clone, PartialEq)]
 pub struct Name {
-    /// The word. Empty where the text lacks one: nothing is called so, and the parser has said it.
+    /// The identifier; empty if the source lacks one and the parser has reported it.
     pub text: Arc<str>,
-    /// Its place.
+    /// Source range.
     pub span: Span,
 }
 
 impl Name {
-    /// The word as a plain `str`.
+    /// Returns the identifier.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the parser had to invent it.
+    /// Returns true if the source lacks this name and the parser filled in an empty one.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Whether it begins as types and variants do.
+    /// Returns true if the first letter is in upper case, as in types and variants.
     #[must_use]
     pub fn is_upper(&self) -> bool {
         self.text.chars().next().is_some_and(char::is_uppercase)
@@ -94,23 +94,23 @@ impl fmt::Display for Name {
     }
 }
 
-/// Names with dots between them: `files.read`, `image.Format`, `Post`. Never empty.
+/// Names joined by dots: `files.read`, `image.Format`, `Post`. Never empty.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
-    /// The names from left to right; at least one.
+    /// Names from left to right; at least one.
     pub names: Vec<Name>,
-    /// From the first to the last name.
+    /// Source range from the first to the last name.
     pub span: Span,
 }
 
 impl Path {
-    /// The rightmost name.
+    /// Returns the rightmost name.
     #[must_use]
     pub fn last(&self) -> &Name {
         self.names.last().expect("the parser puts at least one name into a path")
     }
 
-    /// The names before the last one.
+    /// Returns all names but the last.
     #[must_use]
     pub fn qualifier(&self) -> &[Name] {
         &self.names[..self.names.len() - 1]
@@ -127,30 +127,30 @@ impl fmt::Display for Path {
     }
 }
 
-/// The `///` lines above a declaration (or the `//!` lines of a file).
+/// Documentation: the `///` lines above a declaration, or the `//!` lines of a file.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Docs {
-    /// The lines, without the marker and one space behind it.
+    /// Lines without the marker and the space after it.
     pub lines: Vec<DocLine>,
 }
 
 /// One line of documentation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DocLine {
-    /// What it says.
+    /// Text of the line.
     pub text: Arc<str>,
-    /// Its place, with the marker.
+    /// Source range, including the marker.
     pub span: Span,
 }
 
 impl Docs {
-    /// Whether there is no documentation.
+    /// Returns true if there is no documentation.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// The lines as one Markdown text.
+    /// Returns the lines as one Markdown text.
     #[must_use]
     pub fn text(&self) -> String {
         let lines: Vec<&str> = self.lines.iter().map(|line| &*line.text).collect();
@@ -158,11 +158,11 @@ impl Docs {
     }
 }
 
-/// An ordinary comment (`// …`), or a documentation line that stands where nothing can be documented.
+/// An ordinary comment (`// …`), or a documentation line that has nothing to document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Comment {
-    /// Its place, from the marker to the end of the line.
+    /// Source range from the marker to the end of the line.
     pub span: Span,
-    /// Its text, with the marker and without trailing space.
+    /// Text with the marker, without trailing spaces.
     pub text: Arc<str>,
 }

@@ -1,21 +1,22 @@
-//! Makes every bracket have its partner, before the grammar is looked at.
+//! Bracket balancing: gives every bracket a partner before the parser runs.
 //!
-//! With balanced brackets the parser can leave any bracket at any time and cannot run past its end, so a fault inside one
-//! bracket spoils nothing outside of it. A closing bracket without an opening one is dropped; an opening one without a
-//! closing one gets an empty one where it probably was meant:
-//! 1. before a closing bracket of another kind that belongs to a bracket further out;
-//! 2. before a line that begins with a word which cannot stand in `(…)` or `[…]`;
-//! 3. before a line that begins, in the first column, with a word that only begins items;
+//! With balanced brackets the parser can leave any bracket at any time and cannot run past its end, so an error inside
+//! one bracket affects nothing outside it. A closing bracket without an opening one is dropped. An opening bracket
+//! without a closing one gets one at the most probable place:
+//! 1. before a closing bracket of another kind that belongs to an outer bracket;
+//! 2. before a line that begins with a keyword that cannot occur in `(…)` or `[…]`;
+//! 3. before a line that begins, in the first column, with a keyword that only begins items;
 //! 4. at the end of the file.
 //!
-//! Which of several open braces lacks its partner, the brackets alone do not tell: the last one does always. Where a
-//! closing brace stands further left than the line of the brace that it closes, that one is named (`MisindentedBrace`).
+//! If one of several open braces is unclosed, the brackets alone always blame the outermost one. Indentation does
+//! better: if a closing brace is indented less than the line of the brace that it closes, that brace is reported
+//! ([`MisindentedBrace`]).
 
 use crate::lexer::DIAGNOSTICS_MAX;
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId};
 
-/// The tokens with every bracket balanced, and what was reported on the way.
+/// Returns the tokens with balanced brackets, and the diagnostics.
 pub(crate) fn balance(source: SourceId, text: &str, tokens: Vec<Token>) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut balancer = Balancer {
         source,
@@ -35,11 +36,11 @@ pub(crate) fn balance(source: SourceId, text: &str, tokens: Vec<Token>) -> (Vec<
 struct Balancer<'t> {
     source: SourceId,
     text: &'t str,
-    /// The open brackets, outermost first.
+    /// Open brackets, outermost first.
     open: Vec<OpenBracket>,
-    /// How far the line that is read is indented.
+    /// Indentation of the current line.
     indent: u32,
-    /// The first brace that is closed from further left than its line.
+    /// The first brace whose closing brace is indented less than its line.
     misindented: Option<MisindentedBrace>,
     out: Vec<Token>,
     diagnostics: Vec<Diagnostic>,
@@ -49,11 +50,11 @@ struct Balancer<'t> {
 #[derive(Clone, Copy)]
 struct OpenBracket {
     token: Token,
-    /// How far its line is indented.
+    /// Indentation of its line.
     indent: u32,
 }
 
-/// A brace, and the one that closes it though its place says that it closes another.
+/// A brace, and the closing brace that, by its indentation, belongs to another one.
 struct MisindentedBrace {
     open: Token,
     close: Token,
@@ -82,8 +83,8 @@ impl Balancer<'_> {
         word && token.first_on_line && (token.start == 0 || self.text.as_bytes()[token.start as usize - 1] == b'\n')
     }
 
-    /// Finds the partner of a closing bracket. Braces and interpolations end what is open inside of them; the other
-    /// brackets do not look through a brace.
+    /// Finds the partner of a closing bracket. Closing braces and interpolations also close the brackets inside them;
+    /// the search for other brackets stops at a brace.
     fn close(&mut self, token: Token) -> bool {
         let is_barrier = |open: &OpenBracket| match token.kind {
             TokenKind::InterpolationClose => false,
@@ -91,7 +92,7 @@ impl Balancer<'_> {
             _ => matches!(open.token.kind, TokenKind::BraceOpen | TokenKind::InterpolationOpen),
         };
         let inner = self.open.iter().rev().take_while(|open| !is_barrier(open));
-        // A stack of equal brackets without partner must not be searched again and again.
+        // The limit keeps the search linear if many equal brackets have no partner.
         let Some(depth) = inner.take(SEARCH_MAX).position(|open| open.token.kind.closing() == Some(token.kind)) else {
             return false;
         };
@@ -118,7 +119,7 @@ impl Balancer<'_> {
         }
     }
 
-    /// Reports the innermost open bracket and closes it, behind the token before `token`.
+    /// Reports and closes the innermost open bracket, after the token before `token`.
     fn close_top_before(&mut self, token: Token) {
         let Some(OpenBracket { token: open, .. }) = self.open.pop() else { return };
         let Some(kind) = open.kind.closing() else { return };
@@ -131,7 +132,7 @@ impl Balancer<'_> {
         let diagnostic = match misindented {
             Some(misindented) => self
                 .unclosed(misindented.open)
-                .because(misindented.close.span(self.source), "by its place, this one closes another"),
+                .because(misindented.close.span(self.source), "its indentation matches another brace"),
             None => self.ended_early(open, at, token),
         };
         self.diagnostics.push(diagnostic);
@@ -139,26 +140,26 @@ impl Balancer<'_> {
 
     fn unclosed(&self, open: Token) -> Diagnostic {
         let symbol = &self.text[open.start as usize..open.end as usize];
-        Diagnostic::new(Code::UnclosedDelimiter, format!("this `{symbol}` is never closed"))
-            .at(open.span(self.source), "it opens here")
+        Diagnostic::new(Code::UnclosedDelimiter, format!("unclosed `{symbol}`"))
+            .at(open.span(self.source), "opened here")
     }
 
-    /// Says that `open` would have to be closed at `at`, before `token`.
+    /// Reports that `open` should have been closed at `at`, before `token`.
     fn ended_early(&self, open: Token, at: u32, token: Token) -> Diagnostic {
         let found = match token.kind {
             TokenKind::End => "the file ends here".to_owned(),
-            _ => format!("`{}` comes before its end", &self.text[token.start as usize..token.end as usize]),
+            _ => format!("`{}` comes before it is closed", &self.text[token.start as usize..token.end as usize]),
         };
         let end = if token.kind == TokenKind::End { Token { start: at, end: at, ..token } } else { token };
         let diagnostic = self.unclosed(open).because(end.span(self.source), found);
         match CLOSING.iter().find(|(kind, _)| *kind == open.kind) {
             Some((_, symbol)) if self.comment_behind(open).contains(*symbol) => diagnostic
-                .hint(format!("`//` begins a comment, and the `{symbol}` is in it; `/` divides whole numbers")),
+                .hint(format!("`//` begins a comment that hides the `{symbol}`; integer division is written `/`")),
             _ => diagnostic,
         }
     }
 
-    /// The comment on the bracket's line, where there is one.
+    /// Returns the comment on the line of the bracket, or an empty text.
     fn comment_behind(&self, open: Token) -> &str {
         let line = self.text[open.end as usize..].lines().next().unwrap_or_default();
         let Some(at) = line.find("//") else { return "" };
@@ -173,22 +174,22 @@ impl Balancer<'_> {
             return;
         }
         let symbol = &self.text[token.start as usize..token.end as usize];
-        let diagnostic = Diagnostic::new(Code::UnmatchedDelimiter, format!("this `{symbol}` closes nothing"))
-            .at(token.span(self.source), "no bracket of its kind is open")
+        let diagnostic = Diagnostic::new(Code::UnmatchedDelimiter, format!("unmatched `{symbol}`"))
+            .at(token.span(self.source), "no matching opening bracket")
             .fix(format!("remove the `{symbol}`"), token.span(self.source), "");
         self.diagnostics.push(diagnostic);
     }
 }
 
-/// What closes the brackets that stand within a line.
+/// Closing symbols of the brackets that usually close on their line.
 const CLOSING: &[(TokenKind, char)] = &[(TokenKind::ParenOpen, ')'), (TokenKind::BracketOpen, ']')];
 
-/// How far the line is indented whose first token begins at `at`.
+/// Returns the indentation of the line whose first token begins at `at`.
 fn indent_before(text: &str, at: u32) -> u32 {
     let before = &text.as_bytes()[..at as usize];
     let blank = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     u32::try_from(blank).unwrap_or(u32::MAX)
 }
 
-/// How far out the partner of a closing bracket is looked for.
+/// Maximal number of open brackets in which the partner of a closing bracket is searched.
 const SEARCH_MAX: usize = 256;

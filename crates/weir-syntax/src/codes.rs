@@ -1,17 +1,17 @@
-//! The one list of diagnostic codes, each with its page of explanation.
+//! The table of diagnostic codes, each with its page of explanation.
 //!
-//! To add a code, write its page as `codes/E0123.md` (first line `# Title`, then what is wrong, an example under
-//! "Wrong" and the mended one under "Mended") and add one row here. Ranges: E01 syntax, E02 names, E03 types,
-//! E04 patterns, E05 moves, effects and resources, E06 services and sources, W07 warnings.
+//! To add a code, write its page as `codes/E0123.md` (first line `# Title`, then the cause, an example under "Wrong"
+//! and its correction under "Fixed") and add one row here. Ranges: E01 syntax, E02 names, E03 types, E04 patterns, E05
+//! moves, effects and resources, E06 services and sources, W07 warnings.
 
 use std::fmt;
 
-/// How bad breaking a rule is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
     /// The program cannot run.
     Error,
-    /// The program runs, but probably not as it was meant to.
+    /// The program runs, but probably not as intended.
     Warning,
 }
 
@@ -22,23 +22,23 @@ macro_rules! codes {
         #[allow(missing_docs, reason = "each code's page documents it")]
         pub enum Code { $($name,)* }
 
-        /// Every code, in the order of the list.
+        /// Every code, in the order of the table.
         pub const ALL: &[Code] = &[$(Code::$name,)*];
 
         impl Code {
-            /// The code as people write it: `E0102`.
+            /// Returns the code as users write it: `E0102`.
             #[must_use]
             pub fn id(self) -> &'static str {
                 match self { $(Self::$name => stringify!($id),)* }
             }
 
-            /// The rule's name: `UnterminatedText`.
+            /// Returns the name of the rule: `UnterminatedText`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// The page that `weir explain` shows, as Markdown. It begins with `# ` and the title.
+            /// Returns the page that `weir explain` shows, as Markdown. Its first line is `# ` and the title.
             #[must_use]
             pub fn page(self) -> &'static str {
                 match self { $(Self::$name => include_str!(concat!("codes/", stringify!($id), ".md")),)* }
@@ -131,7 +131,7 @@ codes! {
 }
 
 impl Code {
-    /// The code that people write as `id`, in either case, or by its number alone.
+    /// Returns the code for an id in either case, or for its number alone.
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {
         ALL.iter().copied().find(|code| {
@@ -140,14 +140,14 @@ impl Code {
         })
     }
 
-    /// The page's first line.
+    /// Returns the title: the first line of the page.
     #[must_use]
     pub fn title(self) -> &'static str {
         let line = self.page().lines().next().unwrap_or_default();
         line.trim_start_matches("# ")
     }
 
-    /// Error or warning, by the code's letter.
+    /// Returns the severity, which the first letter of the code determines.
     #[must_use]
     pub fn severity(self) -> Severity {
         if self.id().starts_with('W') { Severity::Warning } else { Severity::Error }

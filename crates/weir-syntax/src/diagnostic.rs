@@ -1,59 +1,59 @@
-//! Diagnostics as data: what is wrong, where, why, and what would mend it.
+//! Diagnostics as data: the error, its source range, its cause, and a fix.
 //!
-//! A pass makes values and never text for a terminal; [`render`](crate::render()) draws them.
-//! A message is one terse sentence that begins in lower case and ends without a full stop; a label says what stands at
-//! its place ("expected `Int`, found `Text`"); a note adds a reason; a hint is something that can be done.
+//! A pass creates values, never terminal output; [`render`](crate::render()) draws them. A message is one terse
+//! sentence that begins in lower case and has no full stop. A label describes its source range ("expected `Int`, found
+//! `Text`"), a note adds a reason, and a hint proposes an action.
 
 use crate::{Code, Severity, Span};
 
-/// One finding.
+/// An error or warning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// Which rule was broken; `weir explain` shows its page.
+    /// The rule that was broken; `weir explain` shows its page.
     pub code: Code,
-    /// How bad it is; follows from the code.
+    /// Severity; follows from the code.
     pub severity: Severity,
     /// One terse sentence.
     pub message: String,
-    /// The places; the first primary one is where the reader looks first.
+    /// Labelled source ranges. The first primary one is where the reader should look first.
     pub labels: Vec<Label>,
-    /// Reasons that belong to no place.
+    /// Reasons without a source range.
     pub notes: Vec<String>,
-    /// What can be done.
+    /// Proposed actions.
     pub help: Vec<Hint>,
 }
 
-/// A marked place with a few words on it.
+/// A source range with a short text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// The place.
+    /// Source range.
     pub span: Span,
-    /// What stands there; may be empty.
+    /// Text of the label; may be empty.
     pub text: String,
-    /// Whether the fault is here, or this place only explains it.
+    /// True if the error is here; false if this place explains it.
     pub primary: bool,
 }
 
-/// Something that can be done, with the edit that does it where a machine can.
+/// A proposed action, with a machine-applicable edit if possible.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hint {
-    /// The advice, as an imperative sentence.
+    /// The action, as an imperative sentence.
     pub text: String,
-    /// The change of the text that follows the advice.
+    /// The edit that performs the action.
     pub edit: Option<Edit>,
 }
 
-/// A replacement of one range of the source text.
+/// A replacement of one source range.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edit {
-    /// What is replaced; empty to insert.
+    /// The replaced range; empty for an insertion.
     pub span: Span,
-    /// The text that takes its place.
+    /// The new text.
     pub replacement: String,
 }
 
 impl Diagnostic {
-    /// A diagnostic of this code, as yet without a place.
+    /// Creates a diagnostic with this code and no label.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
@@ -66,13 +66,13 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the place where the fault is.
+    /// Adds a primary label: the place of the error.
     #[must_use]
     pub fn at(self, span: Span, text: impl Into<String>) -> Self {
         self.label(Label { span, text: bounded(text.into()), primary: true })
     }
 
-    /// Adds a place that explains the fault.
+    /// Adds a secondary label: a place that explains the error.
     #[must_use]
     pub fn because(self, span: Span, text: impl Into<String>) -> Self {
         self.label(Label { span, text: bounded(text.into()), primary: false })
@@ -83,21 +83,21 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a reason that belongs to no place.
+    /// Adds a reason without a source range.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.notes.push(bounded(text.into()));
         self
     }
 
-    /// Adds advice.
+    /// Adds a hint without an edit.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         self.help.push(Hint { text: bounded(text.into()), edit: None });
         self
     }
 
-    /// Adds advice with the edit that follows it.
+    /// Adds a hint with the edit that performs it.
     #[must_use]
     pub fn fix(mut self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Self {
         let edit = Edit { span, replacement: replacement.into() };
@@ -105,24 +105,24 @@ impl Diagnostic {
         self
     }
 
-    /// Where the fault is: the first primary label's place, else the first label's.
+    /// Returns the source range of the first primary label, or of the first label if none is primary.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         let primary = self.labels.iter().find(|label| label.primary);
         primary.or(self.labels.first()).map(|label| label.span)
     }
 
-    /// Whether the program cannot run because of it.
+    /// Returns true if the diagnostic keeps the program from running.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// The most bytes of each sentence: a program may have a name of a megabyte in it.
+/// Maximal length of a sentence in bytes. A name in a program may be a megabyte long.
 const SENTENCE_BYTES_MAX: usize = 1_000;
 
-/// The sentence, without its middle where it is too long.
+/// Returns the sentence, with its middle left out if it is too long.
 fn bounded(sentence: String) -> String {
     if sentence.len() <= SENTENCE_BYTES_MAX {
         return sentence;

@@ -1,20 +1,21 @@
-//! Signs of other languages, reported once each and put into our own, so that nothing else has to be said about them.
+//! Dialect recovery for tokens: recognises operators and words of other languages, reports each once, and replaces it
+//! by its Weir form, so that it causes no further errors.
 //!
-//! What takes more than a look at the neighbouring tokens is in [`crate::parser`], and quotes and comments in
+//! Syntax that needs more than the neighbouring tokens is handled in [`crate::parser`], quotes and comments in
 //! [`crate::lexer`].
 
 use crate::lexer::DIAGNOSTICS_MAX;
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId, Span};
 
-/// A diagnostic about something that has another form here, with the edit that gives it this form.
+/// Creates a diagnostic for syntax of another language, with an edit that replaces it by its Weir form.
 pub(crate) fn substitution(span: Span, dialect_form: &str, weir_form: &str) -> Diagnostic {
-    Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is `{weir_form}` here"))
-        .at(span, "of another language")
+    Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is `{weir_form}` in Weir"))
+        .at(span, "syntax of another language")
         .fix(format!("write `{weir_form}`"), span, weir_form)
 }
 
-/// The tokens with foreign signs put into ours, and what was reported on the way.
+/// Returns the tokens with dialect syntax replaced, and the diagnostics.
 pub(crate) fn translate(source: SourceId, text: &str, tokens: Vec<Token>) -> (Vec<Token>, Vec<Diagnostic>) {
     if !tokens.windows(2).any(|pair| may_begin_dialect(pair[0], pair[1])) {
         return (tokens, Vec::new());
@@ -36,7 +37,7 @@ pub(crate) fn translate(source: SourceId, text: &str, tokens: Vec<Token>) -> (Ve
     (translator.out, translator.diagnostics)
 }
 
-/// Whether something of another language may begin with a token. Of most files nothing does.
+/// Returns true if dialect syntax may begin with this token. Most files contain none.
 fn may_begin_dialect(token: Token, next: Token) -> bool {
     use TokenKind as T;
     let touches = next.start == token.end;
@@ -55,17 +56,17 @@ struct DialectTranslator<'t> {
     source: SourceId,
     text: &'t str,
     tokens: Vec<Token>,
-    /// The index of the next token.
+    /// Index of the next token.
     at: usize,
     out: Vec<Token>,
-    /// Whether a dropped token was the first one on its line.
+    /// True if a dropped token was the first of its line.
     line_begins: bool,
-    /// Whether the line uses modules; what it names of them is reported as a whole.
+    /// True on a line that imports modules. A path of another language is reported there as a whole.
     in_use: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The signs of two tokens without a space between them, with the token that they are here.
+/// Pairs of adjacent tokens that form one operator elsewhere, with the Weir token and its text.
 const PAIRS: &[(TokenKind, TokenKind, TokenKind, &str)] = &[
     (TokenKind::EqualEqual, TokenKind::Equal, TokenKind::EqualEqual, "=="),
     (TokenKind::NotEqual, TokenKind::Equal, TokenKind::NotEqual, "!="),
@@ -74,18 +75,18 @@ const PAIRS: &[(TokenKind, TokenKind, TokenKind, &str)] = &[
     (TokenKind::DotDot, TokenKind::Dot, TokenKind::DotDot, ".."),
 ];
 
-/// Letters before a text that mean something elsewhere.
+/// Prefixes of text literals in other languages.
 const PREFIXES: &[&str] = &["f", "r", "b", "u", "s", "rb", "raw"];
 
-/// Macros of other languages that are something here.
+/// Macros of other languages, with advice.
 const MACROS: &[(&str, &str)] = &[
-    ("format", "put values into a text with braces: `\"{name}\"`"),
+    ("format", "interpolate values with braces: `\"{name}\"`"),
     ("assert", "write `expect condition` in a `test`"),
     ("assert_eq", "write `expect a == b` in a `test`"),
-    ("todo", "give a value, or fail: `fail(\"not yet\")`"),
+    ("todo", "return a value, or fail: `fail(\"not yet\")`"),
 ];
 
-/// Macros that are functions here.
+/// Macros of other languages that are functions in Weir.
 const CALLS: &[(&str, &str)] = &[
     ("bail", "fail"),
     ("dbg", "stdio.print"),
@@ -110,7 +111,7 @@ impl DialectTranslator<'_> {
             TokenKind::Colon if pair.is_some() && self.turbofish() => {}
             TokenKind::Word if self.adjacent(0).is_some_and(|next| next.kind.opens_text()) && self.is_prefix() => {
                 let span = token.span(self.source);
-                self.report_superfluous(span, "braces and escapes mean the same in every text");
+                self.report_superfluous(span, "interpolation and escapes work in every text literal");
                 self.skip(1);
             }
             TokenKind::Word if self.at_macro() => self.macro_call(token),
@@ -127,7 +128,7 @@ impl DialectTranslator<'_> {
         }
     }
 
-    /// The token behind the next `ahead + 1` ones, if no space stands between.
+    /// Returns the token after the next `ahead + 1` ones, if no space comes between.
     fn adjacent(&self, ahead: usize) -> Option<Token> {
         let before = self.tokens.get(self.at + ahead)?;
         self.tokens
@@ -140,7 +141,7 @@ impl DialectTranslator<'_> {
         &self.text[token.start as usize..token.end as usize]
     }
 
-    /// Takes `count` tokens as this one.
+    /// Emits `token` in place of the next `count` tokens.
     fn push(&mut self, token: Token, count: usize) {
         let first_on_line = token.first_on_line || std::mem::take(&mut self.line_begins);
         if first_on_line {
@@ -150,7 +151,7 @@ impl DialectTranslator<'_> {
         self.at += count;
     }
 
-    /// Drops `count` tokens.
+    /// Drops the next `count` tokens.
     fn skip(&mut self, count: usize) {
         let dropped = self.tokens.iter().skip(self.at).take(count);
         self.line_begins |= dropped.into_iter().any(|token| token.first_on_line);
@@ -165,13 +166,13 @@ impl DialectTranslator<'_> {
 
     fn report_superfluous(&mut self, span: Span, why: &str) {
         let dialect_form = self.text[span.range()].trim_end().to_owned();
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed here"))
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed in Weir"))
             .at(span, why)
-            .fix("take it out", span, "");
+            .fix("remove it", span, "");
         self.report(diagnostic);
     }
 
-    /// `a & b` is `a && b`, and `&a` is `a`.
+    /// Replaces `a & b` by `a && b`, and `&a` by `a`.
     fn ampersand(&mut self, token: Token) {
         let ends_operand = |last: &Token| {
             let kind = last.kind;
@@ -185,11 +186,14 @@ impl DialectTranslator<'_> {
         let mutable = next.filter(|next| next.kind == TokenKind::Word && self.text_of(*next) == "mut");
         let end = mutable.map_or(token.end, |mutable| (mutable.end + 1).min(self.text.len() as u32));
         let end = if self.text.is_char_boundary(end as usize) { end } else { token.end };
-        self.report_superfluous(Span::new(self.source, token.start, end), "values need no mark to be shared");
+        self.report_superfluous(
+            Span::new(self.source, token.start, end),
+            "values are passed without a reference operator",
+        );
         self.skip(1 + usize::from(mutable.is_some()));
     }
 
-    /// `::<…>`, dropped up to the matching bracket on its line. Returns whether it stood here.
+    /// Drops `::<…>` up to the matching bracket on its line. Returns false if there is none here.
     fn turbofish(&mut self) -> bool {
         let rest = &self.tokens[self.at..];
         if rest.get(2).is_none_or(|token| token.kind != TokenKind::Less) {
@@ -197,7 +201,7 @@ impl DialectTranslator<'_> {
         }
         let Some(count) = angles(&rest[2..]) else { return false };
         let (start, end) = (rest[0].start, rest[count + 1].end);
-        self.report_superfluous(Span::new(self.source, start, end), "types of a call are found by the compiler");
+        self.report_superfluous(Span::new(self.source, start, end), "the compiler infers the types of a call");
         self.skip(count + 2);
         true
     }
@@ -206,35 +210,35 @@ impl DialectTranslator<'_> {
         PREFIXES.contains(&self.text_of(self.tokens[self.at]))
     }
 
-    /// Whether `name!(` or `name![` comes next.
+    /// Returns true if `name!(` or `name![` comes next.
     fn at_macro(&self) -> bool {
         let bang = self.adjacent(0).is_some_and(|next| next.kind == TokenKind::Bang);
         let opens = |next: Token| matches!(next.kind, TokenKind::ParenOpen | TokenKind::BracketOpen);
         bang && self.adjacent(1).is_some_and(opens)
     }
 
-    /// Reports `name!`, and leaves `name`, or of `vec!` the list alone.
+    /// Reports `name!` and drops the `!`; of `vec!` it drops both.
     fn macro_call(&mut self, name: Token) {
         let span = Span::new(self.source, name.start, name.end + 1);
         let word = self.text_of(name).to_owned();
         if word == "vec" {
-            self.report_superfluous(span, "a list is its elements in brackets");
+            self.report_superfluous(span, "a list literal is written in brackets");
             return self.skip(2);
         }
-        let diagnostic =
-            Diagnostic::new(Code::DialectSyntax, format!("there is no `{word}!` here")).at(span, "of another language");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("Weir has no macro `{word}!`"))
+            .at(span, "syntax of another language");
         self.report(match MACROS.iter().find(|(dialect_form, _)| *dialect_form == word) {
             Some((_, advice)) => diagnostic.hint(*advice),
             None if let Some((_, weir_form)) = CALLS.iter().find(|(dialect_form, _)| *dialect_form == word) => {
                 diagnostic.fix(format!("write `{weir_form}`"), span, *weir_form)
             }
-            None => diagnostic.fix("there are no macros: call a function", Span { start: name.end, ..span }, ""),
+            None => diagnostic.fix("call a function instead", Span { start: name.end, ..span }, ""),
         });
         self.push(name, 2);
     }
 }
 
-/// How many tokens `<…>` takes that stands at the beginning, if it ends on its line.
+/// Returns the number of tokens in the leading `<…>`, if it ends on its line.
 fn angles(tokens: &[Token]) -> Option<usize> {
     let mut open = 0u32;
     for (at, token) in tokens.iter().enumerate().take_while(|(at, token)| *at == 0 || !token.first_on_line) {

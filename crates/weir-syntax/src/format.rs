@@ -1,11 +1,11 @@
-//! The one style of writing a program: two spaces a level, at most 100 columns, comments and groups kept.
+//! The formatter: two spaces of indentation, at most 100 columns. Comments and groups are preserved.
 //!
-//! A tree becomes a [`Doc`], a text that knows where it may be broken; the document becomes lines. What the
-//! writer decides stays: comments, one empty line between groups, parentheses, how numbers and texts are written, and
-//! whether something in braces is on one line, as far as it fits.
+//! A tree becomes a [`Doc`], which knows where it may be broken; the document is rendered into lines. The formatter
+//! keeps the author's decisions: comments, one empty line between groups, parentheses, the spelling of numbers and
+//! text, and whether a braced body is on one line, if it fits.
 //!
-//! A comment goes with the statement or element that it stands before or behind. One in the middle of a statement,
-//! where no element begins, is put before the statement.
+//! A comment stays with the statement or element before or after it. A comment in the middle of a statement, where no
+//! element begins, moves before the statement.
 
 mod comments;
 mod doc;
@@ -20,12 +20,12 @@ use crate::Parsed;
 use crate::ast::{Comment, Tree};
 use doc::Doc;
 
-/// The most columns of a line, where the text can be broken at all.
+/// Maximal width of a line, where the text can be broken.
 pub const WIDTH: usize = 100;
 
-/// Formats a file. Gives nothing if the file has errors, because then the tree does not hold all of the text.
+/// Formats a file. Returns `None` if the file has errors, because then the tree does not contain the whole text.
 ///
-/// `text` must be what `parsed` was made from.
+/// `text` must be the source of `parsed`.
 #[must_use]
 pub fn format(text: &str, parsed: &Parsed) -> Option<String> {
     if parsed.diagnostics.iter().any(crate::Diagnostic::is_error) {
@@ -40,39 +40,39 @@ pub fn format(text: &str, parsed: &Parsed) -> Option<String> {
     Some(printer.file(&parsed.tree).render(WIDTH))
 }
 
-/// Writes a tree that was not read from a text, such as one that a program made. Its spans are not looked at.
+/// Prints a tree that has no source text, such as a generated one. Spans are ignored.
 #[must_use]
 pub fn print(tree: &Tree) -> String {
     let mut printer = SourcePrinter { text: "", comments: &[], taken: Vec::new(), records_in_parentheses: false };
     printer.file(tree).render(WIDTH)
 }
 
-/// What the rules of printing share: the text for looking up line ends, and the comments that are still to be placed.
+/// State of printing: the source text, for looking up line ends, and the comments not yet placed.
 struct SourcePrinter<'p> {
     text: &'p str,
     comments: &'p [Comment],
     taken: Vec<bool>,
-    /// Whether a brace would begin a body here, so that a record needs parentheses.
+    /// True where a brace would begin a body, so that a record expression needs parentheses.
     records_in_parentheses: bool,
 }
 
 impl SourcePrinter<'_> {
-    /// The source between two offsets; empty for a tree without a text.
+    /// Returns the source between two offsets; empty for a tree without source.
     fn between(&self, from: u32, to: u32) -> &str {
         self.text.get(from as usize..to as usize).unwrap_or_default()
     }
 
-    /// Whether a line ends between two offsets.
+    /// Returns true if a line ends between two offsets.
     fn line_ends_between(&self, from: u32, to: u32) -> bool {
         self.between(from, to).contains('\n')
     }
 
-    /// Whether an empty line stands between two offsets.
+    /// Returns true if an empty line lies between two offsets.
     fn blank_between(&self, from: u32, to: u32) -> bool {
         self.between(from, to).bytes().filter(|byte| *byte == b'\n').count() > 1
     }
 
-    /// Whether the writer broke the line behind the opening bracket at `open`.
+    /// Returns true if the author broke the line after the opening bracket at `open`.
     fn broke_after(&self, open: u32) -> bool {
         let rest = self.text.get(open as usize + 1..).unwrap_or_default();
         let inside = rest.trim_start_matches([' ', '\t', '\r']);
@@ -80,7 +80,7 @@ impl SourcePrinter<'_> {
     }
 }
 
-/// The pieces joined by `separator`.
+/// Returns the pieces joined by `separator`.
 fn joined(pieces: impl IntoIterator<Item = Doc>, separator: &Doc) -> Doc {
     let mut out = Vec::new();
     for piece in pieces {

@@ -1,38 +1,38 @@
-//! Text to tokens, in one pass and linear time; never fails.
+//! Lexer: text to tokens, in one pass and linear time; never fails.
 //!
-//! Words: the *mode* is what the next characters belong to: code, a text literal, or the code of an interpolation in
-//! one. Modes nest, so they lie on a stack; the bottom is the file's code and is not on it.
+//! The *mode* tells what the next characters belong to: code, a text literal, or the code of an interpolation in one.
+//! Modes nest, so they are kept on a stack; the code of the file is the bottom and is not on it.
 //!
-//! Protocol: [`Lexer::run`] alternates between the derived lexer for code and [`Lexer::text_piece`] for texts. A line end
-//! closes every interpolation and every text on one line that is open, whatever is missing; so one forgotten quote
-//! spoils one line and not the file.
+//! Protocol: [`Lexer::run`] alternates between the derived lexer for code and [`Lexer::text_piece`] for text literals.
+//! A line end closes every open interpolation and one-line text literal, so a forgotten quote affects one line and not
+//! the rest of the file.
 
 mod dialect;
 
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId, Span};
 
-/// The most diagnostics that one pass over one file keeps: nobody reads more, and memory stays bounded.
+/// Maximal number of diagnostics that one pass keeps for one file; bounds memory.
 pub(crate) const DIAGNOSTICS_MAX: usize = 500;
 
-/// A comment of any kind, as a place in the text.
+/// The source range of a comment of any kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CommentPlace {
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// Whether it is the first thing on its line.
+    /// True if it is the first thing on its line.
     pub(crate) first_on_line: bool,
 }
 
-/// What the lexer makes of a file.
+/// Result of the lexer.
 pub(crate) struct Lexed {
-    /// The tokens, without comments; the last one, and only it, is [`TokenKind::End`].
+    /// Tokens without comments. The last one, and only it, is [`TokenKind::End`].
     pub(crate) tokens: Vec<Token>,
     pub(crate) comments: Vec<CommentPlace>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Cuts `text` into tokens.
+/// Splits `text` into tokens.
 pub(crate) fn lex(source: SourceId, text: &str) -> Lexed {
     let lexed = Lexed { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
     let mut lexer = Lexer { source, code: logos::Lexer::new(text), modes: Vec::new(), line_begins: true, lexed };
@@ -43,7 +43,7 @@ pub(crate) fn lex(source: SourceId, text: &str) -> Lexed {
 enum LexerMode {
     /// In a text literal.
     Text { block: bool, open: Span },
-    /// In the code of an interpolation, with this many braces open.
+    /// In the code of an interpolation, with this number of open braces.
     Interpolation { open: Span, braces: u32 },
 }
 
@@ -51,7 +51,7 @@ struct Lexer<'t> {
     source: SourceId,
     code: logos::Lexer<'t, TokenKind>,
     modes: Vec<LexerMode>,
-    /// Whether no token has been seen on this line.
+    /// True if the line has no token yet.
     line_begins: bool,
     lexed: Lexed,
 }
@@ -83,7 +83,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// One token of code. Returns whether there was one.
+    /// Reads one token of code. Returns false at the end of the file.
     fn code_token(&mut self) -> bool {
         let Some(result) = self.code.next() else { return false };
         let span = self.code.span();
@@ -124,7 +124,7 @@ impl Lexer<'_> {
         self.push(kind, start, end);
     }
 
-    /// Joins characters that mean nothing, where they follow each other, into one diagnostic.
+    /// Reports an unknown character; adjacent ones share one diagnostic.
     fn unknown(&mut self, start: u32, end: u32) {
         let last = self.lexed.diagnostics.last_mut().and_then(|last| match last.code {
             Code::UnknownCharacter => last.labels.first_mut(),
@@ -136,11 +136,11 @@ impl Lexer<'_> {
         }
         let character = self.code.source()[start as usize..].chars().next().unwrap_or_default();
         let mut diagnostic =
-            Diagnostic::new(Code::UnknownCharacter, format!("`{}` means nothing here", shown(character)))
+            Diagnostic::new(Code::UnknownCharacter, format!("unexpected character `{}`", shown(character)))
                 .at(Span::new(self.source, start, end), "");
         let place = Span::new(self.source, start, end);
         diagnostic = match character_hint(character) {
-            // The parser says the rest of what is a closure elsewhere.
+            // The parser reports the rest of such a closure.
             Some(hint) if character == '\\' => diagnostic.fix(hint, place, ""),
             Some(hint) => diagnostic.hint(hint),
             None => diagnostic,
@@ -148,8 +148,8 @@ impl Lexer<'_> {
         self.report(diagnostic);
     }
 
-    /// What stands in a text up to its end, the next interpolation, or the end of the line. Returns whether the file
-    /// goes on.
+    /// Reads a text literal up to its end, the next interpolation, or the end of the line. Returns false at the end of
+    /// the file.
     fn text_piece(&mut self, block: bool, open: Span) -> bool {
         let start = self.code.span().end as u32;
         let rest = self.code.remainder();
@@ -179,7 +179,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// Closes what cannot go on behind a line end, or behind the end of the file.
+    /// Closes all literals and interpolations that cannot continue after a line end or the end of the file.
     fn close_line(&mut self, file_ends: bool) {
         let at = if file_ends { self.code.source().len() } else { self.code.span().start } as u32;
         let mut reported = false;
@@ -194,7 +194,7 @@ impl Lexer<'_> {
                     self.push(TokenKind::InterpolationClose, at, at);
                 }
                 Some(LexerMode::Text { block: true, .. }) if !file_ends => {
-                    // The line end is the text's own: it has been read as code, and must be read as text.
+                    // The line end belongs to the text block: it has been read as code, and must be read again as text.
                     let mut code = logos::Lexer::new(self.code.source());
                     code.bump(at as usize);
                     self.code = code;
@@ -213,7 +213,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Whether the text that is being read stands in an interpolation, whose missing end is the fault to report.
+    /// Returns true if the current text literal is inside an interpolation. Then the missing end of the interpolation
+    /// is reported.
     fn in_interpolation(&self) -> bool {
         matches!(self.modes.iter().rev().nth(1), Some(LexerMode::Interpolation { .. }))
     }
@@ -225,11 +226,11 @@ impl Lexer<'_> {
 
     fn unterminated(&mut self, open: Span, at: u32) {
         let quotes = if open.len() == 3 { "\"\"\"" } else { "\"" };
-        let diagnostic = Diagnostic::new(Code::UnterminatedText, "this text does not end")
-            .at(open, "it begins here")
-            .fix(format!("end it with `{quotes}`"), Span::new(self.source, at, at), quotes);
+        let diagnostic = Diagnostic::new(Code::UnterminatedText, "unterminated text literal")
+            .at(open, "begins here")
+            .fix(format!("add the closing `{quotes}`"), Span::new(self.source, at, at), quotes);
         self.report(if open.len() == 1 {
-            diagnostic.note("a text of several lines stands between `\"\"\"`")
+            diagnostic.note("a text literal of several lines is written between `\"\"\"`")
         } else {
             diagnostic
         });
@@ -238,12 +239,14 @@ impl Lexer<'_> {
 }
 
 fn interpolation_over_lines(open: Span) -> Diagnostic {
-    Diagnostic::new(Code::InterpolationOverLines, "this interpolation does not end on its line")
-        .at(open, "it begins here")
-        .fix("write `\\{` if you mean the character itself", open, "\\{")
+    Diagnostic::new(Code::InterpolationOverLines, "interpolation does not end on its line").at(open, "begins here").fix(
+        "write `\\{` for a literal brace",
+        open,
+        "\\{",
+    )
 }
 
-/// The number of bytes before the text's closing quotes, an opening brace, or (for a text on one line) the line end.
+/// Returns the number of bytes before the closing quotes, an opening brace, or (in a one-line literal) the line end.
 fn piece_length(rest: &str, block: bool) -> usize {
     let bytes = rest.as_bytes();
     let mut at = 0;
@@ -253,7 +256,7 @@ fn piece_length(rest: &str, block: bool) -> usize {
             b'"' if !block || bytes[at..].starts_with(b"\"\"\"") => return at,
             b'\n' if !block => return at,
             b'\\' if bytes[at..].starts_with(b"\\u{") => at += 3,
-            // The escaped character is no end; where it is a line end, the text on one line still ends there.
+            // An escaped character does not end the literal; an escaped line end does end a one-line literal.
             b'\\' if at + 1 < bytes.len() && bytes[at + 1] != b'\n' => at += 2,
             _ => at += 1,
         }
@@ -261,19 +264,19 @@ fn piece_length(rest: &str, block: bool) -> usize {
     bytes.len()
 }
 
-/// The character as a message shows it.
+/// Returns the character in printable form.
 fn shown(character: char) -> String {
     if character.is_control() { character.escape_unicode().to_string() } else { character.to_string() }
 }
 
 fn character_hint(character: char) -> Option<&'static str> {
     match character {
-        '\'' | '‘' | '’' | '“' | '”' => Some("a text stands between `\"` and `\"`"),
-        '$' => Some("a value is put into a text as `{name}`"),
-        '#' => Some("a comment begins with `//`"),
-        '\\' => Some("the parameters of a closure stand between bars: `|x| x + 1`"),
-        '@' => Some("there are no attributes here"),
-        '^' | '~' => Some("there are no bit operators"),
+        '\'' | '‘' | '’' | '“' | '”' => Some("write text between `\"` and `\"`"),
+        '$' => Some("interpolate a value with `{name}`"),
+        '#' => Some("comments begin with `//`"),
+        '\\' => Some("write the parameters of a closure between bars: `|x| x + 1`"),
+        '@' => Some("Weir has no attributes"),
+        '^' | '~' => Some("Weir has no bitwise operators"),
         _ => None,
     }
 }

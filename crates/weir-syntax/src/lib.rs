@@ -5,7 +5,7 @@
 //!                                        render, render_json ◀── diagnostics of any pass
 //! ```
 //!
-//! The crate knows no types, no IR and no I/O: a caller brings name and text, and takes values.
+//! The crate contains no type checking, no IR and no I/O: it takes names and texts, and returns values.
 
 pub mod ast;
 mod balance;
@@ -28,13 +28,13 @@ pub use render::{Style, location, render, render_all, render_json};
 pub use source::{LineColumn, SOURCE_BYTES_MAX, SourceFile, Sources};
 pub use span::{SourceId, Span};
 
-/// What the parser makes of a file.
+/// Result of the parser.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parsed {
-    /// The tree: always whole, with `Error` nodes where the text is wrong.
+    /// The tree; always complete, with `Error` nodes for unreadable source.
     pub tree: ast::Tree,
-    /// What is wrong, in the order of the text.
+    /// Diagnostics in source order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The comments that document nothing, in the order of the text.
+    /// Comments that are not documentation, in source order.
     pub comments: Vec<ast::Comment>,
 }

@@ -1,14 +1,13 @@
-//! Tokens to a tree, by recursive descent: each rule of the grammar is one function, with its syntax above it.
+//! Parser: tokens to a tree, by recursive descent. Each rule of the grammar is one function, with its syntax above it.
 //!
-//! In the syntax, `x?` is optional, `x*` any number, `x,*` any number with commas between, `[a b]` one of them.
+//! Notation: `x?` is optional, `x*` is any number, `x,*` is any number separated by commas, `[a b]` is one of them.
 //!
-//! The parser never fails. Where a token does not fit it reports that once, puts an `Error` node or an empty name into
-//! the tree, and goes on; a list skips to its next element, a block to its next statement, a file to its next item.
-//! Brackets are balanced beforehand ([`crate::balance`]), so skipping cannot leave the bracket that it is in.
+//! The parser never fails. It reports a token that does not fit once, puts an `Error` node or an empty name into the
+//! tree, and continues: a list at its next element, a block at its next statement, a file at its next item. Brackets
+//! are balanced beforehand ([`crate::balance`]), so recovery cannot leave the current bracket.
 //!
-//! Two limits keep every later pass from overflowing its stack: [`NESTING_MAX`] bounds how deep the rules call each
-//! other, [`HEIGHT_MAX`] how high the tree of one expression grows (a chain such as `a + b + c + …` grows without
-//! nesting).
+//! Two limits protect the stack of every later pass: [`NESTING_MAX`] bounds the depth of nested rules, and
+//! [`HEIGHT_MAX`] the height of the tree of one expression (a chain such as `a + b + c + …` grows without nesting).
 
 mod bodies;
 mod control;
@@ -37,13 +36,13 @@ use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, Parsed, SourceId, Span};
 use std::sync::Arc;
 
-/// How deep brackets, blocks, operators, patterns and types may stand in each other.
+/// Maximal nesting of brackets, blocks, operators, patterns and types.
 pub const NESTING_MAX: u32 = 128;
 
-/// How high the tree of an expression may be.
+/// Maximal height of the tree of an expression.
 pub const HEIGHT_MAX: u16 = 256;
 
-/// Parses a file. Never fails: what is wrong is in the diagnostics.
+/// Parses a file. Never fails: errors are in the diagnostics.
 #[must_use]
 pub fn parse(source: SourceId, text: &str) -> Parsed {
     let lexed = lex(source, text);
@@ -55,7 +54,7 @@ pub fn parse(source: SourceId, text: &str) -> Parsed {
     parser.finish(tree)
 }
 
-/// Whether `Name {` makes a record here. In the head of an `if`, `match` or loop the brace begins the body.
+/// Meaning of the brace in `Name {`. In the head of an `if`, `match` or loop it begins the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BraceRole {
     RecordLiteral,
@@ -66,23 +65,23 @@ struct Parser<'t> {
     source: SourceId,
     text: &'t str,
     tokens: Vec<Token>,
-    /// The index of the next token.
+    /// Index of the next token.
     at: usize,
     comments: Vec<CommentPlace>,
-    /// For each comment, whether it became documentation.
+    /// For each comment, true if it became documentation.
     comment_taken: Vec<bool>,
     diagnostics: Vec<Diagnostic>,
-    /// The token that the last report about an unexpected token was for; it gets no second one.
+    /// The token of the last report about an unexpected token; it gets no second report.
     reported_at: Option<usize>,
-    /// The first token of the item, statement or element that is being parsed.
+    /// First token of the current item, statement or element.
     begun_at: usize,
-    /// How many rules are being parsed in each other.
+    /// Number of nested rules.
     depth: u32,
     depth_reported: bool,
     braces: BraceRole,
-    /// Whether line ends mean nothing, as between `(` and `)`.
+    /// True if line ends have no meaning, as between `(` and `)`.
     line_ends_ignored: bool,
-    /// For each expression so far, how high its tree is.
+    /// Height of the tree of each expression so far.
     heights: Vec<u16>,
     pattern_count: u32,
 }
@@ -128,7 +127,7 @@ impl<'t> Parser<'t> {
         Comment { span, text: Arc::from(self.text[span.range()].trim_end()) }
     }
 
-    // What comes next.
+    // Lookahead.
 
     fn token(&self) -> Token {
         self.tokens[self.at]
@@ -151,12 +150,12 @@ impl<'t> Parser<'t> {
         self.peek() == kind
     }
 
-    /// Whether the word `word`, which is not reserved, comes next.
+    /// Returns true if the contextual keyword `word` comes next.
     fn at_word(&self, word: &str) -> bool {
         self.at(TokenKind::Word) && self.token_text() == word
     }
 
-    /// Whether `word` comes next, and `kind` behind it on its line.
+    /// Returns true if `word` comes next, followed by `kind` on its line.
     fn at_pair(&self, word: &str, kind: TokenKind) -> bool {
         self.at_word(word) && self.nth_kind(1) == kind && !self.nth(1).first_on_line
     }
@@ -169,7 +168,7 @@ impl<'t> Parser<'t> {
         &self.text[token.start as usize..token.end as usize]
     }
 
-    /// Whether the next token begins a line, where line ends mean something.
+    /// Returns true if the next token begins a line and line ends have a meaning.
     fn at_new_line(&self) -> bool {
         self.token().first_on_line && !self.line_ends_ignored
     }
@@ -178,7 +177,7 @@ impl<'t> Parser<'t> {
         self.token().span(self.source)
     }
 
-    /// From `start` to the end of the token before the next one.
+    /// Returns the range from `start` to the end of the previous token.
     fn since(&self, start: Span) -> Span {
         let end = self.previous_span().end;
         Span::new(self.source, start.start, end.max(start.start))
@@ -191,7 +190,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    // Taking it.
+    // Consuming tokens.
 
     fn bump(&mut self) -> Span {
         let span = self.span();
@@ -209,7 +208,7 @@ impl<'t> Parser<'t> {
         self.at_word(word).then(|| self.bump())
     }
 
-    /// Takes `kind`, or reports that `what` was expected.
+    /// Consumes `kind`, or reports that `what` was expected.
     fn expect(&mut self, kind: TokenKind, what: &str) -> Option<Span> {
         let span = self.eat(kind);
         if span.is_none() {
@@ -224,7 +223,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `word`; an empty name where there is none.
+    /// Parses `word`; returns an empty name if there is none.
     fn name(&mut self, what: &str) -> Name {
         if self.at(TokenKind::Word) {
             return self.word();
@@ -237,7 +236,7 @@ impl<'t> Parser<'t> {
         self.missing_name()
     }
 
-    /// A name whose first letter is of the case that its kind has.
+    /// Parses a name, and checks that its first letter has the right case.
     fn lower_name(&mut self, what: &str) -> Name {
         let name = self.name(what);
         self.check_case(&name, LetterCase::Lower, what);
@@ -250,7 +249,7 @@ impl<'t> Parser<'t> {
         name
     }
 
-    /// The next token as a name, whatever word it is.
+    /// Consumes the next token as a name, even a keyword.
     fn word(&mut self) -> Name {
         let text = Arc::from(self.token_text());
         Name { text, span: self.bump() }
@@ -272,18 +271,18 @@ impl<'t> Parser<'t> {
         Path { names, span }
     }
 
-    /// The name behind a dot, where reserved words are names too.
+    /// Parses the name after a dot, where keywords are names too.
     fn member_name(&mut self) -> Name {
         if self.at(TokenKind::Word) || (self.peek().is_reserved() && !self.token().first_on_line) {
             return self.word();
         }
-        self.unexpected("a name behind the dot");
+        self.unexpected("a name after the dot");
         self.missing_name()
     }
 
     // Nodes.
 
-    /// A new expression from `start` to here. Where its tree would be too high, an `Error` takes its place.
+    /// Creates an expression from `start` to here, or an `Error` if its tree would be too high.
     fn expr(&mut self, start: Span, kind: ExprKind) -> Expr {
         let span = self.since(start);
         let mut expr = Expr { id: ExprId(self.heights.len() as u32), kind, span, parenthesized: false };
@@ -311,7 +310,7 @@ impl<'t> Parser<'t> {
 
     // Limits and modes.
 
-    /// Runs `rule` one level deeper; at [`NESTING_MAX`] skips what it would have read and gives nothing.
+    /// Runs `rule` one level deeper. At [`NESTING_MAX`], skips its source and returns `None`.
     fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.depth >= NESTING_MAX {
             self.too_deep(self.span());
@@ -330,15 +329,15 @@ impl<'t> Parser<'t> {
             let limit = NESTING_MAX;
             let start = Span::new(span.source, span.start, span.start);
             self.report(
-                Diagnostic::new(Code::NestingTooDeep, "this is nested too deep")
+                Diagnostic::new(Code::NestingTooDeep, "nesting is too deep")
                     .at(start, "the limit is reached here")
-                    .note(format!("at most {limit} levels may stand in each other"))
-                    .hint("give inner parts names of their own with `let` or `fn`"),
+                    .note(format!("at most {limit} levels can be nested"))
+                    .hint("name inner parts with `let` or `fn`"),
             );
         }
     }
 
-    /// Runs `rule` with other meanings of braces and line ends, as inside of a bracket.
+    /// Runs `rule` with another meaning of braces and line ends, as inside a bracket.
     fn within_mode<T>(&mut self, braces: BraceRole, ignored: bool, rule: impl FnOnce(&mut Self) -> T) -> T {
         let saved = (self.braces, self.line_ends_ignored);
         (self.braces, self.line_ends_ignored) = (braces, ignored);
@@ -354,7 +353,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Something of another language is reported so often; nobody needs to be told of every arrow.
+/// Maximal number of reports of the same dialect syntax.
 const REPEATED_MAX: u32 = 3;
 
 fn limit_repeats(diagnostics: &mut Vec<Diagnostic>) {
@@ -366,14 +365,14 @@ fn limit_repeats(diagnostics: &mut Vec<Diagnostic>) {
     });
 }
 
-/// The case of a name's first letter.
+/// Case of the first letter of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LetterCase {
     Lower,
     Upper,
 }
 
-/// The height of the highest expression directly below `expr`.
+/// Returns the height of the highest child expression of `expr`.
 fn child_height(expr: &Expr, heights: &[u16]) -> u16 {
     struct Highest<'h> {
         heights: &'h [u16],

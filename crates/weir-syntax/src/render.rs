@@ -1,4 +1,4 @@
-//! Drawing diagnostics for people, and writing them as JSON for programs. Pure functions: data in, text out.
+//! Rendering of diagnostics, as text for people and as JSON for programs. Pure functions.
 
 mod excerpt;
 mod json;
@@ -10,18 +10,18 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use excerpt::Excerpt;
 use std::fmt::Write as _;
 
-/// How a drawing marks what matters.
+/// Style of a rendering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
-    /// With the escape sequences of a terminal.
+    /// With terminal colours.
     Colour,
-    /// With nothing but characters.
+    /// Plain characters.
     Plain,
 }
 
-/// Draws a diagnostic with the source around its places. Ends without a line end.
+/// Renders a diagnostic with the source around its labels, without a final line end.
 ///
-/// The drawing is bounded, however long a line is: long lines and long places are cut.
+/// The output is bounded: long lines and long ranges are cut.
 #[must_use]
 pub fn render(sources: &Sources, diagnostic: &Diagnostic, style: Style) -> String {
     let excerpts = excerpt::excerpts(sources, &diagnostic.labels);
@@ -59,7 +59,7 @@ fn snippet(excerpt: &Excerpt) -> Snippet<'_, annotate_snippets::Annotation<'_>> 
         .annotations(annotations)
 }
 
-/// Draws all diagnostics with an empty line between them, and a line that counts them. Empty if there are none.
+/// Renders all diagnostics, separated by empty lines, and a line with their number. Empty if there are none.
 #[must_use]
 pub fn render_all(sources: &Sources, diagnostics: &[Diagnostic], style: Style) -> String {
     let mut out = String::new();
@@ -82,7 +82,7 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The name and place of a file's byte, as `name:line:column`.
+/// Returns the location of a byte as `name:line:column`.
 #[must_use]
 pub fn location(file: &SourceFile, offset: u32) -> String {
     let at = file.line_column(offset);

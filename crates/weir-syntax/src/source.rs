@@ -1,14 +1,15 @@
-//! Source files in memory: their text, and where its lines begin.
+//! Source files in memory: text and line starts.
 //!
-//! Nothing here reads a disk: the caller brings name and bytes. A file that is too long or not UTF-8 becomes an empty
-//! file and a diagnostic, so that everything behind it can go on.
+//! Nothing here reads the disk: the caller supplies name and bytes. A file that is too long or not UTF-8 becomes an
+//! empty file and a diagnostic, so that later passes can continue.
 
 use crate::{Code, Diagnostic, SourceId, Span};
 
-/// The longest source text, in bytes. Spans hold 32 bits; a program of this size has half a million lines.
+/// Maximal length of a source text in bytes. A program of this length has about half a million lines; spans hold 32
+/// bits.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A place as people count: both numbers begin at 1.
+/// A position as people count: both numbers begin at 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LineColumn {
     /// The line.
@@ -17,7 +18,7 @@ pub struct LineColumn {
     pub column: u32,
 }
 
-/// One file's name and text.
+/// Name and text of one file.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
     name: String,
@@ -26,10 +27,10 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// A file of this name and text. A text over [`SOURCE_BYTES_MAX`] must come through [`Sources::add_bytes`].
+    /// Creates a file. A text longer than [`SOURCE_BYTES_MAX`] must be added with [`Sources::add_bytes`].
     ///
     /// # Panics
-    /// If the text is longer than a span can address.
+    /// Panics if the text is longer than a span can address.
     #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -39,50 +40,51 @@ impl SourceFile {
         Self { name: name.into(), text, line_starts }
     }
 
-    /// The name that diagnostics show: a path, as the caller wrote it.
+    /// Returns the name that diagnostics show: a path as the caller wrote it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The whole text.
+    /// Source range of the whole file.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text in `span`; empty where the span is not of this text.
+    /// Returns the text in `span`, or an empty text if the span exceeds the file.
     #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or_default()
     }
 
-    /// The number of lines; an empty text has one.
+    /// Returns the number of lines; an empty text has one.
     #[must_use]
     pub fn line_count(&self) -> u32 {
         self.line_starts.len() as u32
     }
 
-    /// The line, counted from 0, that holds the byte at `offset`.
+    /// Returns the line, counted from 0, of the byte at `offset`.
     #[must_use]
     pub fn line_index(&self, offset: u32) -> u32 {
         self.line_starts.partition_point(|start| *start <= offset) as u32 - 1
     }
 
-    /// The offset of the first byte of line `index`, counted from 0, or of the text's end behind the last line.
+    /// Returns the offset of the first byte of line `index`, counted from 0, or the end of the text after the last
+    /// line.
     #[must_use]
     pub fn line_start(&self, index: u32) -> u32 {
         self.line_starts.get(index as usize).copied().unwrap_or(self.text.len() as u32)
     }
 
-    /// The text of line `index`, counted from 0, without its line end.
+    /// Returns the text of line `index`, counted from 0, without its line end.
     #[must_use]
     pub fn line_text(&self, index: u32) -> &str {
         let line = &self.text[self.line_start(index) as usize..self.line_start(index + 1) as usize];
         line.trim_end_matches(['\n', '\r'])
     }
 
-    /// The place of the byte at `offset`, as people count.
+    /// Returns the line and column of the byte at `offset`.
     #[must_use]
     pub fn line_column(&self, offset: u32) -> LineColumn {
         let offset = offset.min(self.text.len() as u32);
@@ -92,30 +94,30 @@ impl SourceFile {
     }
 }
 
-/// All files of one program, so that a [`Span`] finds its text.
+/// All files of a program; maps a [`Span`] to its text.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
 }
 
 impl Sources {
-    /// No files yet.
+    /// Creates an empty set of files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a file in, and gives its number.
+    /// Adds a file, and returns its id.
     pub fn add(&mut self, file: SourceFile) -> SourceId {
         self.files.push(file);
         SourceId(self.files.len() as u32 - 1)
     }
 
-    /// Takes in a file as it lies on disk.
+    /// Adds a file from its bytes on disk.
     ///
     /// # Errors
-    /// Returns a diagnostic, beside the number of an empty file of this name, for a text that is over
-    /// [`SOURCE_BYTES_MAX`] or not UTF-8.
+    /// If the text is longer than [`SOURCE_BYTES_MAX`] or not UTF-8, returns a diagnostic together with the id of an
+    /// empty file of this name.
     pub fn add_bytes(&mut self, name: impl Into<String>, bytes: Vec<u8>) -> (SourceId, Option<Diagnostic>) {
         let name = name.into();
         match text_from_bytes(bytes) {
@@ -127,28 +129,28 @@ impl Sources {
         }
     }
 
-    /// The file of this number.
+    /// Returns the file with this id.
     ///
     /// # Panics
-    /// If the number is not one that [`Sources::add`] gave.
+    /// Panics if the id does not come from [`Sources::add`].
     #[must_use]
     pub fn file(&self, id: SourceId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
 
-    /// The file of this number, if there is one.
+    /// Returns the file with this id, if there is one.
     #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)
     }
 
-    /// All files with their numbers.
+    /// Returns all files with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &SourceFile)> {
         self.files.iter().enumerate().map(|(at, file)| (SourceId(at as u32), file))
     }
 }
 
-/// Why bytes are not a source text.
+/// Reasons why bytes are not a source text.
 enum Refusal {
     TooLong { length: usize },
     NotUtf8 { offset: usize, byte: u8, line: usize },
@@ -170,17 +172,17 @@ impl Refusal {
     fn diagnostic(&self, source: SourceId) -> Diagnostic {
         let place = Span::new(source, 0, 0);
         match self {
-            Self::TooLong { length } => Diagnostic::new(Code::SourceTooLong, "this file is too long")
+            Self::TooLong { length } => Diagnostic::new(Code::SourceTooLong, "source file is too long")
                 .at(place, format!("it has {length} bytes"))
                 .note(format!("a source file has at most {SOURCE_BYTES_MAX} bytes"))
-                .hint("make several programs of it, or move data out of it into files that it reads"),
+                .hint("split it into several programs, or move data into files that it reads"),
             Self::NotUtf8 { offset: 0, byte: 0xff | 0xfe, .. } => {
-                Diagnostic::new(Code::NotUtf8, "this file is not UTF-8 text")
-                    .at(place, "it begins as UTF-16 does")
+                Diagnostic::new(Code::NotUtf8, "source file is not valid UTF-8")
+                    .at(place, "begins with a UTF-16 byte order mark")
                     .hint("save the file as UTF-8; in PowerShell, `Out-File -Encoding utf8` writes it")
             }
-            Self::NotUtf8 { offset, byte, line } => Diagnostic::new(Code::NotUtf8, "this file is not UTF-8 text")
-                .at(place, format!("byte {offset} (0x{byte:02x}, in line {line}) begins no character"))
+            Self::NotUtf8 { offset, byte, line } => Diagnostic::new(Code::NotUtf8, "source file is not valid UTF-8")
+                .at(place, format!("byte {offset} (0x{byte:02x}, line {line}) is not the start of a character"))
                 .hint("save the file as UTF-8"),
         }
     }

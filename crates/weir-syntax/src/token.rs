@@ -1,7 +1,7 @@
-//! Tokens: the words and signs of the language.
+//! Tokens: keywords, names, literals and symbols.
 //!
-//! A text literal is several tokens: its opening quotes, its pieces, and for each interpolation the tokens between an
-//! [`TokenKind::InterpolationOpen`] and an [`TokenKind::InterpolationClose`].
+//! A text literal consists of several tokens: its opening quotes, its pieces, and for each interpolation the tokens
+//! between [`TokenKind::InterpolationOpen`] and [`TokenKind::InterpolationClose`].
 
 use crate::{SourceId, Span};
 use logos::Logos;
@@ -10,7 +10,7 @@ use logos::Logos;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
-    /// Whether it is the first token of its line.
+    /// True if it is the first token of its line.
     pub(crate) first_on_line: bool,
     pub(crate) start: u32,
     pub(crate) end: u32,
@@ -22,7 +22,7 @@ impl Token {
     }
 }
 
-/// The kinds of tokens. The lexer derive knows those outside of texts; [`crate::lexer`] makes the others.
+/// The kinds of tokens. The derived lexer produces those outside text literals, [`crate::lexer`] the others.
 #[derive(Logos, Clone, Copy, PartialEq, Eq, Debug)]
 #[logos(skip r"[ \t\r\x0c\u{feff}]+")]
 pub(crate) enum TokenKind {
@@ -133,7 +133,7 @@ pub(crate) enum TokenKind {
     OrOr,
     #[token("&&")]
     AndAnd,
-    /// A sign of other languages; [`crate::dialect`] leaves none of them.
+    /// An operator of other languages; [`crate::dialect`] replaces all of them.
     #[token("&")]
     Ampersand,
     #[token("==")]
@@ -170,22 +170,22 @@ pub(crate) enum TokenKind {
     InterpolationOpen,
     InterpolationClose,
 
-    /// The end of the file; there is always exactly one, at the end.
+    /// The end of the file; always the last token.
     End,
 }
 
 impl TokenKind {
-    /// Whether it is a reserved word.
+    /// Returns true for a reserved word.
     pub(crate) fn is_reserved(self) -> bool {
         self as u8 >= Self::As as u8 && self as u8 <= Self::Within as u8
     }
 
-    /// Whether it is a reserved word that stands inside of a construct: where it comes, a name is missing.
+    /// Returns true for a reserved word that continues a construct: before it, a name is missing.
     pub(crate) fn joins(self) -> bool {
         matches!(self, Self::As | Self::Else | Self::If | Self::In | Self::For | Self::Until | Self::Within)
     }
 
-    /// The bracket that closes this one, for opening brackets.
+    /// Returns the closing bracket of an opening one.
     pub(crate) fn closing(self) -> Option<Self> {
         match self {
             Self::ParenOpen => Some(Self::ParenClose),
@@ -196,20 +196,20 @@ impl TokenKind {
         }
     }
 
-    /// Whether it closes a bracket or an interpolation.
+    /// Returns true if it closes a bracket or an interpolation.
     pub(crate) fn is_closing(self) -> bool {
         matches!(self, Self::ParenClose | Self::BracketClose | Self::BraceClose | Self::InterpolationClose)
     }
 
-    /// Whether it begins a text literal.
+    /// Returns true if it begins a text literal.
     pub(crate) fn opens_text(self) -> bool {
         matches!(self, Self::TextOpen | Self::BlockTextOpen)
     }
 
-    /// What it is called in a message where its own characters say too little.
+    /// Returns a description for messages, where the token's own characters are not enough.
     pub(crate) fn description(self) -> Option<&'static str> {
         match self {
-            Self::TextOpen | Self::BlockTextOpen | Self::TextPiece | Self::TextClose => Some("a text"),
+            Self::TextOpen | Self::BlockTextOpen | Self::TextPiece | Self::TextClose => Some("a text literal"),
             Self::InterpolationOpen => Some("an interpolation"),
             Self::InterpolationClose => Some("the end of the interpolation"),
             Self::End => Some("the end of the file"),

@@ -1,9 +1,9 @@
-//! A `weir` command with a function of its own: it holds a flow until somebody lets it through.
+//! A `weir` command with a function of its own, which holds a flow until somebody releases it.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
 
-/// Connects to `port` of this machine, and goes on when the other side closes the connection.
+/// Connects to `port` on this machine, and returns when the other side closes the connection.
 #[weir::function(blocking)]
 pub fn pass(port: u16) -> Result<String, io::Error> {
     let mut said = String::new();

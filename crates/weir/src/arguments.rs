@@ -1,4 +1,4 @@
-//! The command line: every command, option and default.
+//! Command line: commands, options and defaults.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, LOWERING};
 
 use crate::{Exit, programs};
 
-/// One program, one graph, one plan: a language for internet services and stream jobs.
+/// Weir, a language for internet services and stream jobs
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
@@ -17,57 +17,57 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 the program is wrong, 2 the command line is wrong, \
-    3 the surroundings are wrong (a file cannot be read, a port is taken), 130 stopped at once by a second signal.";
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 errors in the program, 2 invalid command line, \
+    3 error of the environment (a file cannot be read, a port is in use), 130 stopped by a second signal.";
 
-/// What is to be done.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a program until it ends or is told to stop
+    /// Run a program until it ends or is stopped
     Run(RunArguments),
-    /// Say what is wrong with programs
+    /// Check programs, and print their errors and warnings
     Check(CheckArguments),
-    /// Show a program's graph
+    /// Print the graph of a program
     Graph(GraphArguments),
-    /// Explain a diagnostic's code
+    /// Explain the code of a diagnostic
     Explain(ExplainArguments),
-    /// Format programs in the one style
+    /// Format programs
     Fmt(FmtArguments),
-    /// Make a folder with a service that runs
+    /// Create a folder with a working service
     New(NewArguments),
     /// Run the tests of programs
     Test(TestArguments),
-    /// Write the documentation of a program, or of the standard library, as one HTML page
+    /// Write the documentation of a program, or of the standard library, as an HTML page
     Doc(DocArguments),
-    /// Show what a plan means for a program: its sections, and why
+    /// Show how a plan divides a program into sections
     Plan(PlanArguments),
     /// Watch a running program: its routes, sections, threads and queues
     Top(TopArguments),
-    /// Answer an editor on standard input and output, in the Language Server Protocol
+    /// Serve an editor over standard input and output (Language Server Protocol)
     Lsp,
 }
 
 /// Arguments of `weir run`.
 #[derive(Args, Debug)]
 pub(crate) struct RunArguments {
-    /// The program, or the folder of its `main.weir`; `-` reads it from standard input
+    /// Program, or folder with a `main.weir`; `-` reads standard input
     #[arg(default_value = ".", value_parser = programs::program_argument())]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) execution: ExecutionArguments,
-    /// The folder below which `files` reads; default: the program's own
+    /// Folder that `files` reads from; default: the folder of the program
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// How many megabytes of files that were read are kept, each as long as it is unchanged; 0 keeps none. Default: 64
+    /// Maximal size of the file cache in megabytes; 0 disables it. Default: 64
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32))]
     pub(crate) files_kept: Option<u32>,
-    /// Listen on this port instead of the program's; 0 takes any that is free
+    /// Listen on this port instead of the one in the program; 0 chooses a free port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// How to write diagnostics
+    /// Format of diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
-    /// Run it again whenever the file changes and is right
+    /// Restart the program whenever its file changes and has no errors
     #[arg(long)]
     pub(crate) watch: bool,
 }
@@ -75,26 +75,27 @@ pub(crate) struct RunArguments {
 /// Arguments of `weir plan`.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArguments {
-    /// The program, or the folder of its `main.weir`
+    /// Program, or folder with a `main.weir`
     #[arg(default_value = ".", value_parser = programs::program_argument())]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) execution: ExecutionArguments,
 }
 
-/// What a program is run on.
+/// Options that override the plan.
 #[derive(Args, Debug)]
 pub(crate) struct ExecutionArguments {
-    /// What gives threads to flows; goes before the plan. Default: event
+    /// Engine that runs the flows; overrides the plan. Default: event
     #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub(crate) engine: Option<String>,
-    /// The plan; default: the one beside the program, `main.plan.toml` for `main.weir`
+    /// Plan; default: the file beside the program, `main.plan.toml` for `main.weir`
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// How many threads it has; goes before the plan. Default: one for each core
+    /// Number of threads; overrides the plan. Default: the number of cores
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// How many flows may wait; more are refused, as HTTP with 503. Goes before the plan. Default: 10000
+    /// Maximal number of flows in progress; further ones are refused, by HTTP with status 503. Overrides the plan. Default:
+    /// 10000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) flows_max: Option<u32>,
 }
@@ -102,13 +103,13 @@ pub(crate) struct ExecutionArguments {
 /// Arguments of `weir top`.
 #[derive(Args, Debug)]
 pub(crate) struct TopArguments {
-    /// The program, by its name or the number of its process; default: the only one that runs
+    /// Name or process id of the program; default: the only one that runs
     #[arg(value_name = "PROGRAM")]
     pub(crate) program: Option<String>,
-    /// Write one table and end, as where the output is no terminal
+    /// Print one table and exit; implied if the output is not a terminal
     #[arg(long)]
     pub(crate) once: bool,
-    /// How to write the table
+    /// Format of the table
     #[arg(long, value_enum, default_value_t = TableFormat::Text)]
     pub(crate) format: TableFormat,
 }
@@ -116,10 +117,10 @@ pub(crate) struct TopArguments {
 /// Arguments of `weir check`.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArguments {
-    /// The programs, or folders of programs; `-` reads one from standard input
+    /// Programs, or folders of programs; `-` reads standard input
     #[arg(default_value = ".")]
     pub(crate) files: Vec<PathBuf>,
-    /// How to write diagnostics
+    /// Format of diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
 }
@@ -127,19 +128,19 @@ pub(crate) struct CheckArguments {
 /// Arguments of `weir graph`.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArguments {
-    /// The program, or the folder of its `main.weir`; `-` reads it from standard input
+    /// Program, or folder with a `main.weir`; `-` reads standard input
     #[arg(default_value = ".", value_parser = programs::program_argument())]
     pub(crate) file: PathBuf,
-    /// What the picture is
+    /// Format of the graph
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
-    /// Where it is written; default: standard output
+    /// Output file; default: standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Tint the sections of this plan; default: the one beside the program
+    /// Colour the sections of this plan; default: the plan beside the program
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// Show every node, plumbing included
+    /// Show every node, including control nodes
     #[arg(long)]
     pub(crate) all: bool,
     /// Print the program in this representation, as text: `expr` before all passes, `graph` behind all of them
@@ -159,17 +160,17 @@ pub(crate) struct GraphArguments {
 /// Arguments of `weir explain`.
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArguments {
-    /// The code, such as E0101; without one, all are listed
+    /// Code, such as E0101; without one, all codes are listed
     pub(crate) code: Option<String>,
 }
 
 /// Arguments of `weir fmt`.
 #[derive(Args, Debug)]
 pub(crate) struct FmtArguments {
-    /// The programs, or folders of programs; `-` formats standard input to standard output
+    /// Programs, or folders of programs; `-` formats standard input to standard output
     #[arg(default_value = ".")]
     pub(crate) files: Vec<PathBuf>,
-    /// Change nothing, and fail where a file is not formatted
+    /// Change nothing, and fail if a file is not formatted
     #[arg(long)]
     pub(crate) check: bool,
 }
@@ -177,9 +178,9 @@ pub(crate) struct FmtArguments {
 /// Arguments of `weir new`.
 #[derive(Args, Debug)]
 pub(crate) struct NewArguments {
-    /// The folder; its last part names the service
+    /// Folder to create; its last component becomes the name of the service
     pub(crate) path: PathBuf,
-    /// Make a Cargo project with functions of its own
+    /// Create a Cargo project with host functions in Rust
     #[arg(long)]
     pub(crate) rust: bool,
 }
@@ -187,10 +188,10 @@ pub(crate) struct NewArguments {
 /// Arguments of `weir test`.
 #[derive(Args, Debug)]
 pub(crate) struct TestArguments {
-    /// The programs, or folders of programs
+    /// Programs, or folders of programs
     #[arg(default_value = ".")]
     pub(crate) files: Vec<PathBuf>,
-    /// Run only the tests whose names contain this
+    /// Run only the tests whose names contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
 }
@@ -198,40 +199,40 @@ pub(crate) struct TestArguments {
 /// Arguments of `weir doc`.
 #[derive(Args, Debug)]
 pub(crate) struct DocArguments {
-    /// The program, or the folder of its `main.weir`; without one, the library is documented
+    /// Program, or folder with a `main.weir`; without one, the standard library is documented
     #[arg(value_parser = programs::program_argument())]
     pub(crate) file: Option<PathBuf>,
-    /// Where the page is written; default: standard output
+    /// Output file; default: standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// How diagnostics are written.
+/// The formats of diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ErrorFormat {
-    /// With the source around the place
+    /// Text with source excerpts
     Human,
-    /// One JSON object on one line each
+    /// One JSON object per line
     Json,
 }
 
-/// How a table is written.
+/// The formats of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TableFormat {
-    /// In columns
+    /// Columns
     Text,
     /// One JSON object
     Json,
 }
 
-/// What a picture is.
+/// The formats of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {
-    /// An indented outline
+    /// Indented outline
     Text,
-    /// Graphviz
+    /// Graphviz source
     Dot,
-    /// A picture for browsers
+    /// SVG image
     Svg,
 }
 
@@ -261,20 +262,20 @@ fn passes() -> PossibleValuesParser {
     exprs.chain([PossibleValue::new(LOWERING)]).chain(graphs).into()
 }
 
-/// The engines of the runtime, by name.
+/// Returns the engines of the runtime, by name.
 fn engines() -> PossibleValuesParser {
     weir_runtime::ENGINES.iter().map(|row| PossibleValue::new(row.name).help(row.doc)).into()
 }
 
 impl Arguments {
-    /// The command line of this process.
+    /// Parses a command line.
     ///
     /// # Errors
-    /// Gives the exit code where there is nothing more to do: help was asked for, or the command line is wrong, which has
-    /// been said.
+    /// Returns the exit code if nothing is left to do: help was requested, or the command line is wrong. The message
+    /// has been printed.
     pub(crate) fn read<I: IntoIterator<Item: Into<OsString> + Clone>>(arguments: I) -> Result<Arguments, Exit> {
         Arguments::try_parse_from(arguments).map_err(|error| {
-            // Where even this cannot be written there is nobody to tell.
+            // If standard error is closed, the message is lost.
             let _ = error.print();
             if error.use_stderr() { Exit::Usage } else { Exit::Success }
         })

@@ -1,24 +1,24 @@
-//! Exit codes: what the shell is told.
+//! Exit codes.
 
 use std::process::{ExitCode, Termination};
 
-/// How a command ended.
+/// Exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// 0: it did what was asked.
+    /// 0: success.
     Success,
-    /// 1: the program is wrong: it has errors, a test failed, a file is not formatted.
+    /// 1: the program has errors, a test failed, or a file is not formatted.
     Failure,
     /// 2: the command line is wrong.
     Usage,
-    /// 3: the surroundings are wrong: a file cannot be read, a port is taken.
+    /// 3: the environment is at fault: a file cannot be read, a port is in use.
     Environment,
-    /// 130: it was told twice to stop, and did not wait for what had begun.
+    /// 130: a second signal ended the process before the begun flows had finished.
     Interrupted,
 }
 
 impl Exit {
-    /// The number that the shell sees.
+    /// Returns the exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {

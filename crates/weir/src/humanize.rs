@@ -1,8 +1,8 @@
-//! Numbers and times as people read them.
+//! Numbers and durations in human-readable form.
 
 use std::time::Duration;
 
-/// `1,234,567`.
+/// Formats a number as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -15,7 +15,7 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Seconds, minutes or hours.
+/// Formats a duration in seconds, minutes or hours.
 pub(crate) fn rounded(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -24,7 +24,7 @@ pub(crate) fn rounded(time: Duration) -> String {
     }
 }
 
-/// A rate per second, with a decimal where it is small.
+/// Formats a rate per second; small rates have one decimal.
 pub(crate) fn rate(per_second: f64) -> String {
     match per_second {
         none if none <= 0.0 => "0".to_owned(),
@@ -33,10 +33,10 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
-/// A short time in the unit that fits it, with three digits at most.
+/// Formats a short duration in the best unit, with at most three digits.
 pub(crate) fn short_time(ns: u64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-    // From where on it is rounded to one of the larger unit.
+    // Smaller values would not round up to one of this unit.
     let unit = units.into_iter().find(|(size, _)| ns as f64 >= size * 0.9995);
     let Some((size, name)) = unit else { return format!("{ns} ns") };
     match ns as f64 / size {

@@ -1,9 +1,9 @@
-//! The `weir` command, and the face that authors of host functions build on.
+//! The `weir` command, and the API for authors of host functions.
 //!
-//! A crate with functions of its own depends on this one alone, and *is* the command with them linked in:
+//! A crate with host functions depends only on this one, and builds a command with its functions linked in:
 //!
 //! ```no_run
-//! /// How often a word stands in a text.
+//! /// Returns how often a word occurs in a text.
 //! #[weir::function(pure)]
 //! pub fn count(text: &str, word: &str) -> i64 {
 //!     text.split_whitespace().filter(|other| *other == word).count() as i64
@@ -16,7 +16,7 @@
 //! }
 //! ```
 //!
-//! Architecture invariant: this crate alone knows the command line, colours and the terminal.
+//! Architecture invariant: only this crate knows the command line, colours and the terminal.
 
 mod arguments;
 mod commands;
@@ -32,7 +32,7 @@ pub use exit::Exit;
 pub use weir_host::*;
 pub use weir_macros::{Type, batched, function, library};
 
-/// The guide to functions of the host, whose snippets are tests.
+/// The guide to host functions; its snippets are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/host-functions.md")]
 struct HostFunctions;
@@ -42,20 +42,20 @@ use std::ffi::OsString;
 use arguments::{Arguments, Command};
 use terminal::Terminal;
 
-/// The command, with the standard library.
+/// Returns the command with the standard library.
 #[must_use]
 pub fn cli() -> Cli {
     Cli { library: weir_library::library(), refused: None }
 }
 
-/// The command in the making: the library that its programs may use.
+/// Builder of a command: the library that its programs can use.
 pub struct Cli {
     library: Library,
     refused: Option<LibraryError>,
 }
 
 impl Cli {
-    /// Adds a module of functions, as [`library!`] writes it.
+    /// Adds a module of functions, as created by [`library!`].
     #[must_use]
     pub fn with(mut self, module: impl FnOnce() -> Module) -> Self {
         if let Err(error) = self.library.add(module()) {
@@ -64,20 +64,20 @@ impl Cli {
         self
     }
 
-    /// Gives a value to the functions that ask for one of its type with `#[environment]`.
+    /// Provides a value to functions that request one of its type with `#[environment]`.
     #[must_use]
     pub fn environment<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.library.environment.insert(value);
         self
     }
 
-    /// Reads the command line and does what it says.
+    /// Parses the command line of this process and runs it.
     #[must_use]
     pub fn run(self) -> Exit {
         self.run_from(std::env::args_os())
     }
 
-    /// Does what these arguments say; the first is the name of the command.
+    /// Runs a command line; the first argument is the name of the command.
     #[must_use]
     pub fn run_from<I: IntoIterator<Item: Into<OsString> + Clone>>(self, arguments: I) -> Exit {
         let arguments = match Arguments::read(arguments) {
@@ -86,7 +86,7 @@ impl Cli {
         };
         let mut terminal = Terminal::new();
         if let Some(error) = self.refused {
-            return terminal.fail(Exit::Failure, &format!("this command cannot be built: {error}"), &[]);
+            return terminal.fail(Exit::Failure, &format!("invalid library: {error}"), &[]);
         }
         self.dispatch(&arguments.command, &mut terminal)
     }

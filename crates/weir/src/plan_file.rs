@@ -1,4 +1,4 @@
-//! The plan of a program as it lies on disk: `main.plan.toml` beside `main.weir`, or what `--plan` names.
+//! Plan files: `main.plan.toml` beside `main.weir`, or the file that `--plan` names.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use crate::Exit;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::{Paint, Terminal};
 
-/// What the name of a plan ends in.
+/// Suffix of plan files.
 const ENDING: &str = "plan.toml";
 
-/// The plan of a program: the named one, or the one beside it, or none.
+/// Reads the plan of a program: the named file, or the one beside the program, or none.
 ///
 /// # Errors
-/// Says what is wrong with the plan, and gives the exit code.
+/// Prints the errors of the plan, and returns the exit code.
 pub(crate) fn read(
     program_path: &Path,
     named: Option<&Path>,
@@ -26,7 +26,7 @@ pub(crate) fn read(
     let Some(path) = named.map(Path::to_owned).or_else(|| beside(program_path)) else { return Ok(None) };
     let text = std::fs::read_to_string(&path).map_err(|error| no_plan(&path, &error, terminal))?;
     let (plan, mut problems) = Plan::parse(&text);
-    // What cannot be read would only be complained about a second time.
+    // Checking an unreadable plan would report the same errors twice.
     if problems.is_empty() {
         problems = plan.check(program, &weir_runtime::engine_facts());
     }
@@ -38,26 +38,24 @@ pub(crate) fn read(
     Err(Exit::Failure)
 }
 
-/// Says that a plan cannot be read.
+/// Reports an unreadable plan file.
 fn no_plan(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
     let name = path.display();
     let (message, hint) = match error.kind() {
-        io::ErrorKind::NotFound => (format!("there is no plan `{name}`"), "check the path behind `--plan`"),
-        io::ErrorKind::IsADirectory => {
-            (format!("`{name}` is a folder, and a plan is a file"), "check the path behind `--plan`")
-        }
+        io::ErrorKind::NotFound => (format!("no such plan: `{name}`"), "check the path after `--plan`"),
+        io::ErrorKind::IsADirectory => (format!("`{name}` is a folder, not a plan"), "check the path after `--plan`"),
         io::ErrorKind::InvalidData => (format!("the plan `{name}` is not UTF-8 text"), "save the file as UTF-8"),
         _ => return cannot_read(path, error, terminal),
     };
     terminal.fail(Exit::Environment, &message, &[hint])
 }
 
-/// The plan that lies beside a program.
+/// Returns the plan file beside a program.
 fn beside(program: &Path) -> Option<PathBuf> {
     Some(program.with_extension(ENDING)).filter(|path| !is_standard_input(program) && path.is_file())
 }
 
-/// A problem with the line that it is in.
+/// Formats a problem with its source line.
 fn render(problem: &PlanProblem, path: &Path, text: &str, paint: Paint) -> String {
     let (line, column) = problem.line_column(text);
     let source = text.lines().nth(line - 1).unwrap_or_default();

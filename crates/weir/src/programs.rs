@@ -1,7 +1,7 @@
-//! Which programs a command line means: a file means itself, a folder what lies in it.
+//! Program arguments: a file is a program, a folder contains programs.
 //!
-//! A command that takes one program takes a folder for its `main.weir`; one that takes several takes a folder for all
-//! programs below it. Folders that are hidden or that Cargo builds in are passed over, and links to folders not followed.
+//! A command for one program reads the `main.weir` of a folder; a command for several reads all programs below the
+//! folder. Hidden folders and Cargo's `target` are skipped, and links to folders are not followed.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,29 +12,29 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use crate::Exit;
 use crate::terminal::Terminal;
 
-/// The name by which the command line means standard input.
+/// Argument that means standard input.
 const STANDARD_INPUT: &str = "-";
-/// The program of a folder.
+/// Main program of a folder.
 const MAIN: &str = "main.weir";
-/// What a program's name ends in.
+/// File extension of programs.
 const ENDING: &str = "weir";
-/// Where Cargo builds.
+/// Build folder of Cargo.
 const BUILT: &str = "target";
-/// Folders in folders.
+/// Maximal depth of nested folders.
 const DEPTH_MAX: usize = 32;
 
-/// Whether the path means standard input.
+/// Returns true if the path means standard input.
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
 }
 
-/// The folder of a program: where its files are looked for.
+/// Returns the folder of a program, which its files are relative to.
 pub(crate) fn folder(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !is_standard_input(path));
     parent.unwrap_or(Path::new(".")).to_owned()
 }
 
-/// The name of a program: that of its file, or of its folder where it is called `main`.
+/// Returns the name of a program: the name of its file, or of its folder if the file is `main.weir`.
 pub(crate) fn name_of(file: &Path) -> String {
     let stem = file.file_stem().and_then(OsStr::to_str).unwrap_or("program");
     if is_standard_input(file) {
@@ -48,21 +48,21 @@ pub(crate) fn name_of(file: &Path) -> String {
     folder.unwrap_or(stem).to_owned()
 }
 
-/// Reads an argument that names one program.
+/// Returns the parser of an argument that names one program.
 pub(crate) fn program_argument() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(|named| main_program(PathBuf::from(named)))
 }
 
-/// The program of a folder; everything else is what it is.
+/// Returns the main program of a folder; any other path stays as it is.
 fn main_program(named: PathBuf) -> PathBuf {
     let main = if named == Path::new(".") { PathBuf::from(MAIN) } else { named.join(MAIN) };
     if named.is_dir() && main.is_file() { main } else { named }
 }
 
-/// All programs that are meant, in the order in which they are named, those of a folder by name.
+/// Returns all named programs in the given order, those of a folder sorted by name.
 ///
 /// # Errors
-/// Says that a folder cannot be read or has no program, and gives the exit code.
+/// Reports a folder that cannot be read or has no program, and returns the exit code.
 pub(crate) fn expand(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<PathBuf>, Exit> {
     let mut programs = Vec::new();
     for path in named {
@@ -73,14 +73,18 @@ pub(crate) fn expand(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<P
         let before = programs.len();
         collect_programs(path, DEPTH_MAX, &mut programs).map_err(|error| cannot_read(path, &error, terminal))?;
         if programs.len() == before {
-            let message = format!("there is no program in the folder `{}`", path.display());
-            return Err(terminal.fail(Exit::Environment, &message, &["`weir new NAME` makes a folder with one"]));
+            let message = format!("no program in the folder `{}`", path.display());
+            return Err(terminal.fail(
+                Exit::Environment,
+                &message,
+                &["`weir new NAME` creates a folder with a program"],
+            ));
         }
     }
     Ok(programs)
 }
 
-/// Does something with each of the programs that are meant, and gives the worst of what came of it.
+/// Runs `act` on each of the named programs, and returns the worst exit status.
 pub(crate) fn for_each(named: &[PathBuf], terminal: &mut Terminal, act: impl Fn(&Path, &mut Terminal) -> Exit) -> Exit {
     let programs = match expand(named, terminal) {
         Ok(programs) => programs,
@@ -90,7 +94,7 @@ pub(crate) fn for_each(named: &[PathBuf], terminal: &mut Terminal, act: impl Fn(
     exits.max_by_key(|exit| exit.code()).unwrap_or(Exit::Success)
 }
 
-/// Adds the programs below a folder: first its own, then those of the folders in it.
+/// Collects the programs of a folder, then those of its subfolders.
 fn collect_programs(folder: &Path, depth: usize, programs: &mut Vec<PathBuf>) -> io::Result<()> {
     let (mut own, mut folders) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(folder)? {
@@ -115,7 +119,7 @@ fn is_searched(folder: &Path) -> bool {
     name != BUILT && !name.as_encoded_bytes().starts_with(b".")
 }
 
-/// Says that a file cannot be read.
+/// Reports a file that cannot be read.
 pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
     let name = path.display();
     match error.kind() {
@@ -123,15 +127,15 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Termina
             let nearby = programs_in(&folder(path));
             let hint = match nearby.as_slice() {
                 [] => "check the path".to_owned(),
-                some => format!("there is {}", some.join(", ")),
+                some => format!("programs in this folder: {}", some.join(", ")),
             };
-            terminal.fail(Exit::Environment, &format!("there is no file `{name}`"), &[&hint])
+            terminal.fail(Exit::Environment, &format!("no such file: `{name}`"), &[&hint])
         }
         io::ErrorKind::IsADirectory => {
             let programs = programs_in(path);
             let hint = match programs.first() {
                 Some(first) => format!("did you mean `{first}`?"),
-                None => "`weir new NAME` makes a folder with a program".to_owned(),
+                None => "`weir new NAME` creates a folder with a program".to_owned(),
             };
             terminal.fail(Exit::Environment, &format!("the folder `{name}` has no `main.weir`"), &[&hint])
         }
@@ -139,9 +143,9 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Termina
     }
 }
 
-/// The programs in a folder, a few at most.
+/// Returns the first few programs in a folder.
 fn programs_in(folder: &Path) -> Vec<String> {
-    /// More would not help.
+    /// A longer list would not help.
     const SHOWN_MAX: usize = 4;
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths =

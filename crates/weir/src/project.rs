@@ -1,4 +1,4 @@
-//! A program as it lies on disk: read, compiled, and its diagnostics shown.
+//! Project: source files, read and compiled, with their diagnostics.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::arguments::ErrorFormat;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::Terminal;
 
-/// More than this of standard input is not read; a source file is shorter.
+/// Maximal number of bytes read from standard input; a longer text is not a valid source file.
 const INPUT_BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64 + 1;
 
-/// The program of a file, where it is right.
+/// Compiles the program in a file.
 ///
 /// # Errors
-/// Shows what is wrong, and gives the exit code.
+/// Prints the diagnostics, and returns the exit code.
 pub(crate) fn program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<Program, Exit> {
     let mut project = Project::default();
     let id = project.read(path, terminal)?;
@@ -41,7 +41,7 @@ pub(crate) fn expressions(path: &Path, library: &Library, terminal: &mut Termina
     program.filter(|_| !project.has_errors()).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
 }
 
-/// The files of a command, as far as they could be read.
+/// Source files and diagnostics of a command.
 #[derive(Default)]
 pub(crate) struct Project {
     pub(crate) sources: Sources,
@@ -49,10 +49,10 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Reads a file into the project; a text that is too long or not UTF-8 becomes a diagnostic.
+    /// Reads a file into the project. A text that is too long or not UTF-8 becomes a diagnostic.
     ///
     /// # Errors
-    /// Says that the file cannot be read, and gives the exit code.
+    /// Reports a file that cannot be read, and returns the exit code.
     pub(crate) fn read(&mut self, path: &Path, terminal: &mut Terminal) -> Result<SourceId, Exit> {
         let (name, bytes) = read(path).map_err(|error| cannot_read(path, &error, terminal))?;
         let (id, refusal) = self.sources.add_bytes(name, bytes);
@@ -60,7 +60,7 @@ impl Project {
         Ok(id)
     }
 
-    /// Compiles a file; nothing comes of it where it has errors.
+    /// Compiles a file; returns `None` if it has errors.
     pub(crate) fn compile(&mut self, id: SourceId, library: &Library) -> Option<Program> {
         if self.has_errors() {
             return None;
@@ -70,12 +70,12 @@ impl Project {
         compiled.graph.filter(|_| !self.has_errors())
     }
 
-    /// Whether something is wrong.
+    /// Returns true if there is an error.
     pub(crate) fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Shows all diagnostics, and gives the exit code that they mean.
+    /// Prints all diagnostics, and returns the exit status.
     pub(crate) fn report(&self, format: ErrorFormat, terminal: &mut Terminal) -> Exit {
         let text = match format {
             ErrorFormat::Human => {
@@ -94,7 +94,7 @@ impl Project {
     }
 }
 
-/// The name and the bytes of a file or of standard input.
+/// Reads the name and the bytes of a file or of standard input.
 pub(crate) fn read(path: &Path) -> io::Result<(String, Vec<u8>)> {
     if is_standard_input(path) {
         let mut bytes = Vec::new();

@@ -1,6 +1,6 @@
-//! Where output goes and how it looks: results to standard output, messages to standard error, colours only for people.
+//! Terminal output: results to standard output, messages to standard error.
 //!
-//! Colour is used where the stream is a terminal and `NO_COLOR` is not set.
+//! Colours are used if the stream is a terminal and `NO_COLOR` is not set.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -9,13 +9,13 @@ use weir_syntax::Style;
 
 use crate::Exit;
 
-/// The two streams of a command.
+/// The two output streams of a command.
 pub(crate) struct Terminal {
     output: Paint,
     messages: Paint,
 }
 
-/// How one stream is painted.
+/// Colour support of one stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Paint(Style);
 
@@ -28,28 +28,28 @@ impl Terminal {
         Terminal { output: style(io::stdout().is_terminal()), messages: style(io::stderr().is_terminal()) }
     }
 
-    /// How messages are painted.
+    /// Returns the colours of standard error.
     pub(crate) fn messages(&self) -> Paint {
         self.messages
     }
 
-    /// How results are painted.
+    /// Returns the colours of standard output.
     pub(crate) fn output(&self) -> Paint {
         self.output
     }
 
-    /// Writes a result.
+    /// Prints a result.
     pub(crate) fn print(&mut self, text: &str) -> Exit {
         let mut output = io::stdout().lock();
         match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
             Ok(()) => Exit::Success,
-            // Whoever read us has seen enough, as in `weir graph … | head`.
+            // The reader has closed the pipe, as in `weir graph … | head`.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
             Err(error) => self.fail(Exit::Environment, &format!("cannot write the output: {error}"), &[]),
         }
     }
 
-    /// Writes a result to a file, or to where results go.
+    /// Writes a result to a file, or to standard output.
     pub(crate) fn write(&mut self, path: Option<&Path>, text: &str) -> Exit {
         let Some(path) = path else { return self.print(text) };
         match std::fs::write(path, text) {
@@ -58,13 +58,13 @@ impl Terminal {
         }
     }
 
-    /// Writes a message as it is.
+    /// Prints a message.
     pub(crate) fn eprint(&mut self, text: &str) {
-        // Where messages cannot be written there is nobody to tell.
+        // If standard error is closed, the message is lost.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// Says why a command failed and what can be done, and gives the exit code.
+    /// Prints an error with hints, and returns the exit status.
     pub(crate) fn fail(&mut self, exit: Exit, message: &str, hints: &[&str]) -> Exit {
         let paint = self.messages;
         let mut text = format!("{}: {}\n", paint.red("error"), paint.bold(message));
@@ -77,7 +77,7 @@ impl Terminal {
 }
 
 impl Paint {
-    /// The style for the rendering of diagnostics.
+    /// Returns the style for rendering diagnostics.
     pub(crate) fn style(self) -> Style {
         self.0
     }

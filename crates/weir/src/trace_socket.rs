@@ -1,14 +1,14 @@
-//! The trace of a running program over a local socket: its messages, where the sockets are, and the program's end.
+//! Trace socket: the trace of a running program over a local socket.
 //!
-//! `weir run` opens a socket in a folder of the user's own ([`place`]), and writes the trace to whoever connects
-//! ([`serve`]), one JSON object on a line ([`message`]). `weir top` is a reader of it.
+//! `weir run` opens a socket in a private folder of the user ([`directory`]) and writes the trace to every reader
+//! ([`serve`]), one JSON object per line ([`message`]). `weir top` is such a reader.
 //!
 //! Protocol:
-//! 1. The program says [`Message::Hello`], or [`Message::Full`] where as many watch as may, and nothing more.
-//! 2. From then on it writes what happens; where nobody is connected nothing is recorded, and costs nothing.
-//! 3. A reader that is slow loses events, and is told how many; the program never waits for it.
-//! 4. [`Message::End`] is the last line of a program that came to its end. A connection that ends without it belongs to
-//!    one that was killed.
+//! 1. The program sends [`Message::Hello`], or only [`Message::Full`] if there are too many readers.
+//! 2. Then it sends events. Without readers nothing is recorded, at no cost.
+//! 3. A slow reader loses events and is told how many; the program never waits for it.
+//! 4. [`Message::End`] is the last line of a program that ended regularly. A connection that closes without it belongs
+//!    to a killed program.
 
 pub(crate) mod directory;
 pub(crate) mod message;

@@ -1,5 +1,4 @@
-//! Host functions of the program `main.weir`: reads of the store that can be batched, one write, and two pure
-//! functions.
+//! Host functions of the program `main.weir`: batched reads of the store, a write, and pure functions.
 
 use std::cmp::Reverse;
 
@@ -12,27 +11,27 @@ weir::library! {
     pub(crate) blog: ids, info, content, add, seen, newest, most_viewed, topics, escaped
 }
 
-/// The metadata of a post.
+/// A post without its content.
 #[derive(Clone, Debug, weir::Type)]
 #[weir(name = "blog.Info")]
 pub(crate) struct Info {
-    /// The number of the post.
+    /// The identity of the post.
     pub(crate) id: i64,
-    /// Its heading.
+    /// The heading.
     pub(crate) title: String,
-    /// The subject.
+    /// The topic.
     pub(crate) topic: String,
-    /// The number of views.
+    /// Number of views.
     pub(crate) views: i64,
 }
 
-/// The identities of all posts, the oldest first.
+/// Returns the identities of all posts, the oldest first.
 #[weir::function(reads)]
 pub(crate) fn ids(#[environment] store: &Store) -> Vec<i64> {
     (0i64..).zip(store.read().iter()).map(|(id, _)| id).collect()
 }
 
-/// Returns the metadata of a post.
+/// Returns a post without its content.
 #[weir::batched(at_most = 500, reads)]
 pub(crate) async fn info(ids: &[i64], #[environment] store: &Store) -> Vec<Result<Info, Failure>> {
     let posts = store.read();
@@ -43,7 +42,7 @@ pub(crate) async fn info(ids: &[i64], #[environment] store: &Store) -> Vec<Resul
     ids.iter().map(info).collect()
 }
 
-/// The text of a post.
+/// Returns the content of a post.
 #[weir::batched(at_most = 100, reads)]
 pub(crate) async fn content(ids: &[i64], #[environment] store: &Store) -> Vec<Result<String, Failure>> {
     let posts = store.read();
@@ -55,7 +54,7 @@ fn find(posts: &[Post], id: i64) -> Result<&Post, Failure> {
     found.ok_or_else(|| Failure::function(format!("there is no post {id}")))
 }
 
-/// Adds a post, and gives its identity.
+/// Adds a post, and returns its identity.
 #[weir::function]
 pub(crate) fn add(title: String, topic: String, content: String, #[environment] store: &Store) -> i64 {
     let mut posts = store.write();
@@ -63,7 +62,7 @@ pub(crate) fn add(title: String, topic: String, content: String, #[environment] 
     i64::try_from(posts.len() - 1).expect("a vector has fewer elements than an i64 counts")
 }
 
-/// Counts that somebody asked for a post. The answer need not wait for it.
+/// Counts a view of a post. The response need not wait for this.
 #[weir::function(deferrable)]
 pub(crate) fn seen(id: i64, #[environment] store: &Store) {
     let mut posts = store.write();
@@ -72,13 +71,13 @@ pub(crate) fn seen(id: i64, #[environment] store: &Store) {
     }
 }
 
-/// The last `count` of these posts, the newest first.
+/// Returns the last `count` of these posts, the newest first.
 #[weir::function(pure)]
 pub(crate) fn newest(posts: Vec<Info>, count: u16) -> Vec<Info> {
     posts.into_iter().rev().take(count.into()).collect()
 }
 
-/// The `count` posts that were asked for most often.
+/// Returns the `count` posts with the most views.
 #[weir::function(pure)]
 pub(crate) fn most_viewed(mut posts: Vec<Info>, count: u16) -> Vec<Info> {
     posts.sort_by_key(|post| Reverse(post.views));
@@ -86,7 +85,7 @@ pub(crate) fn most_viewed(mut posts: Vec<Info>, count: u16) -> Vec<Info> {
     posts
 }
 
-/// The topics in the order of the alphabet, and how many posts each has.
+/// Returns the topics in alphabetical order, each with its number of posts.
 #[weir::function(pure)]
 pub(crate) fn topics(posts: Vec<Info>) -> Vec<(String, i64)> {
     let mut names: Vec<String> = posts.into_iter().map(|post| post.topic).collect();
@@ -95,7 +94,7 @@ pub(crate) fn topics(posts: Vec<Info>) -> Vec<(String, i64)> {
     groups.map(|group| (group[0].clone(), i64::try_from(group.len()).unwrap_or(i64::MAX))).collect()
 }
 
-/// The text as it can stand in a page of HTML.
+/// Escapes a text for use in an HTML page.
 #[weir::function(pure)]
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

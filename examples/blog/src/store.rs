@@ -1,12 +1,12 @@
-//! The posts of the blog, in memory: what would be a database behind a network elsewhere.
+//! In-memory store of the posts, in place of a database behind a network.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// All posts; an identity is a position.
+/// All posts; the identity of a post is its position.
 #[derive(Default)]
 pub(crate) struct Store(RwLock<Vec<Post>>);
 
-/// One post.
+/// A post.
 #[derive(Clone, Debug)]
 pub(crate) struct Post {
     pub(crate) title: String,
@@ -16,7 +16,7 @@ pub(crate) struct Post {
 }
 
 impl Store {
-    /// A store that has something to show.
+    /// Returns a store with some posts to show.
     pub(crate) fn with_some_posts() -> Self {
         let rows = [
             ("Dams", "water", "A weir is a small dam that measures and steers a river.", 3),
@@ -32,12 +32,13 @@ impl Store {
         Store(RwLock::new(posts.into()))
     }
 
-    /// The posts, to look at. No call panics while it writes, so that a poisoned lock guards whole posts.
+    /// Locks the posts for reading. No call panics while it writes, so that the posts behind a poisoned lock are
+    /// intact.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Vec<Post>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The posts, to change.
+    /// Locks the posts for writing.
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Vec<Post>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }

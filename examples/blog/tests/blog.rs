@@ -1,4 +1,4 @@
-//! The blog as a real process: the same answers under every engine.
+//! Runs the blog as a process, with the same responses under every engine.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// No answer takes longer, even on a busy machine.
+/// Longest time to wait for a response, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 const ENGINES: [&str; 2] = ["event", "pool"];
 
-/// The blog, and where it listens.
+/// A running blog and its address.
 struct Blog {
     process: Child,
     address: String,
@@ -37,7 +37,7 @@ impl Blog {
         Blog { process, address: address.to_owned() }
     }
 
-    /// Status and body of the answer.
+    /// Sends a request; returns the status and the body of the response.
     fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -63,7 +63,7 @@ impl Drop for Blog {
 }
 
 #[test]
-fn both_panes_show_what_the_store_has() {
+fn both_panes_show_the_posts() {
     for engine in ENGINES {
         let (status, page) = Blog::start(engine).get("/");
         assert_eq!(status, 200);
@@ -92,7 +92,7 @@ fn reading_a_post_counts_and_moves_it_up() {
 }
 
 #[test]
-fn a_post_that_was_added_is_there_and_shown_as_text() {
+fn an_added_post_is_shown_as_escaped_text() {
     for engine in ENGINES {
         let blog = Blog::start(engine);
         let draft = r#"{"title": "a < b", "topic": "sums", "content": "\"x\" & y"}"#;
@@ -103,12 +103,12 @@ fn a_post_that_was_added_is_there_and_shown_as_text() {
 }
 
 #[test]
-fn what_is_not_there_or_not_whole_is_refused() {
+fn missing_and_incomplete_posts_are_refused() {
     let blog = Blog::start("event");
     assert_eq!(blog.get("/posts/9").0, 404);
     assert_eq!(blog.get("/posts/x").0, 400);
     assert_eq!(blog.ask("POST", "/posts", r#"{"title": "", "topic": "", "content": ""}"#).0, 400);
     let (status, reason) = blog.ask("POST", "/posts", r#"{"title": "t"}"#);
     assert_eq!(status, 400);
-    assert!(reason.starts_with("body.topic: is missing"), "{reason}");
+    assert!(reason.starts_with("body.topic: missing"), "{reason}");
 }

@@ -1,4 +1,4 @@
-//! The file processor: reads files in chunks and hands them to the network processor, unless it is told to stop.
+//! The file processor: reads files in chunks and passes them to the network processor, until it is aborted.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,45 +9,45 @@ use weir_events::{Channel, Closed, Event, Mailbox, choose_biased};
 
 use crate::server::Style;
 
-/// One file that is wanted.
+/// A request for a file.
 #[derive(Clone)]
 pub(crate) struct FileRequest {
-    /// Relative to the root, without `..`.
+    /// Path relative to the root, without `..`.
     pub(crate) path: PathBuf,
-    /// The receiver of its chunks.
+    /// Mailbox for the chunks.
     pub(crate) transfers: Mailbox<Transfer>,
-    /// In lock-step: told after each chunk that it is on the network.
+    /// In lock-step: receives a message when a chunk has been written to the network.
     pub(crate) delivered: Channel<()>,
-    /// Takes effect when nobody wants it any more.
+    /// Takes effect when the file is no longer wanted.
     pub(crate) abort: Event<()>,
 }
 
-/// A message to the network processor.
+/// Message to the network processor.
 #[derive(Clone, Debug)]
 pub(crate) enum Transfer {
-    /// The file is there and so long.
+    /// The file exists and has this length.
     Found(u64),
-    /// It is not.
+    /// The file does not exist.
     NotFound,
-    /// Its next bytes.
+    /// The next bytes of the file.
     Chunk(Arc<Vec<u8>>),
-    /// All is read.
+    /// The file has been read completely.
     Done,
     /// The request took too long.
     Timeout,
 }
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Chunks that may be read before the first is on the network. In lock-step there is never more than one.
+/// Number of chunks that may be read before the first is on the network. In lock-step there is never more than one.
 pub(crate) const READ_AHEAD_CHUNKS: usize = 64;
 
 /// Serves requests until their channel is closed.
 pub(crate) fn run(requests: &Channel<FileRequest>, root: &Path, style: Style) {
     let next = requests.receive();
     while let Ok(request) = next.sync() {
-        // The other side is gone: nobody is there to be told.
+        // An error means that the receiver is gone, so nobody can be notified.
         let _ = serve(&request, root, style);
     }
 }
@@ -73,13 +73,14 @@ fn serve(request: &FileRequest, root: &Path, style: Style) -> Result<(), Closed>
     }
 }
 
-/// Hands one transfer over, or gives up when the time is up: an abort overtakes what was not taken yet.
+/// Sends a transfer, unless the request is aborted: an abort takes precedence over a transfer that has not been
+/// received.
 fn deliver(request: &FileRequest, transfer: Transfer, style: Style) -> Result<(), Closed> {
     let sent = request.transfers.send(transfer);
     let abort = request.abort.wrap(|()| Err(Closed));
     match style {
         Style::Synchronous => {
-            // Lock-step: the next chunk is read only after this one is on the network.
+            // In lock-step, the next chunk is read only after this one is on the network.
             let delivered = request.delivered.receive();
             choose_biased([abort.clone(), sent]).sync().and_then(|()| choose_biased([abort, delivered]).sync())
         }

@@ -1,17 +1,17 @@
-//! As much of HTTP/1.1 as a static server needs: the head of a GET request, and the head of its answer.
+//! The part of HTTP/1.1 that a static server needs: the head of a GET request, and the head of its response.
 
 use std::io::{self, BufRead};
 use std::path::{Component, Path, PathBuf};
 
-/// A request head may have so many bytes.
+/// Maximum size of a request head in bytes.
 const HEAD_BYTES_MAX: u64 = 16 * 1024;
 
-/// The request of a client.
+/// A request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// The file, relative to the root; `None` if it is not one that may be had.
+    /// The file relative to the root; `None` if it must not be served.
     pub(crate) path: Option<PathBuf>,
-    /// True if the client keeps the connection open.
+    /// `true` if the client wants to keep the connection.
     pub(crate) keeps_alive: bool,
 }
 
@@ -42,14 +42,14 @@ pub(crate) fn read_request(stream: &mut impl BufRead) -> io::Result<Option<Reque
     Ok(Some(Request { path, keeps_alive }))
 }
 
-/// The path below the root, if it stays there.
+/// Returns the path below the root; `None` if the target leads out of it.
 fn safe_path(target: &str) -> Option<PathBuf> {
     let target = target.split(['?', '#']).next()?.trim_start_matches('/');
     let path = Path::new(if target.is_empty() { "index.html" } else { target });
     path.components().all(|component| matches!(component, Component::Normal(_))).then(|| path.to_owned())
 }
 
-/// The head of an answer.
+/// Formats the head of a response.
 pub(crate) fn answer_head(status: u16, length: u64, keeps_alive: bool) -> String {
     let reason = match status {
         200 => "OK",

@@ -11,10 +11,11 @@
 //!            all of them ──▶ log                       timeouts
 //! ```
 //!
-//! Everything is there twice, in a [`Style`]: with synchronous events only, as the original was engineered, where each
-//! hand-over waits until the other side takes it and the file processor moves in lock-step with the network; and with
-//! asynchronous ones, where the same values travel over the same channels and nobody waits who need not. Which line
-//! differs is marked by a `match style`, and nothing else differs: so the gain can be measured apart.
+//! Everything exists in two versions, selected by [`Style`]. The synchronous one uses only synchronous events, like the
+//! original: each hand-over waits until the other side receives it, and the file processor runs in lock-step with the
+//! network. The asynchronous one sends the same values over the same channels, and a sender waits only if it has to.
+//! The differing lines are marked by `match style`; nothing else differs, so that the gain can be measured in
+//! isolation.
 
 mod file_processor;
 mod http;

@@ -1,4 +1,4 @@
-//! The listener: takes connections from the system and hands them to the network processor.
+//! The listener: accepts connections from the operating system and passes them to the network processor.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -8,11 +8,10 @@ use weir_events::{Channel, Signal, after, choose};
 use crate::log::{Line, Log};
 use crate::server::Style;
 
-/// Pause after a failed accept: if the system gives no connection, mostly for want of files, an immediate retry would
-/// fail as well.
+/// Pause after accepting has failed, usually for lack of file descriptors; an immediate retry would fail as well.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Listens until the signal is given.
+/// Listens until `stop` is fired.
 pub(crate) fn run(socket: &TcpListener, connections: &Channel<TcpStream>, style: Style, stop: &Signal, log: &Log) {
     for stream in socket.incoming() {
         if stop.is_fired() {
@@ -24,7 +23,7 @@ pub(crate) fn run(socket: &TcpListener, connections: &Channel<TcpStream>, style:
         };
         log.write(Line::ConnectionStart);
         match style {
-            // Nothing is accepted while no thread is free.
+            // No connection is accepted while all threads are busy.
             Style::Synchronous => {
                 let taken = connections.send_once(stream).wrap(|sent| sent.is_ok());
                 if !choose([taken, stop.fired().wrap(|()| false)]).sync() {

@@ -1,4 +1,4 @@
-//! The log: one thread that writes lines, for all modules.
+//! The log: one thread that writes lines for all modules.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// The last so many bytes of the log are kept; a real one would roll, see `rolling_log` of weir-events.
+/// Number of bytes of the log that are kept; a real log would rotate files, see `rolling_log` of weir-events.
 const KEPT_BYTES: usize = 64 * 1024;
 
 impl Log {

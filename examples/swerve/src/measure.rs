@@ -1,24 +1,25 @@
-//! A load for both styles: clients that each ask for one file after the other, on this machine.
+//! Load generator for both styles: local clients that each request one file after the other.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// The result of a load.
+/// Measurements of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Answers per second.
+    /// Responses per second.
     pub answers_per_second: f64,
-    /// The median of the time from a request to the end of its answer.
+    /// Median time from a request to the end of its response.
     pub median: Duration,
-    /// The time that 99 of 100 answers stayed below.
+    /// 99th percentile of that time.
     pub slowest_hundredth: Duration,
 }
 
-/// Loads a server with so many clients, each asking so many times; a new connection for each `per_connection` requests.
+/// Loads a server with `clients` clients of `requests` requests each, with a new connection after every
+/// `per_connection` requests.
 ///
 /// # Errors
-/// If a request fails or is not answered with 200.
+/// Fails if a request fails or is not answered with 200.
 pub fn load(
     address: SocketAddr,
     path: &str,
@@ -63,10 +64,10 @@ fn one_client(address: SocketAddr, path: &str, requests: usize, per_connection: 
     Ok(times)
 }
 
-/// Reads one answer; gives its body's length.
+/// Reads a response; returns the length of its body.
 ///
 /// # Errors
-/// If it is not 200 or breaks off.
+/// Fails if the status is not 200 or the response is truncated.
 pub fn read_answer(reader: &mut impl BufRead) -> io::Result<u64> {
     let mut status = String::new();
     reader.read_line(&mut status)?;

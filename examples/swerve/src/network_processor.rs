@@ -13,7 +13,7 @@ use crate::log::{Line, Log};
 use crate::server::Style;
 use crate::timeouts;
 
-/// One thread of it.
+/// One thread of the network processor.
 pub(crate) struct NetworkProcessor {
     pub(crate) connections: Channel<TcpStream>,
     pub(crate) requests: Channel<FileRequest>,
@@ -29,7 +29,7 @@ impl NetworkProcessor {
         let stopped = self.stop.fired().wrap(|()| None);
         let next = choose_biased([stopped, self.connections.receive().wrap(Result::ok)]);
         while let Some(stream) = next.sync() {
-            // A client that breaks off is its own business.
+            // An error concerns only the client of this connection.
             let _ = self.serve(stream);
         }
     }
@@ -55,7 +55,7 @@ impl NetworkProcessor {
         Ok(())
     }
 
-    /// Asks the file processor and writes what comes.
+    /// Requests the file from the file processor, and writes the response.
     fn answer(&self, writer: &mut impl Write, path: PathBuf, keeps_alive: bool) -> io::Result<u16> {
         let request = FileRequest {
             path,
@@ -66,12 +66,12 @@ impl NetworkProcessor {
         let (transfers, delivered) = (request.transfers.clone(), request.delivered.clone());
         let abort = request.abort.clone();
         match self.style {
-            // Nothing goes on until a thread of the file processor is free.
+            // Waits until a thread of the file processor is free.
             Style::Synchronous => drop(self.requests.blocking_send(request)),
             Style::Asynchronous => self.requests.send_and_go(request),
         }
         let status = self.write_all(writer, &transfers, &delivered.send(()).wrap(drop).or(&abort), keeps_alive);
-        // Whoever still reads for us need not.
+        // Ends a file processor that still reads for this request.
         transfers.close();
         delivered.close();
         status
@@ -86,7 +86,7 @@ impl NetworkProcessor {
     ) -> io::Result<u16> {
         let next = transfers.receive();
         let mut is_begun = false;
-        // Travels with the first bytes of the file.
+        // Sent together with the first bytes of the file.
         let mut head = Vec::new();
         loop {
             match next.sync() {

@@ -1,4 +1,4 @@
-//! The four modules put together.
+//! The server: the four modules and their threads.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,36 +14,36 @@ use crate::listener;
 use crate::log::Log;
 use crate::network_processor::NetworkProcessor;
 
-/// Connections that the system completes before they are accepted; apache2 has as many.
+/// Connections that the kernel completes before they are accepted; the same number as in apache2.
 const BACKLOG: i32 = 511;
 
-/// The kind of events that the modules communicate by.
+/// Kind of events that the modules use to communicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Synchronous ones: whoever gives waits until it is taken.
+    /// Synchronous: a sender waits until its message is received.
     Synchronous,
-    /// Asynchronous ones: whoever gives goes on.
+    /// Asynchronous: a sender continues immediately.
     Asynchronous,
 }
 
-/// The settings of a server.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The folder whose files are served.
     pub root: PathBuf,
-    /// The address to listen on; port 0 takes any free one.
+    /// Address to listen on; port 0 chooses any.
     pub address: SocketAddr,
-    /// The kind of events that the modules communicate by.
+    /// Kind of communication between the modules.
     pub style: Style,
-    /// Threads that serve connections: so many are served at once.
+    /// Number of threads that serve connections, and thus of connections served at a time.
     pub connections: usize,
-    /// Threads that read files.
+    /// Number of threads that read files.
     pub readers: usize,
-    /// The longest that one request may take.
+    /// Maximum duration of a request.
     pub time_limit: Duration,
 }
 
-/// A running server; it ends when it is stopped.
+/// A running server.
 pub struct Server {
     address: SocketAddr,
     stop: Signal,
@@ -55,10 +55,10 @@ impl Server {
     /// Starts all modules.
     ///
     /// # Errors
-    /// If the address cannot be had.
+    /// Fails if the address is not available.
     pub fn start(settings: &Settings) -> io::Result<Self> {
         let socket = TcpListener::bind(settings.address)?;
-        // The standard library lets 128 wait, and the system makes further ones try again after a second.
+        // The standard library sets a backlog of 128; clients beyond that would retry after a second.
         SockRef::from(&socket).listen(BACKLOG)?;
         let address = socket.local_addr()?;
         let stop = Signal::new();
@@ -89,22 +89,22 @@ impl Server {
         Ok(Server { address, stop, log, threads })
     }
 
-    /// Returns the address that it listens on.
+    /// Returns the address on which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the number of lines that it has logged.
+    /// Returns the number of lines logged so far.
     #[must_use]
     pub fn lines_logged(&self) -> usize {
         self.log.lines_written()
     }
 
-    /// Stops: no new request is taken, those at work are ended, all threads are awaited.
+    /// Stops the server: no further request is accepted, pending ones are aborted, and all threads are joined.
     pub fn stop(self) {
         self.stop.fire();
-        // The listener waits in the system, where no event reaches it; a connection does.
+        // The listener is blocked in `accept`, where no event reaches it; a connection wakes it.
         drop(TcpStream::connect(self.address));
         for thread in self.threads {
             let _ = thread.join();

@@ -1,4 +1,4 @@
-//! Both styles serve the same files, keep to their limits, and stop.
+//! Tests that both styles serve the same files, keep to their limits, and stop.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::io::{BufReader, Read, Write};
@@ -10,7 +10,7 @@ use swerve::{Server, Settings, Style};
 
 const STYLES: [Style; 2] = [Style::Synchronous, Style::Asynchronous];
 
-/// A folder with one large and one small file, gone with the value.
+/// A folder with a large and a small file, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -58,7 +58,7 @@ fn both_styles_serve_files_whole() {
 }
 
 #[test]
-fn what_is_not_there_or_not_allowed_is_not_found() {
+fn missing_and_forbidden_files_are_not_found() {
     let folder = Folder::new("missing");
     for style in STYLES {
         let server = folder.serve(style, Duration::from_secs(20));
@@ -94,7 +94,7 @@ fn a_client_that_does_not_read_is_cut_off_when_its_time_is_up() {
     for style in STYLES {
         let server = folder.serve(style, Duration::from_millis(100));
         let mut slow = ask(&server, "GET /huge HTTP/1.1\r\n\r\n");
-        // The file processor gives up while the socket is full; only then does the client read what there is.
+        // The file processor gives up while the socket is full; only afterwards does the client read the rest.
         weir_events::after(Duration::from_millis(400)).sync();
         assert!(read_answer(&mut slow).is_err(), "{style:?}: the answer breaks off");
         server.stop();

@@ -1,4 +1,4 @@
-//! The board: who plays, where, and who is "it".
+//! The board: the players, their positions, and who is "it".
 
 use std::collections::BTreeMap;
 
@@ -7,32 +7,32 @@ weir::library! {
     pub(crate) tag: board, join, leave, player, players, put, catch, Dice::roll
 }
 
-/// Somebody who plays.
+/// A player.
 #[derive(weir::Type, Clone, Debug, PartialEq, Eq)]
 #[weir(name = "tag.Player")]
 pub(crate) struct Player {
-    /// The address that their packets come from and go to.
+    /// The player's network address.
     pub(crate) address: String,
-    /// Horizontal position, from the left.
+    /// Distance from the left edge.
     pub(crate) x: i64,
-    /// Vertical position, from the top.
+    /// Distance from the upper edge.
     pub(crate) y: i64,
-    /// True if they have to catch the others.
+    /// `true` for the player who has to catch the others.
     pub(crate) it: bool,
 }
 
-/// All who play, by their addresses.
+/// The players, by address.
 #[derive(weir::Type)]
 #[weir(opaque, unique, name = "tag.Board")]
 pub(crate) struct Board(BTreeMap<String, Player>);
 
-/// A board on which nobody stands.
+/// Creates an empty board.
 #[weir::function(reads)]
 pub(crate) fn board() -> Board {
     Board(BTreeMap::new())
 }
 
-/// Somebody begins to play here, or goes on where they stand. The first one is "it".
+/// Adds a player at a position; a player who has joined already stays where they are. The first player is "it".
 #[weir::function(reads)]
 pub(crate) fn join(board: &mut Board, address: &str, x: i64, y: i64) {
     let it = board.0.is_empty();
@@ -40,7 +40,7 @@ pub(crate) fn join(board: &mut Board, address: &str, x: i64, y: i64) {
     board.0.entry(address.to_owned()).or_insert(player);
 }
 
-/// Somebody stops playing. Where they were "it", somebody else is.
+/// Removes a player. If the player was "it", another one becomes "it".
 #[weir::function(reads)]
 pub(crate) fn leave(board: &mut Board, address: &str) {
     let left = board.0.remove(address);
@@ -51,19 +51,19 @@ pub(crate) fn leave(board: &mut Board, address: &str) {
     }
 }
 
-/// Returns the player at this address.
+/// Returns the player with this address.
 #[weir::function(reads)]
 pub(crate) fn player(board: &Board, address: &str) -> Option<Player> {
     board.0.get(address).cloned()
 }
 
-/// All who play.
+/// Returns all players.
 #[weir::function(reads)]
 pub(crate) fn players(board: &Board) -> Vec<Player> {
     board.0.values().cloned().collect()
 }
 
-/// Puts a player somewhere.
+/// Moves a player to a position.
 #[weir::function(reads)]
 pub(crate) fn put(board: &mut Board, address: &str, x: i64, y: i64) {
     if let Some(player) = board.0.get_mut(address) {
@@ -71,7 +71,7 @@ pub(crate) fn put(board: &mut Board, address: &str, x: i64, y: i64) {
     }
 }
 
-/// From now on this one is "it", and nobody else.
+/// Makes this player, and no other, "it".
 #[weir::function(reads)]
 pub(crate) fn catch(board: &mut Board, address: &str) {
     for player in board.0.values_mut() {
@@ -79,18 +79,18 @@ pub(crate) fn catch(board: &mut Board, address: &str) {
     }
 }
 
-/// A die, which is private to the place that rolls it.
+/// A die, whose state is private to its call site.
 pub(crate) struct Dice(u64);
 
 #[weir::function(reads)]
 impl Dice {
-    /// Creates dice; the throws depend on the seed alone.
+    /// Creates a die whose numbers depend only on the seed.
     #[new]
     fn seeded(#[default(1)] seed: u64) -> Self {
         Dice(seed)
     }
 
-    /// A number from 0 on that is below this one (Steele, Lea and Flood, "SplitMix", 2014).
+    /// Returns a random number from 0 to `below` (exclusive) (Steele, Lea and Flood, "SplitMix", 2014).
     pub(crate) fn roll(&mut self, below: u32) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! The game as a real process: two players over UDP, until one has caught the other.
+//! Runs the game as a process: two players over UDP, until one has caught the other.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::io::{BufRead, BufReader};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// No packet takes longer, even on a busy machine.
+/// Longest time to wait for a packet, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// After so many states of the game somebody is caught; a few suffice where no packet is lost.
+/// Maximum number of states until a player is caught; a few suffice if no packet is lost.
 const STATES_MAX: usize = 200;
 
 fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("main.weir")
 }
 
-/// The game, and where it takes packets.
+/// A running game and its address.
 struct Game {
     process: Child,
     address: String,
@@ -56,14 +56,14 @@ impl Drop for Game {
     }
 }
 
-/// One player, as its own program would play.
+/// A player, as a client program would play.
 struct Player<'g> {
     socket: UdpSocket,
     address: String,
     game: &'g Game,
 }
 
-/// A player's position, and true if they are "it".
+/// Position of a player, and whether the player is "it".
 type Place = (i64, i64, bool);
 
 impl Player<'_> {
@@ -73,7 +73,7 @@ impl Player<'_> {
         }
     }
 
-    /// The next state of the game: where this one stands, and where the other.
+    /// Receives the next state of the game: this player's position, and the other's.
     fn state(&self, other: &Player<'_>) -> Option<(Place, Place)> {
         let mut packet = [0; 1000];
         let length = self.socket.recv(&mut packet).unwrap();
@@ -86,7 +86,7 @@ impl Player<'_> {
         Some((place(&self.address)?, place(&other.address)?))
     }
 
-    /// Goes where the other stands.
+    /// Moves to the position of the other player.
     fn chase(&self, (x, y, _): Place, (to_x, to_y, _): Place) {
         self.act(if to_x > x { "right" } else { "left" }, to_x.abs_diff(x));
         self.act(if to_y > y { "down" } else { "up" }, to_y.abs_diff(y));

@@ -5,7 +5,7 @@
 //! 2. A path is followed as far as it leads to modules, also through a re-export of a child's name
 //!    (`use child::Name`, which makes `super::Name` lead to `child`).
 //! 3. [`references`] has an edge for each path that leads to another file. A parent and its child that name each other are
-//!    a circle in it.
+//!    a circle in it. A re-export (`pub use`) is no edge: it names its target for others, whose paths are followed there.
 //! 4. [`imports`] leaves out what a module and those inside of it take from each other: an edge is between the two modules
 //!    at which the paths of the files part, which both lie in the same module.
 
@@ -65,7 +65,10 @@ impl Modules {
         let edges = self.texts.iter().flat_map(|(own, text)| {
             let children = self.texts.keys().filter(|path| path.len() == own.len() + 1 && path.starts_with(own));
             let children = children.filter_map(|child| child.last()).map(String::as_str);
-            let paths = paths(text, &["crate", "super", "self"].into_iter().chain(children).collect::<Vec<_>>());
+            let paths = paths(
+                &without_exports(text),
+                &["crate", "super", "self"].into_iter().chain(children).collect::<Vec<_>>(),
+            );
             paths.into_iter().filter_map(|named| Some((own.clone(), self.follow(own, &named)?)))
         });
         edges.collect()
@@ -119,6 +122,19 @@ fn taken(path: &[String], text: &str, modules: &BTreeMap<Path, String>) -> BTree
         }
     }
     names
+}
+
+/// The text without its statements `pub use …;` and `pub(…) use …;`.
+fn without_exports(text: &str) -> String {
+    let mut export = false;
+    let inside = |line: &&str| {
+        let start = line.trim_start();
+        export |= start.starts_with("pub use ") || start.starts_with("pub(") && start.contains(") use ");
+        let kept = !export;
+        export &= !line.trim_end().ends_with(';');
+        kept
+    };
+    text.lines().filter(inside).collect::<Vec<_>>().join("\n")
 }
 
 /// All paths in a text that begin with one of these words, groups opened.
@@ -309,5 +325,11 @@ mod tests {
         let inner = "mod inner {\n    library! { pub x: super::f }\n}\npub(in crate::a) fn f() { super::g() }\n\
                      #[cfg(all(test, unix))]\nmod tests { use super::*; }";
         assert_eq!(code(inner), "mod inner {\n    library! { pub x: self::f }\n}\npub(in a) fn f() { super::g() }\n");
+    }
+
+    #[test]
+    fn re_exports_are_no_references() {
+        let text = "use a::A;\npub(crate) use b::{\n    B, C,\n};\nfn f() { g() }\npub use d::D;\nuse e::E;";
+        assert_eq!(without_exports(text), "use a::A;\nfn f() { g() }\nuse e::E;");
     }
 }

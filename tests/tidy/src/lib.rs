@@ -5,6 +5,7 @@ pub mod concepts;
 pub mod documents;
 pub mod imports;
 pub mod source;
+pub mod type_names;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tidy::imports::{circle, imports};
+use tidy::imports::{circle, circles, imports, references};
 use tidy::{File, crates, files, root};
 
 /// The floors of the house: a crate imports only from floors below its own.
@@ -93,6 +93,19 @@ fn no_import_circle_inside_a_crate() {
         if let Some(circle) = circle(&found) {
             panic!("{name}: modules import each other in a circle: {}", circle.join(" -> "));
         }
+    }
+}
+
+/// The largest circle of files that import each other, parents and children included. It may only become smaller.
+const CIRCLE_MAX: usize = 8;
+
+#[test]
+fn circles_of_parents_and_children_are_small() {
+    for name in crates() {
+        let folder = format!("crates/{name}/src");
+        let found = circles(&references(&folder, &files(&root().join(&folder), ".rs")));
+        let large: Vec<_> = found.iter().filter(|circle| circle.len() > CIRCLE_MAX).collect();
+        assert!(large.is_empty(), "{name}: more than {CIRCLE_MAX} files import each other: {large:?}");
     }
 }
 

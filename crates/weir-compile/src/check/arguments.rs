@@ -136,10 +136,10 @@ impl<'a> TypeChecker<'a> {
             Some(slot @ None) => *slot = Some((how, span)),
             Some(Some((_, first))) => {
                 let first = *first;
-                let diagnostic = Diagnostic::new(Code::UnknownArgument, "one parameter is given two arguments")
-                    .at(span, "given again here")
+                let diagnostic = Diagnostic::new(Code::UnknownArgument, "one parameter has two arguments")
+                    .at(span, "also given here")
                     .because(first, "first given here")
-                    .hint("take one of them out");
+                    .hint("remove one of them");
                 self.report(diagnostic);
             }
             None => {
@@ -150,7 +150,7 @@ impl<'a> TypeChecker<'a> {
                 };
                 let diagnostic = Diagnostic::new(Code::UnknownArgument, format!("`{callee}` takes {takes}"))
                     .at(span, "one too many")
-                    .hint("take it out");
+                    .hint("remove it");
                 self.report(diagnostic);
             }
         }
@@ -173,8 +173,9 @@ impl<'a> TypeChecker<'a> {
             more => format!("{} and {more} more", first.shown()),
         };
         let ty = self.inference.resolve(&first.ty);
-        let mut diagnostic = Diagnostic::new(Code::MissingArgument, format!("the call of `{callee}` lacks {what}"))
-            .at(given.callee, "not all parameters get an argument");
+        let mut diagnostic =
+            Diagnostic::new(Code::MissingArgument, format!("the call of `{callee}` lacks the argument {what}"))
+                .at(given.callee, "a parameter has no argument");
         if let Some(place) = first.place {
             diagnostic = diagnostic.because(place, "declared here, without a default");
         }
@@ -250,13 +251,11 @@ impl<'a> TypeChecker<'a> {
             _ if self.shared_now(expr, at).is_some() => {}
             _ => {
                 self.resolutions.insert(expr.id, Resolution::Shared(at));
-                let diagnostic = Diagnostic::new(
-                    Code::SharedAsValue,
-                    format!("`{callee}` would keep `{name}`, which all flows share"),
-                )
-                .at(expr.span, "taken by value")
-                .because(place, format!("declared as shared here, a `{ty}`"))
-                .hint("only a function of the library that takes it by reference can use it");
+                let diagnostic =
+                    Diagnostic::new(Code::SharedAsValue, format!("`{callee}` would keep the shared value `{name}`"))
+                        .at(expr.span, "taken by value")
+                        .because(place, format!("declared here as a shared `{ty}`"))
+                        .hint("pass it to a host function that takes it by reference");
                 self.report(diagnostic);
             }
         }
@@ -274,10 +273,11 @@ impl<'a> TypeChecker<'a> {
             return;
         }
         let mut diagnostic = Diagnostic::new(Code::ChangedValue, format!("`{callee}` would change a value"))
-            .at(expr.span, format!("this `{ty}` stays what it is"))
-            .note("a value never changes; what does is declared for all flows, with `shared` at the top of the file");
+            .at(expr.span, format!("this `{ty}` is immutable"))
+            .note("values are immutable; mutable state is declared with `shared` at the top of the file");
         if let ExprKind::Name(name) = &expr.kind {
-            diagnostic = diagnostic.hint(format!("declare `shared {name}: {ty} = …` in the place of the `let`"));
+            diagnostic =
+                diagnostic.hint(format!("replace the `let` by `shared {name}: {ty} = …` at the top of the file"));
         }
         self.report(diagnostic);
     }

@@ -43,7 +43,7 @@ impl<'a> TypeChecker<'a> {
         }
         let wanted = self.inference.resolve(&expected.ty);
         let mut diagnostic =
-            Diagnostic::new(Code::TypeMismatch, format!("expected `{wanted}`, and this block gives no value"))
+            Diagnostic::new(Code::TypeMismatch, format!("expected `{wanted}`, but this block has no value"))
                 .at(end_of(block), "it ends here");
         if let Some((place, why)) = &expected.why {
             diagnostic = diagnostic.because(*place, why.clone());
@@ -51,7 +51,7 @@ impl<'a> TypeChecker<'a> {
         self.report(match block.statements.last().map(|last| (&last.kind, last.span)) {
             Some((StatementKind::Let(binding), span)) => match &binding.pattern.kind {
                 PatternKind::Bind(name) => {
-                    diagnostic.fix(format!("give the value: `{name}`"), span.at_end(), format!("\n{name}"))
+                    diagnostic.fix(format!("add the value: `{name}`"), span.at_end(), format!("\n{name}"))
                 }
                 _ => diagnostic.hint("end the block with the value"),
             },
@@ -80,12 +80,12 @@ impl<'a> TypeChecker<'a> {
     /// Warns of a discarded `Result`.
     fn dropped(&mut self, expr: &Expr, ty: &Ty) {
         let resolved = self.inference.resolve(ty);
-        let diagnostic = Diagnostic::new(Code::UnhandledFailure, "this may fail, and nothing says what happens then")
+        let diagnostic = Diagnostic::new(Code::UnhandledFailure, "this failure is not handled")
             .at(expr.span, format!("has the type `{resolved}`"));
         let advice = "add `?` to end the flow if it fails, or handle it with `else { … }`";
         let diagnostic = match resolved {
             Ty::Result(_) => diagnostic.fix(advice, expr.span.at_end(), "?"),
-            Ty::List(of) if self.fallible(&of) => diagnostic.hint("handle it for each element, within the `for`"),
+            Ty::List(of) if self.fallible(&of) => diagnostic.hint("handle it for each element, inside the `for`"),
             _ => return,
         };
         self.report(diagnostic);
@@ -94,7 +94,7 @@ impl<'a> TypeChecker<'a> {
     fn let_(&mut self, binding: &'a Let) -> Ty {
         let written = binding.ty.as_ref().map(|ty| {
             let written = self.resolve_type(ty);
-            Expected::new(written, ty.span, "the type that is written here")
+            Expected::new(written, ty.span, "the declared type")
         });
         let unwraps = binding.otherwise.is_some() && !super::pattern::names_outcome(&binding.pattern);
         let value = if unwraps { self.expr(&binding.value, None) } else { self.expr(&binding.value, written.as_ref()) };
@@ -131,9 +131,9 @@ impl<'a> TypeChecker<'a> {
         if then.value().is_none() {
             return false;
         }
-        let diagnostic = Diagnostic::new(Code::TypeMismatch, "this `if` has a value in one case only")
-            .at(value.span, "has none where the condition does not hold")
-            .hint("say what it is then: `else { … }`");
+        let diagnostic = Diagnostic::new(Code::TypeMismatch, "this `if` has no `else`, and so no value")
+            .at(value.span, "no value if the condition is false")
+            .hint("add the other value: `else { … }`");
         self.report(diagnostic);
         true
     }
@@ -150,11 +150,11 @@ impl<'a> TypeChecker<'a> {
         if failure.is_none() && !refutable && *ty != Ty::Error {
             self.cannot_fail(binding.value.span, ty, "`else`");
         }
-        let expected = Expected::new(ty.clone(), binding.value.span, "stands for the value of this");
+        let expected = Expected::new(ty.clone(), binding.value.span, "replaces this value");
         let found = self.with_failure(otherwise.failure.as_ref(), failure.flatten(), &otherwise.body, Some(&expected));
         if refutable && !found.is_never() && found != Ty::Error {
-            let diagnostic = Diagnostic::new(Code::ElseFallsThrough, "the `else` of this `let` must leave")
-                .at(otherwise.body.span, "goes on, with nothing bound")
+            let diagnostic = Diagnostic::new(Code::ElseFallsThrough, "the `else` of this `let` must not fall through")
+                .at(otherwise.body.span, "continues with nothing bound")
                 .because(binding.pattern.span, "this pattern may not match")
                 .hint("end it with `return …`");
             self.report(diagnostic);

@@ -31,7 +31,7 @@ impl<'a> TypeChecker<'a> {
             ExprKind::Error => self.ignore(given),
             _ => {
                 self.expr(function, None);
-                let diagnostic = Diagnostic::new(Code::NotCallable, "only what has a name can be called")
+                let diagnostic = Diagnostic::new(Code::NotCallable, "only a named function can be called")
                     .at(function.span, "not a name")
                     .hint("bind it first: `let f = …`");
                 self.report(diagnostic);
@@ -68,7 +68,7 @@ impl<'a> TypeChecker<'a> {
             return self.call_variant(name, variant, given);
         }
         if self.shared_index(name).is_some() {
-            let diagnostic = Diagnostic::new(Code::NotCallable, format!("`{name}` is a shared value and no function"))
+            let diagnostic = Diagnostic::new(Code::NotCallable, format!("`{name}` is a shared value, not a function"))
                 .at(name.span, "not callable")
                 .hint(format!("call a function on it: `{name}.…(…)`"));
             self.report(diagnostic);
@@ -88,7 +88,7 @@ impl<'a> TypeChecker<'a> {
         let Ty::Function(signature) = self.inference.shallow(ty) else {
             let ty = self.inference.resolve(ty);
             if ty != Ty::Error {
-                let diagnostic = Diagnostic::new(Code::NotCallable, format!("`{name}` is no function"))
+                let diagnostic = Diagnostic::new(Code::NotCallable, format!("`{name}` is not a function"))
                     .at(name.span, format!("this is `{ty}`"));
                 self.report(diagnostic);
             }

@@ -31,9 +31,9 @@ impl<'a> TypeChecker<'a> {
         if ty == Ty::Error || ty.is_never() {
             return;
         }
-        let diagnostic = Diagnostic::new(Code::CannotFail, format!("{what} stands behind something that cannot fail"))
+        let diagnostic = Diagnostic::new(Code::CannotFail, format!("{what} follows a value that cannot fail"))
             .at(span, format!("this is `{ty}`, neither a `Result` nor an `Option`"))
-            .hint(format!("take the {what} out"));
+            .hint(format!("remove the {what}"));
         self.report(diagnostic);
     }
 
@@ -46,7 +46,7 @@ impl<'a> TypeChecker<'a> {
         let Some(failure) = failure else {
             let diagnostic = Diagnostic::new(Code::CannotFail, "`?` needs a `Result`, and this is an `Option`")
                 .at(value.span, format!("this is `{}`", self.inference.resolve(&ty)))
-                .hint("say what happens if there is none: `else { … }`");
+                .hint("handle `None`: `else { … }`");
             self.report(diagnostic);
             return inner;
         };
@@ -70,7 +70,7 @@ impl<'a> TypeChecker<'a> {
     /// Returns the target of a failure of this type in the current body, and reports a type that does not fit.
     pub(super) fn try_to(&mut self, span: Span, failure: &Ty) -> FailureTarget {
         if let Some(retried) = self.retried.clone() {
-            let expected = Expected::new(retried, span, "everything in a `retry` fails with one type");
+            let expected = Expected::new(retried, span, "a `retry` has one failure type");
             self.agree(span, failure.clone(), &expected);
             return FailureTarget::Retry;
         }
@@ -79,12 +79,12 @@ impl<'a> TypeChecker<'a> {
         if !self.inference.unify(failure, &pair.1) {
             let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&pair.1));
             let mut diagnostic =
-                Diagnostic::new(Code::FailureType, format!("this fails with `{found}`, and its `fn` with `{wanted}`"))
+                Diagnostic::new(Code::FailureType, format!("this fails with `{found}`, but its `fn` with `{wanted}`"))
                     .at(span, format!("fails with `{found}`"));
             if let Some((place, why)) = result.why {
                 diagnostic = diagnostic.because(place, why);
             }
-            let diagnostic = diagnostic.hint("turn it into the other: `else as failure { return Err(…) }`");
+            let diagnostic = diagnostic.hint("convert it: `else as failure { return Err(…) }`");
             self.report(diagnostic);
         }
         FailureTarget::Caller
@@ -109,7 +109,7 @@ impl<'a> TypeChecker<'a> {
             Some(expected) => self.agree(value.span, inner, expected),
             None => inner,
         };
-        let wanted = Expected::new(inner.clone(), value.span, "stands for the value of this");
+        let wanted = Expected::new(inner.clone(), value.span, "replaces this value");
         self.with_failure(failure, failed, otherwise, Some(&wanted));
         inner
     }
@@ -126,8 +126,8 @@ impl<'a> TypeChecker<'a> {
         if let Some(name) = failure {
             if ty.is_none() {
                 let diagnostic = Diagnostic::new(Code::CannotFail, "there is no failure to name here")
-                    .at(name.span, "nothing is known but that there is no value")
-                    .hint("take `as …` out");
+                    .at(name.span, "`None` has no failure")
+                    .hint("remove `as …`");
                 self.report(diagnostic);
             }
             let local = self.bind(name.text.clone(), name.span, ty.unwrap_or(Ty::Error));
@@ -184,7 +184,7 @@ impl<'a> TypeChecker<'a> {
         match self.inference.shallow(&ty) {
             Ty::List(element) => (*element).clone(),
             Ty::Map(pair) => Ty::tuple(vec![pair.0.clone(), pair.1.clone()]),
-            other => self.not_a_collection(items.span, &other, "gone through with `for`"),
+            other => self.not_a_collection(items.span, &other, "iterated with `for`"),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'a> TypeChecker<'a> {
         let mark = self.scope.mark();
         self.irrefutable_pattern(accumulator, &ty);
         self.irrefutable_pattern(pattern, &element);
-        self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the fold begins with this")));
+        self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the initial value of the fold")));
         self.scope.leave(mark);
         ty
     }
@@ -227,10 +227,10 @@ impl<'a> TypeChecker<'a> {
         let ty = self.expr(initial, expected);
         let mark = self.scope.mark();
         self.irrefutable_pattern(state, &ty);
-        self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the loop begins with this")));
+        self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the initial value of the loop")));
         self.expr(until, Some(&Expected::new(Ty::BOOL, until.span, "a condition is a `Bool`")));
         self.scope.leave(mark);
-        self.expr(at_most, Some(&Expected::new(Ty::INT, at_most.span, "a number of rounds")));
+        self.expr(at_most, Some(&Expected::new(Ty::INT, at_most.span, "the bound is an `Int`")));
         self.rounds(expr, at_most);
         ty
     }
@@ -247,7 +247,7 @@ impl<'a> TypeChecker<'a> {
         match rounds {
             Some(rounds) if (1..=LOOP_ROUNDS_MAX).contains(&rounds) => _ = self.at_most.insert(expr.id, rounds as u64),
             _ => {
-                let diagnostic = Diagnostic::new(Code::NotConstant, "the bound of a loop is a number known beforehand")
+                let diagnostic = Diagnostic::new(Code::NotConstant, "the bound of a loop must be a number")
                     .at(at_most.span, format!("expected a number from 1 to {LOOP_ROUNDS_MAX}"))
                     .hint("write the number, as in `at most 100`");
                 self.report(diagnostic);
@@ -262,8 +262,8 @@ impl<'a> TypeChecker<'a> {
             Exits::Closure | Exits::Start => {
                 let place = if self.in_closure() { "a closure" } else { "this place" };
                 let diagnostic = Diagnostic::new(Code::MisplacedReturn, format!("`return` cannot leave {place}"))
-                    .at(span, "not within a `fn` or the body of an entry point")
-                    .hint("let the last expression be the value");
+                    .at(span, "not inside a `fn` or the body of an entry point")
+                    .hint("make the value the last expression");
                 self.report(diagnostic);
                 value.map(|value| self.expr(value, None));
                 return Ty::NEVER;
@@ -335,7 +335,7 @@ impl<'a> TypeChecker<'a> {
         )
         .at(resource.span, format!("held {}", held(resource.per_session)))
         .because(place, format!("held {}", held(per_session)))
-        .hint("hold it the same way everywhere: the two would not keep each other out");
+        .hint("hold it the same way everywhere: these two do not exclude each other");
         self.report(diagnostic);
     }
 
@@ -351,7 +351,7 @@ impl<'a> TypeChecker<'a> {
         }
         let shared = self.declarations.shared.keys().chain(self.declarations.constraints.keys());
         let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
-            .at(name.span, "nothing that could be held");
+            .at(name.span, "cannot be held by `atomic`");
         let near = nearest(name.as_str(), shared.map(|name| &**name)).map(str::to_owned);
         let diagnostic = match near {
             Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
@@ -382,7 +382,7 @@ impl Join {
             return;
         }
         self.all_leave = false;
-        self.expected.get_or_insert_with(|| Expected::new(ty, span, "the other branches agree with this one"));
+        self.expected.get_or_insert_with(|| Expected::new(ty, span, "all branches have the type of this one"));
     }
 
     pub(super) fn ty(self) -> Ty {

@@ -72,9 +72,9 @@ impl<'a> TypeChecker<'a> {
         let ty = self.expr(&session.value, None);
         let ty = self.inference.resolve(&ty);
         if !self.is_data(&ty, &mut Vec::new()) {
-            let diagnostic = Diagnostic::new(Code::TypeMismatch, format!("a session cannot be told by a `{ty}`"))
+            let diagnostic = Diagnostic::new(Code::TypeMismatch, format!("a session key cannot have the type `{ty}`"))
                 .at(session.value.span, format!("this is `{ty}`"))
-                .hint("tell it by a value that can be compared, such as a `Text` or an `Int`");
+                .hint("use plain data as key, such as a `Text` or an `Int`");
             self.report(diagnostic);
         }
     }
@@ -99,9 +99,9 @@ impl<'a> TypeChecker<'a> {
                 module.sources.get(&module.name).is_some_and(|(signature, _)| signature.answer.is_some())
             });
         let transports: Vec<String> = transports.map(|module| module.name.to_string()).collect();
-        let diagnostic = Diagnostic::new(Code::UnknownSource, format!("no service can be served on `{name}`"))
-            .at(name.span, "serves nothing")
-            .hint(format!("serve it on {}", super::expr::listed(&transports)));
+        let diagnostic = Diagnostic::new(Code::UnknownSource, format!("`{name}` cannot run a service"))
+            .at(name.span, "has no source for services")
+            .hint(format!("use {}", super::expr::listed(&transports)));
         self.report(diagnostic);
         None
     }
@@ -132,9 +132,9 @@ impl<'a> TypeChecker<'a> {
         let key = format!("{} {}", route.method.word(), shape(route));
         if let Some(first) = seen.get(&key) {
             let diagnostic = Diagnostic::new(Code::DuplicateRoute, "two routes answer the same requests")
-                .at(span, "would never be reached")
+                .at(span, "is never reached")
                 .because(*first, "answers them first")
-                .hint("take one of them out, or change its path or method");
+                .hint("remove one of them, or change its path or method");
             self.report(diagnostic);
             return;
         }
@@ -170,9 +170,9 @@ impl<'a> TypeChecker<'a> {
         let value = constant(default);
         if value.is_none() && !matches!(default.kind, ExprKind::Error) {
             let diagnostic =
-                Diagnostic::new(Code::NotConstant, "the default of a route's parameter is known beforehand")
+                Diagnostic::new(Code::NotConstant, "the default of a route's parameter must be a constant")
                     .at(default.span, "not a constant")
-                    .hint("make the parameter an `Option(…)`, and decide in the body");
+                    .hint("make the parameter an `Option(…)` and choose the default in the body");
             self.report(diagnostic);
         }
         value
@@ -185,7 +185,7 @@ impl<'a> TypeChecker<'a> {
             let diagnostic = Diagnostic::new(Code::NameTaken, format!("the parameter `{name}` is declared twice"))
                 .at(name.span, "declared again here")
                 .because(first, "first declared here")
-                .hint("give one of them another name");
+                .hint("rename one of them");
             self.report(diagnostic);
         }
     }
@@ -193,9 +193,9 @@ impl<'a> TypeChecker<'a> {
     fn second_body(&mut self, first: &mut Option<Span>, span: Span) {
         if let Some(first) = first {
             let diagnostic = Diagnostic::new(Code::RouteParameter, "a request has only one body")
-                .at(span, "takes it again")
+                .at(span, "also takes it")
                 .because(*first, "takes the body")
-                .hint("put both into one record");
+                .hint("combine both in one record");
             self.report(diagnostic);
         }
         first.get_or_insert(span);
@@ -206,7 +206,7 @@ impl<'a> TypeChecker<'a> {
             ParameterLocation::Path => (self.is_word(ty), WORDS.to_owned()),
             ParameterLocation::Query | ParameterLocation::Header | ParameterLocation::Cookie => {
                 let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
-                (self.is_word(ty) || optional, format!("{WORDS}; outside of the path an `Option` of one, too"))
+                (self.is_word(ty) || optional, format!("{WORDS}; outside the path also an `Option` of these"))
             }
             ParameterLocation::Body => {
                 let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
@@ -216,7 +216,7 @@ impl<'a> TypeChecker<'a> {
         };
         if !fits && *ty != Ty::Error {
             let diagnostic = Diagnostic::new(Code::RouteParameterType, format!("a request cannot hold a `{ty}` here"))
-                .at(written.span, "no such value can be read from a request")
+                .at(written.span, "cannot be parsed from a request")
                 .note(takes);
             self.report(diagnostic);
         }
@@ -269,8 +269,7 @@ impl<'a> TypeChecker<'a> {
         let signature = self.source(callee);
         let supplied = self.source_arguments(signature, callee.span, arguments);
         let element = signature.and_then(|signature| signature.element.clone());
-        let answer =
-            Expected::new(Ty::UNIT, entry.source.span, "nobody waits for an answer of a flow from this source");
+        let answer = Expected::new(Ty::UNIT, entry.source.span, "flows of this source have no answer");
         self.begin_body(Exits::Flow(answer.clone()));
         let ty = element.as_ref().map_or(Ty::Error, Ty::fixed);
         self.irrefutable_pattern(&entry.pattern, &ty);
@@ -337,11 +336,11 @@ impl<'a> TypeChecker<'a> {
         let sources = modules.flat_map(|module| module.sources.values()).filter(|(source, _)| source.element.is_some());
         let known: Vec<String> = sources.map(|(source, _)| path(source).to_string()).collect();
         let message = if shown.is_empty() {
-            "at the top level, `for` goes through a source".to_owned()
+            "at the top level, `for` needs a source".to_owned()
         } else {
             format!("there is no source `{shown}`")
         };
-        let diagnostic = Diagnostic::new(Code::UnknownSource, message).at(callee.span, "no flows begin from this");
+        let diagnostic = Diagnostic::new(Code::UnknownSource, message).at(callee.span, "not a source of elements");
         let near = nearest(&shown, known.iter().map(String::as_str)).map(str::to_owned);
         let diagnostic = match near {
             Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), callee.span, near),

@@ -33,7 +33,7 @@ impl<'a> TypeChecker<'a> {
             ExprKind::If { otherwise: None, .. } => self.without_else(expr.span, expected),
             ExprKind::For { .. } => {
                 let diagnostic = self.mismatch(expr.span, &found, expected);
-                diagnostic.hint("a `for` gives a list of what its rounds give; `fold` gives one value")
+                diagnostic.hint("`for` returns a list; use `fold` for a single value")
             }
             _ => self.mismatch(expr.span, &found, expected),
         };
@@ -43,12 +43,13 @@ impl<'a> TypeChecker<'a> {
 
     fn without_else(&mut self, span: Span, expected: &Expected) -> Diagnostic {
         let wanted = self.inference.resolve(&expected.ty);
-        let message = format!("expected `{wanted}`, and this `if` has no `else`");
-        let mut diagnostic = Diagnostic::new(Code::TypeMismatch, message).at(span, "gives no value otherwise");
+        let message = format!("expected `{wanted}`, but this `if` has no `else`");
+        let mut diagnostic =
+            Diagnostic::new(Code::TypeMismatch, message).at(span, "no value if the condition is false");
         if let Some((place, why)) = &expected.why {
             diagnostic = diagnostic.because(*place, why.clone());
         }
-        diagnostic.hint("say what holds otherwise: `else { … }`")
+        diagnostic.hint("add the other value: `else { … }`")
     }
 
     /// Unifies the type of an expression with the expected one and returns it; reports a mismatch.
@@ -79,9 +80,7 @@ impl<'a> TypeChecker<'a> {
                 span.at_end(),
                 "?",
             ),
-            (Ty::Option(some), wanted) if **some == *wanted => {
-                diagnostic.hint("say what to take instead if there is none: `else { … }`")
-            }
+            (Ty::Option(some), wanted) if **some == *wanted => diagnostic.hint("handle `None`: `else { … }`"),
             (Ty::Option(_), wanted) if *wanted == Ty::BOOL => {
                 diagnostic.hint("match it: `match value { Some(x) => …, None => … }`")
             }
@@ -97,14 +96,14 @@ impl<'a> TypeChecker<'a> {
             (found, Ty::Option(some)) if *found == **some => diagnostic.hint("wrap it: `Some(…)`"),
             (found, Ty::Result(pair)) if *found == pair.0 => diagnostic.hint("wrap it: `Ok(…)`"),
             (Ty::Result(found), Ty::Result(wanted)) if found.1 == Ty::TEXT && wanted.1 == Ty::FAILURE => {
-                diagnostic.hint("make a failure of the text: `Err(Failure(…))`, or end with `fail(…)`")
+                diagnostic.hint("create a failure from the text: `Err(Failure(…))`, or use `fail(…)`")
             }
             (found, Ty::Plain(wanted)) if *found == Ty::TEXT && wanted.to_string() == "http.Response" => {
-                diagnostic.hint("answer with it: `http.text(…)`")
+                diagnostic.hint("make it a response: `http.text(…)`")
             }
-            (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("make a text of it: `\"{…}\"`"),
+            (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => {
-                diagnostic.hint("write the number with a point, as in `1.0`")
+                diagnostic.hint("write the number with a decimal point, as in `1.0`")
             }
             (found, wanted) if *found == Ty::INT && *wanted == Ty::SIZE => {
                 diagnostic.hint("write a size, as in `64kb`")
@@ -175,11 +174,12 @@ impl<'a> TypeChecker<'a> {
         if self.has_text(&ty, &mut Vec::new()) {
             return;
         }
-        let mut diagnostic = Diagnostic::new(Code::NoText, format!("a value of the type `{ty}` has no text"))
-            .at(span, format!("this is `{ty}`"));
+        let mut diagnostic =
+            Diagnostic::new(Code::NoText, format!("values of the type `{ty}` cannot be shown as text"))
+                .at(span, format!("this is `{ty}`"));
         diagnostic = match ty {
-            Ty::Result(_) => diagnostic.hint("take the value out first, with `?` or `else { … }`"),
-            Ty::List(_) => diagnostic.hint("make a text of each: `for x in list { \"{x}\" }`"),
+            Ty::Result(_) => diagnostic.hint("unwrap the value first, with `?` or `else { … }`"),
+            Ty::List(_) => diagnostic.hint("show each element: `for x in list { \"{x}\" }`"),
             _ => diagnostic,
         };
         self.report(diagnostic);
@@ -236,9 +236,9 @@ impl<'a> TypeChecker<'a> {
 
     /// Reports a value whose type must be known here.
     pub(super) fn unknown_here(&mut self, span: Span) -> Ty {
-        let diagnostic = Diagnostic::new(Code::UnknownElementType, "the type of this has to be known here")
-            .at(span, "nothing before this place says what it is")
-            .hint("write its type where it is bound: `let name: Type = …`");
+        let diagnostic = Diagnostic::new(Code::UnknownElementType, "the type of this must be known here")
+            .at(span, "not determined by the code before it")
+            .hint("declare its type: `let name: Type = …`");
         self.report(diagnostic);
         Ty::Error
     }
@@ -254,10 +254,10 @@ impl<'a> TypeChecker<'a> {
             Ty::Unknown(_) => self.unknown_here(object.span),
             other => {
                 let ty = self.inference.resolve(&other);
-                let diagnostic = Diagnostic::new(Code::UnknownField, format!("`{ty}` has no part {index}"))
-                    .at(index_span, "no such part")
+                let diagnostic = Diagnostic::new(Code::UnknownField, format!("`{ty}` has no element {index}"))
+                    .at(index_span, "no such element")
                     .because(object.span, format!("this is `{ty}`"))
-                    .hint("parts of a tuple are counted from 0");
+                    .hint("elements of a tuple are counted from 0");
                 self.report(diagnostic);
                 Ty::Error
             }
@@ -295,9 +295,9 @@ impl<'a> TypeChecker<'a> {
             Diagnostic::new(Code::NotACollection, format!("a value of the type `{ty}` cannot be {what}"))
                 .at(span, format!("this is `{ty}`"));
         if let Ty::Result(_) = ty {
-            diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", span.at_end(), "?");
+            diagnostic = diagnostic.fix("unwrap the value first, with `?` or `else { … }`", span.at_end(), "?");
         } else {
-            diagnostic = diagnostic.hint("only a list or a map can be");
+            diagnostic = diagnostic.hint(format!("only lists and maps can be {what}"));
         }
         self.report(diagnostic);
         Ty::Error

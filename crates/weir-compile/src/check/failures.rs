@@ -62,10 +62,10 @@ impl<'a> TypeChecker<'a> {
         match self.place_fails_with() {
             Some(wanted) if self.retried.is_none() && !self.inference.unify(failure, &wanted) => {
                 let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&wanted));
-                let message = format!("this fails with `{found}`, and its `fn` with `{wanted}`");
+                let message = format!("this fails with `{found}`, but its `fn` with `{wanted}`");
                 let diagnostic = Diagnostic::new(Code::FailureType, message)
                     .at(span, format!("fails with `{found}`"))
-                    .hint(format!("give a value of the type `{wanted}`"));
+                    .hint(format!("fail with a `{wanted}` instead"));
                 self.report(diagnostic);
                 FailureTarget::Caller
             }

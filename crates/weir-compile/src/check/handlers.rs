@@ -33,7 +33,7 @@ impl<'a> TypeChecker<'a> {
                     )
                     .at(handler.function.span, "handled again here")
                     .because(*first, "first handled here")
-                    .hint("take one of them out");
+                    .hint("remove one of them");
                     self.report(diagnostic);
                 }
                 None => seen.push((target, handler.function.span)),
@@ -107,7 +107,7 @@ impl<'a> TypeChecker<'a> {
                 let Some(failure) = &signature.failure else {
                     let diagnostic = Diagnostic::new(Code::CannotFail, format!("`{path}` cannot fail"))
                         .at(path.span, "there is no failure to handle")
-                        .hint("take the handler out");
+                        .hint("remove the handler");
                     self.report(diagnostic);
                     return None;
                 };

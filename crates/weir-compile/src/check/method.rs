@@ -66,10 +66,10 @@ impl<'a> TypeChecker<'a> {
         if !matches!(self.exits, Exits::Start) || declared.ty != Ty::Error {
             return declared.ty.clone();
         }
-        let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not there yet when this is made"))
+        let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not initialised yet"))
             .at(span, "used when the program starts")
             .because(declared.span, "declared here")
-            .hint("use it in a flow, or make this without it");
+            .hint("use it in a flow instead");
         self.report(diagnostic);
         Ty::Error
     }
@@ -123,12 +123,12 @@ impl<'a> TypeChecker<'a> {
             diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
         } else if self.library.function(&format!("{STATE}.{name}")).is_some() {
             diagnostic = diagnostic
-                .note("values never change; what does is declared for all flows, with `shared` at the top of the file")
-                .hint(format!("call it on a `shared` value: `shared count: {ty} = …`, and then `count.{name}(…)`"));
+                .note("values are immutable; mutable state is declared with `shared` at the top of the file")
+                .hint(format!("call it on a shared value: `shared count: {ty} = …`, then `count.{name}(…)`"));
         } else if self.declarations.functions.contains_key(&name.text) {
             diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));
         } else if let Ty::Result(_) = ty {
-            diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
+            diagnostic = diagnostic.fix("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Some(module) = module {
             let known: Vec<String> = module.functions.keys().map(Text::to_string).collect();
             diagnostic = diagnostic.hint(format!("`{}` has {}", module.name, super::expr::listed(&known)));

@@ -175,9 +175,9 @@ impl TypeChecker<'_> {
         self.resolutions.insert(expr.id, Resolution::Shared(at));
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let diagnostic =
-            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
+            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
                 .at(expr.span, "used as a value")
-                .because(declared.span, format!("declared as shared here, a `{}`", declared.ty))
+                .because(declared.span, format!("declared here as a shared `{}`", declared.ty))
                 .hint(format!("call a function on it: `{name}.…`"));
         self.report(diagnostic);
         Ty::Error
@@ -217,7 +217,7 @@ impl TypeChecker<'_> {
         if !variant.fields.is_empty() {
             let wanted = variant.fields.iter().map(|(_, ty)| self.inference.resolve(ty).to_string());
             let wanted = wanted.collect::<Vec<_>>().join(", ");
-            let diagnostic = Diagnostic::new(Code::MissingArgument, format!("`{name}` carries a value"))
+            let diagnostic = Diagnostic::new(Code::MissingArgument, format!("`{name}` has fields"))
                 .at(name.span, format!("expected `{name}({wanted})`"))
                 .hint(format!("write `{name}(…)`"));
             self.report(diagnostic);
@@ -264,19 +264,19 @@ impl TypeChecker<'_> {
     pub(super) fn unknown_name(&mut self, name: &Name) {
         if self.names_module(name) {
             self.module(name);
-            let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a module and no value"))
+            let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a module, not a value"))
                 .at(name.span, "expected a value")
-                .hint(format!("name something in it: `{name}.…`"));
+                .hint(format!("name a member: `{name}.…`"));
             return self.report(diagnostic);
         }
         if self.declarations.constraints.contains_key(&name.text) {
-            let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a constraint and no value"))
+            let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a constraint, not a value"))
                 .at(name.span, "expected a value")
                 .hint(format!("hold it: `atomic {name} {{ … }}`"));
             return self.report(diagnostic);
         }
         if name.as_str() == "fail" {
-            let diagnostic = Diagnostic::new(Code::NotAValue, "`fail` is no value")
+            let diagnostic = Diagnostic::new(Code::NotAValue, "`fail` is not a value")
                 .at(name.span, "expected a value")
                 .hint("call it: `fail(\"why\")`");
             return self.report(diagnostic);

@@ -118,13 +118,13 @@ fn arithmetic_hint(diagnostic: Diagnostic, operator: BinaryOperator, l: &Ty, r: 
         return diagnostic.hint("put values into a text with braces: `\"{a} and {b}\"`");
     }
     if has(&Ty::INT) && has(&Ty::FLOAT) {
-        return diagnostic.hint("write whole numbers with a point, as in `1.0`, to calculate with a `Float`");
+        return diagnostic.hint("write whole numbers with a decimal point to use them with a `Float`, as in `1.0`");
     }
     if matches!(l, Ty::Option(_)) || matches!(r, Ty::Option(_)) {
-        return diagnostic.hint("say what to take if there is none: `(value else { 0 })`, or `match` it");
+        return diagnostic.hint("handle `None` first: `(value else { 0 })`, or `match` it");
     }
     if matches!(l, Ty::Result(_)) || matches!(r, Ty::Result(_)) {
-        return diagnostic.hint("take the value out first, with `?` or `else { … }`");
+        return diagnostic.hint("unwrap the value first, with `?` or `else { … }`");
     }
     diagnostic
 }

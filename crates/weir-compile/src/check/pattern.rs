@@ -59,7 +59,7 @@ impl<'a> TypeChecker<'a> {
             let diagnostic = Diagnostic::new(Code::BoundTwice, format!("`{name}` is bound twice in one pattern"))
                 .at(name.span, "bound again here")
                 .because(*first, "first bound here")
-                .hint("give one of them another name, or `_`");
+                .hint("rename one of them, or `_`");
             return self.report(diagnostic);
         }
         let local = self.bind(name.text.clone(), name.span, ty.clone());
@@ -73,7 +73,7 @@ impl<'a> TypeChecker<'a> {
         }
         let (found, wanted) = (self.inference.resolve(&found), self.inference.resolve(ty));
         let diagnostic =
-            Diagnostic::new(Code::PatternType, format!("this pattern is for `{found}`, and the value is `{wanted}`"))
+            Diagnostic::new(Code::PatternType, format!("this pattern matches `{found}`, but the value is `{wanted}`"))
                 .at(span, format!("matches `{found}` only"));
         self.report(diagnostic);
     }
@@ -178,18 +178,18 @@ impl<'a> TypeChecker<'a> {
         let carries = match wanted {
             0 => "carries no value".to_owned(),
             1 => "carries 1 value".to_owned(),
-            _ => format!("carries {wanted} values"),
+            _ => format!("has {wanted} fields"),
         };
         let written = if wanted == 0 { path.to_string() } else { format!("{path}({})", vec!["_"; wanted].join(", ")) };
         let diagnostic =
             Diagnostic::new(Code::PatternArguments, format!("`{path}` {carries}, and the pattern has {found}"))
-                .at(span, "the wrong number of parts")
+                .at(span, "wrong number of fields")
                 .hint(format!("write `{written}`"));
         self.report(diagnostic);
     }
 
     fn no_payload(&mut self, name: &Name, path: &weir_syntax::ast::Path) {
-        let diagnostic = Diagnostic::new(Code::UnknownField, format!("`{path}` carries nothing named `{name}`"))
+        let diagnostic = Diagnostic::new(Code::UnknownField, format!("`{path}` has no field `{name}`"))
             .at(name.span, "no such field");
         self.report(diagnostic);
     }
@@ -219,9 +219,9 @@ impl<'a> TypeChecker<'a> {
             all.into_iter().filter(|name| !fields.iter().any(|field| field.name.as_str() == name)).collect();
         if rest.is_none() && !missing.is_empty() {
             let diagnostic =
-                Diagnostic::new(Code::PatternArguments, format!("this pattern leaves out {}", listed(&missing)))
+                Diagnostic::new(Code::PatternArguments, format!("this pattern omits {}", listed(&missing)))
                     .at(span, "not all fields are named")
-                    .hint("add `..` to leave the others alone");
+                    .hint("add `..` to ignore the others");
             self.report(diagnostic);
         }
     }
@@ -281,7 +281,7 @@ impl<'a> TypeChecker<'a> {
             let diagnostic =
                 Diagnostic::new(Code::AlternativesDiffer, "the alternatives of a pattern bind different names")
                     .at(alternative.span, format!("`{name}` is bound in only one of them"))
-                    .hint("bind the same names in each, or none");
+                    .hint("bind the same names in each");
             self.report(diagnostic);
         }
         for (name, (span, local)) in own {

@@ -64,9 +64,9 @@ impl<'a> TypeChecker<'a> {
         } else if self.has_method(&resolved, name.as_str()) {
             diagnostic = diagnostic.fix(format!("call it: `{name}()`"), name.span.at_end(), "()");
         } else if let Ty::Result(_) = resolved {
-            diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
+            diagnostic = diagnostic.fix("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Ty::Option(_) = resolved {
-            diagnostic = diagnostic.hint("take the value out first: `(value else { return … })`, or `match` it");
+            diagnostic = diagnostic.hint("unwrap the value first: `(value else { return … })`, or `match` it");
         } else if let Some(advice) = self.dialect_method(&resolved, name) {
             diagnostic = super::names::advised(diagnostic, name, advice);
         }
@@ -93,8 +93,8 @@ impl<'a> TypeChecker<'a> {
             self.expr(&field.value, expected.as_ref());
             if let Some(first) = given.iter().find(|name| name.text == field.name.text) {
                 let diagnostic =
-                    Diagnostic::new(Code::RecordFields, format!("the field `{}` is given twice", field.name))
-                        .at(field.name.span, "given again here")
+                    Diagnostic::new(Code::RecordFields, format!("the field `{}` is set twice", field.name))
+                        .at(field.name.span, "also given here")
                         .because(first.span, "first given here");
                 self.report(diagnostic);
             }
@@ -126,7 +126,7 @@ impl<'a> TypeChecker<'a> {
         let diagnostic = match near {
             Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), path.span, near),
             None if path.last().as_str() == "Failure" => {
-                diagnostic.hint("a failure is made of a text: `Failure(\"why\")`")
+                diagnostic.hint("create a failure from a text: `Failure(\"why\")`")
             }
             None => diagnostic.hint(format!("declare it: `record {} {{ … }}`", path.last())),
         };
@@ -159,12 +159,10 @@ impl<'a> TypeChecker<'a> {
             return;
         }
         let (fields, are) = if missing.len() == 1 { ("field", "is") } else { ("fields", "are") };
-        let diagnostic = Diagnostic::new(
-            Code::RecordFields,
-            format!("the {fields} {} of `{path}` {are} not given", listed(&missing)),
-        )
-        .at(span, "not all fields have a value")
-        .hint(format!("add `{}: …`", missing[0]));
+        let diagnostic =
+            Diagnostic::new(Code::RecordFields, format!("the {fields} {} of `{path}` {are} missing", listed(&missing)))
+                .at(span, "a field has no value")
+                .hint(format!("add `{}: …`", missing[0]));
         self.report(diagnostic);
     }
 }

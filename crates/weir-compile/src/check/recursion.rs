@@ -70,7 +70,7 @@ fn cycle(
     let message = if members.len() == 1 {
         format!("`{}` calls itself", name(callee))
     } else {
-        format!("these functions call each other in a circle: {} → `{}`", shown.join(" → "), name(callee))
+        format!("these functions are recursive: {} → `{}`", shown.join(" → "), name(callee))
     };
     let last = members.last().map_or(callee, |(at, _)| *at);
     let mut diagnostic =

@@ -10,7 +10,7 @@ use crate::types::{Substitution, Ty};
 
 impl<'a> TypeChecker<'a> {
     pub(super) fn test(&mut self, test: &'a Test) {
-        let nothing = Expected::new(Ty::UNIT, test.name_span, "nobody waits for what a test gives");
+        let nothing = Expected::new(Ty::UNIT, test.name_span, "a test has no value");
         self.begin_body(Exits::Flow(nothing.clone()));
         self.in_test = true;
         self.handlers_of_block(&test.body);
@@ -25,9 +25,9 @@ impl<'a> TypeChecker<'a> {
         for test in tests(tree) {
             if let Some(first) = seen.iter().find(|known| known.name == test.name) {
                 let diagnostic = Diagnostic::new(Code::NameTaken, format!("two tests are named \"{}\"", test.name))
-                    .at(test.name_span, "named so again here")
-                    .because(first.name_span, "first named so here")
-                    .hint("say what is different about them");
+                    .at(test.name_span, "same name")
+                    .because(first.name_span, "first test with this name")
+                    .hint("rename one of them");
                 self.report(diagnostic);
             }
             seen.push(test);
@@ -35,7 +35,7 @@ impl<'a> TypeChecker<'a> {
     }
 
     pub(super) fn expect(&mut self, condition: &'a Expr) {
-        self.expr(condition, Some(&Expected::new(Ty::BOOL, condition.span, "what is expected is a `Bool`")));
+        self.expr(condition, Some(&Expected::new(Ty::BOOL, condition.span, "`expect` takes a `Bool`")));
     }
 
     pub(super) fn with(
@@ -46,15 +46,15 @@ impl<'a> TypeChecker<'a> {
         expected: Option<&Expected>,
     ) -> Ty {
         if !self.in_test {
-            let diagnostic = Diagnostic::new(Code::WithOutsideTest, "a function can be replaced in a test only")
-                .at(Span { end: (expr.span.start + 4).min(expr.span.end), ..expr.span }, "not within a `test`")
-                .hint("hand the function to a `fn` as a parameter instead");
+            let diagnostic = Diagnostic::new(Code::WithOutsideTest, "`with` can replace a function only in a test")
+                .at(Span { end: (expr.span.start + 4).min(expr.span.end), ..expr.span }, "not inside a `test`")
+                .hint("pass the function to a `fn` as a parameter instead");
             self.report(diagnostic);
         }
         let mut targets = Vec::new();
         for replacement in replacements {
             let found = self.function_named(&replacement.function);
-            let why = format!("takes the place of `{}`", replacement.function);
+            let why = format!("replaces `{}`", replacement.function);
             let ty = found.as_ref().map_or(Ty::Error, |(_, ty)| ty.clone());
             self.expr(&replacement.value, Some(&Expected::new(ty, replacement.function.span, why)));
             targets.push(found.map(|(target, _)| target));

@@ -26,9 +26,9 @@ impl<'a> TypeChecker<'a> {
     /// Checks `race { a, b }`, whose bodies have one common type.
     pub(super) fn race(&mut self, race: &Expr, bodies: &'a [Expr], expected: Option<&Expected>) -> Ty {
         if bodies.is_empty() {
-            let diagnostic = Diagnostic::new(Code::MissingArgument, "nothing takes part in this `race`")
+            let diagnostic = Diagnostic::new(Code::MissingArgument, "this `race` has no bodies")
                 .at(race.span, "expected at least one expression")
-                .hint("write what is raced: `race { a(), b() }`");
+                .hint("add expressions: `race { a(), b() }`");
             self.report(diagnostic);
             return Ty::Error;
         }
@@ -60,8 +60,8 @@ impl<'a> TypeChecker<'a> {
         };
         if let Ty::Unknown(_) = self.inference.shallow(&failure) {
             let diagnostic = Diagnostic::new(Code::CannotFail, "nothing in this `retry` can fail")
-                .at(body.span, "no `?`, and its value is no `Result`")
-                .hint("take the `retry` out");
+                .at(body.span, "no `?`, and its value is not a `Result`")
+                .hint("remove the `retry`");
             self.report(diagnostic);
             self.inference.unify(&failure, &Ty::Error);
         }
@@ -74,16 +74,20 @@ impl<'a> TypeChecker<'a> {
         for argument in arguments {
             match argument.name.as_ref().map(weir_syntax::ast::Name::as_str) {
                 None | Some("times") => {
-                    self.expr(&argument.value, Some(&Expected::new(Ty::INT, argument.span, "how often it is tried")));
+                    self.expr(
+                        &argument.value,
+                        Some(&Expected::new(Ty::INT, argument.span, "the number of tries is an `Int`")),
+                    );
                     tries = Some(&argument.value);
                 }
                 Some("backoff") => {
-                    let why = "how long it waits before the next try";
+                    let why = "the back-off is a `Duration`";
                     self.expr(&argument.value, Some(&Expected::new(Ty::DURATION, argument.span, why)));
                     if self.library.function("time.back_off").is_none() {
-                        let diagnostic = Diagnostic::new(Code::UnknownModule, "`backoff` waits by `time.back_off`")
-                            .at(argument.span, "this command has no such function")
-                            .hint("take it out");
+                        let diagnostic =
+                            Diagnostic::new(Code::UnknownModule, "`backoff` needs the function `time.back_off`")
+                                .at(argument.span, "the library lacks it")
+                                .hint("remove it");
                         self.report(diagnostic);
                     }
                 }
@@ -112,7 +116,7 @@ impl<'a> TypeChecker<'a> {
             Some(tries) if (1..=TRIES_MAX).contains(&tries) => _ = self.at_most.insert(expr.id, tries as u64),
             _ => {
                 let span = tries.map_or(expr.span, |tries| tries.span);
-                let diagnostic = Diagnostic::new(Code::NotConstant, "how often something is tried is known beforehand")
+                let diagnostic = Diagnostic::new(Code::NotConstant, "the number of tries must be a number")
                     .at(span, format!("expected a number from 1 to {TRIES_MAX}"))
                     .hint("write the number, as in `retry(3) { … }`");
                 self.report(diagnostic);

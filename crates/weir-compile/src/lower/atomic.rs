@@ -54,8 +54,8 @@ impl<'a> Lowering<'a, '_> {
                 format!("`{name}` is held per session, but the flow has no session")
             };
             let diagnostic = Diagnostic::new(Code::NoSession, message)
-                .at(place, "nothing tells one session from another")
-                .hint("say what does, at the head of the service or the entry point: `session = …`");
+                .at(place, "sessions are not distinguished here")
+                .hint("add a session key to the service or entry point: `session = …`");
             if !self.diagnostics.contains(&diagnostic) {
                 self.diagnostics.push(diagnostic);
             }

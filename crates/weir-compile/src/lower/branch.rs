@@ -48,7 +48,7 @@ impl Lowering<'_, '_> {
 
     pub(super) fn bound_depth(&mut self, span: Span) {
         if self.builders.iter().map(super::block_builder::BlockBuilder::depth).sum::<usize>() > BLOCKS_MAX {
-            self.too_large_here(span, "give the parts of this statement names, with a `let` for each");
+            self.too_large_here(span, "split this statement: bind its parts with `let`");
         }
     }
 

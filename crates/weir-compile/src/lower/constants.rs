@@ -67,7 +67,8 @@ fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
     *left = rest;
     let mut spend = |part| spend(part, left, room);
     match value {
-        Value::List(parts) | Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
+        Value::List(elements) => elements.iter().all(spend),
+        Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
         Value::Map(map) => map.iter().all(|(key, value)| spend(key) && spend(value)),
         _ => true,
     }
@@ -81,11 +82,11 @@ impl Lowering<'_, '_> {
         }
         if !self.alone && !self.too_large && !self.builder().has_ended() {
             let name = &parameter.name;
-            let message = format!("`{name}` of `{path}` has to be known before the program runs");
+            let message = format!("the argument `{name}` of `{path}` must be a constant");
             let diagnostic = Diagnostic::new(Code::NotConstant, message)
-                .at(span, "only a request or an element decides this")
-                .note(format!("`{path}` has a state of its own at each call, made once, when the program starts"))
-                .hint("make it of literals, `let`s and operators, here or where the `fn` is called");
+                .at(span, "depends on a request or an element")
+                .note(format!("each call of `{path}` has a private state, which is created when the program starts"))
+                .hint("compute it from literals with `let` and operators, here or in the caller");
             if !self.diagnostics.contains(&diagnostic) {
                 self.diagnostics.push(diagnostic);
             }

@@ -142,10 +142,9 @@ impl<'a> Lowering<'a, '_> {
 
     /// Reports a function as a value: functions are inlined at their calls and have no representation.
     fn function_as_value(&mut self, span: Span) -> Atom {
-        let diagnostic =
-            weir_syntax::Diagnostic::new(weir_syntax::Code::FunctionAsValue, "a function cannot be held as a value")
-                .at(span, "neither called nor handed to a `fn`")
-                .hint("call it here, or hand it to a `fn` that takes it as a parameter");
+        let diagnostic = weir_syntax::Diagnostic::new(weir_syntax::Code::FunctionAsValue, "a function is not a value")
+            .at(span, "neither called nor passed to a `fn`")
+            .hint("call it, or pass it to a `fn` that takes a function");
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

@@ -45,9 +45,10 @@ impl Lowering<'_, '_> {
 
     fn cannot_look_into(&mut self, ty: &Type, part: &Type, path: &Text, span: Span) {
         let place = if ty == part { format!("this is `{ty}`") } else { format!("this is `{ty}`, with `{part}` in it") };
-        let diagnostic = Diagnostic::new(Code::ClosedValue, format!("`{path}` cannot look into `{part}`"))
-            .at(span, place)
-            .hint("give it numbers, texts, lists, maps, records and enums of them");
+        let diagnostic =
+            Diagnostic::new(Code::ClosedValue, format!("`{path}` cannot read values of the type `{part}`"))
+                .at(span, place)
+                .hint("pass plain data: numbers, texts, lists, maps, records, enums");
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

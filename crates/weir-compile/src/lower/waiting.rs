@@ -133,10 +133,10 @@ impl<'a> Lowering<'a, '_> {
         }
         let path = signature.path();
         let diagnostic = Diagnostic::new(Code::RetriedEffect, format!("`{path}` may happen more than once"))
-            .at(span, "within a `retry`, and not marked as idempotent")
-            .note("a try that fails may have done its work before it failed")
+            .at(span, "inside a `retry`, and not `idempotent`")
+            .note("a try may fail after it has done its work")
             .hint(format!(
-                "take `{path}` out of the `retry`, or mark it as `idempotent` where doing it twice is as doing it once"
+                "move `{path}` out of the `retry`, or declare it `idempotent` if repeating it changes nothing"
             ));
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);

@@ -6,7 +6,7 @@ use weir_host::{Mode, Resource, Text};
 use weir_ir::graph::Program;
 
 use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
-use super::{escape, line};
+use super::{escape, line, style};
 use crate::diagram::{Diagram, DiagramMark, EdgeLabel, MarkId};
 use crate::layout::Point;
 use crate::names;
@@ -15,8 +15,6 @@ use crate::names;
 const LIFE_GAP: f64 = 46.0;
 /// The height of a resource's shape.
 const STORE_HEIGHT: f64 = 38.0;
-/// The number of tints that distinguish sections.
-const TINTS: u32 = 5;
 /// The distance at which a line passes a box.
 const CLEARANCE: f64 = 11.0;
 
@@ -27,13 +25,14 @@ pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &PlacedDia
         return;
     }
     for section in 0..=last {
-        let _ = write!(text, r#"<g class="section tint{}">"#, section % TINTS);
+        let tint = style::TINTS[section as usize % style::TINTS.len()];
+        let _ = write!(text, r#"<g {}>"#, style::class("section"));
         let inside = |mark: MarkId| diagram.marks[mark].section == section && !is_frame(diagram.marks[mark].kind);
         for (_, rect) in picture.rects.iter().enumerate().filter(|(mark, _)| inside(*mark)) {
             line(
                 text,
                 format_args!(
-                    r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="18"/>"#,
+                    r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="18" fill="{tint}"/>"#,
                     rect.x - 13.0,
                     rect.y - 13.0,
                     rect.width + 26.0,
@@ -43,7 +42,8 @@ pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &PlacedDia
         }
         for (edge, route) in diagram.edges.iter().zip(&picture.routes) {
             if inside(edge.from) && inside(edge.to) {
-                line(text, format_args!(r#"<path d="{}"/>"#, curve(route)));
+                let class = style::class("section-way");
+                line(text, format_args!(r#"<path {class} stroke="{tint}" d="{}"/>"#, curve(route)));
             }
         }
         text.push_str("</g>\n");
@@ -56,7 +56,14 @@ pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &Plac
         let inside = |mark: &DiagramMark| mark.section as usize == section && !is_frame(mark.kind);
         let Some(first) = diagram.marks.iter().position(inside) else { continue };
         let (x, y) = (picture.rects[first].x - 9.0, picture.rects[first].y - 5.0);
-        line(text, format_args!(r#"<text class="label section-name" x="{x:.1}" y="{y:.1}">{}</text>"#, escape(name)));
+        line(
+            text,
+            format_args!(
+                r#"<text {} x="{x:.1}" y="{y:.1}">{}</text>"#,
+                style::class("label section-name"),
+                escape(name)
+            ),
+        );
     }
 }
 
@@ -64,9 +71,12 @@ pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &Plac
 pub(super) fn edges(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     for (edge, route) in diagram.edges.iter().zip(&picture.routes) {
         let class = if edge.label == EdgeLabel::Order { "edge order" } else { "edge" };
-        line(text, format_args!(r#"<path class="{class}" d="{}"/>"#, curve(route)));
+        line(text, format_args!(r#"<path {} d="{}"/>"#, style::class(class), curve(route)));
         if let Some(end) = route.last() {
-            line(text, format_args!(r#"<path class="head" d="M{:.1} {:.1}l-4 -8q4 2 8 0z"/>"#, end.x, end.y));
+            line(
+                text,
+                format_args!(r#"<path {} d="M{:.1} {:.1}l-4 -8q4 2 8 0z"/>"#, style::class("head"), end.x, end.y),
+            );
         }
     }
 }
@@ -81,7 +91,8 @@ pub(super) fn labels(text: &mut String, diagram: &Diagram, picture: &PlacedDiagr
         line(
             text,
             format_args!(
-                r#"<text class="label" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#,
+                r#"<text {} x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#,
+                style::class("label"),
                 escape(label)
             ),
         );
@@ -118,12 +129,12 @@ pub(super) struct Lifeline<'a> {
     /// True if each session has its own value.
     per_session: bool,
     store: Rect,
-    accesses: Vec<Access>,
+    accesses: Vec<DrawnAccess>,
     /// The y coordinate of the end of its line.
     pub(super) bottom: f64,
 }
 
-struct Access {
+struct DrawnAccess {
     mode: Mode,
     route: Vec<Point>,
 }
@@ -168,7 +179,7 @@ fn lifeline<'a>(diagram: &Diagram, picture: &PlacedDiagram, resource: &'a Resour
     for (mark, drawn) in diagram.marks.iter().enumerate() {
         if let Some(index) = drawn.uses.iter().position(|(used, _)| used == resource) {
             let route = route_to_lifeline(diagram, picture, mark, x, index);
-            accesses.push(Access { mode: drawn.uses[index].1, route });
+            accesses.push(DrawnAccess { mode: drawn.uses[index].1, route });
         }
     }
     let bottom = accesses.iter().filter_map(|touch| touch.route.last()).map(|end| end.y).fold(store.bottom(), f64::max);
@@ -208,7 +219,12 @@ pub(super) fn draw_lifelines(text: &mut String, lifelines: &[Lifeline<'_>]) {
         let x = lifeline.store.middle().x;
         line(
             text,
-            format_args!(r#"<path class="life" d="M{x:.1} {:.1}V{:.1}"/>"#, lifeline.store.bottom(), lifeline.bottom),
+            format_args!(
+                r#"<path {} d="M{x:.1} {:.1}V{:.1}"/>"#,
+                style::class("life"),
+                lifeline.store.bottom(),
+                lifeline.bottom
+            ),
         );
         store(text, lifeline);
     }
@@ -217,17 +233,26 @@ pub(super) fn draw_lifelines(text: &mut String, lifelines: &[Lifeline<'_>]) {
     }
 }
 
-fn draw_touch(text: &mut String, touch: &Access) {
+fn draw_touch(text: &mut String, touch: &DrawnAccess) {
     let class = if touch.mode == Mode::Read { "read" } else { "write" };
     let (Some(start), Some(end)) = (touch.route.first(), touch.route.last()) else { return };
-    line(text, format_args!(r#"<path class="{class}" d="{}"/>"#, cornered(&touch.route)));
-    line(text, format_args!(r#"<circle class="{class}-head" cx="{:.1}" cy="{:.1}" r="3"/>"#, end.x, end.y));
+    line(text, format_args!(r#"<path {} d="{}"/>"#, style::class(class), cornered(&touch.route)));
+    line(
+        text,
+        format_args!(
+            r#"<circle {} cx="{:.1}" cy="{:.1}" r="3"/>"#,
+            style::class(&format!("{class}-head")),
+            end.x,
+            end.y
+        ),
+    );
     let (head, direction) = if touch.mode == Mode::Read { (start, 1.0) } else { (end, -1.0) };
     let tip = head.x + if touch.mode == Mode::Read { 0.0 } else { -2.0 };
     line(
         text,
         format_args!(
-            r#"<path class="{class}-head" d="M{tip:.1} {:.1}l{:.1} -4q{:.1} 4 0 8z"/>"#,
+            r#"<path {} d="M{tip:.1} {:.1}l{:.1} -4q{:.1} 4 0 8z"/>"#,
+            style::class(&format!("{class}-head")),
             head.y,
             8.0 * direction,
             -2.0 * direction
@@ -274,21 +299,30 @@ fn store(text: &mut String, lifeline: &Lifeline<'_>) {
         _ => line(
             text,
             format_args!(
-                r#"<rect class="store" x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="5" stroke-dasharray="4 3"/>"#,
-                rect.x, rect.y, rect.width, rect.height
+                r#"<rect {} x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="5" stroke-dasharray="4 3"/>"#,
+                style::class("store"),
+                rect.x,
+                rect.y,
+                rect.width,
+                rect.height
             ),
         ),
     }
     let x = rect.middle().x;
     line(
         text,
-        format_args!(r#"<text class="over" x="{x:.1}" y="{:.1}" text-anchor="middle">{kind}</text>"#, rect.y + 16.0),
+        format_args!(
+            r#"<text {} x="{x:.1}" y="{:.1}" text-anchor="middle">{kind}</text>"#,
+            style::class("over"),
+            rect.y + 16.0
+        ),
     );
     let name = escape(&names::shorten(names::resource(lifeline.resource)));
     line(
         text,
         format_args!(
-            r#"<text class="title code" x="{x:.1}" y="{:.1}" text-anchor="middle">{name}</text>"#,
+            r#"<text {} x="{x:.1}" y="{:.1}" text-anchor="middle">{name}</text>"#,
+            style::class("title code"),
             rect.y + 31.0
         ),
     );
@@ -302,11 +336,15 @@ fn cylinder(text: &mut String, rect: &Rect) {
     line(
         text,
         format_args!(
-            r#"<path class="store" d="M{x:.1} {y:.1}a{half:.1} 5 0 0 1 {width:.1} 0v{height:.1}a{half:.1} 5 0 0 1 -{width:.1} 0z"/>"#
+            r#"<path {} d="M{x:.1} {y:.1}a{half:.1} 5 0 0 1 {width:.1} 0v{height:.1}a{half:.1} 5 0 0 1 -{width:.1} 0z"/>"#,
+            style::class("store")
         ),
     );
     line(
         text,
-        format_args!(r#"<path class="store" fill-opacity="0" d="M{x:.1} {y:.1}a{half:.1} 5 0 0 0 {width:.1} 0"/>"#),
+        format_args!(
+            r#"<path {} fill-opacity="0" d="M{x:.1} {y:.1}a{half:.1} 5 0 0 0 {width:.1} 0"/>"#,
+            style::class("store")
+        ),
     );
 }

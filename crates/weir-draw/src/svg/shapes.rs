@@ -14,7 +14,8 @@ pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &PlacedDiagr
         line(
             text,
             format_args!(
-                r#"<text class="frame-text{label} code" x="{:.1}" y="{:.1}">{}</text>"#,
+                r#"<text {} x="{:.1}" y="{:.1}">{}</text>"#,
+                style::class(&format!("frame-text{label} code")),
                 rect.x + 14.0,
                 rect.y + 20.0,
                 escape(&mark.title)
@@ -25,23 +26,23 @@ pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &PlacedDiagr
 
 /// Draws all marks except frames.
 pub(super) fn marks(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
-    let hues = hues(diagram);
+    let modules = modules(diagram);
     let marks = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| !is_frame(mark.kind));
     for (mark, rect) in marks {
         text.push_str("<g>");
         if !mark.hint.is_empty() {
             line(text, format_args!("<title>{}</title>", escape(&mark.hint)));
         }
-        shape(text, mark, rect, &hues);
+        shape(text, mark, rect, &modules);
         text.push_str("</g>\n");
     }
 }
 
-fn shape(text: &mut String, mark: &DiagramMark, rect: &Rect, hues: &[&str]) {
+fn shape(text: &mut String, mark: &DiagramMark, rect: &Rect, modules: &[&str]) {
     match mark.kind {
         MarkKind::Entry if mark.parent.is_some() => labelled(text, mark, rect, ("begin", "prim-text code", 12.0)),
         MarkKind::Entry => entry(text, mark, rect),
-        MarkKind::Call => call(text, mark, rect, hues),
+        MarkKind::Call => call(text, mark, rect, modules),
         MarkKind::Prim => labelled(text, mark, rect, ("prim", "prim-text code", 6.0)),
         MarkKind::Fork => fork(text, mark, rect),
         MarkKind::Answer => labelled(text, mark, rect, ("answer", "answer-text", 13.0)),
@@ -67,14 +68,14 @@ fn entry(text: &mut String, mark: &DiagramMark, rect: &Rect) {
     }
 }
 
-fn call(text: &mut String, mark: &DiagramMark, rect: &Rect, hues: &[&str]) {
+fn call(text: &mut String, mark: &DiagramMark, rect: &Rect, modules: &[&str]) {
     boxed(text, "card", rect, 8.0);
-    let hue =
-        hues.iter().position(|module| *module == mark.over).map_or(0, |index| style::HUES[index % style::HUES.len()]);
+    let index = modules.iter().position(|module| *module == mark.over).unwrap_or(0);
+    let colour = style::MODULES[index % style::MODULES.len()];
     line(
         text,
         format_args!(
-            r#"<rect x="{:.1}" y="{:.1}" width="4" height="{:.1}" rx="2" fill="hsl({hue} 58% 52%)"/>"#,
+            r#"<rect x="{:.1}" y="{:.1}" width="4" height="{:.1}" rx="2" fill="{colour}"/>"#,
             rect.x + 6.0,
             rect.y + 8.0,
             rect.height - 16.0
@@ -85,7 +86,8 @@ fn call(text: &mut String, mark: &DiagramMark, rect: &Rect, hues: &[&str]) {
         line(
             text,
             format_args!(
-                r#"<text class="title code" x="{x:.1}" y="{:.1}">{}</text>"#,
+                r#"<text {} x="{x:.1}" y="{:.1}">{}</text>"#,
+                style::class("title code"),
                 rect.middle().y + 4.5,
                 escape(&mark.title)
             ),
@@ -93,12 +95,18 @@ fn call(text: &mut String, mark: &DiagramMark, rect: &Rect, hues: &[&str]) {
     } else {
         line(
             text,
-            format_args!(r#"<text class="over" x="{x:.1}" y="{:.1}">{}</text>"#, rect.y + 17.0, escape(&mark.over)),
+            format_args!(
+                r#"<text {} x="{x:.1}" y="{:.1}">{}</text>"#,
+                style::class("over"),
+                rect.y + 17.0,
+                escape(&mark.over)
+            ),
         );
         line(
             text,
             format_args!(
-                r#"<text class="title code" x="{x:.1}" y="{:.1}">{}</text>"#,
+                r#"<text {} x="{x:.1}" y="{:.1}">{}</text>"#,
+                style::class("title code"),
                 rect.y + 34.0,
                 escape(&mark.title)
             ),
@@ -112,10 +120,14 @@ fn call(text: &mut String, mark: &DiagramMark, rect: &Rect, hues: &[&str]) {
 /// Draws the sign that a failure of this call ends the flow.
 fn fallible(text: &mut String, rect: &Rect) {
     let (x, y) = (rect.right() - 2.0, rect.y + 3.0);
-    line(text, format_args!(r#"<circle class="failure" cx="{x:.1}" cy="{y:.1}" r="7.5"/>"#));
+    line(text, format_args!(r#"<circle {} cx="{x:.1}" cy="{y:.1}" r="7.5"/>"#, style::class("failure")));
     line(
         text,
-        format_args!(r#"<text class="failure-text" x="{x:.1}" y="{:.1}" text-anchor="middle">?</text>"#, y + 4.0),
+        format_args!(
+            r#"<text {} x="{x:.1}" y="{:.1}" text-anchor="middle">?</text>"#,
+            style::class("failure-text"),
+            y + 4.0
+        ),
     );
 }
 
@@ -125,7 +137,8 @@ fn fork(text: &mut String, mark: &DiagramMark, rect: &Rect) {
     line(
         text,
         format_args!(
-            r#"<path class="fork" d="M{:.1} {middle:.1}L{:.1} {:.1}H{:.1}L{right:.1} {middle:.1}L{:.1} {bottom:.1}H{:.1}Z"/>"#,
+            r#"<path {} d="M{:.1} {middle:.1}L{:.1} {:.1}H{:.1}L{right:.1} {middle:.1}L{:.1} {bottom:.1}H{:.1}Z"/>"#,
+            style::class("fork"),
             rect.x,
             rect.x + slope,
             rect.y,
@@ -144,8 +157,12 @@ fn boxed(text: &mut String, class: &str, rect: &Rect, radius: f64) {
     line(
         text,
         format_args!(
-            r#"<rect class="{class}" x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="{radius:.1}"/>"#,
-            rect.x, rect.y, rect.width, rect.height
+            r#"<rect {} x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="{radius:.1}"/>"#,
+            style::class(class),
+            rect.x,
+            rect.y,
+            rect.width,
+            rect.height
         ),
     );
 }
@@ -154,12 +171,16 @@ fn centred(text: &mut String, class: &str, rect: &Rect, y: f64, words: &str) {
     let x = rect.middle().x;
     line(
         text,
-        format_args!(r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="middle">{}</text>"#, escape(words)),
+        format_args!(
+            r#"<text {} x="{x:.1}" y="{y:.1}" text-anchor="middle">{}</text>"#,
+            style::class(class),
+            escape(words)
+        ),
     );
 }
 
 /// Returns the modules of the calls, in the order of their first appearance.
-fn hues(diagram: &Diagram) -> Vec<&str> {
+fn modules(diagram: &Diagram) -> Vec<&str> {
     let mut modules: Vec<&str> = Vec::new();
     for mark in diagram.marks.iter().filter(|mark| mark.kind == MarkKind::Call) {
         if !modules.contains(&&*mark.over) {

@@ -1,63 +1,150 @@
 //! The colours and fonts of the SVG, for light and dark.
+//!
+//! Each element has its light colours as presentation attributes, which every viewer understands. The style sheet only
+//! overrides them in dark mode; it uses no CSS variables, which many viewers and converters lack.
+
+use std::fmt::Write as _;
 
 /// The font of words.
 pub(super) const SANS: &str = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
-/// The hues, in degrees, that distinguish modules, in the order of their first appearance.
-pub(super) const HUES: [u16; 7] = [212, 268, 158, 330, 28, 188, 48];
+/// The colours that distinguish modules, in the order of their first appearance.
+pub(super) const MODULES: [&str; 7] = ["#3e80cc", "#803ecc", "#3ecc98", "#cc3e85", "#cc803e", "#3eb9cc", "#ccaf3e"];
 
-/// The style sheet.
-pub(super) const STYLE: &str = r"<style>
-:root { color-scheme: light dark; }
-svg { --paper: #fbfbf9; --card: #ffffff; --ink: #1d2430; --soft: #6a7383; --line: #98a2b3; --edge: #d8dde6;
-  --enter: #2563c9; --enter-ink: #ffffff; --good: #16794c; --good-card: #e6f5ed; --bad: #b8322a; --bad-card: #fdecea;
-  --read: #0b7f86; --write: #c46a08; --fork: #eef2fb; --fork-edge: #8aa4d6; --step: #c46a08; --section: .1; }
-@media (prefers-color-scheme: dark) {
-  svg { --paper: #14171c; --card: #1f242c; --ink: #e8ebf0; --soft: #949eae; --line: #66707f; --edge: #363d49;
-    --enter: #3f7ddc; --enter-ink: #ffffff; --good: #5cc693; --good-card: #17301f; --bad: #f08379; --bad-card: #3a1c1a;
-    --read: #45bcc4; --write: #eba04b; --fork: #20293a; --fork-edge: #5d79ad; --step: #eba04b; --section: .17; } }
-.paper { fill: var(--paper); }
-text { fill: var(--ink); font-size: 12px; }
-.code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; }
-.heading { font-size: 13px; font-weight: 600; fill: var(--soft); letter-spacing: .02em; }
-.title { font-size: 13px; font-weight: 600; }
-.over { font-size: 10.5px; fill: var(--soft); }
-.card { fill: var(--card); stroke: var(--edge); }
-.enter { fill: var(--enter); }
-.enter-text { fill: var(--enter-ink); }
-.enter-over { fill: var(--enter-ink); opacity: .82; font-size: 10.5px; }
-.begin { fill: var(--card); stroke: var(--enter); }
-.fork { fill: var(--fork); stroke: var(--fork-edge); }
-.prim { fill: var(--paper); stroke: var(--edge); }
-.prim-text { fill: var(--soft); font-size: 11px; }
-.answer { fill: var(--good-card); stroke: var(--good); }
-.answer-text { fill: var(--good); font-weight: 600; font-size: 11.5px; }
-.failure { fill: var(--bad-card); stroke: var(--bad); }
-.failure-text { fill: var(--bad); font-weight: 600; font-size: 11.5px; }
-.frame { fill: none; stroke: var(--line); stroke-dasharray: 5 4; }
-.frame-text { fill: var(--soft); font-size: 11.5px; font-weight: 600; }
-.step { stroke: var(--step); stroke-dasharray: none; stroke-width: 1.5; }
-.step-text { fill: var(--step); }
-.edge { fill: none; stroke: var(--line); stroke-width: 1.4; }
-.order { stroke-dasharray: 2 4; }
-.head { fill: var(--line); }
-.label { font-size: 11px; font-weight: 600; fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 4px;
-  stroke-linejoin: round; }
-.store { fill: var(--card); stroke: var(--line); }
-.life { fill: none; stroke: var(--edge); stroke-width: 1.4; stroke-dasharray: 1 4; stroke-linecap: round; }
-.read { fill: none; stroke: var(--read); stroke-width: 1.4; }
-.read-head { fill: var(--read); }
-.write { fill: none; stroke: var(--write); stroke-width: 1.4; }
-.write-head { fill: var(--write); }
-.section { opacity: var(--section); }
-.tint0 { --tint: #2563c9; }
-.tint1 { --tint: #0f9d8a; }
-.tint2 { --tint: #b7791f; }
-.tint3 { --tint: #9333c9; }
-.tint4 { --tint: #c2346b; }
-.section-name { font-style: italic; }
-.section * { stroke-linejoin: round; stroke-linecap: round; }
-.section rect { fill: var(--tint); }
-.section path { fill: none; stroke: var(--tint); stroke-width: 40; }
-</style>
-";
+/// The colours that distinguish sections.
+pub(super) const TINTS: [&str; 5] = ["#2563c9", "#0f9d8a", "#b7791f", "#9333c9", "#c2346b"];
+
+/// The value of a presentation attribute in light and in dark mode.
+#[derive(Clone, Copy)]
+struct StyleValue {
+    light: &'static str,
+    dark: &'static str,
+}
+
+const fn themed(light: &'static str, dark: &'static str) -> StyleValue {
+    StyleValue { light, dark }
+}
+
+const fn plain(value: &'static str) -> StyleValue {
+    themed(value, value)
+}
+
+const NONE: StyleValue = plain("none");
+const PAPER: StyleValue = themed("#fbfbf9", "#14171c");
+const CARD: StyleValue = themed("#ffffff", "#1f242c");
+const INK: StyleValue = themed("#1d2430", "#e8ebf0");
+const SOFT: StyleValue = themed("#6a7383", "#949eae");
+const LINE: StyleValue = themed("#98a2b3", "#66707f");
+const EDGE: StyleValue = themed("#d8dde6", "#363d49");
+const ENTER: StyleValue = themed("#2563c9", "#3f7ddc");
+const ENTER_INK: StyleValue = plain("#ffffff");
+const GOOD: StyleValue = themed("#16794c", "#5cc693");
+const GOOD_CARD: StyleValue = themed("#e6f5ed", "#17301f");
+const BAD: StyleValue = themed("#b8322a", "#f08379");
+const BAD_CARD: StyleValue = themed("#fdecea", "#3a1c1a");
+const READ: StyleValue = themed("#0b7f86", "#45bcc4");
+const WRITE: StyleValue = themed("#c46a08", "#eba04b");
+const FORK: StyleValue = themed("#eef2fb", "#20293a");
+const FORK_EDGE: StyleValue = themed("#8aa4d6", "#5d79ad");
+
+const BOLD: StyleValue = plain("600");
+const CODE: StyleValue = plain("ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace");
+
+/// A class of elements, with its presentation attributes.
+type StyleClass = (&'static str, &'static [(&'static str, StyleValue)]);
+
+/// All classes. If an element has several, the later one wins.
+const CLASSES: &[StyleClass] = &[
+    ("document", &[("fill", INK), ("font-size", plain("12"))]),
+    ("paper", &[("fill", PAPER)]),
+    ("code", &[("font-family", CODE)]),
+    ("heading", &[("font-size", plain("13")), ("font-weight", BOLD), ("fill", SOFT), ("letter-spacing", plain(".26"))]),
+    ("title", &[("font-size", plain("13")), ("font-weight", BOLD)]),
+    ("over", &[("font-size", plain("10.5")), ("fill", SOFT)]),
+    ("card", &[("fill", CARD), ("stroke", EDGE)]),
+    ("enter", &[("fill", ENTER)]),
+    ("enter-text", &[("fill", ENTER_INK)]),
+    ("enter-over", &[("fill", ENTER_INK), ("opacity", plain(".82")), ("font-size", plain("10.5"))]),
+    ("begin", &[("fill", CARD), ("stroke", ENTER)]),
+    ("fork", &[("fill", FORK), ("stroke", FORK_EDGE)]),
+    ("prim", &[("fill", PAPER), ("stroke", EDGE)]),
+    ("prim-text", &[("fill", SOFT), ("font-size", plain("11"))]),
+    ("answer", &[("fill", GOOD_CARD), ("stroke", GOOD)]),
+    ("answer-text", &[("fill", GOOD), ("font-weight", BOLD), ("font-size", plain("11.5"))]),
+    ("failure", &[("fill", BAD_CARD), ("stroke", BAD)]),
+    ("failure-text", &[("fill", BAD), ("font-weight", BOLD), ("font-size", plain("11.5"))]),
+    ("frame", &[("fill", NONE), ("stroke", LINE), ("stroke-dasharray", plain("5 4"))]),
+    ("frame-text", &[("fill", SOFT), ("font-size", plain("11.5")), ("font-weight", BOLD)]),
+    ("step", &[("stroke", WRITE), ("stroke-dasharray", NONE), ("stroke-width", plain("1.5"))]),
+    ("step-text", &[("fill", WRITE)]),
+    ("edge", &[("fill", NONE), ("stroke", LINE), ("stroke-width", plain("1.4"))]),
+    ("order", &[("stroke-dasharray", plain("2 4"))]),
+    ("head", &[("fill", LINE)]),
+    (
+        "label",
+        &[
+            ("font-size", plain("11")),
+            ("font-weight", BOLD),
+            ("fill", SOFT),
+            ("paint-order", plain("stroke")),
+            ("stroke", PAPER),
+            ("stroke-width", plain("4")),
+            ("stroke-linejoin", plain("round")),
+        ],
+    ),
+    ("store", &[("fill", CARD), ("stroke", LINE)]),
+    (
+        "life",
+        &[
+            ("fill", NONE),
+            ("stroke", EDGE),
+            ("stroke-width", plain("1.4")),
+            ("stroke-dasharray", plain("1 4")),
+            ("stroke-linecap", plain("round")),
+        ],
+    ),
+    ("read", &[("fill", NONE), ("stroke", READ), ("stroke-width", plain("1.4"))]),
+    ("read-head", &[("fill", READ)]),
+    ("write", &[("fill", NONE), ("stroke", WRITE), ("stroke-width", plain("1.4"))]),
+    ("write-head", &[("fill", WRITE)]),
+    ("section", &[("opacity", themed(".1", ".17")), ("stroke-linejoin", plain("round"))]),
+    ("section-way", &[("fill", NONE), ("stroke-width", plain("40")), ("stroke-linecap", plain("round"))]),
+    ("section-name", &[("font-style", plain("italic"))]),
+];
+
+/// Returns the `class` attribute of an element, and the presentation attributes that its classes have in light mode.
+pub(super) fn class(names: &str) -> String {
+    let mut attributes: Vec<(&str, &str)> = Vec::new();
+    let wanted = |name: &str| names.split(' ').any(|wanted| wanted == name);
+    for (attribute, value) in CLASSES.iter().filter(|(name, _)| wanted(name)).flat_map(|(_, attributes)| *attributes) {
+        match attributes.iter_mut().find(|(known, _)| known == attribute) {
+            Some((_, known)) => *known = value.light,
+            None => attributes.push((attribute, value.light)),
+        }
+    }
+    let mut text = format!("class=\"{names}\"");
+    for (attribute, value) in attributes {
+        let _ = write!(text, " {attribute}=\"{value}\"");
+    }
+    text
+}
+
+/// Returns the style sheet: the attributes that differ in dark mode.
+pub(super) fn sheet() -> String {
+    let mut text =
+        String::from("<style>\n:root { color-scheme: light dark; }\n@media (prefers-color-scheme: dark) {\n");
+    for (name, attributes) in CLASSES {
+        let themed = attributes.iter().filter(|(_, value)| value.light != value.dark);
+        let rules: Vec<String> = themed.map(|(attribute, value)| format!("{attribute}: {};", value.dark)).collect();
+        if !rules.is_empty() {
+            let _ = writeln!(text, "  .{name} {{ {} }}", rules.join(" "));
+        }
+    }
+    text.push_str("}\n</style>\n");
+    text
+}
+
+#[cfg(test)]
+pub(super) fn class_names() -> impl Iterator<Item = &'static str> {
+    CLASSES.iter().map(|(name, _)| *name)
+}

@@ -4,6 +4,7 @@ use weir_ir::generate::{Recording, case};
 use weir_ir::graph::{Graph, NodeKind, Program};
 
 use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
+use super::style;
 use crate::diagram::{Diagram, MarkId, MarkKind};
 use crate::{DetailLevel, Drawing, svg};
 
@@ -101,5 +102,29 @@ fn the_document_has_as_many_ends_as_beginnings() {
         for (begin, end) in [("<g", "</g>"), ("<text", "</text>"), ("<title", "</title>"), ("<svg", "</svg>")] {
             assert_eq!(text.matches(begin).count(), text.matches(end).count(), "seed {seed}: {begin}");
         }
+    }
+}
+
+#[test]
+fn every_shape_has_its_colours_without_the_style_sheet() {
+    let library = Recording::new(0).library();
+    for seed in 0..PROGRAMS {
+        let program = weir_ir::lower(&case(seed).program, &library);
+        let drawing =
+            Drawing { program: &program, library: Some(&library), plan: None, detail: DetailLevel::Everything };
+        let text = svg(&drawing).expect("generated programs are small");
+        let (_, drawn) = text.split_once("</style>").expect("the style sheet comes first");
+        let mut shapes = 0;
+        for tag in drawn.split('<').skip(1).map(|part| part.split('>').next().unwrap_or_default()) {
+            if ["rect", "path", "circle"].iter().any(|shape| tag.starts_with(shape)) {
+                assert!(tag.contains(" fill=\"#") || tag.contains(" stroke=\"#"), "seed {seed}: {tag}");
+                shapes += 1;
+            }
+            for class in tag.split("class=\"").skip(1).flat_map(|rest| rest.split('"').next().unwrap_or("").split(' '))
+            {
+                assert!(style::class_names().any(|known| known == class), "seed {seed}: no such class `{class}`");
+            }
+        }
+        assert!(shapes > 0 && !text.contains("var("), "seed {seed}");
     }
 }

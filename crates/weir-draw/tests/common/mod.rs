@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use weir_host::{
-    Code, Effects, Function, Library, Mode, Module, Outcome, Parameter, ParameterFrom, Passing, Resource, Signature,
-    Type, Value, World,
+    Effects, Function, FunctionCode, Library, Mode, Module, Outcome, Parameter, ParameterFrom, Passing, Resource,
+    Signature, Type, Value, World,
 };
 use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Program};
 use weir_ir::prim::Prim;
@@ -76,7 +76,7 @@ pub(crate) fn function(module: &str, name: &str, parameters: &[Passing], result:
     Function {
         signature,
         batch: None,
-        code: Code::Immediate(Arc::new(|_| Outcome::Value(Value::Unit))),
+        code: FunctionCode::Immediate(Arc::new(|_| Outcome::Value(Value::Unit))),
         types: Vec::new(),
         location: None,
     }

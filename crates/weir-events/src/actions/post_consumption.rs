@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::tasks::spawn;
 use super::threads::run;
 
 /// The post-consumption actions of one asynchronous event; `B` is the type that its consumption yields.
@@ -62,6 +63,22 @@ impl<B: 'static> PostConsumption<B> {
                 let (actions, action) = (self.clone(), action.clone());
                 run(move || actions.run_at(action(consumed), ActionContext::Implicit));
             }
+        })
+    }
+
+    /// Returns actions that first run `action` as a task, and then these.
+    pub(crate) fn after_task<A, F>(self, action: Arc<dyn Fn(A) -> F + Send + Sync>) -> PostConsumption<A>
+    where
+        A: Send + 'static,
+        F: Future<Output = B> + Send + 'static,
+    {
+        PostConsumption::of(move |consumed: A, _| {
+            let (actions, action) = (self.clone(), action.clone());
+            spawn(async move {
+                let value = action(consumed).await;
+                // The thread belongs to an executor, so an action that blocks must not run here.
+                actions.run(value);
+            });
         })
     }
 

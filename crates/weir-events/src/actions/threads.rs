@@ -1,4 +1,4 @@
-//! Thread pool for post-consumption actions.
+//! Thread pool for post-consumption actions that may block.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,11 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Maximum number of actions that run at the same time. Further actions queue until one ends.
-pub const ACTION_THREADS_MAX: usize = 4096;
-
-/// Idle time after which a thread ends, in milliseconds.
-const IDLE_MS: u64 = 500;
+/// Idle time after which a thread ends.
+const IDLE_MAX: Duration = Duration::from_millis(500);
 
 type ActionJob = Box<dyn FnOnce() + Send>;
 
@@ -18,22 +15,22 @@ struct ActionPool {
     state: Mutex<PoolState>,
     wanted: Condvar,
     panics: AtomicUsize,
+    idle_max: Duration,
 }
 
 struct PoolState {
     jobs: VecDeque<ActionJob>,
+    /// Threads that wait for a job.
     idle: usize,
+    /// Threads that have been started and have not looked for a job yet.
+    starting: usize,
     threads: usize,
 }
 
-static POOL: ActionPool = ActionPool {
-    state: Mutex::new(PoolState { jobs: VecDeque::new(), idle: 0, threads: 0 }),
-    wanted: Condvar::new(),
-    panics: AtomicUsize::new(0),
-};
+static POOL: ActionPool = ActionPool::new(IDLE_MAX);
 
-/// Returns the number of post-consumption actions that have panicked so far. The panic hook has reported each of them;
-/// a panic affects neither the channel nor any other action.
+/// Returns the number of post-consumption actions that have panicked so far. The panic hook has reported each of them; a
+/// panic affects neither the channel nor any other action.
 pub fn action_panics() -> usize {
     POOL.panics.load(Relaxed)
 }
@@ -43,37 +40,64 @@ pub fn action_threads() -> usize {
     POOL.lock().threads
 }
 
-/// Runs a job in an implicit thread.
-pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
-    let mut state = POOL.lock();
-    state.jobs.push_back(Box::new(job));
-    if state.jobs.len() <= state.idle {
-        POOL.wanted.notify_one();
-    } else if state.threads < ACTION_THREADS_MAX {
-        state.threads += 1;
-        drop(state);
-        start_thread();
+/// Runs a part of an action, and counts its panic; `None` if it panicked.
+pub(super) fn run_counting_panics<T>(action: impl FnOnce() -> T) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(action));
+    if result.is_err() {
+        POOL.panics.fetch_add(1, Relaxed);
     }
+    result.ok()
 }
 
-fn start_thread() {
-    let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| POOL.work());
-    if started.is_err() {
-        // The system refuses more threads; a running one will take the job.
-        POOL.lock().threads -= 1;
-    }
+/// Runs a job in an implicit thread.
+pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
+    POOL.run(Box::new(job));
 }
 
 impl ActionPool {
+    const fn new(idle_max: Duration) -> Self {
+        ActionPool {
+            state: Mutex::new(PoolState { jobs: VecDeque::new(), idle: 0, starting: 0, threads: 0 }),
+            wanted: Condvar::new(),
+            panics: AtomicUsize::new(0),
+            idle_max,
+        }
+    }
+
+    /// Runs a job. There are as many threads as jobs that run at once, because each job may wait for any other one.
+    fn run(&'static self, job: ActionJob) {
+        let mut state = self.lock();
+        state.jobs.push_back(job);
+        let missing = state.jobs.len().saturating_sub(state.idle + state.starting);
+        if missing == 0 {
+            self.wanted.notify_one();
+            return;
+        }
+        state.threads += missing;
+        state.starting += missing;
+        drop(state);
+        // More than one is missing only if the system has refused some before.
+        (0..missing).for_each(|_| self.start_thread());
+    }
+
+    fn start_thread(&'static self) {
+        let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| self.work());
+        if started.is_err() {
+            // The system refuses more threads: a running one will take the job, or the next job asks again.
+            let mut state = self.lock();
+            state.threads -= 1;
+            state.starting -= 1;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self) {
+        self.lock().starting -= 1;
         while let Some(job) = self.next_job() {
-            if catch_unwind(AssertUnwindSafe(job)).is_err() {
-                self.panics.fetch_add(1, Relaxed);
-            }
+            run_counting_panics(job);
         }
     }
 
@@ -85,7 +109,7 @@ impl ActionPool {
                 return Some(job);
             }
             state.idle += 1;
-            let wait = self.wanted.wait_timeout(state, Duration::from_millis(IDLE_MS));
+            let wait = self.wanted.wait_timeout(state, self.idle_max);
             let (guard, timeout) = wait.unwrap_or_else(PoisonError::into_inner);
             state = guard;
             state.idle -= 1;
@@ -94,5 +118,29 @@ impl ActionPool {
                 return None;
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// Long enough that a test that gets there has failed.
+    const TOO_LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn an_idle_thread_is_woken_for_the_next_job() {
+        static PATIENT: ActionPool = ActionPool::new(Duration::from_secs(3600));
+        let (done, ended) = mpsc::channel();
+        for number in 1..=3 {
+            let done = done.clone();
+            PATIENT.run(Box::new(move || done.send(number).unwrap_or_default()));
+            assert_eq!(ended.recv_timeout(TOO_LONG), Ok(number));
+            while PATIENT.lock().idle == 0 {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(PATIENT.lock().threads, 1);
     }
 }

@@ -115,6 +115,33 @@ where
     }
 }
 
+/// `a_wrap_async(event, action)`.
+pub(crate) struct ConsumptionTask<A, X, F> {
+    pub(crate) inner: AsyncEvent<A, X>,
+    pub(crate) action: Arc<dyn Fn(X) -> F + Send + Sync>,
+}
+
+impl<A, X, F> AsyncNode<A, F::Output> for ConsumptionTask<A, X, F>
+where
+    A: 'static,
+    X: Send + 'static,
+    F: Future + Send + 'static,
+    F::Output: 'static,
+{
+    fn force_guards(&self) -> Option<AsyncEvent<A, F::Output>> {
+        let inner = self.inner.node.force_guards()?;
+        Some(AsyncEvent::of(ConsumptionTask { inner, action: self.action.clone() }))
+    }
+
+    fn start(&self, actions: PostConsumption<F::Output>) -> A {
+        self.inner.node.start(actions.after_task(self.action.clone()))
+    }
+
+    fn transform(&self, actions: PostConsumption<F::Output>) -> Event<A> {
+        self.inner.node.transform(actions.after_task(self.action.clone()))
+    }
+}
+
 /// Passes the consumed value by reference to `tap`, without a thread; for actions of this crate that never block.
 pub(crate) struct Tap<A, B> {
     pub(crate) inner: AsyncEvent<A, B>,

@@ -328,7 +328,7 @@ impl<T: Send + 'static> Core<T> {
 
     /// Returns true if there is nothing to receive and the channel is open, without taking a lock.
     #[inline]
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         // If there is a consumer buffer, the senders' cache line is not read. A value that moves from the buffer to the
         // consumer buffer is counted there before it disappears here, hence the second look.
         let is_consumer_buffer_empty = || self.consumer_buffer.0.len.load(Acquire) == 0;

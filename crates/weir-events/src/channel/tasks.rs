@@ -10,6 +10,7 @@ use super::direct::SendError;
 use super::entry::Delivery;
 use super::handle::Channel;
 use super::outcome::{Received, Sent};
+use crate::cooperative::poll_within_budget;
 use crate::queue::QueueTicket;
 
 impl<T: Send + 'static> Channel<T> {
@@ -61,21 +62,26 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
     type Output = Result<(), SendError<T>>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let refused = match &mut this.progress {
-            DirectProgress::New(value) => match begin_sending(this.channel, value, context) {
+        poll_within_budget(context, |context| self.get_mut().advance(context))
+    }
+}
+
+impl<T: Send + 'static> Sending<'_, T> {
+    fn advance(&mut self, context: &Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let refused = match &mut self.progress {
+            DirectProgress::New(value) => match begin_sending(self.channel, value, context) {
                 Ok(()) => value.take(),
                 Err(ticket) => {
-                    this.progress = DirectProgress::Waiting(ticket);
+                    self.progress = DirectProgress::Waiting(ticket);
                     return Poll::Pending;
                 }
             },
             DirectProgress::Waiting(ticket) => {
-                ready!(this.channel.fetch_sent(*ticket, context.waker())).err().flatten()
+                ready!(self.channel.fetch_sent(*ticket, context.waker())).err().flatten()
             }
             DirectProgress::Over => panic!("a future is not polled after it was ready"),
         };
-        this.progress = DirectProgress::Over;
+        self.progress = DirectProgress::Over;
         Poll::Ready(refused.map_or(Ok(()), |value| Err(SendError(value))))
     }
 }
@@ -99,19 +105,24 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
     type Output = Result<T, Closed>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let received = match &this.progress {
-            DirectProgress::New(()) => match begin_receiving(this.channel, context) {
+        poll_within_budget(context, |context| self.get_mut().advance(context))
+    }
+}
+
+impl<T: Send + 'static> Receiving<'_, T> {
+    fn advance(&mut self, context: &Context<'_>) -> Poll<Result<T, Closed>> {
+        let received = match &self.progress {
+            DirectProgress::New(()) => match begin_receiving(self.channel, context) {
                 Ok(received) => received,
                 Err(ticket) => {
-                    this.progress = DirectProgress::Waiting(ticket);
+                    self.progress = DirectProgress::Waiting(ticket);
                     return Poll::Pending;
                 }
             },
-            DirectProgress::Waiting(ticket) => ready!(this.channel.fetch_received(*ticket, context.waker())),
+            DirectProgress::Waiting(ticket) => ready!(self.channel.fetch_received(*ticket, context.waker())),
             DirectProgress::Over => panic!("a future is not polled after it was ready"),
         };
-        this.progress = DirectProgress::Over;
+        self.progress = DirectProgress::Over;
         Poll::Ready(received)
     }
 }

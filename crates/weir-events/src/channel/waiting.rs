@@ -223,3 +223,27 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{Channel, Parcel, a_send};
+    use std::pin::Pin;
+    use std::task::{Context, Waker};
+
+    #[test]
+    fn withdrawn_senders_and_receivers_leave_no_hint() {
+        for channel in [Channel::rendezvous(), Channel::bounded(1)] {
+            let parcel = Parcel::new(1);
+            parcel.take();
+            let offers =
+                [channel.send_parcel(&parcel).wrap(drop), a_send(&channel, 1).a_trans(), channel.receive().wrap(drop)];
+            for event in offers {
+                let mut waiting = event.synchronise();
+                assert!(Pin::new(&mut waiting).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                drop(waiting);
+                let core = &channel.core;
+                assert!(core.is_idle() && core.seems_full() == (core.capacity() == 0));
+            }
+        }
+    }
+}

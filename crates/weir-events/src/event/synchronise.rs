@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::node::Event;
 use super::pending::{PendingSync, attempt_unguarded};
+use crate::cooperative::poll_within_budget;
 use crate::timer_thread::{self, ScheduledTimer};
 use crate::waiter::pool;
 
@@ -116,10 +117,10 @@ impl<T: 'static> Future for Synchronisation<T> {
     type Output = T;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        match self.get_mut().advance(context) {
+        poll_within_budget(context, |context| match self.get_mut().advance(context) {
             None => Poll::Pending,
             Some(advance) => Poll::Ready(advance.conclude()),
-        }
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Borrowing: arguments that a function takes by `&` or `&mut`, in place wherever the value lies so.
+//! Borrowing of arguments by `&` and `&mut`, in place wherever possible.
 
 use std::borrow::Borrow;
 use std::ops::{Deref, DerefMut};
@@ -6,32 +6,32 @@ use std::ops::{Deref, DerefMut};
 use crate::convert::mismatch;
 use crate::{Failure, HostType, Type, Value};
 
-/// What a function may take by `&`: every [`HostType`], `str`, and slices.
+/// A type that a function may take by `&`: every [`HostType`], `str`, and slices.
 #[diagnostic::on_unimplemented(
-    message = "`&{Self}` is not a parameter that Weir can pass",
-    label = "a function of the host cannot take this by `&`",
-    note = "it may take `&str`, slices, and every type that derives `weir::Type`"
+    message = "Weir cannot pass an argument of type `&{Self}`",
+    label = "host functions cannot take this type by `&`",
+    note = "they can take `&str`, slices, and every type that derives `weir::Type`"
 )]
 pub trait Borrowable: 'static {
-    /// The type that has what is borrowed, and names it in Weir.
+    /// The owned type, which determines the type in Weir.
     type Owned: HostType;
 
-    /// What holds the borrowed value during the call.
+    /// The reference that the call holds.
     type Ref<'a>: Deref<Target = Self>;
 
     /// Borrows the value.
     ///
     /// # Errors
-    /// Fails where [`HostType::from_value`] of the owned type would.
+    /// Fails if [`HostType::from_value`] of the owned type does.
     fn borrow_from(value: &Value) -> Result<Self::Ref<'_>, Failure>;
 }
 
-/// A borrowed argument: in place, or a temporary that was made for the call.
+/// An argument borrowed by `&`.
 #[derive(Debug)]
 pub enum BorrowedArgument<'a, T: ?Sized, O = T> {
-    /// In place.
+    /// A reference to the value in place.
     InPlace(&'a T),
-    /// Made for the call.
+    /// A temporary, made for the call.
     Temporary(O),
 }
 
@@ -83,27 +83,27 @@ impl<T: HostType> Borrowable for [T] {
     }
 }
 
-/// An argument that is taken by `&mut`: in place, or a temporary that [`BorrowedArgumentMut::finish`] carries back.
+/// An argument borrowed by `&mut`; [`BorrowedArgumentMut::finish`] writes a temporary back.
 ///
-/// Where the function panics, a temporary is dropped, and the value is as it was.
+/// If the function panics, a temporary is dropped and the argument keeps its previous value.
 #[derive(Debug)]
 pub enum BorrowedArgumentMut<'a, T> {
-    /// In place.
+    /// A reference to the value in place.
     InPlace(&'a mut T),
-    /// Made for the call.
+    /// A temporary, made for the call.
     Temporary {
-        /// Where it belongs.
+        /// The slot to which the temporary is written back.
         slot: &'a mut Value,
-        /// What the function changes.
+        /// The temporary.
         made: T,
     },
 }
 
 impl<'a, T: HostType> BorrowedArgumentMut<'a, T> {
-    /// Borrows the value at `slot`.
+    /// Borrows the value in `slot`.
     ///
     /// # Errors
-    /// Fails where [`HostType::from_value`] does.
+    /// Fails if [`HostType::from_value`] does.
     #[inline]
     pub fn new(slot: &'a mut Value) -> Result<Self, Failure> {
         if T::in_place(slot).is_none() {
@@ -113,10 +113,10 @@ impl<'a, T: HostType> BorrowedArgumentMut<'a, T> {
         T::in_place_mut(slot).map(BorrowedArgumentMut::InPlace).ok_or_else(|| Failure::argument("cannot be changed"))
     }
 
-    /// Carries the change back.
+    /// Writes a temporary back.
     ///
     /// # Errors
-    /// Fails where [`HostType::into_value`] does; the value is then as it was.
+    /// Fails if [`HostType::into_value`] does; the argument then keeps its previous value.
     #[inline]
     pub fn finish(self) -> Result<(), Failure> {
         if let BorrowedArgumentMut::Temporary { slot, made } = self {

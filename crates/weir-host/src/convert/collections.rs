@@ -1,28 +1,25 @@
-//! Collections: lists, maps, options, results and tuples, element by element.
+//! Conversion of collections: lists, maps, options, results and tuples, element by element.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::convert::parts::within;
+use crate::convert::parts::{part, within};
 use crate::convert::{Parts, mismatch};
-use crate::{Failure, Generic, HostType, Outcome, Type, TypeDefinition, Value, Values};
+use crate::{Elements, Entries, Failure, Generic, HostType, Outcome, Type, TypeDefinition, Value};
 
 pub(super) fn list_from_value<T: HostType>(value: Value) -> Result<Vec<T>, Failure> {
     let Value::List(elements) = value else { return Err(mismatch(&T::list_type(), &value)) };
-    let mut parts = Parts::new(elements);
-    (0..parts.len())
-        .map(|index| parts.next().map_err(|failure| within(format_args!("element {index}"), failure)))
-        .collect()
+    let place = |(index, element)| part(element).map_err(|failure| within(format_args!("element {index}"), failure));
+    elements.into_iter().enumerate().map(place).collect()
 }
 
 pub(super) fn list_into_value<T: HostType>(list: Vec<T>) -> Result<Value, Failure> {
     list.into_iter().map(T::into_value).collect::<Result<Vec<_>, _>>().map(Value::list)
 }
 
-/// A list; of `u8`, `Bytes`.
+/// A list, or `Bytes` for `u8`.
 impl<T: HostType> HostType for Vec<T> {
     fn ty() -> Type {
         T::list_type()
@@ -99,20 +96,20 @@ impl<T: HostType, E: HostType> HostType for Result<T, E> {
 
 fn map_from_value<K: HostType, V: HostType, M: FromIterator<(K, V)>>(value: Value) -> Result<M, Failure> {
     let Value::Map(entries) = value else { return Err(mismatch(&Type::map(K::ty(), V::ty()), &value)) };
-    let entry = |(key, value): (&Value, &Value)| {
-        let place = |failure: Failure| within(format_args!("entry {key}"), failure);
-        Ok((K::from_value(key.clone()).map_err(place)?, V::from_value(value.clone()).map_err(place)?))
+    let entry = |(key, value): (Value, Value)| {
+        let place = key.clone();
+        let place = |failure: Failure| within(format_args!("entry {place}"), failure);
+        Ok((K::from_value(key).map_err(place)?, V::from_value(value).map_err(place)?))
     };
-    entries.iter().map(entry).collect()
+    entries.into_iter().map(entry).collect()
 }
 
 fn map_into_value<K: HostType, V: HostType>(map: impl IntoIterator<Item = (K, V)>) -> Result<Value, Failure> {
     let entry = |(key, value): (K, V)| Ok((key.into_value()?, value.into_value()?));
-    let entries: IndexMap<Value, Value> = map.into_iter().map(entry).collect::<Result<_, Failure>>()?;
-    Ok(Value::Map(entries.into()))
+    map.into_iter().map(entry).collect::<Result<Entries, Failure>>().map(Value::Map)
 }
 
-/// The maps of Rust; both keep an order that is the same in every run.
+/// Implements [`HostType`] for the map types of Rust that iterate in the same order in every run.
 macro_rules! maps {
     ($($map:ident where K: $($bound:ident)+;)*) => {$(
         impl<K: HostType $(+ $bound)+, V: HostType> HostType for $map<K, V> {
@@ -141,9 +138,7 @@ maps! {
     BTreeMap where K: Ord;
 }
 
-/// A list of any type in place, for functions that change a shared list: `List(T)`.
-pub type Elements = Values;
-
+/// A list of any element type in place: `List(T)`.
 impl HostType for Elements {
     fn ty() -> Type {
         Type::list(Value::ty())
@@ -168,10 +163,8 @@ impl HostType for Elements {
     }
 }
 
-/// A map of any types in place, for functions that change a shared map: `Map(K, V)`, with the keys and values that
-/// [`Generic<'K'>`](crate::Generic) and `Generic<'V'>` hold.
-pub type Entries = Arc<IndexMap<Value, Value>>;
-
+/// A map of any key and value types in place: `Map(K, V)`, with keys [`Generic<'K'>`](crate::Generic) and values
+/// `Generic<'V'>`.
 impl HostType for Entries {
     fn ty() -> Type {
         Type::map(Generic::<'K'>::ty(), Generic::<'V'>::ty())
@@ -196,7 +189,7 @@ impl HostType for Entries {
     }
 }
 
-/// Tuples of two to four.
+/// Implements [`HostType`] for tuples of two to four elements.
 macro_rules! tuples {
     ($($($element:ident)+;)*) => {$(
         impl<$($element: HostType),+> HostType for ($($element,)+) {

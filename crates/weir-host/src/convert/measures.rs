@@ -1,4 +1,4 @@
-//! Measures: sizes, spans and points of time.
+//! Conversion of sizes, durations and times.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,25 +11,25 @@ use crate::{Failure, HostType, Type, Value};
 pub struct Size(pub u64);
 
 impl Size {
-    /// As many times 1,024 bytes.
+    /// Returns a size in units of 1,024 bytes.
     #[must_use]
     pub const fn kb(count: u64) -> Size {
         Size(count << 10)
     }
 
-    /// As many times 1,024 kb.
+    /// Returns a size in units of 1,024 kb.
     #[must_use]
     pub const fn mb(count: u64) -> Size {
         Size(count << 20)
     }
 
-    /// As many times 1,024 mb.
+    /// Returns a size in units of 1,024 mb.
     #[must_use]
     pub const fn gb(count: u64) -> Size {
         Size(count << 30)
     }
 
-    /// The number of bytes as one of memory; more than the machine can address is the most that it can.
+    /// Returns the number of bytes as a `usize`, saturating.
     #[must_use]
     pub fn bytes(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
@@ -99,7 +99,7 @@ impl HostType for SystemTime {
         let Value::Time(nanos) = value else { return Err(mismatch(&Type::Time, &value)) };
         let distance = Duration::from_nanos(nanos.unsigned_abs());
         let time = if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
-        time.ok_or_else(|| Failure::argument(format!("must be a time that this machine knows, not {value}")))
+        time.ok_or_else(|| Failure::argument(format!("must be a time that this machine can represent, not {value}")))
     }
 
     fn into_value(self) -> Result<Value, Failure> {

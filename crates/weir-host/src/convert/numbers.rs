@@ -1,4 +1,4 @@
-//! Numbers: every integer of Rust is an `Int`, checked against its range on the way in and out.
+//! Conversion of numbers: every Rust integer is an `Int`, with range checks in both directions.
 
 use crate::convert::mismatch;
 use crate::{Bytes, Failure, HostType, Type, Value};
@@ -34,7 +34,7 @@ impl HostType for i64 {
     }
 }
 
-/// The integers other than `i64`; what else one of them needs follows in braces.
+/// Implements [`HostType`] for the integers other than `i64`; further items of an implementation follow in braces.
 macro_rules! integers {
     ($($rust:ident { $($more:item)* })*) => {$(
         impl HostType for $rust {
@@ -68,7 +68,7 @@ integers! {
     i32 {}
     isize {}
     u8 {
-        // Bytes are what everybody means by a `Vec<u8>` or a `&[u8]`.
+        // Bytes are what everybody expects of a `Vec<u8>` or a `&[u8]`.
         fn list_type() -> Type {
             Type::Bytes
         }
@@ -136,7 +136,7 @@ impl HostType for f64 {
     }
 }
 
-/// Rounded to the nearest; a finite number that an `f32` can only hold as infinity is refused.
+/// Rounds to the nearest; refuses a finite number that an `f32` can represent only as infinity.
 impl HostType for f32 {
     fn ty() -> Type {
         Type::Float

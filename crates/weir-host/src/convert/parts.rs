@@ -1,41 +1,41 @@
-//! Parts: the fields of a record or the payload of a variant, carried over one after the other.
+//! Conversion of the fields of a record or the payload of a variant, one after the other.
 //!
-//! A type of Rust that holds itself is carried over by recursion, so that there is a limit to its depth.
+//! Recursive Rust types are converted by recursion, so their depth is limited.
 
 use std::cell::Cell;
 use std::fmt;
 
 use crate::{Failure, FailureKind, HostType, Value, Values};
 
-/// The parts of a value, moved out where nobody else holds the value, else cloned.
+/// The parts of a value: moved out if nobody else holds the value, cloned otherwise.
 pub struct Parts {
     values: Values,
     next: usize,
 }
 
 impl Parts {
-    /// All parts of `values`.
+    /// Creates an iterator over the parts of `values`.
     #[must_use]
     pub fn new(values: Values) -> Self {
         Parts { values, next: 0 }
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no parts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The next part.
+    /// Converts the next part.
     ///
     /// # Errors
-    /// Fails where there is none, where its conversion does, or where it is a part of more than 127 others.
+    /// Fails if there is none, if its conversion fails, or if it is nested in more than 127 others.
     #[expect(clippy::should_implement_trait, reason = "each part has a type of its own, so this is no iterator")]
     pub fn next<T: HostType>(&mut self) -> Result<T, Failure> {
         let index = self.next;
@@ -44,20 +44,26 @@ impl Parts {
             Some(values) => values.get_mut(index).map(Value::take),
             None => self.values.get(index).cloned(),
         };
-        let _deeper = DepthGuard::enter()?;
-        T::from_value(part.unwrap_or_default())
+        self::part(part.unwrap_or_default())
     }
 
-    /// The next part, which a failure names as the field `name`.
+    /// Converts the next part; a failure names it as the field `name`.
     ///
     /// # Errors
-    /// Fails where [`Parts::next`] does.
+    /// Fails if [`Parts::next`] does.
     pub fn field<T: HostType>(&mut self, name: &str) -> Result<T, Failure> {
         self.next().map_err(|failure| within(format_args!("`{name}`"), failure))
     }
 }
 
-/// The failure with its place. One of a value that is too deep has none: it would be as long as the value is deep.
+/// Converts a part of another value.
+pub(super) fn part<T: HostType>(value: Value) -> Result<T, Failure> {
+    let _deeper = DepthGuard::enter()?;
+    T::from_value(value)
+}
+
+/// Prefixes a failure with its location. The failure of a value that nests too deep stays as it is: its location would
+/// be as long as the value is deep.
 #[cold]
 pub(super) fn within(place: fmt::Arguments<'_>, failure: Failure) -> Failure {
     match failure.kind {
@@ -66,15 +72,15 @@ pub(super) fn within(place: fmt::Arguments<'_>, failure: Failure) -> Failure {
     }
 }
 
-/// How deep a value may be that becomes one of Rust: as deep as JSON.
+/// Maximum nesting depth of a value that is converted into a Rust value; the same as for JSON.
 const NESTED_MAX: u32 = 127;
 
 thread_local! {
-    /// How many parts in each other are being carried over.
+    /// Number of nested parts that are being converted.
     static NESTED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// One part, while it is carried over.
+/// Counts a nesting level until it is dropped.
 struct DepthGuard;
 
 impl DepthGuard {
@@ -98,6 +104,6 @@ impl Drop for DepthGuard {
 fn too_deep() -> Failure {
     Failure::new(
         FailureKind::Limit,
-        format!("more than {NESTED_MAX} values in each other are too many for this function"),
+        format!("the value nests more than {NESTED_MAX} deep, which is too deep for this function"),
     )
 }

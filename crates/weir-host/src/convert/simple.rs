@@ -1,4 +1,4 @@
-//! Simple types: those that a value of Weir holds as they are, and the type parameters of generic functions.
+//! Conversion of types that Weir stores in their Rust form, and the type parameters of generic functions.
 
 use crate::convert::mismatch;
 use crate::{Bytes, Failure, HostType, Text, Type, TypeDefinition, Value};
@@ -76,7 +76,7 @@ impl HostType for Text {
     }
 }
 
-/// Copied on the way in and out; a [`Text`] is not.
+/// Copied in both directions; a [`Text`] is not.
 impl HostType for String {
     fn ty() -> Type {
         Type::Text
@@ -131,7 +131,7 @@ impl HostType for Failure {
     }
 }
 
-/// What `T` holds; for types that mention themselves.
+/// Converts like `T`; for recursive types.
 impl<T: HostType> HostType for Box<T> {
     fn ty() -> Type {
         T::ty()
@@ -150,7 +150,7 @@ impl<T: HostType> HostType for Box<T> {
     }
 }
 
-/// Any value as it is: the type parameter `T` of a generic function. Further ones are [`Generic`].
+/// A value of any type: the type parameter `T` of a generic function. For further parameters see [`Generic`].
 impl HostType for Value {
     fn ty() -> Type {
         Type::Parameter("T".into())
@@ -182,7 +182,7 @@ impl HostType for Value {
     }
 }
 
-/// Any value as it is: the type parameter that `NAME` names, such as `Generic<'K'>` for `K`.
+/// A value of any type: the type parameter called `NAME`, such as `Generic<'K'>` for `K`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generic<const NAME: char>(pub Value);
 

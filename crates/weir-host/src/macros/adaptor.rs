@@ -1,38 +1,42 @@
-//! The steps of an adaptor: places, homes and loans of arguments.
+//! Steps of an adaptor: borrowing the arguments of a call.
 //!
-//! A *place* is where an argument taken by `&` is read, a *home* where one taken by `&mut` is changed, during a call
-//! that returns at once. A *loan* is either for a call that waits: it owns what it lends. Locks are let go as these are
-//! dropped, also when the function panics.
+//! During a call that returns immediately, a [`ReadBorrow`] gives access to an argument taken by `&`, and a `MutSlot`
+//! to one taken by `&mut`. A call that waits owns an [`OwnedBorrow`] for either. Dropping them releases locks, also
+//! when the function panics.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::call::named;
 use crate::{
-    Argument, BlockingJob, Borrowable, BorrowedArgumentMut, Call, Code, Environment, Failure, HostType, Outcome,
-    Pending, ReadGuard, Reading, Shared, Value, WriteGuard, Writing,
+    Argument, BlockingJob, Borrowable, BorrowedArgumentMut, Call, Environment, Failure, FunctionCode, HostType,
+    Outcome, Pending, ReadGuard, Reading, Shared, Value, WriteGuard, Writing,
 };
 
-/// The code of a function that returns at once.
-pub fn immediate(body: impl Fn(&mut Call<'_>) -> Result<Outcome, Box<Failure>> + Send + Sync + 'static) -> Code {
-    Code::Immediate(Arc::new(move |call| body(call).unwrap_or_else(Outcome::Fault)))
+/// Wraps the code of a function that returns immediately.
+pub fn immediate(
+    body: impl Fn(&mut Call<'_>) -> Result<Outcome, Box<Failure>> + Send + Sync + 'static,
+) -> FunctionCode {
+    FunctionCode::Immediate(Arc::new(move |call| body(call).unwrap_or_else(Outcome::Fault)))
 }
 
-/// The code of a function that may wait.
-pub fn waiting(body: impl Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync + 'static) -> Code {
-    Code::Waiting(Arc::new(body))
+/// Wraps the code of a function that may wait.
+pub fn waiting(body: impl Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync + 'static) -> FunctionCode {
+    FunctionCode::Waiting(Arc::new(body))
 }
 
-/// The code of a function that holds its thread.
-pub fn blocking(body: impl Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync + 'static) -> Code {
-    Code::Blocking(Arc::new(body))
+/// Wraps the code of a function that blocks its thread.
+pub fn blocking(
+    body: impl Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync + 'static,
+) -> FunctionCode {
+    FunctionCode::Blocking(Arc::new(body))
 }
 
-/// Where an argument is read during a call that returns at once.
+/// An argument borrowed for reading by a call that returns immediately.
 pub enum ReadBorrow<'a> {
     /// In a slot or among the constants.
     Value(&'a Value),
-    /// In a shared value.
+    /// In a shared value, which is locked for reading.
     Shared(Reading<'a>),
 }
 
@@ -48,11 +52,11 @@ impl Deref for ReadBorrow<'_> {
     }
 }
 
-/// Where one of several arguments is changed during a call that returns at once.
+/// One of several arguments borrowed for writing by a call that returns immediately.
 enum MutSlot<'a> {
-    /// Taken out of its slot for the call, so that the slots can be read.
+    /// Taken out of its slot during the call, so that the other slots can be read.
     Taken(Value),
-    /// In a shared value.
+    /// In a shared value, which is locked for writing.
     Shared(Writing<'a>),
 }
 
@@ -67,7 +71,7 @@ impl MutSlot<'_> {
 }
 
 impl<'a> Call<'a> {
-    /// Where the argument is read.
+    /// Borrows an argument for reading.
     #[inline]
     #[must_use]
     pub fn borrow_read(&self, index: usize) -> ReadBorrow<'_> {
@@ -85,18 +89,18 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Lends the argument to a call that waits and takes it by `&`.
+    /// Borrows an argument that a call that waits takes by `&`.
     #[must_use]
     pub fn borrow_owned(&mut self, index: usize) -> OwnedBorrow {
         match self.shared(index) {
             Some(shared) => OwnedBorrow::Read(shared.read_owned()),
-            // What cannot be cloned is taken out and comes back when the call has settled.
+            // A value that cannot be cloned is moved out, and returned when the call has settled.
             None if matches!(self.borrow(index), Value::Unique(_)) => OwnedBorrow::Slot(index, self.take_unique(index)),
             None => OwnedBorrow::Value(self.value(index)),
         }
     }
 
-    /// Lends the argument to a call that waits and takes it by `&mut`.
+    /// Borrows an argument that a call that waits takes by `&mut`.
     #[must_use]
     pub fn borrow_owned_mut(&mut self, index: usize) -> OwnedBorrow {
         match self.shared(index) {
@@ -106,10 +110,10 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Runs the body with the argument at `index` to be changed where it lies, and all others to be read.
+/// Runs the body with the argument at `index` mutable in place, and all others readable.
 ///
 /// # Errors
-/// Those of the body.
+/// Fails if the body does.
 #[inline]
 pub fn with_mut_slot<R>(
     call: &mut Call<'_>,
@@ -134,10 +138,10 @@ fn no_slot() -> Box<Failure> {
     Box::new(Failure::argument("lies outside the frame"))
 }
 
-/// The arguments of a call beside the one that is changed.
+/// The arguments of a call other than the one that is mutable.
 pub struct OtherArguments<'a> {
     before: &'a [Value],
-    /// The slots after the home.
+    /// The slots after the mutable one.
     after: &'a [Value],
     constants: &'a [Value],
     shared: &'a [Shared],
@@ -145,7 +149,7 @@ pub struct OtherArguments<'a> {
 }
 
 impl<'a> OtherArguments<'a> {
-    /// Where the argument is read.
+    /// Borrows an argument for reading.
     #[inline]
     #[must_use]
     pub fn borrow_read(&self, index: usize) -> ReadBorrow<'a> {
@@ -160,13 +164,13 @@ impl<'a> OtherArguments<'a> {
     fn slot(&self, index: usize) -> &'a Value {
         match index.checked_sub(self.before.len() + 1) {
             Some(after) => &self.after[after],
-            // The home itself is no other argument: `distinct` has seen to it.
+            // The mutable slot is no other argument; `distinct` has checked that.
             None => self.before.get(index).unwrap_or(&Value::Absent),
         }
     }
 }
 
-/// The homes of a call, which are put back as this is dropped: also where the function panics.
+/// The mutable slots of a call; dropping them puts the values back, also when the function panics.
 struct MutSlots<'c, 'a, const COUNT: usize> {
     call: &'c mut Call<'a>,
     indices: [usize; COUNT],
@@ -183,10 +187,10 @@ impl<const COUNT: usize> Drop for MutSlots<'_, '_, COUNT> {
     }
 }
 
-/// Runs the body with several arguments to be changed, and puts them back: also where the body fails or panics.
+/// Runs the body with several mutable arguments, and puts them back even if the body fails or panics.
 ///
 /// # Errors
-/// Those of the body.
+/// Fails if the body does.
 #[inline]
 pub fn with_mut_slots<const COUNT: usize>(
     call: &mut Call<'_>,
@@ -203,24 +207,24 @@ pub fn with_mut_slots<const COUNT: usize>(
 pub enum OwnedBorrow {
     /// A clone, or the value itself at its last use.
     Value(Value),
-    /// The value itself, which goes back to the argument of this index.
+    /// The value itself, to be returned to the argument with this index.
     Slot(usize, Value),
-    /// A shared value that is read.
+    /// A shared value, locked for reading.
     Read(ReadGuard),
-    /// A shared value that is changed.
+    /// A shared value, locked for writing.
     Write(WriteGuard),
 }
 
 impl OwnedBorrow {
-    /// The value, to be changed.
+    /// Returns the value mutably.
     ///
     /// # Errors
-    /// Fails where the loan was made by [`Call::lend`] of a shared value.
+    /// Fails if a shared value was borrowed by [`Call::borrow_owned`].
     pub fn value_mut(&mut self) -> Result<&mut Value, Box<Failure>> {
         match self {
             OwnedBorrow::Value(value) | OwnedBorrow::Slot(_, value) => Ok(value),
             OwnedBorrow::Write(guard) => Ok(guard),
-            OwnedBorrow::Read(_) => Err(Box::new(Failure::argument("was lent to be read, not to be changed"))),
+            OwnedBorrow::Read(_) => Err(Box::new(Failure::argument("was borrowed for reading, not for writing"))),
         }
     }
 }
@@ -237,7 +241,7 @@ impl Deref for OwnedBorrow {
     }
 }
 
-/// What is to be put back, by the index of its argument; all locks are let go.
+/// Returns the values to be put back, with the index of their argument, and releases all locks.
 pub fn restored<const COUNT: usize>(loans: [OwnedBorrow; COUNT]) -> Vec<(usize, Value)> {
     let slot = |loan| if let OwnedBorrow::Slot(index, value) = loan { Some((index, value)) } else { None };
     loans.into_iter().filter_map(slot).collect()
@@ -246,7 +250,7 @@ pub fn restored<const COUNT: usize>(loans: [OwnedBorrow; COUNT]) -> Vec<(usize, 
 /// Borrows an argument.
 ///
 /// # Errors
-/// Fails where its conversion does; the message names the parameter.
+/// Fails if its conversion does; the message names the parameter.
 #[inline]
 pub fn borrow_argument<'a, T: Borrowable + ?Sized>(
     value: &'a Value,
@@ -255,10 +259,10 @@ pub fn borrow_argument<'a, T: Borrowable + ?Sized>(
     T::borrow_from(value).map_err(|failure| named(parameter, failure))
 }
 
-/// Borrows an argument to be changed.
+/// Borrows an argument mutably.
 ///
 /// # Errors
-/// Fails where its conversion does; the message names the parameter.
+/// Fails if its conversion does; the message names the parameter.
 #[inline]
 pub fn borrow_argument_mut<'a, T: HostType>(
     slot: &'a mut Value,
@@ -267,10 +271,10 @@ pub fn borrow_argument_mut<'a, T: HostType>(
     BorrowedArgumentMut::new(slot).map_err(|failure| named(parameter, failure))
 }
 
-/// Checks that no argument that is changed is also given as another one: Rust promises the function as much.
+/// Checks that no mutable argument is also passed as another argument, which Rust's borrow rules forbid.
 ///
 /// # Errors
-/// Fails with both parameters' names.
+/// Fails with the names of both parameters.
 #[inline]
 pub fn distinct(call: &Call<'_>, changed: &[(usize, &str)], read: &[(usize, &str)]) -> Result<(), Box<Failure>> {
     let lies = |index: usize| match call.arguments[index] {
@@ -281,7 +285,8 @@ pub fn distinct(call: &Call<'_>, changed: &[(usize, &str)], read: &[(usize, &str
     for (position, (index, name)) in changed.iter().enumerate() {
         for (other, other_name) in changed[position + 1..].iter().chain(read) {
             if lies(*index) == lies(*other) {
-                let message = format!("`{name}` is changed and must not be `{other_name}` at the same time");
+                let message =
+                    format!("`{name}` is changed by the call and must not be passed as `{other_name}` as well");
                 return Err(Box::new(Failure::argument(message)));
             }
         }
@@ -289,21 +294,21 @@ pub fn distinct(call: &Call<'_>, changed: &[(usize, &str)], read: &[(usize, &str
     Ok(())
 }
 
-/// What the embedder gave for this type.
+/// Returns the value of this type from the call's environment.
 ///
 /// # Errors
-/// Fails where it gave nothing.
+/// Fails if there is none.
 pub fn environment<T: Send + Sync + 'static>(call: &Call<'_>) -> Result<Arc<T>, Box<Failure>> {
     environment_of(call.environment)
 }
 
-/// What this environment has for the type.
+/// Returns the value of this type from the environment.
 ///
 /// # Errors
-/// Fails where it has nothing.
+/// Fails if there is none.
 pub fn environment_of<T: Send + Sync + 'static>(environment: &Environment) -> Result<Arc<T>, Box<Failure>> {
     environment.get::<T>().ok_or_else(|| {
         let name = std::any::type_name::<T>();
-        Box::new(Failure::function(format!("this program was given no `{name}` to work with")))
+        Box::new(Failure::function(format!("the environment of this program has no `{name}`")))
     })
 }

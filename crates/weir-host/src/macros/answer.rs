@@ -1,8 +1,8 @@
-//! Answers: from what a function returned to the [`Outcome`] of its call.
+//! Conversion of a function's return value into the [`Outcome`] of its call.
 //!
-//! The error of a function is carried over as precisely as its Rust type allows: as its own type in Weir where it has
-//! one, else as a `Failure` made of the error and its sources, else of its `Display`. The three traits below are told
-//! apart by how often `&&&ErrorTag` has to be dereferenced until one applies (autoref specialisation).
+//! The error of a function is converted as precisely as its Rust type allows: to its own type in Weir if it has one,
+//! otherwise to a `Failure` made of the error and its sources, otherwise of its `Display`. The three traits below are
+//! selected by the number of dereferences of `&&&ErrorTag` until one applies (autoref specialisation).
 
 use std::error::Error;
 use std::fmt::Display;
@@ -10,13 +10,13 @@ use std::marker::PhantomData;
 
 use crate::{Call, Failure, HostType, Outcome, Type, TypeDefinition, Value};
 
-/// The value of a function that did not fail.
+/// Converts the value of a function that did not fail.
 #[inline]
 pub fn answer<T: HostType>(value: T) -> Outcome {
     value.into_outcome().unwrap_or_else(|failure| Outcome::Fault(Box::new(failure)))
 }
 
-/// The value of a function that cannot fail, as the answer of this call, which it no longer borrows from.
+/// Converts the value of a function that cannot fail, and writes it to the call's slot for the answer if there is one.
 #[inline]
 pub fn answer_to<T: HostType>(call: &mut Call<'_>, value: T) -> Outcome {
     let Some(slot) = call.room() else { return answer(value) };
@@ -30,17 +30,17 @@ pub fn answer_to<T: HostType>(call: &mut Call<'_>, value: T) -> Outcome {
     }
 }
 
-/// A `Result` by whichever name its alias has.
+/// The standard `Result`, also under an alias.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not the `Result` of the standard library")]
 pub trait Fallible {
     /// The type of `Ok`.
     type Ok;
     /// The type of `Err`.
     type Err;
-    /// The `Result` under its own name.
+    /// Returns `self` as a `Result`.
     ///
     /// # Errors
-    /// Its own.
+    /// Fails if `self` is an error.
     fn result(self) -> Result<Self::Ok, Self::Err>;
 }
 
@@ -58,7 +58,7 @@ impl<T, E> Fallible for Result<T, E> {
 pub struct ErrorTag<E>(PhantomData<fn() -> E>);
 
 impl<E> ErrorTag<E> {
-    /// The tag of `E`.
+    /// Creates the tag of `E`.
     #[must_use]
     pub const fn new() -> Self {
         ErrorTag(PhantomData)
@@ -73,11 +73,11 @@ impl<E> Default for ErrorTag<E> {
 
 /// Errors that have a type in Weir.
 pub trait FailsTyped<E> {
-    /// The type of the failure.
+    /// Returns the type of the failure.
     fn failure_type(&self) -> Type;
-    /// The definitions that it needs.
+    /// Adds the definitions that the type needs.
     fn failure_define(&self, definitions: &mut Vec<TypeDefinition>);
-    /// The answer.
+    /// Converts the error into an answer.
     fn failure(&self, error: E) -> Outcome;
 }
 
@@ -98,15 +98,15 @@ impl<E: HostType> FailsTyped<E> for &&ErrorTag<E> {
     }
 }
 
-/// Errors of Rust without a type in Weir.
+/// Rust errors without a type in Weir.
 pub trait FailsWithError<E> {
-    /// The type of the failure.
+    /// Returns the type of the failure.
     fn failure_type(&self) -> Type {
         Type::Failure
     }
-    /// The definitions that it needs: none.
+    /// Adds the definitions that the type needs: none.
     fn failure_define(&self, _definitions: &mut Vec<TypeDefinition>) {}
-    /// The answer.
+    /// Converts the error into an answer.
     fn failure(&self, error: E) -> Outcome;
 }
 
@@ -116,21 +116,21 @@ impl<E: Error> FailsWithError<E> for &ErrorTag<E> {
     }
 }
 
-/// Errors that can only be shown, such as `Box<dyn Error>`.
+/// Errors that implement only `Display`, such as `Box<dyn Error>`.
 pub trait FailsDisplayed<E> {
-    /// The type of the failure.
+    /// Returns the type of the failure.
     fn failure_type(&self) -> Type {
         Type::Failure
     }
-    /// The definitions that it needs: none.
+    /// Adds the definitions that the type needs: none.
     fn failure_define(&self, _definitions: &mut Vec<TypeDefinition>) {}
-    /// The answer.
+    /// Converts the error into an answer.
     fn failure(&self, error: E) -> Outcome;
 }
 
 impl<E: Display> FailsDisplayed<E> for ErrorTag<E> {
     fn failure(&self, error: E) -> Outcome {
-        // `{:#}` is how errors that keep their sources show them all.
+        // With `{:#}`, error types that keep their sources print them all.
         Outcome::Error(Value::Failure(Box::new(Failure::function(format!("{error:#}")))))
     }
 }

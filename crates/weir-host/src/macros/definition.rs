@@ -1,27 +1,27 @@
-//! Definitions: what a derived type says of itself, and how functions come together in a module.
+//! Definitions of derived types, and assembly of functions into a module.
 
 use crate::{Failure, Field, Function, HostType, Module, Text, Type, TypeDefinition, TypeShape, Value, Variant};
 
-/// The failure of a value that is not of the type `T`.
+/// Returns the failure for a value that is not of the type `T`.
 #[cold]
 #[must_use]
 pub fn mismatched<T: HostType>(found: &Value) -> Failure {
     crate::convert::mismatch(&T::ty(), found)
 }
 
-/// One field of a definition.
+/// Returns the definition of a field.
 #[must_use]
 pub fn field<T: HostType>(name: &str) -> Field {
     Field { name: name.into(), ty: T::ty() }
 }
 
-/// One variant of a definition.
+/// Returns the definition of a variant.
 #[must_use]
 pub fn variant(name: &str, fields: Vec<Field>) -> Variant {
     Variant { name: name.into(), fields }
 }
 
-/// Adds the definition of `T`, and with `parts` those of the types that it mentions, unless it is there already.
+/// Adds the definition of `T`, and through `parts` those of the types that it mentions, unless it is there already.
 pub fn define<T: HostType>(
     definitions: &mut Vec<TypeDefinition>,
     doc: &str,
@@ -36,10 +36,11 @@ pub fn define<T: HostType>(
     parts(definitions);
 }
 
-/// The module, with one function more.
+/// Returns the module with a further function.
 ///
 /// # Panics
-/// Where two functions, or two different types, have one name: a mistake of the library's author, found at start.
+/// Panics if two functions, or two different types, have the same name: a mistake of the library's author, detected at
+/// start-up.
 #[must_use]
 pub fn with_function(module: Module, function: Function) -> Module {
     let (name, whose) = (&function.signature.name, &module.name);

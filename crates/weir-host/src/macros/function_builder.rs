@@ -1,15 +1,15 @@
-//! Describing a function: its signature, put together from its Rust types.
+//! Builder of a function's signature from its Rust types.
 
 use std::sync::Arc;
 
 use crate::convert::Borrowable;
 use crate::macros::waiting;
 use crate::{
-    Batch, BatchCode, Code, Effects, Failure, Function, HostType, Location, Mode, Outcome, Parameter, Passing, Settled,
-    Signature, StateOf, Type, TypeDefinition, Value,
+    Batch, BatchCode, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Outcome, Parameter, Passing,
+    Settled, Signature, StateOf, Type, TypeDefinition, Value,
 };
 
-/// A function that is being described.
+/// Builder of a [`Function`].
 pub struct FunctionBuilder {
     signature: Signature,
     types: Vec<TypeDefinition>,
@@ -17,7 +17,7 @@ pub struct FunctionBuilder {
 }
 
 impl FunctionBuilder {
-    /// A function without parameters that gives `()`.
+    /// Begins with a function without parameters that returns `()`.
     #[must_use]
     pub fn new(name: &str, doc: &str, effects: Effects) -> Self {
         let signature = Signature {
@@ -34,38 +34,38 @@ impl FunctionBuilder {
         FunctionBuilder { signature, types: Vec::new(), location: None }
     }
 
-    /// Where it stands.
+    /// Sets the source location.
     #[must_use]
     pub fn located_at(mut self, location: Location) -> Self {
         self.location = Some(location);
         self
     }
 
-    /// The next parameter is taken by value.
+    /// Adds a parameter that is taken by value.
     #[must_use]
     pub fn takes<T: HostType>(self, name: &str, default: Option<T>) -> Self {
         self.parameter(name, if T::TYPED { Passing::Typed } else { Passing::Value }, default)
     }
 
-    /// The next parameter is taken by `&`.
+    /// Adds a parameter that is taken by `&`.
     #[must_use]
     pub fn borrows<T: Borrowable + ?Sized>(self, name: &str, default: Option<T::Owned>) -> Self {
         self.parameter(name, Passing::Borrow, default)
     }
 
-    /// The next parameter is taken by `&mut`.
+    /// Adds a parameter that is taken by `&mut`.
     #[must_use]
     pub fn changes<T: HostType>(self, name: &str) -> Self {
         self.parameter::<T>(name, Passing::Change, None)
     }
 
-    /// The next parameter is of what makes the state, by value.
+    /// Adds a parameter of the state's constructor that is taken by value.
     #[must_use]
     pub fn constructor_takes<T: HostType>(self, name: &str, default: Option<T>) -> Self {
         self.parameter(name, Passing::Start, default)
     }
 
-    /// The next parameter is of what makes the state, by `&`.
+    /// Adds a parameter of the state's constructor that is taken by `&`.
     #[must_use]
     pub fn constructor_borrows<T: Borrowable + ?Sized>(self, name: &str, default: Option<T::Owned>) -> Self {
         self.parameter(name, Passing::Start, default)
@@ -78,7 +78,7 @@ impl FunctionBuilder {
         self
     }
 
-    /// What it gives.
+    /// Sets the type of the result.
     #[must_use]
     pub fn returns<T: HostType>(mut self) -> Self {
         T::define(&mut self.types);
@@ -86,7 +86,7 @@ impl FunctionBuilder {
         self
     }
 
-    /// What it gives when it fails, and how to define that.
+    /// Sets the type of the failure, with a function that adds its definitions.
     #[must_use]
     pub fn fails(mut self, failure: Type, define: impl FnOnce(&mut Vec<TypeDefinition>)) -> Self {
         define(&mut self.types);
@@ -94,7 +94,7 @@ impl FunctionBuilder {
         self
     }
 
-    /// It has private state of this type.
+    /// Gives the function private state of this type.
     #[must_use]
     pub fn with_state<T>(mut self, mode: Mode, make: fn(&[Value]) -> Result<Value, Box<Failure>>) -> Self {
         let path = std::any::type_name::<T>();
@@ -103,7 +103,7 @@ impl FunctionBuilder {
         self
     }
 
-    /// The function, whose calls may be gathered, `at_most` of them into one.
+    /// Builds a function of whose calls at most `at_most` may be gathered into one.
     #[must_use]
     pub fn build_batched(mut self, at_most: usize, batch: Arc<BatchCode>) -> Function {
         self.signature.batch = Some(Batch { at_most });
@@ -116,22 +116,22 @@ impl FunctionBuilder {
         function
     }
 
-    /// The function.
+    /// Builds the function.
     #[must_use]
-    pub fn build(self, code: Code) -> Function {
+    pub fn build(self, code: FunctionCode) -> Function {
         Function { signature: self.signature, code, batch: None, types: self.types, location: self.location }
     }
 }
 
-/// The answer of a batch of one.
+/// Returns the answer of a batch of one.
 fn only(mut answers: Vec<Outcome>) -> Outcome {
-    answers.pop().unwrap_or_else(|| Outcome::Fault(Box::new(Failure::function("the function gave no answer"))))
+    answers.pop().unwrap_or_else(|| Outcome::Fault(Box::new(Failure::function("the function returned no answer"))))
 }
 
-/// The default of a parameter.
+/// Converts the default of a parameter.
 ///
 /// # Panics
-/// Where the default is outside what Weir's type can hold: a mistake of the function's author, found at start.
+/// Panics if the default is outside the range of Weir's type: a mistake of the function's author, detected at start-up.
 fn default_value<T: HostType>(name: &str, value: T) -> Value {
     value.into_value().unwrap_or_else(|failure| panic!("the default of `{name}` cannot be passed: {failure}"))
 }

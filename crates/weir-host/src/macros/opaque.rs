@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::macros::mismatched;
 use crate::{Failure, HostType, HostValue, Value};
 
-/// A shareable value by value: moved out where nobody else holds it, else cloned.
+/// Takes a shareable value by value: moved out if nobody else holds it, cloned otherwise.
 ///
 /// # Errors
-/// Fails where the value is of another type.
+/// Fails if the value is of another type.
 pub fn shared_from_value<T: HostType + HostValue + Clone>(value: Value) -> Result<T, Failure> {
     match value {
         Value::Host(host) if host.as_any().is::<T>() => {
@@ -19,14 +19,14 @@ pub fn shared_from_value<T: HostType + HostValue + Clone>(value: Value) -> Resul
     }
 }
 
-/// A shareable value in place.
+/// Borrows a shareable value in place.
 #[inline]
 #[must_use]
 pub fn shared_in_place<T: 'static>(value: &Value) -> Option<&T> {
     if let Value::Host(host) = value { host.as_any().downcast_ref() } else { None }
 }
 
-/// A shareable value in place, to be changed: whoever else holds it keeps it as it was.
+/// Borrows a shareable value mutably in place; copy-on-write if it is shared.
 #[must_use]
 pub fn shared_in_place_mut<T: HostValue + Clone>(value: &mut Value) -> Option<&mut T> {
     let Value::Host(host) = value else { return None };
@@ -37,10 +37,10 @@ pub fn shared_in_place_mut<T: HostValue + Clone>(value: &mut Value) -> Option<&m
     Arc::get_mut(host)?.as_any_mut().downcast_mut()
 }
 
-/// A value that cannot be shared, moved out.
+/// Moves out a value that cannot be shared.
 ///
 /// # Errors
-/// Fails where the value is of another type or was moved away.
+/// Fails if the value is of another type or was moved away.
 pub fn unique_from_value<T: HostType>(value: Value) -> Result<T, Failure> {
     if unique_in_place::<T>(&value).is_none() {
         return Err(mismatched::<T>(&value));
@@ -50,14 +50,14 @@ pub fn unique_from_value<T: HostType>(value: Value) -> Result<T, Failure> {
     inner.map(|inner| *inner).ok_or_else(|| mismatched::<T>(&Value::Absent))
 }
 
-/// A value that cannot be shared, in place.
+/// Borrows a value that cannot be shared in place.
 #[inline]
 #[must_use]
 pub fn unique_in_place<T: 'static>(value: &Value) -> Option<&T> {
     if let Value::Unique(unique) = value { unique.get()?.as_any().downcast_ref() } else { None }
 }
 
-/// A value that cannot be shared, in place, to be changed.
+/// Borrows a value that cannot be shared mutably in place.
 #[inline]
 #[must_use]
 pub fn unique_in_place_mut<T: 'static>(value: &mut Value) -> Option<&mut T> {

@@ -1,7 +1,8 @@
-//! Panics of functions that wait or hold their thread: caught beside what they had taken out of the frame.
+//! Catching panics of functions that wait or block.
 //!
-//! Of a function that returns at once the engine catches the panic, and what lies in the frame is still there. What a
-//! waiting call took with it would be lost by unwinding, so here the panic becomes a fault, and the call settles.
+//! The engine catches the panic of a function that returns immediately, whose arguments are still in the frame.
+//! Unwinding would lose the arguments that a waiting call has taken out of the frame, so its panic is caught here and
+//! becomes a fault, and the call settles.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -13,7 +14,7 @@ use crate::{Failure, FailureKind, Outcome};
 
 type BodyResult = Result<Outcome, Box<Failure>>;
 
-/// Runs the body of a function that holds its thread.
+/// Runs the body of a blocking function.
 pub fn catch_panic(body: impl FnOnce() -> BodyResult) -> Outcome {
     let ended = catch_unwind(AssertUnwindSafe(body));
     ended.unwrap_or_else(|panic| Err(panicked(&*panic))).unwrap_or_else(Outcome::Fault)
@@ -29,7 +30,7 @@ pub async fn catch_panic_async(body: impl Future<Output = BodyResult>) -> Outcom
     ended.await.unwrap_or_else(Outcome::Fault)
 }
 
-/// The failure that a panic becomes.
+/// Converts a panic into a failure.
 #[cold]
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> Box<Failure> {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());

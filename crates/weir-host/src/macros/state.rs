@@ -1,4 +1,4 @@
-//! State: the Rust value behind `self`, one for each call site.
+//! Private state: the Rust value behind `self`, one for each call site.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use super::panic::panicked;
 use crate::call::named;
 use crate::{Borrowable, Call, Failure, FailureKind, HostType, HostValue, Outcome, Shared, Unique, Value};
 
-/// Holds the state of a call site. It is a value only to lie behind a [`Shared`]; no program sees it.
+/// The state of a call site, wrapped as a value so that a [`Shared`] can hold it; programs never see it.
 struct CallSiteState<T>(T);
 
 impl<T: Send + Sync + 'static> HostValue for CallSiteState<T> {
@@ -34,10 +34,10 @@ impl<T: Send + Sync + 'static> HostValue for CallSiteState<T> {
     }
 }
 
-/// What a state is made of, by value.
+/// Takes an argument of the state's constructor by value.
 ///
 /// # Errors
-/// Fails where its conversion does; the message names the parameter.
+/// Fails if its conversion does; the message names the parameter.
 pub fn constructor_argument<T: HostType>(
     arguments: &[Value],
     index: usize,
@@ -46,10 +46,10 @@ pub fn constructor_argument<T: HostType>(
     T::from_value(arguments.get(index).cloned().unwrap_or(Value::Absent)).map_err(|failure| named(parameter, failure))
 }
 
-/// What a state is made of, by `&`.
+/// Borrows an argument of the state's constructor.
 ///
 /// # Errors
-/// Fails where its conversion does; the message names the parameter.
+/// Fails if its conversion does; the message names the parameter.
 pub fn constructor_argument_ref<'a, T: Borrowable + ?Sized>(
     arguments: &'a [Value],
     index: usize,
@@ -58,10 +58,10 @@ pub fn constructor_argument_ref<'a, T: Borrowable + ?Sized>(
     borrow_argument::<T>(arguments.get(index).unwrap_or(&Value::Absent), parameter)
 }
 
-/// The state of a new call site. What makes it may panic.
+/// Makes the state of a new call site. A panic of the constructor becomes a failure.
 ///
 /// # Errors
-/// Those of `make`.
+/// Fails if `make` does.
 pub fn make_state<T: Send + Sync + 'static>(
     make: impl FnOnce() -> Result<T, Box<Failure>>,
 ) -> Result<Value, Box<Failure>> {
@@ -69,7 +69,7 @@ pub fn make_state<T: Send + Sync + 'static>(
     made.map(|state| Value::Unique(Unique::new(Box::new(CallSiteState(state)))))
 }
 
-/// Why what makes a state gave none.
+/// Converts the outcome of a constructor that failed into its failure.
 #[must_use]
 pub fn constructor_failure(outcome: Outcome) -> Box<Failure> {
     match outcome.returned() {
@@ -78,10 +78,10 @@ pub fn constructor_failure(outcome: Outcome) -> Box<Failure> {
     }
 }
 
-/// The state behind `&self`.
+/// Borrows the state for `&self`.
 ///
 /// # Errors
-/// Fails where the engine gave the state of another function.
+/// Fails if the engine passed the state of another function.
 #[inline]
 pub fn state_ref<T: 'static>(state: &Value) -> Result<&T, Box<Failure>> {
     let Value::Unique(unique) = state else { return Err(wrong_state::<T>()) };
@@ -89,10 +89,10 @@ pub fn state_ref<T: 'static>(state: &Value) -> Result<&T, Box<Failure>> {
     state.map(|state| &state.0).ok_or_else(wrong_state::<T>)
 }
 
-/// The state behind `&mut self`.
+/// Borrows the state for `&mut self`.
 ///
 /// # Errors
-/// Fails where the engine gave the state of another function.
+/// Fails if the engine passed the state of another function.
 #[inline]
 pub fn state_mut<T: 'static>(state: &mut Value) -> Result<&mut T, Box<Failure>> {
     let Value::Unique(unique) = state else { return Err(wrong_state::<T>()) };
@@ -101,10 +101,10 @@ pub fn state_mut<T: 'static>(state: &mut Value) -> Result<&mut T, Box<Failure>> 
 }
 
 impl<'a> Call<'a> {
-    /// The state of the call site.
+    /// Returns the state of the call site.
     ///
     /// # Errors
-    /// Fails where the engine gave none to a stateful function.
+    /// Fails if the engine passed none to a stateful function.
     #[inline]
     pub fn site_state(&self) -> Result<&'a Shared, Box<Failure>> {
         self.state.ok_or_else(|| Box::new(Failure::new(FailureKind::Function, "the call site has no state")))

@@ -1,12 +1,12 @@
-//! Reads the text of a type.
+//! Parser of the textual form of a type.
 
 use super::TypeOf;
 use crate::{Failure, Field, Text, Type, TypeDefinition, TypeShape, Variant};
 
-/// How deep types may stand in types.
+/// Maximum nesting depth of types.
 const DEPTH_MAX: usize = 256;
 
-/// The type that a text says.
+/// Parses the text of a type.
 pub(super) fn type_of(text: &str) -> Result<TypeOf, Failure> {
     let mut reader = TypeParser { text, at: 0, depth: 0 };
     let ty = reader.ty()?;
@@ -25,7 +25,7 @@ struct TypeParser<'a> {
 }
 
 impl<'a> TypeParser<'a> {
-    /// What is left, from the next that is no blank.
+    /// Skips white space and returns the rest of the text.
     fn rest(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let trimmed = rest.trim_start();
@@ -37,7 +37,7 @@ impl<'a> TypeParser<'a> {
         Failure::argument(format!("must be the text of a type: expected {what} at {}", self.at))
     }
 
-    /// Goes over a mark, if it is next.
+    /// Skips a punctuation mark if it is next; returns `true` if it was.
     fn takes(&mut self, mark: &str) -> bool {
         let is_next = self.rest().starts_with(mark);
         self.at += if is_next { mark.len() } else { 0 };
@@ -48,7 +48,7 @@ impl<'a> TypeParser<'a> {
         if self.takes(mark) { Ok(()) } else { Err(self.expected(mark)) }
     }
 
-    /// A name, also one with dots.
+    /// Parses a name, which may contain dots.
     fn name(&mut self) -> Result<&'a str, Failure> {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').unwrap_or(rest.len());
@@ -56,7 +56,7 @@ impl<'a> TypeParser<'a> {
         if end == 0 { Err(self.expected("a name")) } else { Ok(&rest[..end]) }
     }
 
-    /// What stands between commas up to the closing mark.
+    /// Parses a comma-separated list up to the closing mark.
     fn listed<T>(&mut self, close: &str, each: impl Fn(&mut Self) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
         let mut all = Vec::new();
         while !self.takes(close) {

@@ -1,16 +1,32 @@
-//! Equality, order and hashes of values, by structure; host values by identity.
+//! Structural equality, order and hashing of values; host values by identity.
 //!
-//! All three look at a value's head, which is all of it but its parts, and then at the parts: by recursion up to
-//! [`NESTED_MAX`], which needs no memory, and deeper by a walk with a stack on the heap.
+//! All three look at a value's head, which is all of it but its parts, and then at the parts: by recursion to a depth of
+//! [`NESTED_MAX`], which needs no memory. A comparison goes on with a stack on the heap, and starts over there, if
+//! * values nest deeper than that, or
+//! * it has taken [`STEPS_MAX`] steps: values that hold others twice, which do so too, and so on, have twice as many parts
+//!   at each level. From then on pairs of parts that somebody else holds too are remembered once they have proved equal.
+//!
+//! A hash covers the first [`HASHED_MAX`] parts in the order of a walk. If there are more, it also covers a hash that is
+//! composed of the hashes of the parts, so that each of those that somebody else holds too is hashed once.
 
 use std::cmp::Ordering;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::Value;
 use crate::value::NESTED_MAX;
+use crate::value::entries::SEED;
+use crate::value::walk::PartCursor;
 
-/// Structural. Floats compare by their bits' total order, so that a value always equals itself.
+/// Parts that a comparison looks at before it begins to remember them.
+const STEPS_MAX: u32 = 10_000;
+/// Parts that a hash covers one after the other.
+const HASHED_MAX: u32 = 4_096;
+
+/// Structural equality. Floats compare by the total order of their bits, so that a value always equals itself.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
@@ -28,52 +44,65 @@ impl PartialOrd for Value {
 /// A total order: by type first, then by content.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
-        compare(self, other, NESTED_MAX)
+        compare(self, other, NESTED_MAX, &mut { STEPS_MAX }).unwrap_or_else(|| compare_deep(self, other))
     }
 }
 
-fn compare(one: &Value, other: &Value, room: u32) -> Ordering {
-    let (values, others) = match (one, other) {
-        (Value::List(a), Value::List(b)) | (Value::Record(a), Value::Record(b)) => (a, b),
-        (Value::Variant(x, Some(a)), Value::Variant(y, Some(b))) if x == y => (a, b),
-        (Value::Map(_), Value::Map(_)) => return compare_deep(one, other),
-        _ => return compare_heads(one, other),
+/// Compares by recursion; `None` if `depth` or `steps` do not suffice.
+fn compare(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Option<Ordering> {
+    let (parts, others) = match (one, other) {
+        (Value::List(a), Value::List(b)) => (&**a, &**b),
+        (Value::Record(a), Value::Record(b)) => (&**a, &**b),
+        (Value::Variant(x, Some(a)), Value::Variant(y, Some(b))) if x == y => (&**a, &**b),
+        (Value::Map(a), Value::Map(b)) if !a.is_same(b) => return compare_maps(one, other, depth, steps),
+        (Value::Map(_), Value::Map(_)) => return Some(Ordering::Equal),
+        _ => return Some(compare_heads(one, other)),
     };
-    if are_one(values, others) {
-        return Ordering::Equal;
+    if std::ptr::eq(parts, others) {
+        return Some(Ordering::Equal);
     }
-    compare_all(values, others, room).unwrap_or_else(|| compare_deep(one, other))
-}
-
-/// Whether two values have the very same parts, so that nobody has to look at them: a value that holds another twice, which
-/// does so too, and so on, would take twice as long at each level.
-fn are_one(values: &[Value], others: &[Value]) -> bool {
-    std::ptr::eq(values, others)
-}
-
-/// The parts in turn; `None` where there is no room to go into them.
-fn compare_all(values: &[Value], others: &[Value], room: u32) -> Option<Ordering> {
-    let room = room.checked_sub(1)?;
-    for (one, other) in values.iter().zip(others) {
-        let ordering = compare(one, other, room);
+    let depth = depth.checked_sub(1)?;
+    for (one, other) in parts.iter().zip(others) {
+        *steps = steps.checked_sub(1)?;
+        let ordering = compare(one, other, depth, steps)?;
         if ordering.is_ne() {
             return Some(ordering);
         }
     }
-    Some(values.len().cmp(&others.len()))
+    Some(parts.len().cmp(&others.len()))
 }
 
-/// The parts of two values with equal heads.
+/// Compares keys and values in the order of insertion.
+fn compare_maps(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Option<Ordering> {
+    let depth = depth.checked_sub(1)?;
+    let (mut one, mut other) = (PartCursor::new(one), PartCursor::new(other));
+    loop {
+        *steps = steps.checked_sub(1)?;
+        let ordering = match (one.advance(), other.advance()) {
+            (Some(one), Some(other)) => compare(one, other, depth, steps)?,
+            (None, None) => return Some(Ordering::Equal),
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        };
+        if ordering.is_ne() {
+            return Some(ordering);
+        }
+    }
+}
+
+/// Compares with a stack on the heap, and compares no pair of parts twice that others hold too.
 fn compare_deep(one: &Value, other: &Value) -> Ordering {
-    let mut open = vec![(one, other, 0)];
-    while let Some((one, other, index)) = open.last_mut() {
-        let parts = (one.part(*index), other.part(*index));
-        *index += 1;
-        let ordering = match parts {
+    let ordering = compare_heads(one, other);
+    if ordering.is_ne() {
+        return ordering;
+    }
+    let mut open = vec![(PartCursor::new(one), PartCursor::new(other))];
+    let mut equal: IndexSet<(usize, usize), RandomState> = IndexSet::default();
+    while let Some((one, other)) = open.last_mut() {
+        let ordering = match (one.advance(), other.advance()) {
             (Some(one), Some(other)) => {
                 let ordering = compare_heads(one, other);
-                if !one.values().zip(other.values()).is_some_and(|(values, others)| are_one(values, others)) {
-                    open.push((one, other, 0));
+                if ordering.is_eq() && !is_known(&mut equal, one, other) {
+                    open.push((PartCursor::new(one), PartCursor::new(other)));
                 }
                 ordering
             }
@@ -88,6 +117,40 @@ fn compare_deep(one: &Value, other: &Value) -> Ordering {
         }
     }
     Ordering::Equal
+}
+
+/// Returns `true` if the parts of a pair need no comparison: both have none, they are the same in memory, or the pair was
+/// seen before. If a pair that was seen proves different, so does the whole, so seen pairs count as equal.
+fn is_known(seen: &mut IndexSet<(usize, usize), RandomState>, one: &Value, other: &Value) -> bool {
+    match (shared_address(one), shared_address(other)) {
+        (Some(Address { address, .. }), Some(Address { address: same, .. })) if address == same => true,
+        (Some(one), Some(other)) if one.is_shared || other.is_shared => !seen.insert((one.address, other.address)),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Address of a value's parts in memory.
+struct Address {
+    address: usize,
+    /// True if others may hold the parts too.
+    is_shared: bool,
+}
+
+/// Returns the address of a value's parts; `None` if it has none.
+fn shared_address(value: &Value) -> Option<Address> {
+    match value {
+        // A list does not tell how many hold it.
+        Value::List(elements) if elements.is_empty() => None,
+        Value::List(elements) => Some(Address { address: elements.as_ptr().addr(), is_shared: true }),
+        Value::Record(parts) | Value::Variant(_, Some(parts)) if !parts.is_empty() => {
+            Some(Address { address: parts.as_ptr().addr(), is_shared: parts.is_shared() })
+        }
+        Value::Map(entries) if !entries.is_empty() => {
+            Some(Address { address: entries.address(), is_shared: entries.is_shared() })
+        }
+        _ => None,
+    }
 }
 
 fn compare_heads(one: &Value, other: &Value) -> Ordering {
@@ -130,19 +193,64 @@ fn rank(value: &Value) -> u8 {
 
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        hash(self, state, NESTED_MAX);
+        let mut left = HASHED_MAX;
+        hash(self, state, NESTED_MAX, &mut left);
+        if left == 0 {
+            state.write_u64(composed_hash(self));
+        }
     }
 }
 
-/// The heads in the order of a walk, so that it is all one how deep the recursion goes.
-fn hash<H: Hasher>(value: &Value, state: &mut H, room: u32) {
-    match (value, value.values(), room.checked_sub(1)) {
-        (_, Some(values), Some(room)) => {
+/// Hashes the heads in the order of a walk, so that the result does not depend on how deep the recursion goes.
+fn hash<H: Hasher>(value: &Value, state: &mut H, depth: u32, left: &mut u32) {
+    match (value.parts(), depth.checked_sub(1)) {
+        (None, _) if !matches!(value, Value::Map(_)) => {
+            *left -= 1;
             hash_head(value, state);
-            values.iter().for_each(|value| hash(value, state, room));
         }
-        (Value::Map(_), ..) | (_, Some(_), None) => value.walk().for_each(|value| hash_head(value, state)),
-        _ => hash_head(value, state),
+        (Some(parts), Some(depth)) => {
+            *left -= 1;
+            hash_head(value, state);
+            for part in parts {
+                if *left == 0 {
+                    break;
+                }
+                hash(part, state, depth, left);
+            }
+        }
+        _ => {
+            for value in value.walk().take(*left as usize) {
+                *left -= 1;
+                hash_head(value, state);
+            }
+        }
+    }
+}
+
+/// Hashes a value's head and the hashes of its parts. Parts that others hold too are hashed once.
+fn composed_hash(value: &Value) -> u64 {
+    let begun = |value| {
+        let mut state = SEED.build_hasher();
+        hash_head(value, &mut state);
+        (PartCursor::new(value), state)
+    };
+    let mut known: IndexMap<usize, u64, RandomState> = IndexMap::default();
+    let mut open = vec![begun(value)];
+    loop {
+        let (cursor, state) = open.last_mut().expect("the outermost value is closed last");
+        if let Some(part) = cursor.advance() {
+            match shared_address(part).map(|place| known.get(&place.address).copied()) {
+                None => hash_head(part, state),
+                Some(Some(hash)) => state.write_u64(hash),
+                Some(None) => open.push(begun(part)),
+            }
+            continue;
+        }
+        let (place, hash) = (shared_address(cursor.value), state.finish());
+        open.pop();
+        let Some((_, outer)) = open.last_mut() else { return hash };
+        outer.write_u64(hash);
+        known.extend(place.filter(|place| place.is_shared).map(|place| (place.address, hash)));
     }
 }
 
@@ -156,7 +264,8 @@ fn hash_head<H: Hasher>(value: &Value, state: &mut H) {
         Value::Size(value) => value.hash(state),
         Value::Text(value) => value.hash(state),
         Value::Bytes(value) => value.hash(state),
-        Value::List(values) | Value::Record(values) => values.len().hash(state),
+        Value::List(elements) => elements.len().hash(state),
+        Value::Record(fields) => fields.len().hash(state),
         Value::Map(map) => map.len().hash(state),
         Value::Variant(tag, payload) => (tag, payload.as_ref().map(|values| values.len())).hash(state),
         Value::Failure(value) => value.message.hash(state),

@@ -1,9 +1,9 @@
-//! How a value reads in messages, in tests and in interpolated text.
+//! Formatting of values for messages, tests and interpolated text.
 
 use std::fmt;
 
 use crate::Value;
-use crate::value::walk::Open;
+use crate::value::walk::PartCursor;
 
 /// Texts inside other values are quoted; a text alone is not. Bytes show their number, host values their type.
 impl fmt::Display for Value {
@@ -15,40 +15,38 @@ impl fmt::Display for Value {
     }
 }
 
-/// The value as it stands in others, whole, however deep: what it is opened with, its parts, and what closes it.
+/// Formats a nested value of any depth: its opening, its parts and its closing.
 fn nested(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut open = Vec::new();
     begin(value, &mut open, f)?;
-    while let Some((value, index)) = open.last_mut() {
-        let (value, at) = (*value, *index);
-        *index += 1;
-        if let Some(part) = value.part(at) {
-            f.write_str(before(value, at))?;
+    while let Some(cursor) = open.last_mut() {
+        if let Some(part) = cursor.advance() {
+            f.write_str(before(cursor))?;
             begin(part, &mut open, f)?;
         } else {
+            f.write_str(end(cursor.value))?;
             open.pop();
-            f.write_str(end(value))?;
         }
     }
     Ok(())
 }
 
-fn begin<'v>(value: &'v Value, open: &mut Vec<Open<'v>>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn begin<'v>(value: &'v Value, open: &mut Vec<PartCursor<'v>>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match value {
         Value::List(_) | Value::Map(_) => f.write_str("[")?,
         Value::Record(_) => f.write_str("(")?,
         Value::Variant(tag, Some(_)) => write!(f, "#{tag}(")?,
         plain => return without_parts(plain, f),
     }
-    open.push((value, 0));
+    open.push(PartCursor::new(value));
     Ok(())
 }
 
-/// What stands before a part.
-fn before(value: &Value, at: usize) -> &'static str {
-    match (value, at % 2) {
-        _ if at == 0 => "",
-        (Value::Map(_), 1) => ": ",
+/// Returns the separator before the part that the cursor has just yielded.
+fn before(cursor: &PartCursor<'_>) -> &'static str {
+    match (cursor.value, cursor.yielded % 2) {
+        _ if cursor.yielded == 1 => "",
+        (Value::Map(_), 0) => ": ",
         _ => ", ",
     }
 }
@@ -81,7 +79,7 @@ fn without_parts(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// As RFC 3339 has it, in UTC, with as many digits behind the point as it takes: `2026-11-21T07:45:00.5Z`.
+/// Formats a time as in RFC 3339, in UTC, with as many fractional digits as necessary: `2026-11-21T07:45:00.5Z`.
 fn time(nanos: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const SECOND: i64 = 1_000_000_000;
     let (seconds, rest) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
@@ -94,8 +92,8 @@ fn time(nanos: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str("Z")
 }
 
-/// Year, month and day of the day so many days after 1 January 1970, in the proleptic Gregorian calendar (Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms"): years are counted from 1 March, so that the leap day is the last.
+/// Converts days since 1 January 1970 to year, month and day in the proleptic Gregorian calendar (Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms"). Years are counted from 1 March, so that the leap day is the last.
 fn date(days: i64) -> (i64, i64, i64) {
     const DAYS_OF_ERA: i64 = 146_097;
     let shifted = days + 719_468;
@@ -108,7 +106,7 @@ fn date(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
-/// The largest unit that leaves no rest.
+/// Formats a duration in the largest unit that divides it.
 fn duration(nanos: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const UNITS: [(i64, &str); 5] =
         [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
@@ -118,7 +116,7 @@ fn duration(nanos: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// The largest binary unit that leaves no rest.
+/// Formats a size in the largest binary unit that divides it.
 fn size(bytes: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const UNITS: [(u64, &str); 4] = [(1 << 40, "tb"), (1 << 30, "gb"), (1 << 20, "mb"), (1 << 10, "kb")];
     match UNITS.iter().find(|(unit, _)| bytes != 0 && bytes.is_multiple_of(*unit)) {

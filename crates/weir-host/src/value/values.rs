@@ -1,15 +1,16 @@
-//! The parts of a value, shared: elements, fields or a payload, and how they are dropped without a deep stack.
+//! Shared parts of a value (elements, fields or a payload), dropped without deep recursion.
 //!
-//! A type that holds itself does so through the fields of a record or the payload of a variant, which is to say through
-//! [`Values`]; so a value's depth is bounded by no type, and dropping one field by field would overflow the stack at some
-//! ten thousand. Each thread therefore counts how deep in such drops it is:
+//! A recursive type contains itself through the fields of a record or the payload of a variant, and therefore through
+//! [`Values`]. No type bounds a value's depth, and dropping it field by field would overflow the stack at some ten
+//! thousand levels. Each thread therefore counts its nested drops:
 //!
-//! 1. A drop counts itself in. Up to [`NESTED_MAX`] it lets go of its parts at once, which may be the next drops.
-//! 2. Deeper than that, it hangs its parts up in the thread's list, and says so with the count's highest bit.
-//! 3. When the drop is through, its last field, [`Leave`], counts it out. The outermost one drops what hangs in the list,
-//!    where 1 and 2 hold again, until the list is empty.
+//! 1. A drop increments the count. Up to [`NESTED_MAX`] it drops its parts immediately, which may cause further drops.
+//! 2. Beyond that, it moves its parts to the thread's list of postponed drops, and sets the highest bit of the count.
+//! 3. When the drop ends, its last field, [`Leave`], decrements the count. The outermost drop then drops the postponed
+//!    parts, to which 1 and 2 apply again, until the list is empty.
 //!
-//! Shallow values pay for two additions in a cell that needs neither a beginning nor an end.
+//! The cost for shallow values is two additions to a thread-local cell that needs neither initialisation nor a
+//! destructor.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -20,26 +21,27 @@ use std::{fmt, slice};
 use crate::Value;
 use crate::value::NESTED_MAX;
 
-/// Parts of a value, in order. Cloning counts a reference; dropping the last needs little stack, however deep they are.
+/// Parts of a value, in order. Cloning increments a reference count; dropping the last clone needs little stack at any
+/// depth.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Values {
     shared: Arc<[Value]>,
-    /// Stands last, so that it is dropped when the parts are.
+    /// The last field, so that it is dropped after the parts.
     leave: Leave,
 }
 
-/// Counts a drop out.
+/// Decrements the count of nested drops when it is dropped.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Leave;
 
-/// Set in [`DEPTH`] while something hangs in [`POSTPONED`].
+/// Bit of [`DEPTH`] that is set while [`POSTPONED`] is not empty.
 const SOME_POSTPONED: u32 = 1 << 31;
 
 thread_local! {
-    /// How many drops the thread is in.
+    /// Number of nested drops of this thread.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// What the outermost drop lets go of. Never dropped itself, so that it outlives all values of the thread; it is empty
-    /// and without memory when no drop is under way.
+    /// Parts that the outermost drop has to drop. Never dropped itself, so that it outlives all values of the thread;
+    /// between drops it is empty and owns no memory.
     static POSTPONED: Cell<ManuallyDrop<Vec<Values>>> = const { Cell::new(ManuallyDrop::new(Vec::new())) };
 }
 
@@ -65,7 +67,7 @@ impl Drop for Leave {
     }
 }
 
-/// Drops what hangs in the list, as the outermost drop.
+/// Drops the postponed parts, as the outermost drop.
 #[cold]
 fn drop_postponed() {
     DEPTH.set(SOME_POSTPONED | 1);
@@ -86,13 +88,18 @@ fn with_postponed<R>(change: impl FnOnce(&mut Vec<Values>) -> R) -> R {
 }
 
 impl Values {
-    /// The parts, to be changed, where nobody else holds them.
+    /// Borrows the parts mutably if nobody else holds them.
     #[must_use]
     pub fn unshared(&mut self) -> Option<&mut [Value]> {
         Arc::get_mut(&mut self.shared)
     }
 
-    /// Leaves no parts behind; an empty slice of this type is one that all share.
+    /// Returns `true` if somebody else holds the parts too.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
+    /// Moves the parts to the list of postponed drops. The empty slice left behind is shared by all.
     #[cold]
     fn postpone(&mut self) {
         let values = Values::from(std::mem::take(&mut self.shared));

@@ -1,18 +1,25 @@
-//! Walks through values of any depth, with a stack on the heap.
+//! Pre-order walk through values of any depth, with a stack on the heap.
 
-use crate::{Value, Values};
+use crate::Value;
 
-/// The value and all values in it, each before what is in it. Of a map, keys and values come in turn.
+/// Pre-order iterator over a value and everything in it. The keys and values of a map alternate.
 pub struct Walk<'v> {
     first: Option<&'v Value>,
-    open: Vec<Open<'v>>,
+    open: Vec<PartCursor<'v>>,
 }
 
-/// A value whose parts are being looked at, and how many of them were.
-pub(super) type Open<'v> = (&'v Value, usize);
+/// A value and a cursor over its parts.
+pub(super) struct PartCursor<'v> {
+    /// The value that has the parts.
+    pub(super) value: &'v Value,
+    /// Index of the next part. Of a map, twice the next position, plus one if the key was yielded and its value was not.
+    next: usize,
+    /// Number of parts yielded.
+    pub(super) yielded: usize,
+}
 
 impl Value {
-    /// The value and all values in it, each before what is in it. Of a map, keys and values come in turn.
+    /// Iterates in pre-order over the value and everything in it. The keys and values of a map alternate.
     ///
     /// ```
     /// use weir_host::Value;
@@ -26,20 +33,42 @@ impl Value {
         Walk { first: Some(self), open: Vec::new() }
     }
 
-    /// The elements of a list, the fields of a record or the payload of a variant.
+    /// Returns the elements of a list, the fields of a record or the payload of a variant.
     #[inline]
-    pub(super) fn values(&self) -> Option<&Values> {
+    pub(super) fn parts(&self) -> Option<&[Value]> {
         match self {
-            Value::List(values) | Value::Record(values) | Value::Variant(_, Some(values)) => Some(values),
+            Value::List(elements) => Some(elements),
+            Value::Record(values) | Value::Variant(_, Some(values)) => Some(values),
             _ => None,
         }
     }
 
-    /// A part of the value by its number. Of a map, keys have the even numbers and values the odd ones.
-    pub(super) fn part(&self, index: usize) -> Option<&Value> {
-        let Value::Map(map) = self else { return self.values()?.get(index) };
-        let (key, value) = map.get_index(index / 2)?;
-        Some(if index.is_multiple_of(2) { key } else { value })
+    /// Returns `true` if the value has parts.
+    fn has_parts(&self) -> bool {
+        match self {
+            Value::Map(entries) => !entries.is_empty(),
+            _ => self.parts().is_some_and(|parts| !parts.is_empty()),
+        }
+    }
+}
+
+impl<'v> PartCursor<'v> {
+    /// Returns a cursor before the first part.
+    pub(super) fn new(value: &'v Value) -> Self {
+        PartCursor { value, next: 0, yielded: 0 }
+    }
+
+    /// Returns the next part; `None` behind the last.
+    pub(super) fn advance(&mut self) -> Option<&'v Value> {
+        let Value::Map(entries) = self.value else {
+            let part = self.value.parts()?.get(self.next)?;
+            (self.next, self.yielded) = (self.next + 1, self.yielded + 1);
+            return Some(part);
+        };
+        let (position, (key, value)) = entries.entry_from(self.next / 2)?;
+        let is_key = self.next.is_multiple_of(2);
+        (self.next, self.yielded) = (position * 2 + 1 + usize::from(!is_key), self.yielded + 1);
+        Some(if is_key { key } else { value })
     }
 }
 
@@ -51,18 +80,16 @@ impl<'v> Iterator for Walk<'v> {
             Some(first) => first,
             None => next_part(&mut self.open)?,
         };
-        if found.part(0).is_some() {
-            self.open.push((found, 0));
+        if found.has_parts() {
+            self.open.push(PartCursor::new(found));
         }
         Some(found)
     }
 }
 
-fn next_part<'v>(open: &mut Vec<Open<'v>>) -> Option<&'v Value> {
+fn next_part<'v>(open: &mut Vec<PartCursor<'v>>) -> Option<&'v Value> {
     loop {
-        let (value, index) = open.last_mut()?;
-        *index += 1;
-        match value.part(*index - 1) {
+        match open.last_mut()?.advance() {
             Some(part) => return Some(part),
             None => open.pop(),
         };

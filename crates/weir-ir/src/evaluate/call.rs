@@ -8,7 +8,9 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use weir_host::{Argument, Code, Failure, FailureKind, Function, Outcome, Passing, Settled, Shared, Signature, Value};
+use weir_host::{
+    Argument, Failure, FailureKind, Function, FunctionCode, Outcome, Passing, Settled, Shared, Signature, Value,
+};
 
 use super::wait::block_on;
 use super::{Evaluator, FlowEnd, FlowEvaluation, failure_of};
@@ -128,14 +130,14 @@ impl FlowEvaluation<'_, '_> {
     }
 }
 
-fn settle(code: &Code, call: &mut weir_host::Call<'_>) -> Settled {
+fn settle(code: &FunctionCode, call: &mut weir_host::Call<'_>) -> Settled {
     match code {
-        Code::Immediate(code) => Settled { outcome: code(call), restored: Vec::new() },
-        Code::Waiting(code) => match code(call) {
+        FunctionCode::Immediate(code) => Settled { outcome: code(call), restored: Vec::new() },
+        FunctionCode::Waiting(code) => match code(call) {
             Ok(pending) => block_on(pending),
             Err(failure) => fault(failure),
         },
-        Code::Blocking(code) => match code(call) {
+        FunctionCode::Blocking(code) => match code(call) {
             Ok(job) => job(),
             Err(failure) => fault(failure),
         },

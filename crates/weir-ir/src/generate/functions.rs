@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use weir_host::{
-    Call, Code, Effects, Failure, Function, HostValue, Mode, Module, Outcome, Parameter, Passing, Settled, Signature,
-    StateOf, Type, TypeDefinition, TypeShape, Unique, Value, World,
+    Call, Effects, Failure, Function, FunctionCode, HostValue, Mode, Module, Outcome, Parameter, Passing, Settled,
+    Signature, StateOf, Type, TypeDefinition, TypeShape, Unique, Value, World,
 };
 
 use super::recording::{Recording, SHARED_FROM};
@@ -83,11 +83,11 @@ fn parameter(name: &str, ty: Type, passing: Passing) -> Parameter {
 }
 
 /// A function of one integer, by this name.
-fn function(name: &str, world: World, failure: Option<Type>, code: Code) -> Function {
+fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode) -> Function {
     let effects = Effects {
         world,
-        waits: matches!(code, Code::Waiting(_)),
-        blocking: matches!(code, Code::Blocking(_)),
+        waits: matches!(code, FunctionCode::Waiting(_)),
+        blocking: matches!(code, FunctionCode::Blocking(_)),
         ..Effects::default()
     };
     let signature = Signature {
@@ -105,7 +105,7 @@ fn function(name: &str, world: World, failure: Option<Type>, code: Code) -> Func
 }
 
 /// A function of one integer that may give none.
-fn optional(name: &str, code: Code) -> Function {
+fn optional(name: &str, code: FunctionCode) -> Function {
     let mut optional = function(name, World::Pure, None, code);
     optional.signature.result = Type::option(Type::Int);
     optional
@@ -117,8 +117,8 @@ fn total(mut function: Function) -> Function {
     function
 }
 
-fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> Code {
-    Code::Immediate(Arc::new(code))
+fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> FunctionCode {
+    FunctionCode::Immediate(Arc::new(code))
 }
 
 fn settled(value: i64) -> Settled {
@@ -185,14 +185,14 @@ fn refuse(x: i64) -> Outcome {
     if x < 5 { Outcome::Value(Value::Int(x)) } else { Outcome::Error(Value::text("too large")) }
 }
 
-fn look(module: &'static str, recording: &Recording) -> Code {
+fn look(module: &'static str, recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
     immediate(move |call| Outcome::Value(Value::Int(recording.world(module).wrapping_add(argument(call)))))
 }
 
-fn slow_look(module: &'static str, recording: &Recording) -> Code {
+fn slow_look(module: &'static str, recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
-    Code::Waiting(Arc::new(move |call| {
+    FunctionCode::Waiting(Arc::new(move |call| {
         let (recording, x) = (recording.clone(), argument(call));
         Ok(Box::pin(async move {
             Yields(recording.yields(x)).await;
@@ -201,7 +201,7 @@ fn slow_look(module: &'static str, recording: &Recording) -> Code {
     }))
 }
 
-fn change(module: &'static str, recording: &Recording) -> Code {
+fn change(module: &'static str, recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
     immediate(move |call| {
         let x = argument(call);
@@ -210,7 +210,7 @@ fn change(module: &'static str, recording: &Recording) -> Code {
     })
 }
 
-fn try_change(module: &'static str, recording: &Recording) -> Code {
+fn try_change(module: &'static str, recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
     immediate(move |call| {
         let x = argument(call);
@@ -219,9 +219,9 @@ fn try_change(module: &'static str, recording: &Recording) -> Code {
     })
 }
 
-fn slow_change(module: &'static str, recording: &Recording) -> Code {
+fn slow_change(module: &'static str, recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
-    Code::Waiting(Arc::new(move |call| {
+    FunctionCode::Waiting(Arc::new(move |call| {
         let (recording, x) = (recording.clone(), argument(call));
         Ok(Box::pin(async move {
             recording.write_down(module, format!("slow_change {x} begins"));
@@ -232,9 +232,9 @@ fn slow_change(module: &'static str, recording: &Recording) -> Code {
     }))
 }
 
-fn block(module: &'static str, recording: &Recording) -> Code {
+fn block(module: &'static str, recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
-    Code::Blocking(Arc::new(move |call| {
+    FunctionCode::Blocking(Arc::new(move |call| {
         let (recording, x) = (recording.clone(), argument(call));
         Ok(Box::new(move || {
             recording.write_down(module, format!("block {x}"));
@@ -276,9 +276,9 @@ fn value(call: &mut Call<'_>) -> Outcome {
     Outcome::Value(Value::Int(count.wrapping_add(x)))
 }
 
-fn slow_value(recording: &Recording) -> Code {
+fn slow_value(recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
-    Code::Waiting(Arc::new(move |call| {
+    FunctionCode::Waiting(Arc::new(move |call| {
         let (recording, x) = (recording.clone(), int(&call.value(1)));
         let guard = call.shared(0).map(weir_host::Shared::read_owned);
         let own = if guard.is_none() { call.take_unique(0) } else { Value::Absent };
@@ -305,7 +305,7 @@ impl Recording {
     }
 }
 
-fn add(recording: &Recording) -> Code {
+fn add(recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
     immediate(move |call| {
         let x = int(&call.value(1));
@@ -319,9 +319,9 @@ fn add(recording: &Recording) -> Code {
     })
 }
 
-fn slow_add(recording: &Recording) -> Code {
+fn slow_add(recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
-    Code::Waiting(Arc::new(move |call| {
+    FunctionCode::Waiting(Arc::new(move |call| {
         let (recording, x) = (recording.clone(), int(&call.value(1)));
         let mut guard = call.shared(0).map(weir_host::Shared::write_owned);
         let mut own = if guard.is_none() { call.take_unique(0) } else { Value::Absent };
@@ -358,9 +358,9 @@ fn steps(recording: &Recording) -> Module {
         .function(stateful(function("slow_next", World::Pure, None, slow_next(recording)), Mode::Write))
 }
 
-fn slow_next(recording: &Recording) -> Code {
+fn slow_next(recording: &Recording) -> FunctionCode {
     let recording = recording.clone();
-    Code::Waiting(Arc::new(move |call| {
+    FunctionCode::Waiting(Arc::new(move |call| {
         let (recording, x) = (recording.clone(), argument(call));
         let mut state = call.state.expect("a stateful function has its state").write_owned();
         Ok(Box::pin(async move {

@@ -1,8 +1,6 @@
 //! The types that generated programs use, and values of them.
 
-use std::sync::Arc;
-
-use weir_host::{Failure, FailureKind, Field, Type, TypeDefinition, TypeShape, Value, Variant};
+use weir_host::{Entries, Failure, FailureKind, Field, Type, TypeDefinition, TypeShape, Value, Variant};
 
 use super::Random;
 
@@ -89,7 +87,7 @@ pub(super) fn value(random: &mut Random, ty: &Type) -> Value {
         Type::List(element) => Value::list((0..random.below(5)).map(|_| value(random, element)).collect()),
         Type::Map(pair) => {
             let entries = (0..random.below(4)).map(|_| (value(random, &pair.0), value(random, &pair.1)));
-            Value::Map(Arc::new(entries.collect()))
+            Value::Map(entries.collect())
         }
         Type::Option(some) if number < 8 => Value::some(value(random, some)),
         Type::Option(_) => Value::none(),
@@ -131,7 +129,7 @@ pub(super) fn plainest(ty: &Type) -> Option<Value> {
         Type::Size => Value::Size(0),
         Type::Failure => Value::Failure(Box::new(Failure::new(FailureKind::Program, ""))),
         Type::List(_) => Value::list(Vec::new()),
-        Type::Map(_) => Value::Map(Arc::default()),
+        Type::Map(_) => Value::Map(Entries::default()),
         Type::Option(_) => Value::none(),
         Type::Result(pair) => Value::ok(plainest(&pair.0)?),
         Type::Tuple(parts) => Value::Record(parts.iter().map(plainest).collect::<Option<_>>()?),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use weir_host::{Failure, FailureKind, Type, Value};
 
 use super::ParseResult;
@@ -28,8 +27,7 @@ pub(super) fn value(cursor: &mut Cursor<'_>) -> ParseResult<Value> {
         } else if cursor.sees("[") {
             Ok(Value::list(cursor.list("[", "]", value)?))
         } else if cursor.sees("{") {
-            let entries: IndexMap<Value, Value> = cursor.list("{", "}", entry)?.into_iter().collect();
-            Ok(Value::Map(Arc::new(entries)))
+            Ok(Value::Map(cursor.list("{", "}", entry)?.into_iter().collect()))
         } else if cursor.eat("()") {
             Ok(Value::Unit)
         } else if cursor.sees("(") {

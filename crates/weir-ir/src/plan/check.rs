@@ -1,4 +1,4 @@
-//! A plan against a program: does every pattern name something, and may the engines do what is asked?
+//! Plan checker: compares a plan with a program and the available engines.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::former::names_former_site;
 use super::{EngineFact, Located, NodePattern, Plan, PlanProblem, Section, is_stateless};
 use crate::graph::{Node, Program};
 
-/// Everything that does not fit.
+/// Returns everything that does not fit.
 pub(super) fn problems(plan: &Plan, program: &Program, engines: &[EngineFact<'_>]) -> Vec<PlanProblem> {
     let mut checker = PlanChecker { plan, program, engines, problems: Vec::new() };
     checker.engine(plan.engine.as_ref());
@@ -35,7 +35,7 @@ impl<'a> PlanChecker<'a> {
         self.problems.push(PlanProblem { at: at.clone(), message, help });
     }
 
-    /// All nodes of the program, with the names of their flows.
+    /// Returns all nodes of the program, with the names of their flows.
     fn nodes(&self) -> impl Iterator<Item = (&'a str, &'a Node)> + use<'a> {
         let flows = self.program.entries.iter().flat_map(|entry| &entry.flows);
         flows.flat_map(|flow| flow.body.nodes.iter().map(|node| (flow.name.as_str(), node)))
@@ -84,7 +84,7 @@ impl<'a> PlanChecker<'a> {
             return;
         }
         let name = pattern.value.as_str();
-        // What is called in a `fn` has the name of the `fn` before its own.
+        // The name of a call inside a `fn` is prefixed by the name of the `fn`.
         let within = self.nodes().find(|(_, node)| node.name.rsplit('/').next() == Some(name));
         let near = within.map(|(_, node)| node.name.as_str());
         let near = near.or_else(|| closest(name, self.nodes().map(|(_, node)| node.name.as_str())));
@@ -108,7 +108,7 @@ impl<'a> PlanChecker<'a> {
         }
     }
 
-    /// A node that two sections name belongs to the first, which is seldom what is meant.
+    /// Reports nodes that two sections name. Such a node belongs to the first section, which is rarely intended.
     fn doubly_named(&mut self) {
         for (index, section) in self.plan.sections.iter().enumerate() {
             for pattern in &section.nodes {
@@ -127,14 +127,14 @@ impl<'a> PlanChecker<'a> {
     }
 }
 
-/// The word that is most like `word`, where one is close enough to be meant.
+/// Returns the word most similar to `word`, if one is similar enough.
 pub(super) fn closest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let close_enough = word.chars().count().max(3) / 3;
     let scored = words.map(|other| (distance(word, other), other));
     scored.filter(|(distance, _)| *distance <= close_enough).min_by_key(|(distance, _)| *distance).map(|(_, word)| word)
 }
 
-/// How many letters have to be added, left out or replaced (Levenshtein).
+/// Returns the Levenshtein distance of two words.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

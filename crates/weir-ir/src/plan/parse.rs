@@ -1,4 +1,4 @@
-//! From TOML to a plan.
+//! Plan parser: TOML to a plan.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,12 +15,12 @@ const PLAN_KEYS: &[&str] = &["engine", "threads", "flows", "queue", "sessions", 
 /// The keys of a section.
 const SECTION_KEYS: &[&str] = &["name", "nodes", "engine", "threads", "queue", "replicas", "why"];
 
-/// Reads a plan, and says what cannot be read.
+/// Parses a plan, and reports everything unreadable.
 pub(super) fn plan(text: &str) -> (Plan, Vec<PlanProblem>) {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = PlanReader { problems: errors.iter().map(|error| syntax(error, text)).collect() };
     if !reader.problems.is_empty() {
-        // What is no TOML has been read as something else.
+        // A text that is not TOML may have been misread, so nothing of it is used.
         return (Plan::default(), reader.problems);
     }
     let table = table.get_ref();
@@ -152,7 +152,7 @@ impl PlanReader {
     }
 }
 
-/// A whole number and a unit, as in `30m`.
+/// Parses a whole number and a unit, as in `30m`.
 fn duration(text: &str) -> Option<Duration> {
     let unit_at = text.find(|sign: char| !sign.is_ascii_digit())?;
     let (number, unit) = text.split_at(unit_at);
@@ -160,7 +160,7 @@ fn duration(text: &str) -> Option<Duration> {
     number.parse::<u64>().ok()?.checked_mul(*seconds).map(Duration::from_secs)
 }
 
-/// The units of durations in a plan, in seconds.
+/// Units of durations in a plan, in seconds.
 const DURATION_UNITS: &[(&str, u64)] = &[("s", 1), ("m", 60), ("h", 60 * 60), ("d", 24 * 60 * 60)];
 
 fn listed(words: &[&str]) -> String {

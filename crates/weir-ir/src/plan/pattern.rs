@@ -7,19 +7,19 @@ use weir_host::Text;
 pub struct NodePattern(Text);
 
 impl NodePattern {
-    /// The pattern of this text.
+    /// Creates a pattern from its text.
     #[must_use]
     pub fn new(text: &str) -> NodePattern {
         NodePattern(text.into())
     }
 
-    /// Its text.
+    /// Returns the text of the pattern.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it names this node of this flow.
+    /// Returns true if the pattern names this node of this flow.
     #[must_use]
     pub fn names(&self, flow: &str, node: &str) -> bool {
         match self.0.rsplit_once(": ") {
@@ -29,8 +29,8 @@ impl NodePattern {
     }
 }
 
-/// Whether the text is what the pattern says, `*` being any characters. Each `*` takes as little as it can, and only the
-/// last one ever takes more; so the time is bounded by the product of the lengths.
+/// Matches a text with a pattern in which `*` stands for any characters. Each `*` takes as few characters as possible,
+/// and only the last one is ever extended, so the time is bounded by the product of the lengths.
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut seen) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a plan says, and what is said of a plan that is wrong.
+//! Parsing and checking of plans.
 
 use std::fmt::Write;
 

@@ -3,10 +3,7 @@
 //! A list that grows element by element is kept as a list of lists, each at least twice as long as the one behind it:
 //! the digits of a binary counter. [`collect`] adds a digit and carries, [`flatten`] makes one list of them.
 
-use std::sync::Arc;
-
-use indexmap::IndexMap;
-use weir_host::{Value, Values};
+use weir_host::{Elements, Entries, Value};
 
 use super::moving::{elements, move_or_clone};
 
@@ -18,16 +15,16 @@ pub(super) fn middle(all: &[Value], front: i64, back: i64) -> Value {
 }
 
 /// Returns the keys and values of a map as tuples.
-pub(super) fn pairs(map: &IndexMap<Value, Value>) -> Value {
+pub(super) fn pairs(map: &Entries) -> Value {
     Value::List(map.iter().map(|(key, value)| pair(key, value.clone())).collect())
 }
 
 /// Does the same, and moves move-only values out of the map.
-pub(super) fn pairs_moving(map: &mut Arc<IndexMap<Value, Value>>) -> Value {
-    match Arc::get_mut(map) {
-        Some(map) => Value::List(map.iter_mut().map(|(key, value)| pair(key, move_or_clone(value))).collect()),
-        None => pairs(map),
+pub(super) fn pairs_moving(map: &mut Entries) -> Value {
+    if let Some(entries) = map.unshared() {
+        return Value::List(entries.map(|(key, value)| pair(key, move_or_clone(value))).collect());
     }
+    pairs(map)
 }
 
 fn pair(key: &Value, value: Value) -> Value {
@@ -40,7 +37,7 @@ pub(super) fn collect(lists: &[Value], element: Value) -> Value {
 }
 
 /// Does the same, and moves move-only elements out of the lists.
-pub(super) fn collect_moving(lists: &mut Values, element: Value) -> Value {
+pub(super) fn collect_moving(lists: &mut Elements, element: Value) -> Value {
     collected(elements(lists), element)
 }
 
@@ -62,7 +59,7 @@ pub(super) fn flatten(lists: &[Value]) -> Value {
 }
 
 /// Does the same, and moves move-only elements out of the lists.
-pub(super) fn flatten_moving(lists: &mut Values) -> Value {
+pub(super) fn flatten_moving(lists: &mut Elements) -> Value {
     Value::List(elements(lists).iter_mut().flat_map(parts).collect())
 }
 

@@ -1,6 +1,6 @@
 //! Move-only values: testing for them, and moving them out.
 
-use weir_host::{Value, Values};
+use weir_host::{Elements, Value, Values};
 
 /// The depth up to which [`moves`] recurses into a value; deeper parts are walked without the stack.
 const NESTED_MAX: u32 = 128;
@@ -17,7 +17,7 @@ fn moves_within(value: &Value, room: u32) -> bool {
     match value {
         Value::Unique(_) => true,
         // The elements of a list are of one type: where one holds nothing, none does.
-        Value::List(parts) => parts.first().is_some_and(holds) && parts.iter().any(moves),
+        Value::List(elements) => elements.first().is_some_and(holds) && elements.iter().any(moves),
         Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().any(moves),
         // So are the values of a map, and a key can be copied, for it is compared.
         Value::Map(map) => map.first().is_some_and(|(_, value)| holds(value)) && map.values().any(moves),
@@ -38,9 +38,18 @@ pub fn move_or_clone(value: &mut Value) -> Value {
     if moves(value) { value.take() } else { value.clone() }
 }
 
-/// Returns the elements, each moved or cloned.
+/// Returns the elements of a list, each moved or cloned.
 #[must_use]
-pub fn elements(parts: &mut Values) -> Vec<Value> {
+pub fn elements(list: &mut Elements) -> Vec<Value> {
+    match list.unshared() {
+        Some(elements) => elements.iter_mut().map(move_or_clone).collect(),
+        None => list.to_vec(),
+    }
+}
+
+/// Returns the parts of a record or payload, each moved or cloned.
+#[must_use]
+pub fn parts(parts: &mut Values) -> Vec<Value> {
     match parts.unshared() {
         Some(parts) => parts.iter_mut().map(move_or_clone).collect(),
         None => parts.to_vec(),

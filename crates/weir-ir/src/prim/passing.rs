@@ -1,17 +1,17 @@
 //! Primitives that pass move-only operands on to their result.
 //!
-//! [`Prim::apply`] clones what it passes on, and a clone of a [`Value::Unique`] is empty. Here a move-only value is
-//! moved out of its operand, and everything else stays in place, so that a record can be taken apart field by field. An
-//! engine chooses between the two by the type; the reference evaluator always moves.
+//! [`Prim::apply`] clones what it passes on, and a clone of a [`Value::Unique`] is empty. Here what can only be moved is
+//! moved out of its operand, and everything else stays where it is: taking a record apart field by field works. An
+//! engine decides by the type which of the two it needs; the reference evaluator always moves.
 
 use weir_host::{Failure, Value, Values};
 
 use super::lists;
-use super::moving::{elements, move_or_clone};
+use super::moving::{move_or_clone, parts};
 use crate::prim::Prim;
 
 impl Prim {
-    /// Returns true if operands, or parts of them, become part of the result, so that move-only values are moved.
+    /// Returns `true` if its operands, or parts of them, become part of its result, so that move-only values are moved.
     #[must_use]
     pub fn passes_on(self) -> bool {
         use Prim::{Collect, Copy, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
@@ -21,10 +21,10 @@ impl Prim {
         )
     }
 
-    /// Applies the primitive, and moves values that cannot be cloned out of its operands into the result.
+    /// Applies it, and moves what it passes on out of its operands where that cannot be cloned.
     ///
     /// # Errors
-    /// Fails only if [`Prim::may_fail`].
+    /// Fails where [`Prim::may_fail`] says that it may.
     ///
     /// # Panics
     /// Panics on operands that the verifier refuses.
@@ -38,7 +38,7 @@ impl Prim {
                 Ok(element(parts, index as usize))
             }
             (Prim::WithField(index), [Value::Record(fields), value]) => {
-                let mut fields = elements(fields);
+                let mut fields = parts(fields);
                 fields[index as usize] = move_or_clone(value);
                 Ok(Value::Record(fields.into()))
             }
@@ -57,6 +57,6 @@ fn element(parts: &mut Values, index: usize) -> Value {
     }
 }
 
-fn all(operands: &mut [Value]) -> Values {
+fn all<C: FromIterator<Value>>(operands: &mut [Value]) -> C {
     operands.iter_mut().map(move_or_clone).collect()
 }

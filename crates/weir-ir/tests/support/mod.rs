@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use weir_host::{
-    Argument, Code, Environment, Failure, Function, Library, Outcome, Passing, Resource, Settled, Shared, Value,
+    Argument, Environment, Failure, Function, FunctionCode, Library, Outcome, Passing, Resource, Settled, Shared, Value,
 };
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::generate::{Case, Execution, Recording};
@@ -83,12 +83,12 @@ impl World<'_> {
             environment: &environment,
         };
         let settled = match &function.code {
-            Code::Immediate(code) => Settled { outcome: code(&mut call), restored: Vec::new() },
-            Code::Waiting(code) => match code(&mut call) {
+            FunctionCode::Immediate(code) => Settled { outcome: code(&mut call), restored: Vec::new() },
+            FunctionCode::Waiting(code) => match code(&mut call) {
                 Ok(pending) => spin(pending),
                 Err(failure) => return Outcome::Fault(failure),
             },
-            Code::Blocking(code) => match code(&mut call) {
+            FunctionCode::Blocking(code) => match code(&mut call) {
                 Ok(job) => job(),
                 Err(failure) => return Outcome::Fault(failure),
             },

@@ -1,7 +1,7 @@
-//! Rows read one by one: of a text, and of a file as a stream.
+//! Row-by-row reading of CSV, from a text or from a file as a stream.
 //!
-//! A row that does not fit the columns, or is not UTF-8, is a *fault* behind which the next row stands; what cannot be read at
-//! all, and a row that is too long, is the end.
+//! A row whose number of fields does not match the columns, or that is not UTF-8, is a *row error*: the next row can
+//! still be read. An I/O error or an overlong row ends the input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,18 +17,18 @@ use crate::bad_elements::BadElements;
 use crate::files::root_of;
 use crate::stream_source::{Emitter, SourceArguments, Stream};
 
-/// Rows that are read before others use what was read.
+/// Number of rows that are read in one batch on a blocking thread.
 const BATCH_ROWS: usize = 256;
-/// Fields of a row.
+/// Maximum number of fields in a row.
 const FIELDS_MAX: usize = 4096;
-/// Bytes of a row: 16 MiB. One that is longer has a quote that nothing closes.
+/// Maximum length of a row: 16 MiB. A longer row has most likely an unclosed quote.
 const ROW_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Why there is no row.
+/// Reason why no row was read.
 pub(super) enum RowError {
-    /// The next one may be right.
+    /// This row is malformed; later rows can still be read.
     Row(Failure),
-    /// There is no next one.
+    /// The input cannot be read any further.
     End(Failure),
 }
 
@@ -39,10 +39,10 @@ impl RowError {
     }
 }
 
-/// A reader that fails where a row is too long.
+/// A reader that fails if a row is too long.
 struct BoundedReader<R> {
     inner: R,
-    /// What may be read before the row ends.
+    /// Number of bytes that may still be read before the row has to end.
     left: u64,
 }
 
@@ -58,11 +58,11 @@ impl<R: Read> Read for BoundedReader<R> {
     }
 }
 
-/// The rows of a reader, after the one that names the columns.
+/// Iterator over the rows of a reader, after the header row that names the columns.
 pub(super) struct Rows<R> {
     reader: csv::Reader<BoundedReader<R>>,
     columns: Vec<Text>,
-    /// The last row; kept so that its memory is used again.
+    /// The most recent row, kept to reuse its allocation.
     record: StringRecord,
 }
 
@@ -94,7 +94,7 @@ impl<R: Read> Rows<R> {
     }
 }
 
-/// What is wrong, with its line; `line` is where the row begins.
+/// Converts an error of the CSV reader, with its line number; `line` is the line on which the row begins.
 fn row_error(error: &csv::Error, line: u64) -> RowError {
     let at = error.position().map_or(line, csv::Position::line);
     match error.kind() {
@@ -102,36 +102,36 @@ fn row_error(error: &csv::Error, line: u64) -> RowError {
             let fields = if *len == 1 { "1 field".to_owned() } else { format!("{len} fields") };
             let columns =
                 if *expected_len == 1 { "is 1 column".to_owned() } else { format!("are {expected_len} columns") };
-            RowError::Row(Failure::function(format!("line {at}: {fields} where there {columns}")))
+            RowError::Row(Failure::function(format!("line {at}: {fields}, but there {columns}")))
         }
         csv::ErrorKind::Utf8 { .. } => RowError::Row(Failure::function(format!("line {at} is not UTF-8"))),
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            let message = format!("line {line}: a row of more than {ROW_BYTES_MAX} bytes; is a quote not closed?");
+            let message = format!("line {line}: the row is longer than {ROW_BYTES_MAX} bytes; is a quote unclosed?");
             RowError::End(Failure::new(FailureKind::Limit, message))
         }
         _ => RowError::End(Failure::function(error.to_string())),
     }
 }
 
-/// `csv.rows("users.csv")`.
+/// The source `csv.rows("users.csv")`.
 pub(super) struct CsvRows {
     path: String,
     bad: BadElements,
-    /// Taken when it runs.
+    /// The reader; taken when the stream runs.
     rows: Mutex<Option<Rows<File>>>,
-    /// Its bytes when it was opened.
+    /// Length of the file in bytes when it was opened.
     length: u64,
-    /// The bytes of the rows that were given.
-    given: AtomicU64,
+    /// Bytes of the rows that have been emitted.
+    emitted_bytes: AtomicU64,
 }
 
 impl CsvRows {
-    pub(super) fn open(given: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
-        let (path, separator) = (given.text(0)?.to_owned(), separator_of(given.text(1)?)?);
-        let file = root_of(given)?.open_to_read(&path)?;
+    pub(super) fn open(arguments: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
+        let (path, separator) = (arguments.text(0)?.to_owned(), separator_of(arguments.text(1)?)?);
+        let file = root_of(arguments)?.open_to_read(&path)?;
         let length = file.metadata()?.len();
         let rows = Rows::new(file, separator).map_err(|failure| of(&path, failure))?;
-        Ok(CsvRows { path, bad, rows: Mutex::new(Some(rows)), length, given: AtomicU64::new(0) })
+        Ok(CsvRows { path, bad, rows: Mutex::new(Some(rows)), length, emitted_bytes: AtomicU64::new(0) })
     }
 }
 
@@ -139,10 +139,10 @@ fn of(path: &str, failure: Failure) -> Failure {
     Failure::new(failure.kind, format!("{path}: {failure}"))
 }
 
-/// Some rows as elements, with what comes after them: further rows, the end, or a failure.
+/// A batch of elements, and the reader for further rows, the end of the input, or a failure.
 type RowBatch = (Vec<Value>, Result<Option<Rows<File>>, Failure>);
 
-/// Reads some rows. Holds its thread.
+/// Reads one batch of rows. Blocks the calling thread.
 fn batch(mut rows: Rows<File>, path: &str, bad: BadElements) -> RowBatch {
     let mut elements = Vec::with_capacity(BATCH_ROWS);
     while elements.len() < BATCH_ROWS {
@@ -155,7 +155,7 @@ fn batch(mut rows: Rows<File>, path: &str, bad: BadElements) -> RowBatch {
     (elements, Ok(Some(rows)))
 }
 
-/// The element of a row.
+/// Converts a row into an element of the stream; `None` at the end of the input.
 fn element(
     row: Result<Option<IndexMap<Text, Text>>, RowError>,
     path: &str,
@@ -176,7 +176,7 @@ impl Stream for CsvRows {
     }
 
     fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
-        Some((self.given.load(Ordering::Relaxed), self.length))
+        Some((self.emitted_bytes.load(Ordering::Relaxed), self.length))
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
@@ -188,8 +188,8 @@ impl Stream for CsvRows {
                 emitter.emit(element).await;
             }
             left = next?;
-            let given = left.as_ref().map_or(self.length, |rows| rows.reader.position().byte());
-            self.given.store(given, Ordering::Relaxed);
+            let emitted_bytes = left.as_ref().map_or(self.length, |rows| rows.reader.position().byte());
+            self.emitted_bytes.store(emitted_bytes, Ordering::Relaxed);
         }
         Ok(())
     }

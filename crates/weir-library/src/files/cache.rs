@@ -1,23 +1,22 @@
-//! The bytes of files that were read, for as long as the files are as they were.
+//! File cache: the contents of files, validated against the file system on every hit.
 //!
-//! To open, to ask for the length, to read and to close are four calls of the system; to ask whether a file is still the
-//! one that was read is one for each part of its path. What is given is exact: it is what a read would give that begins
-//! when the question is asked.
+//! Reading a file takes four system calls (open, stat, read, close); validating a cached one takes a system call for
+//! each component of its path. A hit is exact: it returns what a read would return that begins when the lookup begins.
 //!
-//! 1. A file is opened below the root, asked for its status, and read; so whatever is changed while it is read, or later,
-//!    leaves it with another status. The path is looked at afterwards, part by part (`validator`), and must lead to a file of the
-//!    status that was taken.
-//! 2. It is kept if it had not been changed for a while when it was opened, on a file system whose times are believed
-//!    (`modification_time`), and within the limits. Where the limit is reached, what has been asked for seldom makes room; files that
-//!    were read once do not push out what is popular (S3-FIFO).
-//! 3. When it is asked for again, the path is looked at. Where it leads without a link to a file of the same device, number,
-//!    length and times, the bytes are the same, too; otherwise they are forgotten.
+//! 1. *Fill.* A file is opened below the root, its status is taken, and then it is read. Any change during the read or
+//!    later therefore leaves the file with a different status. Afterwards the path is checked component by component
+//!    (`validator`), and must lead to a file with the status that was taken.
+//! 2. *Admission.* The contents are cached if the file had not been modified for a while when it was opened, if it lies
+//!    on a file system with reliable timestamps (`modification_time`), and if it is within the limits. Eviction is
+//!    S3-FIFO: files that were read once do not evict popular ones.
+//! 3. *Validation.* On a lookup the path is checked again. If it leads, without a symbolic link, to a file with the
+//!    same device, inode, size and timestamps, the contents are unchanged; otherwise the entry is dropped.
 //!
-//! The parts of a path are looked at one after the other. Somebody who, in the microsecond between, exchanges a directory
-//! that is no longer the file's for a link to the one that is, gets the bytes of an unchanged file that once was below the
-//! root, where opening it anew would be refused.
+//! The components of a path are checked one after the other. If, in the microsecond between two checks, somebody
+//! replaces a directory that no longer holds the file by a symbolic link to the one that does, the lookup returns the
+//! contents of an unchanged file that used to be below the root, although opening it now would be refused.
 //!
-//! What watches or forbids the opening of files by other means than their modes sees the first time only.
+//! Access control or auditing beyond file modes (such as fanotify) sees only the first read of a cached file.
 
 mod modification_time;
 #[cfg(test)]
@@ -38,28 +37,28 @@ pub(super) use modification_time::has_reliable_times;
 use validator::Validator;
 pub(super) use validator::{FileStatus, FileTime, PathLookup};
 
-/// What an entry is charged beyond its path and bytes: its place in the table and in the order, and what was seen.
+/// Accounted overhead of an entry in bytes, beyond its path and contents: table slot, eviction queue, validator.
 const ENTRY_BYTES: usize = 256;
-/// A file is taken to have so many bytes, where the number of files must be guessed.
+/// Assumed size of a file, to estimate the number of entries.
 const FILE_BYTES_TYPICAL: u64 = 8 * 1024;
-/// Parts of the cache for each core, each with a lock of its own.
+/// Number of independently locked shards for each core.
 const SHARDS_PER_CORE: usize = 4;
-/// A part has room for so many of the largest files.
+/// Each shard has room for at least this many files of the maximum size.
 const FILES_PER_SHARD_MIN: u64 = 4;
-/// What has been asked for within this time has its names in the system's memory: whatever drives them out as fast drives
-/// this program's own pages out, too.
+/// After a hit, the path's names are assumed to stay in the kernel's name cache for this long: memory pressure that
+/// evicts them sooner would page out this process as well.
 #[cfg(target_os = "linux")]
 const IN_MEMORY_S: u32 = 10;
 
-/// What a [`Root`](super::Root) keeps of files that it has read.
+/// Limits of the file cache of a [`Root`](super::Root).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileCacheOptions {
-    /// Bytes of all files together, with their paths and 256 bytes for each; none are kept where it is 0. 64 MiB.
+    /// Maximum size of the cache, including paths and 256 bytes for each entry; 0 disables the cache. Default: 64 MiB.
     pub bytes_max: u64,
-    /// Bytes of one file. Larger ones are read each time. 1 MiB.
+    /// Maximum size of a cached file; larger ones are read each time. Default: 1 MiB.
     pub file_bytes_max: u64,
-    /// How long a file has been unchanged before it is kept. 5 seconds; less than the file system's times are exact to is
-    /// not safe.
+    /// Minimum time since a file's last modification before it is cached. Default: 5 seconds. A value below the
+    /// granularity of the file system's timestamps is unsafe.
     pub unchanged_min: Duration,
 }
 
@@ -73,9 +72,9 @@ impl Default for FileCacheOptions {
     }
 }
 
-/// The files that are kept, by the paths that they were read by.
+/// Cached file contents, by the path under which they were read.
 pub(super) struct FileCache {
-    /// None where nothing is kept.
+    /// The entries; `None` if the cache is disabled.
     entries: Option<Cache<Box<str>, Arc<CachedFile>, EntryWeight>>,
     options: FileCacheOptions,
 }
@@ -83,11 +82,11 @@ pub(super) struct FileCache {
 struct CachedFile {
     validator: Validator,
     bytes: Bytes,
-    /// When it was last found unchanged, in seconds.
-    asked_s: AtomicU32,
+    /// Time of the last successful validation, in seconds of [`now_s`].
+    validated_s: AtomicU32,
 }
 
-/// What an entry is charged.
+/// Weight of an entry, in bytes.
 #[derive(Clone)]
 struct EntryWeight;
 
@@ -97,47 +96,48 @@ impl Weighter<Box<str>, Arc<CachedFile>> for EntryWeight {
     }
 }
 
-/// Bytes that were kept, of which nobody knows yet whether they are still the file's.
+/// A cache hit that has not been validated yet.
 pub(super) struct Candidate {
     entry: Arc<CachedFile>,
     now_s: u32,
 }
 
 impl Candidate {
-    /// Whether looking at the path surely needs no disk.
+    /// Returns `true` if the path was validated so recently that validating it again needs no disk access.
     #[cfg(target_os = "linux")]
     pub(super) fn is_in_memory(&self) -> bool {
-        self.now_s.saturating_sub(self.entry.asked_s.load(Ordering::Relaxed)) <= IN_MEMORY_S
+        self.now_s.saturating_sub(self.entry.validated_s.load(Ordering::Relaxed)) <= IN_MEMORY_S
     }
 
-    /// How many bytes there are.
+    /// Returns the length of the contents in bytes.
     pub(super) fn length(&self) -> u64 {
         self.entry.bytes.len() as u64
     }
 }
 
 impl FileCache {
-    /// Nothing as yet.
+    /// Creates an empty cache.
     pub(super) fn new(options: FileCacheOptions) -> FileCache {
         FileCache { entries: (options.bytes_max > 0).then(|| cache(options)), options }
     }
 
-    /// What is kept of this path.
+    /// Looks up the path, without validating the entry.
     pub(super) fn find(&self, path: &str) -> Option<Candidate> {
         let entry = self.entries.as_ref()?.get(path)?;
         Some(Candidate { entry, now_s: now_s() })
     }
 
-    /// The bytes, where the path leads to the same file that they were read from.
+    /// Validates a hit: returns the contents if the path still leads to the same unchanged file, and drops the entry
+    /// otherwise.
     pub(super) fn validated(&self, path: &str, found: &Candidate, lookup: &impl PathLookup) -> Option<Bytes> {
         let Candidate { entry, now_s } = found;
         if !entry.validator.is_current(path, lookup, self.options.unchanged_min) {
             self.forget(path);
             return None;
         }
-        // Written seldom, so that the loops that read it need not fetch it from each other.
-        if entry.asked_s.load(Ordering::Relaxed) != *now_s {
-            entry.asked_s.store(*now_s, Ordering::Relaxed);
+        // Write only on change, so that event loops that share an entry do not contend for its cache line.
+        if entry.validated_s.load(Ordering::Relaxed) != *now_s {
+            entry.validated_s.store(*now_s, Ordering::Relaxed);
         }
         Some(entry.bytes.clone())
     }
@@ -148,26 +148,26 @@ impl FileCache {
         }
     }
 
-    /// Whether what was opened at `opened` with this status is to be kept when it has been read.
-    pub(super) fn wants(&self, status: &FileStatus, opened: FileTime) -> bool {
+    /// Returns `true` if a file that was opened at `opened` with this status may be cached once it has been read.
+    pub(super) fn admits(&self, status: &FileStatus, opened: FileTime) -> bool {
         self.entries.is_some()
             && status.size <= self.options.file_bytes_max
             && modification_time::is_settled(status.changed, opened, self.options.unchanged_min)
     }
 
-    /// Keeps what was read of a file that had this status before, if that is what the path still leads to.
-    pub(super) fn keep(&self, path: &str, status: &FileStatus, bytes: &Bytes, lookup: &impl PathLookup) {
+    /// Inserts the contents of a file that had this status before it was read, if the path still leads to that file.
+    pub(super) fn insert(&self, path: &str, status: &FileStatus, bytes: &Bytes, lookup: &impl PathLookup) {
         let Some(entries) = &self.entries else { return };
         let validator = Validator::of(path, lookup, self.options.unchanged_min);
         let validator = validator.filter(|validator| validator.file == *status && status.size == bytes.len() as u64);
         if let Some(validator) = validator {
-            let asked_s = AtomicU32::new(now_s());
-            entries.insert(path.into(), Arc::new(CachedFile { validator, bytes: bytes.clone(), asked_s }));
+            let validated_s = AtomicU32::new(now_s());
+            entries.insert(path.into(), Arc::new(CachedFile { validator, bytes: bytes.clone(), validated_s }));
         }
     }
 }
 
-/// Seconds on a clock that never goes back, by its cheapest reading.
+/// Returns the time of a coarse monotonic clock, in seconds.
 fn now_s() -> u32 {
     #[cfg(target_os = "linux")]
     const CLOCK: ClockId = ClockId::MonotonicCoarse;

@@ -1,13 +1,14 @@
-//! The lines that are added to a file, for as long as the program runs.
+//! Lines appended to a file, for as long as the program runs.
 //!
-//! Like `tail -F`, it looks at the name and not only at the file that once had it. At the end of what is written, it
-//! looks again after an interval:
-//! 1. the name stands for another file: the old one is read to its end, its last line given even without an end, and the
-//!    new one is read from its start;
-//! 2. the file is shorter than what was read of it: it was truncated and is read from its start;
-//! 3. nobody has the name: whoever moved the file away is about to make a new one.
+//! Like `tail -F`, the stream follows the name and not only the file that had it at first. At the end of the file it
+//! polls at an interval:
+//! 1. if the name refers to another file, it reads the old one to its end, emits the last line even if it is
+//!    unterminated, and reads the new file from its start;
+//! 2. if the file is shorter than what was read of it, the file was truncated, and is read from its start;
+//! 3. if no file has the name, the stream waits: log rotation is about to create a new one.
 //!
-//! A file that is truncated and has grown beyond its old length within one interval looks as if it had only grown.
+//! A file that is truncated and grows beyond its old length within one interval cannot be told from one that has only
+//! grown.
 
 use std::fs::Metadata;
 use std::io;
@@ -21,19 +22,19 @@ use weir::{Failure, Module, Type, Value};
 
 use super::lines::root_of;
 use super::{FileError, Root};
-use crate::lines::LineReader;
+use crate::lines::LineSplitter;
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
-/// How often it looks, unless the program says otherwise.
+/// Default polling interval.
 const INTERVAL_NS: i64 = 100_000_000;
 
-/// The source `follow`, in the module.
+/// Adds the source `follow` to the module.
 pub(super) fn within(module: Module) -> Module {
     let follow = StreamDefinition {
         name: "follow",
-        doc: "Begins a flow for each line that is added to the file, in their order, for as long as the program runs; \
-              with `whole: true` for the lines that it has already, too. A file that takes its name, as when a log is \
-              rotated, is read from its start, and so is one that is truncated. It looks every `interval`.",
+        doc: "Begins a flow for each line that is appended to the file, in order, for as long as the program runs; with \
+              `whole: true` also for the lines that the file already has. A new file of the same name, as after log \
+              rotation, is read from its start, and so is a truncated file. The file is polled every `interval`.",
         parameters: vec![
             parameter("path", Type::Text),
             optional("whole", Type::Bool, Value::Bool(false)),
@@ -50,20 +51,20 @@ struct Follow {
     root: Arc<Root>,
     path: String,
     file: std::fs::File,
-    /// Where it begins to read.
+    /// Offset at which reading begins.
     from: u64,
     interval: Duration,
 }
 
 impl Follow {
-    fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
-        let (root, path) = (root_of(given)?, given.text(0)?.to_owned());
+    fn open(arguments: &SourceArguments<'_>) -> Result<Self, Failure> {
+        let (root, path) = (root_of(arguments)?, arguments.text(0)?.to_owned());
         let file = root.open_to_read(&path)?;
-        let from = if given.bool(1)? { 0 } else { file.metadata()?.len() };
-        Ok(Follow { root, path, file, from, interval: given.duration(2, "interval")? })
+        let from = if arguments.bool(1)? { 0 } else { file.metadata()?.len() };
+        Ok(Follow { root, path, file, from, interval: arguments.duration(2, "interval")? })
     }
 
-    /// What the name stands for now, where somebody has it.
+    /// Opens the file that has the name at present; `None` if there is none.
     async fn named(&self) -> Result<Option<(std::fs::File, Metadata)>, Failure> {
         let (root, path) = (Arc::clone(&self.root), self.path.clone());
         let opened = tokio::task::spawn_blocking(move || root.open_to_read(&path)).await?;
@@ -100,11 +101,11 @@ impl Stream for Follow {
     }
 }
 
-/// The file that is read now.
+/// The file that is being read.
 struct FollowedFile {
     file: tokio::fs::File,
-    lines: LineReader,
-    /// Its device and its number there.
+    lines: LineSplitter,
+    /// Device and inode number of the file.
     identity: (u64, u64),
 }
 
@@ -117,7 +118,7 @@ impl FollowedFile {
         let identity = identity(&file.metadata()?);
         let mut file = tokio::fs::File::from_std(file);
         file.seek(io::SeekFrom::Start(from)).await?;
-        Ok(FollowedFile { file, lines: LineReader::new(), identity })
+        Ok(FollowedFile { file, lines: LineSplitter::new(), identity })
     }
 
     async fn begin_again(&mut self) -> io::Result<()> {
@@ -129,12 +130,12 @@ impl FollowedFile {
         self.identity == identity(status)
     }
 
-    /// Whether more was read of it than it has.
+    /// Returns `true` if more bytes have been read than the file has.
     async fn is_longer_than(&mut self, status: &Metadata) -> io::Result<bool> {
         Ok(self.file.stream_position().await? > status.len())
     }
 
-    /// Whether it has more than was read of it.
+    /// Returns `true` if the file has more bytes than have been read.
     async fn is_shorter_than(&mut self, status: &Metadata) -> io::Result<bool> {
         Ok(self.file.stream_position().await? < status.len())
     }

@@ -1,4 +1,4 @@
-//! The lines of a file, in their order.
+//! The lines of a file, in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir::{Failure, Module, Type, Value};
 
 use super::Root;
-use crate::lines::LineReader;
+use crate::lines::LineSplitter;
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
 
-/// The source `lines`, in the module.
+/// Adds the source `lines` to the module.
 pub(super) fn within(module: Module) -> Module {
     let lines = StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line of the file, in their order, and ends with it. A line is UTF-8, is at most \
-              1 MiB long, and comes without its end.",
+        doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. A line must be UTF-8 \
+              and at most 1 MiB long; its terminator is not part of it.",
         parameters: vec![parameter("path", Type::Text)],
         element: Type::Text,
         ordered: true,
@@ -23,43 +23,43 @@ pub(super) fn within(module: Module) -> Module {
     lines.within(module)
 }
 
-/// The root that the embedder gave.
-pub(crate) fn root_of(given: &SourceArguments<'_>) -> Result<Arc<Root>, Failure> {
-    given.environment.get::<Root>().ok_or_else(|| Failure::function("this program has no directory for its files"))
+/// Returns the root directory that the embedder provides.
+pub(crate) fn root_of(arguments: &SourceArguments<'_>) -> Result<Arc<Root>, Failure> {
+    arguments.environment.get::<Root>().ok_or_else(|| Failure::function("this program has no directory for its files"))
 }
 
-/// A file that is read from its start to its end.
+/// A file that is read from start to end.
 pub(crate) struct FileLines {
     path: String,
     file: std::fs::File,
-    /// Its bytes when it was opened.
+    /// Length of the file in bytes when it was opened.
     length: u64,
-    /// The bytes of the lines that were given.
-    given: AtomicU64,
+    /// Bytes of the lines that have been emitted.
+    emitted_bytes: AtomicU64,
 }
 
 impl FileLines {
-    /// The file that the first argument names.
-    pub(crate) fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
-        let path = given.text(0)?.to_owned();
-        let file = root_of(given)?.open_to_read(&path)?;
+    /// Opens the file that the first argument names.
+    pub(crate) fn open(arguments: &SourceArguments<'_>) -> Result<Self, Failure> {
+        let path = arguments.text(0)?.to_owned();
+        let file = root_of(arguments)?.open_to_read(&path)?;
         let length = file.metadata()?.len();
-        Ok(FileLines { path, file, length, given: AtomicU64::new(0) })
+        Ok(FileLines { path, file, length, emitted_bytes: AtomicU64::new(0) })
     }
 
-    /// What messages call it.
+    /// Returns the name of the file for messages.
     pub(crate) fn name(&self) -> &str {
         &self.path
     }
 
-    /// Notes that the lines up to the last one were given.
-    pub(crate) fn note(&self, lines: &LineReader) {
-        self.given.store(lines.bytes(), Ordering::Relaxed);
+    /// Records that every line read so far has been emitted.
+    pub(crate) fn note(&self, lines: &LineSplitter) {
+        self.emitted_bytes.store(lines.bytes(), Ordering::Relaxed);
     }
 
-    /// Its file, to be read on an event loop.
+    /// Returns a reader of the file for use on an event loop.
     pub(crate) fn reader(&self) -> Result<tokio::fs::File, Failure> {
-        /// Bytes that a thread of the blocking pool reads for the event loop at a time.
+        /// Number of bytes that a blocking thread reads for the event loop at a time.
         const READ_BYTES: usize = 256 * 1024;
         let mut file = tokio::fs::File::from_std(self.file.try_clone()?);
         file.set_max_buf_size(READ_BYTES);
@@ -73,12 +73,12 @@ impl Stream for FileLines {
     }
 
     fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
-        Some((self.given.load(Ordering::Relaxed), self.length))
+        Some((self.emitted_bytes.load(Ordering::Relaxed), self.length))
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut file = self.reader()?;
-        let mut lines = LineReader::new();
+        let mut lines = LineSplitter::new();
         while let Some(line) = lines.next(&mut file).await.map_err(|error| error.of(&self.path))? {
             emitter.emit(Value::text(line)).await;
             self.note(&lines);

@@ -1,23 +1,23 @@
-//! Files that are open and not read, for those that hand them on without looking into them.
+//! Open files whose contents are not read, for functions that pass them on.
 
 use std::fs::File;
 use std::sync::Arc;
 
 use super::{FileError, Root};
 
-/// A file that is open for reading. Cloning it counts a reference; it is closed with the last.
+/// A file that is open for reading. Cloning it increments a reference count; dropping the last clone closes it.
 #[derive(Clone, Debug, weir::Type)]
 #[weir(opaque, name = "files.Open")]
 pub struct OpenFile {
     pub(crate) file: Arc<File>,
-    /// Its bytes when it was opened.
+    /// Length of the file in bytes when it was opened.
     pub(crate) length: u64,
 }
 
-/// Opens the file at `path` and reads nothing of it.
+/// Opens the file at `path` without reading it.
 ///
 /// # Errors
-/// A [`FileError`].
+/// Fails with a [`FileError`] if the file cannot be opened.
 #[weir::function(reads, blocking)]
 pub fn open(#[environment] root: &Root, path: &str) -> Result<OpenFile, FileError> {
     let file = root.open_to_read(path)?;
@@ -25,7 +25,7 @@ pub fn open(#[environment] root: &Root, path: &str) -> Result<OpenFile, FileErro
     Ok(OpenFile { file: Arc::new(file), length: status.len() })
 }
 
-/// The bytes of an open file, as many as it had when it was opened.
+/// Returns the length of an open file in bytes, as it was when the file was opened.
 #[weir::function(pure)]
 pub fn length(file: &OpenFile) -> i64 {
     i64::try_from(file.length).unwrap_or(i64::MAX)

@@ -1,9 +1,9 @@
-//! Reads a file that the system has in memory, without ever waiting for a disk.
+//! Non-blocking reads of files that the kernel has in its page cache.
 //!
-//! Handing a read to another thread costs more than reading a small file that is in memory, and most that a service
-//! reads are. So an event loop first asks for the file as far as it is there: `openat2` with `RESOLVE_CACHED` walks the
-//! path only where its names are in memory, `preadv2` with `RWF_NOWAIT` gives only what is. Where the kernel would have to
-//! wait, or knows neither, the read goes to a thread that may.
+//! Handing a read to a blocking thread costs more than reading a small cached file, and most files that a service reads
+//! are cached. An event loop therefore tries first without blocking: `openat2` with `RESOLVE_CACHED` succeeds only if
+//! all names of the path are in memory, and `preadv2` with `RWF_NOWAIT` returns only bytes that are. If the kernel
+//! would block, or does not support these calls, the read goes to a blocking thread.
 
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
@@ -14,17 +14,17 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::open_beneath::{BeneathPath, open_cached};
 
-/// Larger files are read elsewhere: copying them would hold up the loop.
+/// Maximum size of a file that an event loop reads itself; copying a larger one would delay other connections.
 const CACHED_BYTES_MAX: usize = 64 * 1024;
 
-/// A file that was read, and what was said of it before.
+/// A file that was read, with the status that it had before.
 pub(super) struct CachedRead {
     pub(super) file: OwnedFd,
     pub(super) stat: Stat,
     pub(super) bytes: Bytes,
 }
 
-/// The whole file, or that there is none; `None` where the answer is not in memory, or is anything else.
+/// Reads the whole file, or reports that it does not exist; `None` if the kernel would block, or in any other case.
 pub(super) fn read(directory: &OwnedFd, path: &str) -> Option<Result<CachedRead, Errno>> {
     match open_cached(directory, &below(path)?) {
         Ok(file) => whole(file).map(Ok),
@@ -33,7 +33,7 @@ pub(super) fn read(directory: &OwnedFd, path: &str) -> Option<Result<CachedRead,
     }
 }
 
-/// Whether the names of the path are in memory, and lead to something that may be read.
+/// Returns `true` if the path leads to a readable file and all its names are in memory.
 pub(super) fn is_there(directory: &OwnedFd, path: &str) -> bool {
     below(path).is_some_and(|below| open_cached(directory, &below).is_ok())
 }
@@ -48,7 +48,8 @@ fn whole(file: OwnedFd) -> Option<CachedRead> {
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !(1..=CACHED_BYTES_MAX).contains(&length) {
         return None;
     }
-    // One more than is expected tells that it grew; beside the others, so that they are a whole allocation.
+    // Reading one extra byte detects that the file has grown; it goes to a separate buffer, so that `bytes` fills its
+    // allocation exactly.
     let (mut bytes, mut more) = (vec![0; length], [0]);
     let mut places = [IoSliceMut::new(&mut bytes), IoSliceMut::new(&mut more)];
     let read = preadv2(&file, &mut places, 0, ReadWriteFlags::NOWAIT).ok()?;
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_memory_is_read_and_what_is_not_there_is_not_found() {
+    fn cached_files_are_read_and_missing_ones_are_not_found() {
         let folder = std::env::temp_dir().join(format!("weir-cached-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("small"), "text").unwrap();
@@ -70,7 +71,7 @@ mod tests {
         let read = ["small", "empty", "large", ".", "../small"];
         let read = read.map(|path| super::read(&directory, path).map(|read| read.map(|ready| ready.bytes)));
         std::fs::remove_dir_all(&folder).unwrap();
-        // Whether a kernel has `RESOLVE_CACHED`, and what it keeps in memory, is not ours to say.
+        // Support for `RESOLVE_CACHED`, and the contents of the page cache, depend on the machine.
         assert!(read[0].is_none() || read[0] == Some(Ok(Bytes::from("text"))), "{:?}", read[0]);
         assert_eq!(read[1..], [None, None, None, None]);
     }

@@ -1,4 +1,4 @@
-//! The directory that a program's files lie below.
+//! The root directory to which a program's file access is confined.
 
 use std::fmt;
 use std::fs::File;
@@ -14,51 +14,51 @@ use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat_raw, statat};
 use rustix::io::Errno;
 
 use super::cache::{Candidate, FileCache, FileCacheOptions, FileStatus, FileTime, PathLookup, has_reliable_times};
-use super::open_beneath::{Access, BeneathPath, open};
+use super::open_beneath::{BeneathPath, OpenMode, open};
 #[cfg(target_os = "linux")]
 use super::page_cache;
 
-/// The most bytes of a file that is read at once, unless the embedder says otherwise: 64 MiB.
+/// Default maximum size of a file that is read as a whole: 64 MiB.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The most names that a listing may have.
+/// Maximum number of names in a listing.
 const ENTRIES_MAX: usize = 100_000;
 
-/// An open directory that nothing leads out of.
+/// An open directory; no path leads out of it.
 #[derive(Clone, Debug)]
 pub struct Root {
     directory: Arc<OwnedFd>,
     path: PathBuf,
     file_bytes_max: u64,
-    /// Whether the directory's own times are believed.
+    /// `true` if the directory's own timestamps are reliable.
     has_times: bool,
     cache: Arc<FileCache>,
 }
 
-/// Why a file is not given. The path in it is the program's, relative to the root.
+/// Error of a file operation. Paths are as the program gave them, relative to the root.
 #[derive(Debug)]
 pub enum FileError {
-    /// There is nothing of this name.
+    /// Nothing exists at this path.
     NotFound(String),
-    /// The path leads out of the root: it is absolute, has a `..`, or follows a link that does.
+    /// The path leads out of the root: it is absolute, contains `..`, or follows a link that leads out.
     Outside(String),
-    /// It is empty, too long, or holds a zero byte.
+    /// The path is empty, too long, or contains a NUL byte.
     NotAPath(String),
-    /// It names a directory, a pipe, a socket or a device.
+    /// The path names a directory, a pipe, a socket or a device.
     NotAFile(String),
-    /// It names no directory.
+    /// The path does not name a directory.
     NotADirectory(String),
-    /// It has more bytes, or names, than the limit.
+    /// The file has more bytes, or the directory more names, than the limit.
     TooLarge {
         /// The path.
         path: String,
         /// The limit.
         limit: u64,
     },
-    /// The system refused: no permission, or the disk failed.
+    /// The operating system refused, for example because of missing permission or a disk error.
     Refused {
         /// The path.
         path: String,
-        /// What the system says.
+        /// The operating system's error.
         reason: io::Error,
     },
 }
@@ -66,12 +66,12 @@ pub enum FileError {
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FileError::NotFound(path) => write!(f, "there is no `{path}`"),
+            FileError::NotFound(path) => write!(f, "`{path}` does not exist"),
             FileError::Outside(path) => write!(f, "`{path}` leads out of the root"),
-            FileError::NotAPath(path) => write!(f, "{path:?} is not a path"),
+            FileError::NotAPath(path) => write!(f, "{path:?} is not a valid path"),
             FileError::NotAFile(path) => write!(f, "`{path}` is not a file"),
             FileError::NotADirectory(path) => write!(f, "`{path}` is not a directory"),
-            FileError::TooLarge { path, limit } => write!(f, "`{path}` is above the limit of {limit}"),
+            FileError::TooLarge { path, limit } => write!(f, "`{path}` exceeds the limit of {limit}"),
             FileError::Refused { path, reason } => write!(f, "`{path}` cannot be read: {reason}"),
         }
     }
@@ -83,9 +83,9 @@ impl Root {
     /// Opens the directory at `path`.
     ///
     /// # Errors
-    /// Fails where there is none or it may not be read.
+    /// Fails if the directory does not exist or cannot be read.
     pub fn open(path: &Path) -> io::Result<Root> {
-        // Reading its names now tells at start, and not at the first request, that it may not be read.
+        // Reading the directory reports missing permission at start-up instead of at the first request.
         std::fs::read_dir(path)?;
         let directory: OwnedFd = File::open(path)?.into();
         let has_times = has_reliable_times(&directory);
@@ -94,28 +94,28 @@ impl Root {
         Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache })
     }
 
-    /// The same directory, with another limit for the bytes of a file that is read at once.
+    /// Returns the root with a different maximum size of a file that is read as a whole.
     #[must_use]
     pub fn with_file_bytes_max(self, file_bytes_max: u64) -> Root {
         Root { file_bytes_max, ..self }
     }
 
-    /// The same directory, keeping other amounts of what is read.
+    /// Returns the root with an empty file cache of these limits.
     #[must_use]
     pub fn with_cache_options(self, options: FileCacheOptions) -> Root {
         Root { cache: Arc::new(FileCache::new(options)), ..self }
     }
 
-    /// Where it is.
+    /// Returns the path under which the root was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The whole file at `path`. Holds its thread while the disk works.
+    /// Reads the whole file at `path`. Blocks the calling thread.
     ///
     /// # Errors
-    /// A [`FileError`].
+    /// Fails with a [`FileError`] if the file cannot be opened or read.
     pub fn read(&self, path: &str) -> Result<Bytes, FileError> {
         let cached = self.cache.find(path).and_then(|found| self.validated(path, &found));
         cached.map_or_else(|| self.read_anew(path), Ok)
@@ -123,13 +123,14 @@ impl Root {
 
     fn read_anew(&self, path: &str) -> Result<Bytes, FileError> {
         let opened = self.now();
-        let (file, stat) = self.open_file(path, Access::Read)?;
+        let (file, stat) = self.open_file(path, OpenMode::Read)?;
         let status = FileStatus::of(&stat);
         let too_large = || FileError::TooLarge { path: path.into(), limit: self.file_bytes_max };
         if status.size > self.file_bytes_max {
             return Err(too_large());
         }
-        // One more than is expected tells the end without asking again; one more than the limit tells that it grew.
+        // One byte more than expected detects the end without another read; one byte more than the limit detects
+        // growth.
         let mut bytes = Vec::with_capacity(status.size as usize + 1);
         let read = (&file).take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|reason| FileError::Refused { path: path.into(), reason })?;
@@ -137,18 +138,18 @@ impl Root {
             return Err(too_large());
         }
         let bytes = bytes.into();
-        if self.cache.wants(&status, opened) && has_reliable_times(&file) {
-            self.cache.keep(path, &status, &bytes, self);
+        if self.cache.admits(&status, opened) && has_reliable_times(&file) {
+            self.cache.insert(path, &status, &bytes, self);
         }
         Ok(bytes)
     }
 
-    /// The whole file at `path`, where the system can say so without waiting for a disk; else `None`.
+    /// Reads the whole file at `path` if the kernel can do so without blocking on a disk; `None` otherwise.
     #[cfg(target_os = "linux")]
     pub(super) fn read_from_memory(&self, path: &str) -> Option<Result<Bytes, FileError>> {
         if let Some(found) = self.cache.find(path) {
-            // Looking at a path may need the disk, and nothing says so beforehand; opening it as far as it is in memory
-            // puts it there, or tells.
+            // Validating a path may access the disk, and the kernel cannot be asked in advance. Opening the path with
+            // `RESOLVE_CACHED` tells whether all names are in memory.
             let in_memory = found.is_in_memory() || page_cache::is_there(&self.directory, path);
             let cached = if in_memory { self.validated(path, &found) } else { None };
             if let Some(bytes) = cached {
@@ -160,8 +161,8 @@ impl Root {
             Ok(ready) => {
                 let status = FileStatus::of(&ready.stat);
                 let allowed = status.size <= self.file_bytes_max;
-                if allowed && self.cache.wants(&status, opened) && has_reliable_times(&ready.file) {
-                    self.cache.keep(path, &status, &ready.bytes, self);
+                if allowed && self.cache.admits(&status, opened) && has_reliable_times(&ready.file) {
+                    self.cache.insert(path, &status, &ready.bytes, self);
                 }
                 allowed.then_some(Ok(ready.bytes))
             }
@@ -169,35 +170,35 @@ impl Root {
         }
     }
 
-    /// Nobody can tell here.
+    /// Returns `None`: this operating system has no non-blocking reads of files.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn read_from_memory(&self, _path: &str) -> Option<Result<Bytes, FileError>> {
         None
     }
 
-    /// The bytes that are kept, where they are still the file's.
+    /// Returns the cached contents if they are still those of the file.
     fn validated(&self, path: &str, found: &Candidate) -> Option<Bytes> {
-        // Another root over the same directory may have allowed more.
+        // Clones of this root share the cache and may have a higher limit.
         let allowed = found.length() <= self.file_bytes_max;
         if allowed { self.cache.validated(path, found, self) } else { None }
     }
 
-    /// Whether `path` names something below the root. A path that leads out names nothing.
+    /// Returns `true` if `path` names something below the root. A path that leads out of the root names nothing.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         match self.open_below(path) {
             Ok(_) => true,
-            // A file that may not be read, or a socket, is there all the same.
+            // A socket, or a file that must not be read, exists as well.
             Err(FileError::Refused { reason, .. }) => reason.kind() == io::ErrorKind::PermissionDenied,
             Err(error) => matches!(error, FileError::NotAFile(_)),
         }
     }
 
-    /// The names in the directory at `path`, sorted; `.` is the root itself. Names that are not UTF-8 cannot be said in
-    /// a program and are left out.
+    /// Returns the names in the directory at `path`, sorted; `.` is the root itself. Names that are not UTF-8 cannot be
+    /// expressed in a program and are left out.
     ///
     /// # Errors
-    /// A [`FileError`].
+    /// Fails with a [`FileError`] if the directory cannot be read.
     pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         let directory = self.open_directory(path)?;
         let mut names = Vec::new();
@@ -215,23 +216,23 @@ impl Root {
         Ok(names)
     }
 
-    /// The file at `path`, to be read piece by piece.
+    /// Opens the file at `path` for reading.
     ///
     /// # Errors
-    /// A [`FileError`].
+    /// Fails with a [`FileError`] if the file cannot be opened.
     pub fn open_to_read(&self, path: &str) -> Result<File, FileError> {
-        self.open_file(path, Access::Read).map(|(file, _)| file)
+        self.open_file(path, OpenMode::Read).map(|(file, _)| file)
     }
 
-    /// The file at `path`, to be written at its end; made where there is none.
+    /// Opens the file at `path` for writing at its end, and creates it if it does not exist.
     ///
     /// # Errors
-    /// A [`FileError`].
+    /// Fails with a [`FileError`] if the file cannot be opened or created.
     pub fn open_to_append(&self, path: &str) -> Result<File, FileError> {
-        self.open_file(path, Access::Append).map(|(file, _)| file)
+        self.open_file(path, OpenMode::Append).map(|(file, _)| file)
     }
 
-    fn open_file(&self, path: &str, access: Access) -> Result<(File, Stat), FileError> {
+    fn open_file(&self, path: &str, access: OpenMode) -> Result<(File, Stat), FileError> {
         let file = self.open_for(path, access)?;
         let status = fstat(&file).map_err(|errno| explain(path, errno))?;
         match FileType::from_raw_mode(status.st_mode) {
@@ -240,17 +241,17 @@ impl Root {
         }
     }
 
-    /// The directory at `path`, or whatever else is there; `.` is the root itself.
+    /// Opens whatever is at `path`; `.` is the root itself.
     pub(super) fn open_directory(&self, path: &str) -> Result<OwnedFd, FileError> {
         let root = if path == "." { self.directory.try_clone().ok() } else { None };
         root.map_or_else(|| self.open_below(path), Ok)
     }
 
     fn open_below(&self, path: &str) -> Result<OwnedFd, FileError> {
-        self.open_for(path, Access::Read)
+        self.open_for(path, OpenMode::Read)
     }
 
-    fn open_for(&self, path: &str, access: Access) -> Result<OwnedFd, FileError> {
+    fn open_for(&self, path: &str, access: OpenMode) -> Result<OwnedFd, FileError> {
         if path.is_empty() || path.contains('\0') {
             return Err(FileError::NotAPath(path.into()));
         }
@@ -270,7 +271,7 @@ impl PathLookup for Root {
     }
 
     fn is_no_link(&self, path: &str) -> bool {
-        // Asking where something leads that leads nowhere is the cheapest question that there is.
+        // `readlink` on something that is not a link fails early, which makes it the cheapest test.
         let mut target = [MaybeUninit::uninit()];
         readlinkat_raw(&self.directory, path, &mut target).is_err_and(|errno| errno == Errno::INVAL)
     }
@@ -284,12 +285,12 @@ fn explain(path: &str, errno: Errno) -> FileError {
     let path = path.to_owned();
     match errno {
         Errno::NOENT => FileError::NotFound(path),
-        // What a part of the path names is no directory, so there is nothing below it.
+        // A component of the path is not a directory, so nothing exists below it.
         Errno::NOTDIR => FileError::NotADirectory(path),
-        // A link out of the root, and one that is not followed or leads back to itself.
+        // A link that leads out of the root, a link that is not followed, or a loop of links.
         Errno::XDEV | Errno::LOOP => FileError::Outside(path),
         Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ => FileError::NotAPath(path),
-        // A pipe that nobody reads, a device that is not there, a directory to be written.
+        // A pipe without a reader, a missing device, or a directory opened for writing.
         Errno::NXIO | Errno::NODEV | Errno::ISDIR => FileError::NotAFile(path),
         errno => FileError::Refused { path, reason: errno.into() },
     }

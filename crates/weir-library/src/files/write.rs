@@ -1,4 +1,4 @@
-//! Writing files below the root: lines at their ends, and whole files at once.
+//! Writing files below the root: appending lines, and replacing whole files.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,18 +10,18 @@ use weir::Failure;
 use super::{FileError, Root};
 use crate::output::Outputs;
 
-/// Adds lines to files. It is private to its call site so that lines come in the order of their source; the files are
-/// shared by all.
+/// Appends lines to files. The state is private to its call site, so that lines keep the order of their source; the
+/// open files are shared by all call sites.
 #[derive(Default)]
 pub struct Appender;
 
 #[weir::function]
 impl Appender {
-    /// Adds a line to the file at `path`, which is made where there is none. Lines are handed to the system within
-    /// 50 ms, and all of them before the program ends; a failure to write them is told to the next call.
+    /// Appends a line to the file at `path`, which is created if it does not exist. Lines reach the operating system
+    /// within 50 ms, and at the latest before the program ends; the next call reports a failure to write them.
     ///
     /// # Errors
-    /// Fails where the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn append(
         &mut self,
         #[environment] root: &Root,
@@ -34,10 +34,11 @@ impl Appender {
     }
 }
 
-/// Makes `bytes` the whole file at `path`. Who reads it sees the old file or the new one, and nothing between.
+/// Replaces the contents of the file at `path` atomically by `bytes`: readers see the old contents or the new ones, and
+/// nothing in between.
 ///
 /// # Errors
-/// Fails where the file cannot be written.
+/// Fails if the file cannot be written.
 #[weir::function(blocking, idempotent)]
 pub fn write(
     #[environment] root: &Root,
@@ -45,16 +46,16 @@ pub fn write(
     path: &str,
     bytes: &[u8],
 ) -> Result<(), Failure> {
-    // Lines that wait belong to the file that is replaced, and later ones to the new one.
+    // Buffered lines belong to the file that is replaced; later ones go to the new file.
     outputs.forget(path)?;
     Ok(root.replace(path, bytes)?)
 }
 
 impl Root {
-    /// Makes `bytes` the whole file at `path`: written beside it first, then given its name.
+    /// Replaces the file at `path` atomically: writes a temporary file in the same directory and renames it.
     ///
     /// # Errors
-    /// A [`FileError`].
+    /// Fails with a [`FileError`] if the file cannot be written.
     pub fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
@@ -70,7 +71,7 @@ impl Root {
         let written = File::from(file).write_all(bytes);
         let named = written.and_then(|()| Ok(renameat(&directory, &beside, &directory, name)?));
         named.map_err(|error| {
-            // What is left beside it is nobody's; that it cannot be removed changes nothing for the caller.
+            // Cleaning up the temporary file is best effort; a failure to remove it changes nothing for the caller.
             let _ = unlinkat(&directory, &beside, AtFlags::empty());
             refused(error)
         })

@@ -1,43 +1,43 @@
-//! Parameters of a route that come from the fields of the header, and from cookies (RFC 6265, §5.4).
+//! Route parameters that come from header fields and from cookies (RFC 6265, §5.4).
 
 use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use weir::{RouteParameter, Type, Value};
 
-use super::input::{InputError, TypeDefinitions, expected, is_scalar, left_out, scalar_or_error};
+use super::input::{InputError, NamedTypes, expected, is_scalar, left_out, scalar_or_error};
 
-/// The field that a parameter is: its name, with `-` for each `_`.
+/// Returns the header field of a parameter: its name, with `-` for each `_`.
 pub(super) fn field_of(parameter: &str) -> String {
     parameter.replace('_', "-")
 }
 
-/// Whether a field can hold the type.
-pub(super) fn can_hold(field: &str, ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
+/// Returns `true` if a header field can hold a value of the type.
+pub(super) fn can_hold(field: &str, ty: &Type, definitions: NamedTypes<'_>) -> bool {
     let ty = if let Type::Option(some) = ty { some } else { ty };
     HeaderName::from_bytes(field.as_bytes()).is_ok() && is_scalar(ty, definitions)
 }
 
-/// The input that is a field of the header.
+/// Parses the input that comes from a header field.
 pub(super) fn field_input(
     parameter: &RouteParameter,
     field: &str,
     header: &HeaderMap,
-    definitions: TypeDefinitions<'_>,
+    definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let problem = |what| InputError::new(format!("`{field}` in the header"), what);
     let mut values = header.get_all(field).iter();
     let value = match (values.next(), values.next()) {
-        (Some(_), Some(_)) => return Err(problem("is given twice".into())),
+        (Some(_), Some(_)) => return Err(problem("given twice".into())),
         (value, _) => value.map(|value| std::str::from_utf8(value.as_bytes())),
     };
-    let text = value.transpose().map_err(|_| problem("is not UTF-8".into()))?;
+    let text = value.transpose().map_err(|_| problem("not UTF-8".into()))?;
     input(parameter, text, definitions).map_err(problem)
 }
 
-/// The input that is a cookie, the first of its name.
+/// Parses the input that comes from a cookie, the first of its name.
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
     header: &HeaderMap,
-    definitions: TypeDefinitions<'_>,
+    definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let lines = header.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -46,10 +46,10 @@ pub(super) fn cookie_input(
         .map_err(|what| InputError::new(format!("the cookie `{}`", parameter.name), what))
 }
 
-fn input(parameter: &RouteParameter, text: Option<&str>, definitions: TypeDefinitions<'_>) -> Result<Value, String> {
+fn input(parameter: &RouteParameter, text: Option<&str>, definitions: NamedTypes<'_>) -> Result<Value, String> {
     match (text, &parameter.ty) {
         (Some(text), Type::Option(some)) => scalar_or_error(some, text, definitions).map(Value::some),
         (Some(text), ty) => scalar_or_error(ty, text, definitions),
-        (None, ty) => left_out(parameter).ok_or_else(|| format!("is missing, expected {}", expected(ty, definitions))),
+        (None, ty) => left_out(parameter).ok_or_else(|| format!("missing, expected {}", expected(ty, definitions))),
     }
 }

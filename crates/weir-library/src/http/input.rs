@@ -1,13 +1,13 @@
-//! The texts of a request: values of the types that a route says, once the encoding of paths and queries is taken off.
+//! Parsing of request texts into values of the route's types, after percent-decoding.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 use weir::{RouteParameter, Type, Value};
 
-pub(super) use crate::input::{InputError, TypeDefinitions, expected, is_scalar, scalar_or_error};
+pub(super) use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
 
-/// A part of a path without its percent-encoding; `None` where that is broken or does not give UTF-8.
+/// Percent-decodes a component of a path; `None` if the encoding is malformed or the result is not UTF-8.
 pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {
     if !part.bytes().any(|byte| byte == b'%') {
         return Some(Cow::Borrowed(part));
@@ -18,7 +18,7 @@ pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(part).decode_utf8().ok()
 }
 
-/// A name or value of a query, where `+` is a blank.
+/// Decodes a name or value of a query, in which `+` stands for a space.
 pub(super) fn decode_query(part: &str) -> Option<Cow<'_, str>> {
     if !part.bytes().any(|byte| matches!(byte, b'+' | b'%')) {
         return Some(Cow::Borrowed(part));
@@ -27,14 +27,14 @@ pub(super) fn decode_query(part: &str) -> Option<Cow<'_, str>> {
     decode_path(&blanks).map(|text| Cow::Owned(text.into_owned()))
 }
 
-/// Every `%` has its two digits.
+/// Returns `true` if every `%` is followed by two hexadecimal digits.
 fn is_well_encoded(text: &str) -> bool {
     let is_hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'%', bytes).all(|at| is_hex(bytes.get(at + 1)) && is_hex(bytes.get(at + 2)))
 }
 
-/// What the parameter is where the request leaves it out.
+/// Returns the value of a parameter that the request leaves out: its default, or `None` for an option.
 pub(super) fn left_out(parameter: &RouteParameter) -> Option<Value> {
     let none = matches!(parameter.ty, Type::Option(_)).then(Value::none);
     parameter.default.clone().or(none)

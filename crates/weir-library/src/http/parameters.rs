@@ -1,4 +1,4 @@
-//! What a program may say in `http(…)`: where to listen, and the limits under their own names.
+//! Parameters of `http(…)`: the address to listen on, and the server's limits.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use weir::{Failure, Parameter, Passing, SourceSignature, Type, Value};
 
 use super::server::Limits;
 
-/// A limit that a program may set: how to get at it tells what it is.
+/// A limit that a program may set, as an accessor of its field.
 #[derive(Clone, Copy)]
 enum Limit {
     Size(fn(&mut Limits) -> &mut usize),
@@ -15,7 +15,7 @@ enum Limit {
     Time(fn(&mut Limits) -> &mut Duration),
 }
 
-/// The limits by their names, in the order of the parameters.
+/// The limits by name, in the order of the parameters.
 const LIMITS: [(&str, Limit); 10] = [
     ("header_bytes_max", Limit::Size(|limits| &mut limits.header_bytes_max)),
     ("header_timeout", Limit::Time(|limits| &mut limits.header_timeout)),
@@ -29,10 +29,10 @@ const LIMITS: [(&str, Limit); 10] = [
     ("connections_max", Limit::Count(|limits| &mut limits.connections_max)),
 ];
 
-/// Below this no request of a browser comes through.
+/// Minimum value of `header_bytes_max`; below it no browser's request is accepted.
 const HEADER_BYTES_LEAST: usize = 1024;
 
-/// What the compiler knows of `http(…)`.
+/// Returns the signature of `http(…)`.
 pub(super) fn signature() -> SourceSignature {
     let parameter = |name: &str, ty, default| Parameter { name: name.into(), ty, passing: Passing::Value, default };
     let limits = LIMITS.iter().map(|(name, limit)| {
@@ -43,10 +43,9 @@ pub(super) fn signature() -> SourceSignature {
     SourceSignature {
         module: "http".into(),
         name: "http".into(),
-        doc:
-            "Serves HTTP/1.1 and HTTP/2 without TLS at a port of this machine. `address: \"0.0.0.0\"` lets others in; \
-              port 0 lets the system choose."
-                .into(),
+        doc: "Serves HTTP/1.1 and HTTP/2 without TLS at a port of this machine. `address: \"0.0.0.0\"` accepts \
+             connections from other machines; port 0 lets the operating system choose a port."
+            .into(),
         parameters: place.into_iter().chain(limits).collect(),
         element: None,
         answer: Some(Type::named("http.Response")),
@@ -54,26 +53,25 @@ pub(super) fn signature() -> SourceSignature {
     }
 }
 
-/// Where the arguments say to listen.
+/// Returns the address to listen on.
 ///
 /// # Errors
-/// Fails where the port or the address is none.
+/// Fails if the port or the address is invalid.
 pub(super) fn address(arguments: &[Value]) -> Result<SocketAddr, Failure> {
     let [Value::Int(port), Value::Text(text), ..] = arguments else {
         return Err(Failure::argument("`http` takes a port and an address"));
     };
-    let port =
-        u16::try_from(*port).map_err(|_| Failure::argument(format!("`port` is {port}, it must be 0 to 65535")))?;
+    let port = u16::try_from(*port).map_err(|_| Failure::argument(format!("`port` must be 0 to 65535, not {port}")))?;
     let address: IpAddr = text.parse().map_err(|_| {
-        Failure::argument(format!("`address` is {:?}, it must be an IP address such as 127.0.0.1", text.as_str()))
+        Failure::argument(format!("`address` must be an IP address such as 127.0.0.1, not {:?}", text.as_str()))
     })?;
     Ok(SocketAddr::new(address, port))
 }
 
-/// The limits that the arguments say.
+/// Returns the limits that the arguments set.
 ///
 /// # Errors
-/// Fails where nobody could be served under them.
+/// Fails if no client could be served under them.
 pub(super) fn limits(arguments: &[Value]) -> Result<Limits, Failure> {
     let mut limits = Limits::default();
     for ((name, limit), argument) in LIMITS.iter().zip(arguments.iter().skip(2)) {
@@ -105,7 +103,7 @@ impl Limit {
         }
     }
 
-    /// `None` for a value of another type, and for one that is below nothing.
+    /// Sets the limit; `None` if the value has another type or is negative.
     fn set(self, limits: &mut Limits, value: &Value) -> Option<()> {
         match (self, value) {
             (Limit::Size(field), Value::Size(size)) => *field(limits) = usize::try_from(*size).unwrap_or(usize::MAX),

@@ -1,24 +1,24 @@
-//! The query of a request, and the parameters of a route that come from it.
+//! The query of a request, and the route parameters that come from it.
 //!
-//! Most queries are short and have nothing to decode: those are looked through where they are.
+//! Most queries are short and need no decoding; these are searched in place.
 
 use std::borrow::Cow;
 use std::iter;
 
 use weir::{RouteParameter, Type, Value};
 
-use super::input::{InputError, TypeDefinitions, decode_query, expected, left_out, scalar_or_error};
+use super::input::{InputError, NamedTypes, decode_query, expected, left_out, scalar_or_error};
 
-/// Pairs of a query that are looked at; further ones are refused.
+/// Maximum number of name-value pairs in a query; a longer query is refused.
 const PAIRS_MAX: usize = 1000;
 
-/// The pairs of a query.
+/// The name-value pairs of a query.
 pub(super) struct Query<'q> {
     plain: &'q str,
     decoded: Vec<(Cow<'q, str>, Cow<'q, str>)>,
 }
 
-/// How often a query has a name.
+/// Number of occurrences of a name in a query.
 enum Occurrences<'a> {
     Never,
     Once(&'a str),
@@ -26,13 +26,13 @@ enum Occurrences<'a> {
 }
 
 impl<'q> Query<'q> {
-    /// The pairs of this query.
+    /// Parses a query.
     ///
     /// # Errors
-    /// Fails where there are too many, or one is not UTF-8 in percent-encoding.
+    /// Fails if there are too many pairs, or one is not UTF-8 in percent-encoding.
     pub(super) fn new(query: Option<&'q str>) -> Result<Query<'q>, InputError> {
         let query = query.unwrap_or_default();
-        // No byte takes part in two pairs, so that a short query has few.
+        // Every pair takes at least one byte, so a short query cannot exceed the limit.
         let is_plain = query.len() <= PAIRS_MAX && !query.bytes().any(|byte| matches!(byte, b'%' | b'+'));
         if is_plain { Ok(Query { plain: query, decoded: Vec::new() }) } else { Query::decoded(query) }
     }
@@ -46,23 +46,19 @@ impl<'q> Query<'q> {
                 return Err(InputError::new(place, "not UTF-8 in percent-encoding"));
             };
             if decoded.len() == PAIRS_MAX {
-                return Err(InputError::new("the query", format!("has more than {PAIRS_MAX} parameters")));
+                return Err(InputError::new("the query", format!("more than {PAIRS_MAX} parameters")));
             }
             decoded.push((name, value));
         }
         Ok(Query { plain: "", decoded })
     }
 
-    /// The input that is this parameter.
+    /// Parses the value of a parameter.
     ///
     /// # Errors
-    /// What the query says is not of its type, or it is not there and has to be.
+    /// Fails if the query's value is not of the parameter's type, or if a required parameter is missing.
     #[inline]
-    pub(super) fn input(
-        &self,
-        parameter: &RouteParameter,
-        definitions: TypeDefinitions<'_>,
-    ) -> Result<Value, InputError> {
+    pub(super) fn input(&self, parameter: &RouteParameter, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
         let problem = |what| InputError::new(format!("`{}` in the query", parameter.name), what);
         let one = |ty, text| scalar_or_error(ty, text, definitions).map_err(problem);
         if let Type::List(element) = &parameter.ty {
@@ -74,9 +70,10 @@ impl<'q> Query<'q> {
         match (self.occurrences(&parameter.name), &parameter.ty) {
             (Occurrences::Once(text), Type::Option(some)) => one(some, text).map(Value::some),
             (Occurrences::Once(text), ty) => one(ty, text),
-            (Occurrences::Twice, _) => Err(problem("is given twice".into())),
-            (Occurrences::Never, ty) => left_out(parameter)
-                .ok_or_else(|| problem(format!("is missing, expected {}", expected(ty, definitions)))),
+            (Occurrences::Twice, _) => Err(problem("given twice".into())),
+            (Occurrences::Never, ty) => {
+                left_out(parameter).ok_or_else(|| problem(format!("missing, expected {}", expected(ty, definitions))))
+            }
         }
     }
 
@@ -99,7 +96,7 @@ impl<'q> Query<'q> {
     }
 }
 
-/// The names with their values of a query, as they are written.
+/// Returns the pairs of a query, undecoded.
 fn pairs(query: &str) -> impl Iterator<Item = &str> {
     let mut left = query;
     iter::from_fn(move || {
@@ -114,7 +111,7 @@ fn pairs(query: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The value in a pair of this name.
+/// Returns the value of the pair if it has this name.
 #[inline]
 fn value_of<'a>(pair: &'a str, name: &str) -> Option<&'a str> {
     match pair.strip_prefix(name)? {
@@ -123,7 +120,8 @@ fn value_of<'a>(pair: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
-/// What is before the first of these ASCII characters, and what is behind it. For texts too short to search by words.
+/// Splits the text at the first occurrence of an ASCII character. A plain loop is faster than `memchr` on such short
+/// texts.
 #[inline]
 fn cut(text: &str, at: u8) -> (&str, &str) {
     match text.bytes().position(|byte| byte == at) {

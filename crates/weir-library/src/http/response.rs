@@ -1,4 +1,4 @@
-//! Answers, as programs make them.
+//! HTTP responses, as programs create them.
 
 use std::fmt;
 
@@ -15,15 +15,15 @@ use crate::Limited;
 use crate::json::encode::written;
 
 weir::library! {
-    /// Answers to requests, and services on HTTP.
+    /// Responses to requests, and services on HTTP.
     pub(crate) http: ok, text, html, json, bad_request, not_found, redirect, status, with_header
 }
 
-/// The type of a plain text.
+/// The media type of plain text.
 pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
-/// Media types that are neither copied nor checked anew.
+/// Media types that need no copy and no validation.
 static WELL_KNOWN: [HeaderValue; 12] = [
     HeaderValue::from_static(PLAIN_TEXT),
     HeaderValue::from_static(HTML),
@@ -38,47 +38,47 @@ static WELL_KNOWN: [HeaderValue; 12] = [
     HeaderValue::from_static("text/plain"),
     HeaderValue::from_static("text/css"),
 ];
-/// Fields that say how the message is framed, which is the server's part.
+/// Header fields that frame the message and are therefore set by the server only.
 const FRAMING_FIELDS: [HeaderName; 6] = [CONNECTION, CONTENT_LENGTH, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
-/// What cannot stand in a `Location`: blanks, controls, and what would need quoting.
+/// Characters that are percent-encoded in a `Location`: spaces, controls, and characters that would need quoting.
 const NOT_IN_LOCATION: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`');
-/// Bytes that an answer's fields may have.
+/// Maximum total size of a response's header fields, in bytes.
 const FIELDS_BYTES_MAX: usize = 16 * 1024;
 
-/// An answer to a request: its status, its header fields and its body. Cloning it copies no body.
+/// A response to a request: its status, header fields and body. Cloning it does not copy the body.
 #[derive(Clone, Debug, weir::Type)]
 #[weir(opaque, name = "http.Response")]
 pub struct Response {
     status: StatusCode,
     content_type: Option<HeaderValue>,
-    /// Most answers have no further ones, and are moved often.
+    /// Further header fields; boxed because most responses have none and are moved often.
     fields: Option<Box<HeaderMap>>,
     body: Bytes,
 }
 
-/// What an answer cannot be.
+/// Error of a response that cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseError {
-    /// A status that does not end a request: it must be 200 to 599.
+    /// The status is not a final one: it must be 200 to 599.
     Status(i64),
-    /// Not the name of a header field.
+    /// The text is not a valid name of a header field.
     FieldName(String),
-    /// A field that says how the message is framed.
+    /// The header field frames the message.
     FramingField(String),
-    /// A value with a line end, another control character, or something outside ASCII.
+    /// The value contains a line break, another control character, or a character outside ASCII.
     FieldValue(String),
-    /// More bytes of fields than clients take.
+    /// The header fields take more bytes than clients accept.
     TooManyFields,
 }
 
 impl fmt::Display for ResponseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ResponseError::Status(code) => write!(f, "a status of {code}: it must be 200 to 599"),
+            ResponseError::Status(code) => write!(f, "the status must be 200 to 599, not {code}"),
             ResponseError::FieldName(name) => write!(f, "{name:?} is not the name of a header field"),
             ResponseError::FramingField(name) => write!(f, "the header field `{name}` is set by the server"),
             ResponseError::FieldValue(name) => {
-                write!(f, "the value of the header field `{name}` may hold visible ASCII characters and blanks only")
+                write!(f, "the value of the header field `{name}` may contain only visible ASCII characters and spaces")
             }
             ResponseError::TooManyFields => write!(f, "the header fields take more than {FIELDS_BYTES_MAX} bytes"),
         }
@@ -92,32 +92,32 @@ impl Response {
         Response { status, content_type, fields: None, body }
     }
 
-    /// A plain text.
+    /// Creates a plain-text response.
     pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Self {
         Response::new(status, Some(HeaderValue::from_static(PLAIN_TEXT)), text.into())
     }
 
-    /// The status alone, in words.
+    /// Creates a response whose body is the status in words.
     pub(crate) fn of_status(status: StatusCode) -> Self {
         Response::plain(status, status.canonical_reason().unwrap_or_default())
     }
 
-    /// The answer to a method that the path does not have.
+    /// Creates the response to a method that the path does not support.
     pub(crate) fn not_allowed(allow: HeaderValue) -> Self {
         Response::of_status(StatusCode::METHOD_NOT_ALLOWED).with_field(ALLOW, allow)
     }
 
-    /// The answer to a question for the methods of a path.
+    /// Creates the response to an `OPTIONS` request.
     pub(crate) fn options(allow: HeaderValue) -> Self {
         Response::new(StatusCode::NO_CONTENT, None, Bytes::new()).with_field(ALLOW, allow)
     }
 
-    /// The answer of a server that has too much to do.
+    /// Creates the response of an overloaded server.
     pub(crate) fn overloaded() -> Self {
         Response::of_status(StatusCode::SERVICE_UNAVAILABLE).with_field(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
-    /// The connection ends after this answer.
+    /// Closes the connection after this response.
     pub(crate) fn closing(self) -> Self {
         self.with_field(CONNECTION, HeaderValue::from_static("close"))
     }
@@ -127,19 +127,19 @@ impl Response {
         self
     }
 
-    /// Its status.
+    /// Returns the status.
     #[must_use]
     pub fn code(&self) -> StatusCode {
         self.status
     }
 
-    /// Its body.
+    /// Returns the body.
     #[must_use]
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// The value of a header field.
+    /// Returns the value of a header field.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let content_type = name.eq_ignore_ascii_case("content-type");
@@ -148,8 +148,8 @@ impl Response {
         value.and_then(|value| value.to_str().ok())
     }
 
-    /// What hyper sends, with its fields in the room of others that are `done` with. To a `HEAD` the body is not sent, and
-    /// only its length is said.
+    /// Converts the response for hyper, reusing the allocation of the request's header map `done`. To a `HEAD` request
+    /// only the length of the body is sent.
     pub(crate) fn into_hyper(self, to_head: bool, mut done: HeaderMap) -> hyper::Response<Bytes> {
         let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let length = self.body.len();
@@ -173,27 +173,29 @@ impl Response {
     }
 }
 
-/// 200 with a body of this media type. What cannot stand in a header field is left out of the type.
+/// Creates a response with status 200 and a body of this media type. Characters of the type that no header field may
+/// contain are left out.
 #[weir::function(pure)]
 pub fn ok(body: Bytes, #[default("application/octet-stream")] r#type: &str) -> Response {
     Response::new(StatusCode::OK, Some(media_type(r#type)), body)
 }
 
-/// 200 with a plain text.
+/// Creates a response with status 200 and a plain text.
 #[weir::function(pure)]
 pub fn text(text: &str) -> Response {
     Response::plain(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
 }
 
-/// 200 with a page.
+/// Creates a response with status 200 and an HTML page.
 #[weir::function(pure)]
 pub fn html(page: &str) -> Response {
     let page = Bytes::copy_from_slice(page.as_bytes());
     Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
 }
 
-/// 200 with any value as JSON: records as objects, lists as arrays, `None` as `null`; bodies are read in the same form. A
-/// value that nests more than 127 deep, or whose JSON is longer than 64 MiB, ends the flow.
+/// Creates a response with status 200 and any value as JSON: records become objects, lists arrays, and `None` becomes
+/// `null`. Request bodies are read in the same format. A value that nests more than 127 deep, or whose JSON is longer
+/// than 64 MiB, ends the flow.
 #[weir::function(pure)]
 pub fn json(value: Typed<'T'>) -> Limited<Response> {
     let kind = HeaderValue::from_static(JSON);
@@ -201,19 +203,19 @@ pub fn json(value: Typed<'T'>) -> Limited<Response> {
     Limited(written.map(|body| Response::new(StatusCode::OK, Some(kind), body.into())))
 }
 
-/// 400 with a text that says what is wrong with the request.
+/// Creates a response with status 400 and a text that says what is wrong with the request.
 #[weir::function(pure)]
 pub fn bad_request(text: &str) -> Response {
     Response::plain(StatusCode::BAD_REQUEST, Bytes::copy_from_slice(text.as_bytes()))
 }
 
-/// 404.
+/// Creates a response with status 404.
 #[weir::function(pure)]
 pub fn not_found() -> Response {
     Response::of_status(StatusCode::NOT_FOUND)
 }
 
-/// 303: the client gets `url` instead. What cannot stand in a field is percent-encoded.
+/// Creates a redirect (status 303) to `url`. Characters that no header field may contain are percent-encoded.
 #[weir::function(pure)]
 pub fn redirect(url: &str) -> Response {
     let encoded: String = utf8_percent_encode(url, NOT_IN_LOCATION).collect();
@@ -221,7 +223,7 @@ pub fn redirect(url: &str) -> Response {
     Response::of_status(StatusCode::SEE_OTHER).with_field(LOCATION, location)
 }
 
-/// An answer with this status and plain text.
+/// Creates a response with this status and a plain text.
 ///
 /// # Errors
 /// Fails unless `code` is 200 to 599.
@@ -232,10 +234,10 @@ pub fn status(code: i64, text: &str) -> Result<Response, ResponseError> {
     Ok(Response::plain(status, Bytes::copy_from_slice(text.as_bytes())))
 }
 
-/// The answer with a header field, in the place of earlier ones of this name.
+/// Returns the response with a header field, which replaces earlier ones of the same name.
 ///
 /// # Errors
-/// Fails where name or value cannot stand in a header, and for fields that say how the message is framed.
+/// Fails if the name or the value is not valid in a header, and for fields that frame the message.
 #[weir::function(pure)]
 pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Response, ResponseError> {
     let field = HeaderName::try_from(name).map_err(|_| ResponseError::FieldName(name.into()))?;

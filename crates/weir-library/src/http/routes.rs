@@ -1,4 +1,4 @@
-//! Which route a request takes, and the inputs of its flow.
+//! Routing of requests, and the inputs of a route's flow.
 
 use bytes::Bytes;
 use hyper::Method;
@@ -7,54 +7,54 @@ use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::fields;
-use super::input::{InputError, TypeDefinitions, decode_path, is_scalar, left_out, scalar_or_error};
+use super::input::{InputError, NamedTypes, decode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
 use crate::json::decode;
 
-/// All routes of a service, ready to be found.
+/// The routes of a service, compiled for lookup.
 pub(super) struct Routes {
     routes: std::sync::Arc<[Route]>,
-    /// For each route and each of its parameters, where a request has it.
+    /// For each route, the source of each of its parameters.
     sources: Vec<Vec<ParameterSource>>,
     router: Router<usize>,
     paths: Vec<PathRoutes>,
 }
 
-/// The routes of one path.
+/// The routes of one path pattern.
 struct PathRoutes {
     pattern: String,
     methods: Vec<(Method, usize)>,
     allow: HeaderValue,
 }
 
-/// Where a request has a parameter.
+/// Part of a request that holds a parameter.
 enum ParameterSource {
-    /// In the path: the number of the part that its pattern leaves open.
+    /// The path: the index of the pattern's placeholder.
     Path(usize),
     Query,
-    /// In the field of this name.
+    /// The header field of this name.
     Header(String),
     Cookie,
     Body,
 }
 
-/// What a method and a path lead to.
+/// Result of matching a method and a path.
 pub(super) enum RouteMatch<'r, 'p> {
-    /// The route, by its index, and the parts of the path that its pattern leaves open.
+    /// The index of the route, and the parts of the path that fill the pattern's placeholders.
     Route(usize, Params<'r, 'p>),
-    /// The path has other methods.
+    /// The path has routes for other methods only.
     OtherMethods(HeaderValue),
-    /// A question for the methods that the path has.
+    /// The request asks for the methods of the path.
     Options(HeaderValue),
-    /// There is no such path.
+    /// No route has such a path.
     NotFound,
 }
 
 impl Routes {
-    /// Gets the routes ready.
+    /// Compiles the routes.
     ///
     /// # Errors
-    /// Fails where two have the same method and path, and where a parameter's type cannot be found in a request.
+    /// Fails if two routes have the same method and path, or if a request cannot hold a parameter of the given type.
     pub(super) fn new(routes: std::sync::Arc<[Route]>) -> Result<Routes, Failure> {
         let mut all = Routes { routes, sources: Vec::new(), router: Router::new(), paths: Vec::new() };
         for index in 0..all.routes.len() {
@@ -72,7 +72,7 @@ impl Routes {
         let (pattern, names) = without_names(&route.pattern);
         let source_of = |parameter: &RouteParameter| {
             let place = source_of(parameter, &names)?;
-            check(parameter, &place, TypeDefinitions(&route.types)).map(|()| place)
+            check(parameter, &place, NamedTypes(&route.types)).map(|()| place)
         };
         let sources: Vec<_> = route.parameters.iter().map(source_of).collect::<Result<_, _>>().map_err(refused)?;
         let method = Method::from_bytes(route.method.as_bytes()).map_err(|error| refused(error.to_string()))?;
@@ -86,14 +86,14 @@ impl Routes {
             }
         };
         if self.paths[at].methods.iter().any(|(other, _)| *other == method) {
-            return Err(refused("is there twice".into()));
+            return Err(refused("is defined twice".into()));
         }
         self.paths[at].methods.push((method, index));
         self.sources.push(sources);
         Ok(())
     }
 
-    /// What a request leads to. `HEAD` takes the route of `GET`.
+    /// Finds the route of a request. `HEAD` uses the route of `GET`.
     pub(super) fn find<'r, 'p>(&'r self, method: &Method, path: &'p str) -> RouteMatch<'r, 'p> {
         let Ok(found) = self.router.at(path) else { return RouteMatch::NotFound };
         let PathRoutes { methods, allow, .. } = &self.paths[*found.value];
@@ -106,10 +106,11 @@ impl Routes {
         }
     }
 
-    /// Fills in the inputs of the route's flow, and yields the index of the one that is the body, which is absent yet.
+    /// Appends the inputs of the route's flow to `inputs`. Returns the index of the input that is the body, which is
+    /// still [`Value::Absent`].
     ///
     /// # Errors
-    /// Everything in path, query and header that is not what the route takes.
+    /// Fails with every error in the path, the query and the header.
     pub(super) fn inputs(
         &self,
         route: usize,
@@ -119,7 +120,7 @@ impl Routes {
         inputs: &mut Vec<Value>,
     ) -> Result<Option<usize>, Vec<InputError>> {
         let Route { parameters, types, .. } = &self.routes[route];
-        let definitions = TypeDefinitions(types);
+        let definitions = NamedTypes(types);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());
         for (index, (parameter, place)) in parameters.iter().zip(&self.sources[route]).enumerate() {
@@ -143,10 +144,10 @@ impl Routes {
         if problems.is_empty() { Ok(body) } else { Err(problems) }
     }
 
-    /// The input that the body is.
+    /// Parses the body as the input of the route's body parameter.
     ///
     /// # Errors
-    /// What in it is not what the route takes.
+    /// Fails if the body is not of the parameter's type.
     pub(super) fn body_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, InputError> {
         let Route { parameters, types, .. } = &self.routes[route];
         let parameter = &parameters[parameter];
@@ -159,13 +160,13 @@ impl Routes {
                 Ok(text) => Ok(Value::text(text)),
                 Err(error) => Err(InputError::new("body", format!("not UTF-8: {error}"))),
             },
-            ty => decode::parse(&body, ty, TypeDefinitions(types)),
+            ty => decode::parse(&body, ty, NamedTypes(types)),
         }
     }
 }
 
-/// The pattern as `matchit` writes it, where the rest of a path is `{*name}` and not `{name..}`, and with its parameters
-/// numbered, so that routes of one path may name them differently; and their names.
+/// Translates a pattern to `matchit`'s syntax, in which the rest of a path is `{*name}` and not `{name..}`.
+/// Placeholders are numbered, so that routes of one path may name them differently; returns the names as well.
 fn without_names(pattern: &str) -> (String, Vec<&str>) {
     let (mut numbered, mut names, mut left) = (String::new(), Vec::new(), pattern);
     while let Some((before, name, after)) = next_parameter(left) {
@@ -185,7 +186,7 @@ fn next_parameter(pattern: &str) -> Option<(&str, &str, &str)> {
     Some((before, name, after))
 }
 
-/// Where requests have the parameter, in a path whose pattern leaves parts of these names open.
+/// Returns the part of a request that holds the parameter; `names` are the placeholders of the pattern.
 fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSource, String> {
     Ok(match parameter.from {
         ParameterFrom::Path => {
@@ -199,8 +200,8 @@ fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSour
     })
 }
 
-/// Whether requests can hold the parameter; the compiler has said so already, and this is for other callers.
-fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: TypeDefinitions<'_>) -> Result<(), String> {
+/// Checks that a request can hold the parameter. The compiler has already checked it; this is for other callers.
+fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: NamedTypes<'_>) -> Result<(), String> {
     let fits = match (place, &parameter.ty) {
         (ParameterSource::Path(_), ty) => is_scalar(ty, definitions),
         (ParameterSource::Header(field), ty) => fields::can_hold(field, ty, definitions),
@@ -214,7 +215,7 @@ fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: TypeD
 }
 
 fn cannot_hold(parameter: &RouteParameter) -> String {
-    format!("a request cannot hold `{}: {}` there", parameter.name, parameter.ty)
+    format!("that part of a request cannot hold `{}: {}`", parameter.name, parameter.ty)
 }
 
 fn allow(methods: &[(Method, usize)]) -> HeaderValue {
@@ -226,7 +227,7 @@ fn allow(methods: &[(Method, usize)]) -> HeaderValue {
     HeaderValue::try_from(names.join(", ")).expect("methods are tokens")
 }
 
-fn path_input(parameter: &RouteParameter, part: &str, definitions: TypeDefinitions<'_>) -> Result<Value, InputError> {
+fn path_input(parameter: &RouteParameter, part: &str, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
     let place = || format!("`{}` in the path", parameter.name);
     let text = decode_path(part).ok_or_else(|| InputError::new(place(), "not UTF-8 in percent-encoding"))?;
     scalar_or_error(&parameter.ty, &text, definitions).map_err(|what| InputError::new(place(), what))

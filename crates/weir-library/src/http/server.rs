@@ -1,16 +1,17 @@
 //! An HTTP server on hyper 1, with limits for everything that a client can do to it.
 //!
-//! A [`Server`] is a listening socket. [`Server::run`] serves it on the event loop that awaits it; several loops may run
-//! one server, each on a thread of its own, and the system gives a connection to whichever is there first. A
-//! connection stays on its loop, and so does everything about it; loops share the listening socket and the count of
-//! connections, and nothing else.
+//! A [`Server`] is a listening socket. [`Server::run`] serves it on the event loop that awaits it. Several loops may
+//! run one server, each on a thread of its own; the operating system gives a connection to whichever accepts first. A
+//! connection and all its state stay on its loop; loops share only the listening socket and the number of connections.
 //!
-//! It speaks HTTP/1.0 and 1.1 with keep-alive and pipelining, and HTTP/2 without TLS to clients that begin with it.
+//! The server speaks HTTP/1.0 and 1.1 with keep-alive and pipelining, and HTTP/2 without TLS to clients that begin with
+//! it.
 //!
-//! 1. `connection` finds out the protocol and hands the connection to hyper,
-//! 2. behind a `validated` that refuses what hyper lets through,
-//! 3. under a `activity` that ends what takes too long, and lets a connection rest that is idle.
-//! 4. When the server stops, its `shutdown` of connections ends after what each has begun, within the grace time.
+//! 1. `connection` detects the protocol and hands the connection to hyper,
+//! 2. behind `request_validation`, which refuses malformed requests that hyper would accept,
+//! 3. under `activity`, which ends what takes too long and releases the buffers of idle connections.
+//! 4. When the server stops, `graceful_shutdown` ends the connections after the requests that they have begun, within
+//!    the grace period.
 
 mod activity;
 mod body;
@@ -46,16 +47,17 @@ use weir_events::{Event, after, until};
 use connection::serve_connection;
 use graceful_shutdown::GracefulShutdown;
 
-/// Connections that the system completes before they are accepted.
+/// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
-/// The first and the longest pause after accepting failed, as it does when the process has no more files.
+/// The first and the longest pause after accepting has failed, for example because the process has no file descriptors
+/// left.
 const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(5);
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Answers requests.
+/// Handler of requests.
 pub trait Handler: 'static {
-    /// The answer to one request. Its future stays on the connection's event loop, and is dropped when the client
-    /// leaves.
+    /// Returns the response to one request. The future stays on the connection's event loop, and is dropped if the
+    /// client disconnects.
     fn handle(&self, request: Request<Incoming>) -> impl Future<Output = Response<Bytes>>;
 }
 
@@ -67,10 +69,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `address`; port 0 lets the system choose one.
+    /// Listens at `address`; port 0 lets the operating system choose one.
     ///
     /// # Errors
-    /// Fails as the system does: the address is in use, the port is reserved.
+    /// Fails if the operating system refuses, for example because the address is in use or the port is reserved.
     pub fn bind(address: SocketAddr, limits: Limits) -> io::Result<Server> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
@@ -81,26 +83,26 @@ impl Server {
         Ok(Server { listener: socket.into(), limits, slots })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     ///
     /// # Errors
-    /// Fails as the system does.
+    /// Fails if the operating system does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Its limits.
+    /// Returns the limits.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Serves until `stop` takes effect, and then until the requests that have begun are answered or the grace time is
-    /// over. To be awaited on a `LocalRuntime` of tokio with I/O and time: connections are tasks of it, so that nothing
-    /// stands between the event loop and a connection that has something to do.
+    /// Serves until `stop` takes effect, and then until the pending requests are answered or the grace period is over.
+    /// Must be awaited on tokio's `LocalRuntime` with I/O and time enabled: connections are tasks of it, so that
+    /// nothing stands between the event loop and a connection that is ready.
     ///
     /// # Errors
-    /// Fails where the socket cannot be watched by this event loop.
+    /// Fails if the socket cannot be registered with this event loop.
     pub async fn run<H: Handler>(&self, handler: H, stop: &Event<()>) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener.try_clone()?)?;
         let shutdown = GracefulShutdown::new();
@@ -108,7 +110,7 @@ impl Server {
         let accepting = self.accept(&listener, &shutdown, Rc::new(handler), &mut connections);
         let Err(()) = until(pin!(accepting), stop).await;
         drop(listener);
-        // Whoever is not through when the grace time is over is given up with the set.
+        // Dropping the set cancels the connections that are still open after the grace period.
         shutdown.shut_down(&self.limits).await;
         Ok(())
     }
@@ -128,7 +130,7 @@ impl Server {
             match listener.accept().await {
                 Ok((stream, _)) => {
                     pause = ACCEPT_PAUSE_MIN;
-                    // An answer is written whole; waiting to fill a packet would only delay its end.
+                    // A response is written as a whole; waiting to fill a packet would only delay its end.
                     let _ = stream.set_nodelay(true);
                     let handle = shutdown.join(slot);
                     connections.spawn_local(serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), handle));
@@ -144,7 +146,7 @@ impl Server {
     }
 }
 
-/// Errors of a connection that was gone before it was accepted; the next one may be well.
+/// Returns `true` for errors of a connection that was gone before it was accepted; the next one may succeed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,5 @@
-//! The source behind `service … on http(…)`: listens, finds the route, begins a flow, answers with its result.
+//! The source of `service … on http(…)`: accepts requests, finds the route, begins a flow, and responds with its
+//! result.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -21,7 +22,7 @@ use super::response::Response;
 use super::routes::{RouteMatch, Routes};
 use super::server::{Handler, RequestDeadlines, Server, read_body};
 
-/// `http(port: …)`.
+/// The source `http(port: …)`.
 pub(super) struct Http;
 
 impl Source for Http {
@@ -83,13 +84,13 @@ impl Opened for HttpService {
     }
 }
 
-/// Answers requests with the results of flows.
+/// Handler that responds to requests with the results of flows.
 struct FlowHandler {
     routes: Arc<Routes>,
     body_bytes_max: usize,
     deadlines: RequestDeadlines,
     flows: Arc<dyn Flows>,
-    /// An empty list for the inputs of the next flow.
+    /// An empty list for the inputs of the next flow, to reuse its allocation.
     spare: Cell<Vec<Value>>,
 }
 
@@ -111,7 +112,7 @@ impl Handler for FlowHandler {
             Begun::Done(result) => ResponseFuture::now(response_of(result), to_head, done),
             Begun::Pending(flow) => {
                 let answer = self.within_time(flow);
-                // What of the request was not read is dropped when there is an answer, and not while it is waited for.
+                // The unread part of the request is dropped with the response, and not before.
                 ResponseFuture::later(async move { (answer.await, request).0 }, to_head, done)
             }
             Begun::Full => ResponseFuture::now(Response::overloaded(), to_head, done),
@@ -119,15 +120,15 @@ impl Handler for FlowHandler {
     }
 }
 
-/// An answer, which most often is there at once: no future is made for it then, and nothing moved into one.
+/// Future of a response. Most responses are available at once; then no future is boxed and nothing is moved into one.
 enum ResponseFuture<'a> {
-    /// Taken when it is polled.
+    /// The response; taken when it is polled.
     Now(Option<hyper::Response<Bytes>>),
     Later(Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>),
 }
 
 impl<'a> ResponseFuture<'a> {
-    /// The request is `done` with its fields, which have room for those of the answer.
+    /// Creates an available response. It reuses the allocation of the request's header map `done`.
     fn now(response: Response, to_head: bool, done: HeaderMap) -> Self {
         ResponseFuture::Now(Some(response.into_hyper(to_head, done)))
     }
@@ -157,13 +158,14 @@ impl FlowHandler {
         begun
     }
 
-    /// The answer of a flow that waits, unless that takes too long.
+    /// Awaits the result of a flow, within the response deadline.
     async fn within_time(&self, flow: LocalFuture<Result<Value, Failure>>) -> Response {
-        // Where time is up the flow is dropped with its future: it is given up where it waits, and releases what it holds.
+        // At the deadline the flow is dropped with its future: it is cancelled where it waits, and releases what it
+        // holds.
         until(flow, &self.deadlines.answer).await.map_or_else(|()| Response::overloaded(), response_of)
     }
 
-    /// The answer to a request whose body is one of the inputs.
+    /// Reads the body of a request, which is one of the inputs, and responds.
     async fn after_body(&self, route: usize, parameter: usize, mut inputs: Vec<Value>, body: Incoming) -> Response {
         let body = match read_body(body, self.body_bytes_max, &self.deadlines).await {
             Ok(body) => body,
@@ -180,8 +182,8 @@ impl FlowHandler {
         }
     }
 
-    /// The route whose flow the request begins, and which of its inputs is the body, which is to be read yet; the others are
-    /// filled in.
+    /// Finds the route of a request and fills in its inputs, except for the body, which has not been read. Returns the
+    /// route and the index of the body input.
     fn beginning(
         &self,
         request: &Request<Incoming>,
@@ -208,7 +210,7 @@ fn refusal(problems: &[InputError]) -> Box<Response> {
     Box::new(Response::plain(StatusCode::BAD_REQUEST, lines.join("\n")))
 }
 
-/// A flow that failed has been logged by the runtime; its reason is nobody's outside.
+/// Returns the response of a flow. The runtime has logged a failure; its reason is not disclosed to the client.
 fn response_of(result: Result<Value, Failure>) -> Response {
     let Ok(Value::Host(value)) = result else { return Response::of_status(StatusCode::INTERNAL_SERVER_ERROR) };
     match value.into_any().downcast::<Response>() {

@@ -1,34 +1,26 @@
-//! The fields of a head, as the map that a program sees: made once, and handed on without going through another.
+//! The header fields of a request, stored as the map that a program sees, so that no conversion is needed.
 
-use std::sync::Arc;
+use weir::{Entries, Failure, HostType, Text, Type, Value};
 
-use indexmap::IndexMap;
-use indexmap::map::Entry;
-use weir::{Failure, HostType, Text, Type, Value};
-
-/// Fields by their names in lower case, in the order in which they came; several of one name are joined by `, `.
+/// Header fields by lower-case name, in the order of arrival; several fields of one name are joined by `, `.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields(Arc<IndexMap<Value, Value>>);
+pub struct Fields(Entries);
 
 impl Fields {
-    /// The fields of a head that was taken apart.
+    /// Converts the fields of a parsed head.
     pub(super) fn of(parsed: &[httparse::Header<'_>]) -> Result<Self, Failure> {
-        let mut fields = IndexMap::with_capacity(parsed.len());
+        let mut fields = Entries::with_capacity(parsed.len());
         for field in parsed {
             let value = std::str::from_utf8(field.value);
             let value = value.map_err(|_| Failure::function(format!("the field {} is not UTF-8", field.name)))?;
-            match fields.entry(Value::Text(lower(field.name))) {
-                Entry::Vacant(place) => drop(place.insert(Value::text(value))),
-                Entry::Occupied(mut place) => {
-                    let joined = format!("{}, {value}", text_of(place.get()));
-                    place.insert(Value::text(&joined));
-                }
-            }
+            let name = Value::Text(lower(field.name));
+            let joined = fields.get(&name).map(|earlier| format!("{}, {value}", text_of(earlier)));
+            fields.insert(name, Value::text(joined.as_deref().unwrap_or(value)));
         }
-        Ok(Fields(Arc::new(fields)))
+        Ok(Fields(fields))
     }
 
-    /// What is under a name, in whatever case it is written.
+    /// Returns the value of a field, whose name may be written in any case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(&Value::Text(lower(name))).map(text_of)
@@ -52,14 +44,14 @@ impl HostType for Fields {
     }
 }
 
-/// The text that a value is; the types see to it that it is one.
+/// Returns the text of a value; only texts are stored.
 fn text_of(value: &Value) -> &str {
     if let Value::Text(text) = value { text } else { "" }
 }
 
-/// A name in lower case.
+/// Converts a name to lower case.
 fn lower(name: &str) -> Text {
-    /// Names are hardly ever longer, and then copied once more.
+    /// Names are rarely longer; longer ones cost one more copy.
     const SHORT_MAX: usize = 32;
     let mut place = [0; SHORT_MAX];
     let Some(short) = place.get_mut(..name.len()) else { return name.to_ascii_lowercase().into() };

@@ -1,9 +1,9 @@
-//! The cache of Flux's image server: bounded, least frequently used first out, with reference counts.
+//! The cache of Flux's image server: bounded, with least-frequently-used eviction and reference counts.
 //!
-//! Flux (§2.5) has three nodes at the cache: `CheckCache` increments the reference count of the item it finds,
+//! Flux (§2.5) has three nodes for the cache: `CheckCache` increments the reference count of the item it finds,
 //! `StoreInCache` evicts the least frequently used item *with a zero reference count*, and `Complete` decrements it.
-//! Here the value that [`get`] hands out holds the reference, and dropping it releases it, on whatever thread that is:
-//! so a flow that fails cannot forget to. The count is the one that [`Bytes`] keeps of its clones anyway.
+//! Here the value that [`get`] returns holds the reference, and dropping it on any thread releases it, so that a flow
+//! that fails cannot forget to. The reference count is the one that [`Bytes`] keeps of its clones anyway.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use weir::Size;
 
 use super::lfu::LfuCache;
 
-/// What an entry is charged beyond its key and value: its places in the map and in the order.
+/// Accounted overhead of an entry in bytes, beyond its key and value.
 const ENTRY_BYTES: u64 = 192;
 
-/// Bytes by key, of bounded size.
+/// A bounded cache of bytes by key.
 #[derive(weir::Type)]
 #[weir(opaque, unique, name = "image.Cache")]
 pub struct Cache {
@@ -23,44 +23,44 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache whose keys and values, with 192 bytes for each entry, take at most `capacity` bytes.
+    /// Creates an empty cache whose keys and values, plus 192 bytes for each entry, take at most `capacity` bytes.
     pub fn new(capacity: u64) -> Self {
         Cache { entries: LfuCache::new(capacity) }
     }
 
-    /// The value of `key`, whose use is counted. While any clone of it lives, the entry is not evicted.
+    /// Returns the value of `key` and counts the use. The entry is not evicted while any clone of the value lives.
     pub fn get(&mut self, key: &str) -> Option<Bytes> {
         self.entries.get(key).cloned()
     }
 
-    /// Puts `value` under `key` in place of what was there, evicting what was used least, and of that what was used
-    /// longest ago; nothing that is in use. False, and nothing under `key`, where the value is larger than the cache
-    /// or what is left of it is in use.
+    /// Stores `value` under `key` in place of an earlier value. Evicts the least frequently used entries, the least
+    /// recently used first among equals, but none that is in use. Returns `false`, and leaves nothing under `key`, if
+    /// the value is larger than the cache or too much of the cache is in use.
     pub fn put(&mut self, key: &str, value: Bytes) -> bool {
         let size = ENTRY_BYTES + key.len() as u64 + value.len() as u64;
-        // A copy: its count then has only what this cache hands out and not the giver's clones, and it is charged what
-        // it takes even where the giver's value is a slice of something large.
-        // An empty value has no count, and its holder loses nothing with it.
+        // Copied so that the reference count includes only the values that this cache hands out, and so that a slice of
+        // something large is charged only its own length. An empty value has no reference count; evicting it while in
+        // use does no harm.
         let free = |held: &Bytes| held.is_empty() || held.is_unique();
         self.entries.put(key, Bytes::copy_from_slice(&value), size, free)
     }
 
-    /// Whether `key` has a value; does not count as a use.
+    /// Returns `true` if `key` has a value; does not count as a use.
     pub fn contains(&self, key: &str) -> bool {
         self.entries.contains(key)
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no value.
+    /// Returns `true` if there is no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes taken, of `capacity`.
+    /// Returns the number of bytes in use, of `capacity`.
     pub fn bytes(&self) -> u64 {
         self.entries.size()
     }
@@ -72,20 +72,20 @@ impl fmt::Debug for Cache {
     }
 }
 
-/// A cache of at most `capacity` bytes.
-// Not `pure`: two caches of one capacity are two. What the functions of a cache do is done to the cache alone.
+/// Creates a cache of at most `capacity` bytes.
+// Not `pure`, because two caches of equal capacity are distinct. The functions of a cache affect only the cache itself.
 #[weir::function(reads)]
 pub fn cache(capacity: Size) -> Cache {
     Cache::new(capacity.0)
 }
 
-/// What the cache has under `key`. A writer, because it counts the use.
+/// Returns the value of `key`, if the cache has one. It is a writer of the cache, because it counts the use.
 #[weir::function(reads)]
 pub fn get(cache: &mut Cache, key: &str) -> Option<Bytes> {
     cache.get(key)
 }
 
-/// Puts a value under `key`; one that finds no room is not kept.
+/// Stores a value under `key`; a value that does not fit is not stored.
 #[weir::function(reads)]
 pub fn put(cache: &mut Cache, key: &str, value: Bytes) {
     cache.put(key, value);

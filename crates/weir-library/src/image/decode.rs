@@ -1,10 +1,10 @@
-//! Decodes PPM pictures: P3 (text) and P6 (binary), in all depths from 1 to 65,535.
+//! PPM decoding: P3 (text) and P6 (binary), with maximum sample values from 1 to 65,535.
 //!
-//! Source: the PPM format specification of Netpbm (<https://netpbm.sourceforge.net/doc/ppm.html>). We take one picture
-//! a file: what follows it, other than white space behind a text raster, is an error.
+//! Source: the PPM format specification of Netpbm (<https://netpbm.sourceforge.net/doc/ppm.html>). A file holds one
+//! image: anything after it, other than white space after a text raster, is an error.
 //!
-//! A file is not trusted: its size is checked against the limits, and against the length of its own data, before
-//! memory for it is taken.
+//! Files are not trusted: the announced size is checked against the limits, and against the length of the file, before
+//! memory is allocated.
 
 use bytes::Bytes;
 
@@ -12,35 +12,35 @@ use super::error::ImageError;
 use super::header::Words;
 use super::{CHANNELS, Ppm};
 
-/// What a decoder may take: each is checked before memory is.
+/// Limits of a decoder, checked before memory is allocated.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodeLimits {
-    /// Pixels of a picture.
+    /// Maximum number of pixels.
     pub pixels_max: u64,
-    /// Bytes of its decoded samples.
+    /// Maximum size of the decoded samples in bytes.
     pub bytes_max: u64,
 }
 
 impl Default for DecodeLimits {
-    /// 50 million pixels (a large camera) in 150 MB.
+    /// Returns limits of 50 million pixels (a large camera) and 150 MB.
     fn default() -> Self {
         DecodeLimits { pixels_max: 50_000_000, bytes_max: 150_000_000 }
     }
 }
 
-/// Decodes a PPM picture within the default limits.
+/// Decodes a PPM image within the default limits.
 ///
 /// # Errors
-/// An [`ImageError`] that says what is wrong with the file.
+/// Fails with an [`ImageError`] that says what is wrong with the file.
 #[weir::function(pure)]
 pub fn decode(file: Bytes) -> Result<Ppm, ImageError> {
     decode_within(file, DecodeLimits::default())
 }
 
-/// Decodes a PPM picture within `limits`. The samples of a binary picture of depth 255 are not copied.
+/// Decodes a PPM image within `limits`. The samples of a binary image with maximum value 255 are not copied.
 ///
 /// # Errors
-/// An [`ImageError`] that says what is wrong with the file.
+/// Fails with an [`ImageError`] that says what is wrong with the file.
 pub fn decode_within(file: Bytes, limits: DecodeLimits) -> Result<Ppm, ImageError> {
     let plain = match file.get(..2) {
         Some(b"P3") => true,
@@ -70,7 +70,7 @@ impl PpmHeader {
     fn read(words: &mut Words<'_>, limits: DecodeLimits) -> Result<PpmHeader, ImageError> {
         let width = words.number("width")?;
         let height = words.number("height")?;
-        let maxval = words.number("largest sample value")?;
+        let maxval = words.number("maximum sample value")?;
         let pixels = u64::from(width) * u64::from(height);
         if pixels == 0 {
             return Err(ImageError::NoPixels);
@@ -85,7 +85,7 @@ impl PpmHeader {
         }
     }
 
-    /// `value` of `0..=maxval` brought to `0..=255`, rounded to the nearest.
+    /// Scales `value` from `0..=maxval` to `0..=255`, rounded to the nearest.
     fn to_eight_bits(&self, value: u32) -> Result<u8, ImageError> {
         if value > self.maxval {
             return Err(ImageError::SampleTooLarge { value, maxval: self.maxval });
@@ -95,7 +95,7 @@ impl PpmHeader {
 }
 
 fn plain_samples(mut words: Words<'_>, head: &PpmHeader) -> Result<Bytes, ImageError> {
-    // A sample takes a digit and a separator, of which the last may be missing.
+    // A sample takes at least a digit and a separator; the last separator may be missing.
     if words.rest_len() < 2 * head.samples {
         return Err(ImageError::Short { what: "raster" });
     }

@@ -1,55 +1,55 @@
-//! What may be wrong with a picture.
+//! Errors of decoding an image.
 
 use std::fmt;
 
-/// Why a file is not a picture that we read.
+/// Reason why a file cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageError {
-    /// It does not begin with `P3` or `P6`.
+    /// The file does not begin with `P3` or `P6`.
     WrongMagic,
-    /// It ends before `what` is complete.
+    /// The file ends before `what` is complete.
     Short {
         /// The part that is missing.
         what: &'static str,
     },
-    /// Something else stands where a number should.
+    /// A number was expected.
     NotANumber {
         /// The number that was expected.
         what: &'static str,
-        /// Bytes from the start of the file.
+        /// Offset in the file, in bytes.
         offset: usize,
     },
-    /// A number beyond 32 bits.
+    /// A number does not fit into 32 bits.
     NumberTooLarge {
         /// The number's meaning.
         what: &'static str,
-        /// Bytes from the start of the file.
+        /// Offset in the file, in bytes.
         offset: usize,
     },
-    /// A width or height of zero.
+    /// The width or the height is zero.
     NoPixels,
-    /// The largest sample value is zero or above 65,535.
+    /// The maximum sample value is zero or above 65,535.
     WrongDepth {
-        /// The value that the header gives.
+        /// The maximum sample value of the header.
         maxval: u32,
     },
-    /// More pixels or bytes than the limits allow.
+    /// The image has more pixels or bytes than the limits allow.
     TooLarge {
-        /// Width by the header.
+        /// Width from the header.
         width: u32,
-        /// Height by the header.
+        /// Height from the header.
         height: u32,
     },
-    /// A sample above the largest value that the header allows.
+    /// A sample exceeds the maximum sample value.
     SampleTooLarge {
         /// The sample.
         value: u32,
-        /// The largest allowed.
+        /// The maximum sample value.
         maxval: u32,
     },
-    /// Something follows the picture.
+    /// The file continues after the image.
     TrailingData {
-        /// How many bytes do.
+        /// Number of bytes after the image.
         bytes: usize,
     },
 }
@@ -59,15 +59,15 @@ impl fmt::Display for ImageError {
         match self {
             ImageError::WrongMagic => write!(f, "not a PPM picture: it begins with neither `P3` nor `P6`"),
             ImageError::Short { what } => write!(f, "the picture ends before its {what} is complete"),
-            ImageError::NotANumber { what, offset } => write!(f, "no number for the {what} at byte {offset}"),
+            ImageError::NotANumber { what, offset } => write!(f, "expected a number for the {what} at byte {offset}"),
             ImageError::NumberTooLarge { what, offset } => write!(f, "the {what} at byte {offset} is too large"),
             ImageError::NoPixels => write!(f, "the picture has no pixels"),
             ImageError::WrongDepth { maxval } => {
-                write!(f, "the largest sample value is {maxval}, it must be 1 to 65535")
+                write!(f, "the maximum sample value must be 1 to 65535, not {maxval}")
             }
             ImageError::TooLarge { width, height } => write!(f, "the picture is too large: {width} by {height} pixels"),
             ImageError::SampleTooLarge { value, maxval } => {
-                write!(f, "a sample of {value} is above the largest, {maxval}")
+                write!(f, "sample {value} exceeds the maximum, {maxval}")
             }
             ImageError::TrailingData { bytes } => write!(f, "{bytes} bytes follow the picture"),
         }

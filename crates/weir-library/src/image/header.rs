@@ -1,23 +1,23 @@
-//! Reads the words of a PPM header, and of the whole raster where it is written as text.
+//! Tokenizer of PPM headers, and of rasters that are written as text.
 //!
-//! A *word* is a run of digits. Words are separated by white space; a `#` and what follows up to the end of its line
+//! A *word* is a run of digits. Words are separated by white space; a `#` and everything up to the end of its line
 //! counts as white space, as in Netpbm's own reader.
 
 use super::error::ImageError;
 
-/// A place in the file, moving forward.
+/// A position in the file that moves forward.
 pub(super) struct Words<'a> {
     file: &'a [u8],
     at: usize,
 }
 
 impl<'a> Words<'a> {
-    /// Begins behind the two bytes of the magic.
+    /// Begins after the two bytes of the magic number.
     pub(super) fn after_magic(file: &'a [u8]) -> Self {
         Words { file, at: 2 }
     }
 
-    /// The next word as a number of at most ten digits; `what` names it in the error.
+    /// Reads the next word as a number of at most ten digits; `what` names it in the error.
     pub(super) fn number(&mut self, what: &'static str) -> Result<u32, ImageError> {
         self.skip_space();
         let start = self.at;
@@ -35,7 +35,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Takes the one byte of white space (or the comment with its line end) that stands before a binary raster.
+    /// Skips the single byte of white space (or the comment with its line end) before a binary raster, and returns the
+    /// offset of the raster.
     pub(super) fn raster_separator(&mut self) -> Result<usize, ImageError> {
         match self.peek() {
             None => return Err(ImageError::Short { what: "raster" }),
@@ -45,13 +46,13 @@ impl<'a> Words<'a> {
         Ok((self.at + 1).min(self.file.len()))
     }
 
-    /// Moves over white space and comments; true where nothing else is left.
+    /// Skips white space and comments; returns `true` at the end of the file.
     pub(super) fn at_end(&mut self) -> bool {
         self.skip_space();
         self.at == self.file.len()
     }
 
-    /// Bytes not yet read.
+    /// Returns the number of bytes not yet read.
     pub(super) fn rest_len(&self) -> usize {
         self.file.len() - self.at
     }
@@ -70,14 +71,14 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Stops on the line end, which is the white space that the comment stands for.
+    /// Stops at the line end, which is the white space that the comment stands for.
     fn skip_comment(&mut self) {
         let rest = &self.file[self.at..];
         self.at += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
     }
 }
 
-/// White space as Netpbm has it: blank, tab, line feed, vertical tab, form feed, carriage return.
+/// Returns `true` for Netpbm's white space: space, tab, line feed, vertical tab, form feed, carriage return.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

@@ -1,12 +1,12 @@
-//! A map of bounded size that evicts what was used least often, in constant time.
+//! O(1) LFU cache (Shah, Mitra, Matani 2010): a bounded map with least-frequently-used eviction in constant time.
 //!
-//! *Uses* are counted from 1 by every `get`. Entries of equal uses stand in one *bucket*, in the order of their last
-//! use; the buckets stand in the order of their uses. So the victim is the oldest entry of the first bucket, and a use
-//! moves an entry to the neighbour of its bucket: no step looks at more than its neighbours, but for entries that are
-//! held, which eviction passes over.
+//! Every `get` counts as a *use*; a new entry has one use. Entries with equal uses are in one *bucket*, ordered by
+//! their last use; buckets are ordered by uses. The victim is therefore the oldest entry of the first bucket, and a use
+//! moves an entry to the neighbouring bucket. No step visits more than neighbours, except that eviction passes over
+//! entries that are in use.
 //!
-//! The structure is that of Shah, Mitra and Matani, "An O(1) algorithm for implementing the LFU cache eviction scheme"
-//! (2010); ties are broken by least recent use, which the paper leaves open.
+//! The structure is from Shah, Mitra and Matani, "An O(1) algorithm for implementing the LFU cache eviction scheme"
+//! (2010). Ties are broken by least recent use, which the paper leaves open.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -32,7 +32,7 @@ struct LfuEntry<V> {
     newer: Option<SlabKey<LfuEntry<V>>>,
 }
 
-/// All entries of equal `uses`. No bucket is empty but while one step is under way.
+/// All entries with equal `uses`. A bucket is empty only in the middle of an operation.
 struct Bucket<V> {
     uses: u64,
     oldest: Option<SlabKey<LfuEntry<V>>>,
@@ -42,21 +42,21 @@ struct Bucket<V> {
 }
 
 impl<V> LfuCache<V> {
-    /// An empty map for values whose sizes add up to at most `capacity`.
+    /// Creates an empty map for values whose sizes add up to at most `capacity`.
     pub(super) fn new(capacity: u64) -> Self {
         let (entries, buckets) = (Slab::new(), Slab::new());
         LfuCache { capacity, size: 0, index: IndexMap::new(), entries, buckets, fewest: None }
     }
 
-    /// The value of `key`, whose use is counted.
+    /// Returns the value of `key` and counts the use.
     pub(super) fn get(&mut self, key: &str) -> Option<&V> {
         let id = *self.index.get(key)?;
         self.count_use(id);
         Some(&self.entries[id].value)
     }
 
-    /// Puts `value` under `key` in place of what was there, with one use. Evicts until it fits, only entries that are
-    /// `free`; false where it cannot fit, and then `key` has no value.
+    /// Stores `value` under `key`, with one use, in place of an earlier value. Evicts only entries that are `free`,
+    /// until the value fits. Returns `false` if it cannot fit; then `key` has no value.
     pub(super) fn put(&mut self, key: &str, value: V, size: u64, free: impl Fn(&V) -> bool) -> bool {
         if let Some(id) = self.index.get(key) {
             self.remove(*id);
@@ -72,17 +72,17 @@ impl<V> LfuCache<V> {
         true
     }
 
-    /// Whether `key` has a value; does not count as a use.
+    /// Returns `true` if `key` has a value; does not count as a use.
     pub(super) fn contains(&self, key: &str) -> bool {
         self.index.contains_key(key)
     }
 
-    /// How many keys have a value.
+    /// Returns the number of keys.
     pub(super) fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// The sizes of all values.
+    /// Returns the sum of the sizes of all values.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
@@ -107,7 +107,7 @@ impl<V> LfuCache<V> {
         self.size -= entry.size;
     }
 
-    /// The first entry, by uses and then by age, that is `free`.
+    /// Returns the first entry, by uses and then by age, that is `free`.
     fn victim(&self, free: impl Fn(&V) -> bool) -> Option<SlabKey<LfuEntry<V>>> {
         let mut bucket = self.fewest;
         while let Some(bucket_id) = bucket {
@@ -146,7 +146,7 @@ impl<V> LfuCache<V> {
         (entry.bucket, entry.older, entry.newer) = (bucket, older, None);
     }
 
-    /// Takes an entry out of its bucket, which may be empty then.
+    /// Removes an entry from its bucket, which may then be empty.
     fn unlink(&mut self, id: SlabKey<LfuEntry<V>>) {
         let LfuEntry { bucket, older, newer, .. } = self.entries[id];
         match older {
@@ -178,7 +178,7 @@ impl<V> LfuCache<V> {
         }
     }
 
-    /// Makes two buckets neighbours; without a `fewer`, `more` becomes the first.
+    /// Links two buckets as neighbours; without `fewer`, `more` becomes the first bucket.
     fn join_buckets(&mut self, fewer: Option<SlabKey<Bucket<V>>>, more: Option<SlabKey<Bucket<V>>>) {
         match fewer {
             Some(fewer) => self.buckets[fewer].more = more,
@@ -190,7 +190,7 @@ impl<V> LfuCache<V> {
     }
 }
 
-/// The place of a `T` in its [`Slab`]; valid until it is removed.
+/// Key of a `T` in its [`Slab`]; valid until the value is removed.
 struct SlabKey<T> {
     at: usize,
     of: PhantomData<fn() -> T>,
@@ -204,7 +204,7 @@ impl<T> Clone for SlabKey<T> {
 
 impl<T> Copy for SlabKey<T> {}
 
-/// Values at places that do not move; a place is used again once its value is removed.
+/// A slab: values at fixed positions, which are reused once their values are removed.
 struct Slab<T> {
     slots: Vec<Option<T>>,
     vacant: Vec<usize>,

@@ -1,32 +1,32 @@
-//! Makes a picture smaller by eighths, by averaging the area that each new pixel covers.
+//! Downscaling of images by eighths with area averaging.
 //!
-//! A side of `n` pixels becomes `⌈n · eighths / 8⌉`, as in libjpeg's scaling. Where that does not divide, a new pixel
-//! covers parts of old ones and each counts by its part. All weights are whole numbers: pixel `x` of `m` covers the
+//! A side of `n` pixels becomes `⌈n · eighths / 8⌉`, as in libjpeg's scaling. Where the ratio is not integral, a new
+//! pixel covers parts of old ones, and each counts in proportion. All weights are integers: pixel `x` of `m` covers the
 //! units from `x·n` to `(x+1)·n` of a row whose old pixels are `m` units wide. The result is the same on every machine.
 
 use std::fmt;
 
 use super::{CHANNELS, Ppm};
 
-/// The scale was not 1 to 8 eighths.
+/// Error for a scale that is not 1 to 8 eighths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScaleError {
-    /// The scale that was asked for.
+    /// The requested scale.
     pub eighths: i64,
 }
 
 impl fmt::Display for ScaleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a scale of {} eighths: it must be 1 to 8", self.eighths)
+        write!(f, "the scale must be 1 to 8 eighths, not {}", self.eighths)
     }
 }
 
 impl std::error::Error for ScaleError {}
 
-/// Scales a picture to `eighths` of its width and height. Eight eighths is the picture itself, not copied.
+/// Scales an image to `eighths` of its width and height. With eight eighths the image is returned uncopied.
 ///
 /// # Errors
-/// A [`ScaleError`] unless `eighths` is 1 to 8.
+/// Fails with a [`ScaleError`] unless `eighths` is 1 to 8.
 #[weir::function(pure)]
 pub fn scale(image: &Ppm, eighths: i64) -> Result<Ppm, ScaleError> {
     match eighths {
@@ -55,7 +55,7 @@ fn shrink(image: &Ppm, eighths: u64) -> Ppm {
     Ppm { width: width as u32, height: height as u32, samples: samples.into() }
 }
 
-/// One dimension: its pixels before and after.
+/// One dimension of an image: its number of pixels before and after scaling.
 #[derive(Clone, Copy)]
 struct ScaledAxis {
     old: usize,
@@ -63,8 +63,8 @@ struct ScaledAxis {
 }
 
 impl ScaledAxis {
-    /// Calls `visit` with each old pixel that the new pixel `at` covers and the units of it that it covers; the units
-    /// of one new pixel add up to `old`.
+    /// Calls `visit` with each old pixel that the new pixel `at` covers, and the number of units covered. The units of
+    /// one new pixel add up to `old`.
     fn for_each_covered(self, at: usize, mut visit: impl FnMut(usize, u64)) {
         let (start, end) = (at * self.old, (at + 1) * self.old);
         let mut unit = start;

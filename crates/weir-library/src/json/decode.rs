@@ -1,8 +1,9 @@
-//! Turns JSON into a value of a type that is known only at run time, as the body of a request is turned.
+//! Decoding of JSON into values of a type that is known only at run time, such as request bodies.
 //!
-//! Types are data here, so there is no Rust type to derive a parser for: the text is parsed to a tree (which
-//! `serde_json` keeps at most 128 deep) and the tree is turned. An enum is written as `"Name"`, or with a payload as
-//! `{"Name": payload}`; fields that a record does not have are passed over, a key that stands twice in an object is refused, and an `Option` may be missing or `null`.
+//! Types are data here, so there is no Rust type for which a parser could be derived. The text is parsed into a tree
+//! (which `serde_json` limits to a depth of 127), and the tree is converted. An enum is written as `"Name"`, or with a
+//! payload as `{"Name": payload}`. Unknown fields of a record are ignored, a repeated key in an object is refused, and
+//! an `Option` may be missing or `null`.
 
 #[cfg(test)]
 mod tests;
@@ -14,23 +15,23 @@ use weir::{Field, HostType, Type, TypeShape, Value};
 use super::tree::JSON_VALUE;
 use super::unique_keys::UniqueKeys;
 use super::why;
-use crate::input::{InputError, TypeDefinitions, expected, scalar, shown};
+use crate::input::{InputError, NamedTypes, expected, scalar, shown};
 
-/// The value that `body` says.
-pub(crate) fn parse(body: &[u8], ty: &Type, definitions: TypeDefinitions<'_>) -> Result<Value, InputError> {
+/// Parses `body` as a value of the type.
+pub(crate) fn parse(body: &[u8], ty: &Type, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
     let UniqueKeys(json) = serde_json::from_slice(body).map_err(|error| {
         InputError::new("body", format!("{} at line {} column {}", why(&error), error.line(), error.column()))
     })?;
     JsonDecoder { definitions, path: "body".into() }.value(ty, &json)
 }
 
-/// Whether JSON can say values of this type.
-pub(crate) fn is_sayable(ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
+/// Returns `true` if JSON can express values of this type.
+pub(crate) fn is_sayable(ty: &Type, definitions: NamedTypes<'_>) -> bool {
     sayable(ty, definitions, &mut Vec::new())
 }
 
-/// `inside` holds the named types that are being looked into, so that one that holds itself is looked into once.
-fn sayable<'a>(ty: &'a Type, definitions: TypeDefinitions<'a>, inside: &mut Vec<&'a str>) -> bool {
+/// `inside` holds the named types on the path, so that a recursive type is examined once.
+fn sayable<'a>(ty: &'a Type, definitions: NamedTypes<'a>, inside: &mut Vec<&'a str>) -> bool {
     match ty {
         Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
@@ -50,10 +51,10 @@ fn sayable<'a>(ty: &'a Type, definitions: TypeDefinitions<'a>, inside: &mut Vec<
     }
 }
 
-/// A walk down the tree.
+/// Converter of a JSON tree.
 struct JsonDecoder<'a> {
-    definitions: TypeDefinitions<'a>,
-    /// Where it is, for messages.
+    definitions: NamedTypes<'a>,
+    /// Path to the current value, for messages.
     path: String,
 }
 
@@ -83,7 +84,7 @@ impl JsonDecoder<'_> {
                 let entry = |(key, json): (&String, _)| {
                     Ok((Value::text(key), self.at(&format!(".{key}"), |decoder| decoder.value(&pair.1, json))?))
                 };
-                Ok(Value::Map(std::sync::Arc::new(entries.iter().map(entry).collect::<Result<_, _>>()?)))
+                Ok(Value::Map(entries.iter().map(entry).collect::<Result<_, _>>()?))
             }
             (Type::Named(name), json) if &**name == JSON_VALUE => {
                 let value = super::Json::deserialize(json).map(HostType::into_value);
@@ -111,7 +112,8 @@ impl JsonDecoder<'_> {
         }
     }
 
-    /// One positional field is written as itself, several as a list, named ones as an object.
+    /// Converts the payload of a variant: a single positional field is written as itself, several as a list, named
+    /// fields as an object.
     fn payload(&mut self, fields: &[Field], json: Option<&Json>) -> Result<Option<weir::Values>, InputError> {
         let positional = fields.first().is_some_and(|field| &*field.name == "0");
         match (fields, json) {
@@ -148,14 +150,14 @@ impl JsonDecoder<'_> {
                 (None, Type::Option(_)) => Ok(Value::none()),
                 (None, ty) => {
                     let expected = expected(ty, decoder.definitions);
-                    Err(InputError::new(&decoder.path, format!("is missing, expected {expected}")))
+                    Err(InputError::new(&decoder.path, format!("missing, expected {expected}")))
                 }
             })
         };
         fields.iter().map(decode_field).collect()
     }
 
-    /// Goes a step down and comes back.
+    /// Runs `go` with `step` appended to the path.
     fn at<T>(&mut self, step: &str, go: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
         self.path.push_str(step);
@@ -177,7 +179,7 @@ impl JsonDecoder<'_> {
     }
 }
 
-/// The name of a variant and what stands under it.
+/// Returns the name of a variant and its payload.
 fn tagged(json: &Json) -> Option<(&str, Option<&Json>)> {
     match json {
         Json::String(name) => Some((name, None)),

@@ -1,8 +1,8 @@
-//! Writes values of a program as JSON, in the form in which a service reads bodies.
+//! Encoding of values as JSON, in the format in which services read bodies.
 //!
-//! Records are objects, lists and tuples arrays, and maps objects, whose keys are texts or what stands for them. A variant
-//! is `"Name"` or `{"Name": payload}`; an `Option` is its value or `null`. Sizes, durations and times are texts as programs
-//! show them; `NaN` and the infinities, which JSON cannot say, are `null`.
+//! Records become objects, lists and tuples become arrays, and maps become objects, whose keys are texts or the JSON of
+//! other keys. A variant is `"Name"` or `{"Name": payload}`; an `Option` is its value or `null`. Sizes, durations and
+//! times are formatted as in programs; `NaN` and the infinities, which JSON cannot express, become `null`.
 
 use std::io;
 
@@ -14,17 +14,17 @@ use super::Json;
 use super::TEXT_BYTES_MAX;
 use super::tree::DEPTH_MAX;
 
-/// The value as JSON.
+/// Encodes the value as JSON.
 ///
 /// # Errors
-/// Fails where it nests deeper than what is read, or where its text is longer than [`TEXT_BYTES_MAX`]: what a value shares with
-/// itself is written as often as it is there.
+/// Fails if the value nests deeper than JSON that can be read, or if its text is longer than [`TEXT_BYTES_MAX`]: a part
+/// that a value shares with itself is written once for each occurrence.
 pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
     let mut text = BoundedBuffer { bytes: Vec::with_capacity(BYTES_AT_FIRST), is_full: false };
     let written = serde_json::to_writer(&mut text, &JsonView::whole(value, of));
     match (written, text.is_full) {
         (Ok(()), _) => Ok(text.bytes),
-        (Err(_), true) => Err(limit(format!("JSON of more than {TEXT_BYTES_MAX} bytes"))),
+        (Err(_), true) => Err(limit(format!("JSON longer than {TEXT_BYTES_MAX} bytes"))),
         (Err(error), false) => Err(limit(error.to_string())),
     }
 }
@@ -33,10 +33,10 @@ fn limit(message: String) -> Failure {
     Failure::new(FailureKind::Limit, message)
 }
 
-/// What most answers fit into.
+/// Initial capacity, enough for most responses.
 const BYTES_AT_FIRST: usize = 128;
 
-/// A text of at most [`TEXT_BYTES_MAX`] bytes.
+/// A buffer of at most [`TEXT_BYTES_MAX`] bytes.
 struct BoundedBuffer {
     bytes: Vec<u8>,
     is_full: bool,
@@ -67,18 +67,18 @@ fn too_deep<E: Error>() -> E {
     E::custom(super::TooDeep)
 }
 
-/// A value with its type, to be written.
+/// A value with its type, serialised as JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct JsonView<'a> {
     pub(crate) value: &'a Value,
     pub(crate) ty: &'a Type,
     pub(crate) of: &'a TypeOf,
-    /// How deep it may still nest.
+    /// Number of levels that the value may still nest.
     left: u8,
 }
 
 impl<'a> JsonView<'a> {
-    /// The whole of a value that came with its type.
+    /// Wraps a whole value that came with its type.
     pub(crate) fn whole(value: &'a Value, of: &'a TypeOf) -> Self {
         JsonView { value, ty: &of.ty, of, left: DEPTH_MAX }
     }
@@ -87,7 +87,7 @@ impl<'a> JsonView<'a> {
         JsonView { value, ty, of: self.of, left: self.left }
     }
 
-    /// What may stand in it.
+    /// Returns the same value one level deeper.
     fn inside<E: Error>(self) -> Result<Self, E> {
         self.left.checked_sub(1).map(|left| JsonView { left, ..self }).ok_or_else(too_deep)
     }
@@ -107,13 +107,13 @@ impl<'a> JsonView<'a> {
 
     fn named<S: Serializer>(self, name: &str, to: S) -> Result<S::Ok, S::Error> {
         if let Some(json) = Json::in_place(self.value) {
-            // Itself was counted already, as something that holds something.
+            // The value itself has been counted already.
             let fits = json.depth() <= self.left.saturating_add(1);
             return if fits { json.serialize(to) } else { Err(too_deep()) };
         }
         match (self.of.shape(name), self.value) {
             (Some(TypeShape::Record(fields)), Value::Record(values)) => {
-                Payload { whole: self, fields, values }.serialize(to)
+                JsonFields { whole: self, fields, values }.serialize(to)
             }
             (Some(TypeShape::Enum(variants)), Value::Variant(tag, payload)) => {
                 let variant = usize::try_from(*tag).ok().and_then(|tag| variants.get(tag));
@@ -130,12 +130,12 @@ impl<'a> JsonView<'a> {
         }
         let mut object = to.serialize_map(Some(1))?;
         let whole = if variant.fields.len() == 1 { self } else { self.inside()? };
-        let payload = Payload { whole, fields: &variant.fields, values };
+        let payload = JsonFields { whole, fields: &variant.fields, values };
         object.serialize_entry(&*variant.name, &payload)?;
         object.end()
     }
 
-    /// Anything that holds something; itself not counted in.
+    /// Serialises a value with parts; the level of the value itself is not counted.
     fn compound<S: Serializer>(self, to: S) -> Result<S::Ok, S::Error> {
         match (self.ty, self.value) {
             (Type::List(element), Value::List(values)) => {
@@ -144,7 +144,7 @@ impl<'a> JsonView<'a> {
             (Type::Tuple(types), Value::Record(values)) => self.array(values, types.iter(), to),
             (Type::Map(pair), Value::Map(entries)) => {
                 let mut object = to.serialize_map(Some(entries.len()))?;
-                for (key, value) in &**entries {
+                for (key, value) in entries {
                     object.serialize_entry(&JsonKey(self.part(key, &pair.0)), &self.part(value, &pair.1))?;
                 }
                 object.end()
@@ -157,7 +157,7 @@ impl<'a> JsonView<'a> {
         }
     }
 
-    /// `Ok` or `Err` with what it holds.
+    /// Serialises `Ok` or `Err` with its payload.
     fn result<S: Serializer>(self, tag: u32, payload: Option<&'a Value>, to: S) -> Result<S::Ok, S::Error> {
         let (Type::Result(pair), Some(payload)) = (self.ty, payload) else { return to.serialize_unit() };
         let (name, ty) = if tag == Value::OK { ("Ok", &pair.0) } else { ("Err", &pair.1) };
@@ -186,14 +186,15 @@ impl Serialize for JsonView<'_> {
     }
 }
 
-/// The fields of a record, or the payload of a variant: one without a name is itself, several are an array.
-struct Payload<'a> {
+/// The fields of a record, or the payload of a variant: a single positional field is written as itself, several as an
+/// array.
+struct JsonFields<'a> {
     whole: JsonView<'a>,
     fields: &'a [Field],
     values: &'a [Value],
 }
 
-impl Serialize for Payload<'_> {
+impl Serialize for JsonFields<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let is_positional = self.fields.first().is_some_and(|field| &*field.name == "0");
         match (is_positional, self.fields, self.values) {
@@ -210,7 +211,7 @@ impl Serialize for Payload<'_> {
     }
 }
 
-/// A key of an object: a text as it is, anything else as its JSON.
+/// A key of an object: a text as it is, any other value as its JSON.
 struct JsonKey<'a>(JsonView<'a>);
 
 impl Serialize for JsonKey<'_> {

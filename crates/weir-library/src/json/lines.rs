@@ -1,50 +1,51 @@
-//! The lines of a file that are JSON values, each by itself.
+//! Files whose lines are JSON values (JSON Lines).
 //!
-//! `lines` ends where a line is none, and says how to go on; `checked_lines` hands such a line to the program as a failure.
+//! `lines` ends at a malformed line, and says how to continue; `checked_lines` passes such a line to the program as a
+//! failure.
 
 use weir::{Failure, HostType, Module, Type, Value};
 
 use super::parse_line;
 use crate::bad_elements::BadElements;
 use crate::files::FileLines;
-use crate::lines::{LineError, LineReader};
+use crate::lines::{LineError, LineSplitter};
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
 
-/// The sources, in the module.
+/// Adds the sources to the module.
 pub(super) fn within(module: Module) -> Module {
     let lines = StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line of the file, in their order, and ends with it. Each line is a JSON value of \
-              its own; empty lines are passed over. A line that is none ends the program.",
+        doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. Each line is a JSON \
+              value; empty lines are skipped. A malformed line ends the program.",
         parameters: vec![parameter("path", Type::Text)],
         element: Type::named("json.Value"),
         ordered: true,
-        open: |given| JsonLines::open(given, BadElements::EndStream("json.checked_lines")),
+        open: |arguments| JsonLines::open(arguments, BadElements::EndStream("json.checked_lines")),
     };
     let checked = StreamDefinition {
         name: "checked_lines",
-        doc: "As `lines`, but a line that is no JSON value is an element too: a failure that says its line and column. \
-              `line?` ends the flow of that line with it, `line else { … }` handles it.",
+        doc: "Like `lines`, but a malformed line is an element as well: a failure with its line and column. `line?` ends \
+              the flow of that line with the failure, `line else { … }` handles it.",
         parameters: vec![parameter("path", Type::Text)],
         element: Type::result(Type::named("json.Value"), Type::Failure),
         ordered: true,
-        open: |given| JsonLines::open(given, BadElements::Emit),
+        open: |arguments| JsonLines::open(arguments, BadElements::Emit),
     };
     checked.within(lines.within(module))
 }
 
-/// `json.lines("events.jsonl")`.
+/// The source `json.lines("events.jsonl")`.
 struct JsonLines {
     file: FileLines,
     bad: BadElements,
 }
 
 impl JsonLines {
-    fn open(given: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
-        Ok(JsonLines { file: FileLines::open(given)?, bad })
+    fn open(arguments: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
+        Ok(JsonLines { file: FileLines::open(arguments)?, bad })
     }
 
-    /// The element of a line, where it is one.
+    /// Converts a line into an element; `None` for an empty line.
     fn element(&self, line: Result<&str, LineError>, number: u64) -> Result<Option<Value>, Failure> {
         let path = self.file.name();
         let line = match line {
@@ -72,7 +73,7 @@ impl Stream for JsonLines {
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut file = self.file.reader()?;
-        let mut lines = LineReader::new();
+        let mut lines = LineSplitter::new();
         loop {
             let number = lines.number() + 1;
             let Some(line) = lines.next(&mut file).await.transpose() else { return Ok(()) };

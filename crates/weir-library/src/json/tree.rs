@@ -1,4 +1,4 @@
-//! A JSON value as a tree whose parts are shared, so that looking into one copies nothing.
+//! JSON values as immutable trees with shared subtrees, so that accessing a part copies nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 use weir::Text;
 
-/// How deep values may nest: what `serde_json` parses, too.
+/// Maximum nesting depth; also the limit of `serde_json`.
 pub(super) const DEPTH_MAX: u8 = 127;
 
-/// What programs call a [`Json`].
+/// Name of the type [`Json`] in programs.
 pub(super) const JSON_VALUE: &str = "json.Value";
 
-/// A JSON value: `null`, a truth value, a number, a text, a list or an object. Cloning it copies nothing.
+/// A JSON value: `null`, a Boolean, a number, a text, a list or an object. Cloning it copies nothing.
 #[derive(Clone, Debug, PartialEq, weir::Type)]
 #[weir(opaque, name = "json.Value")]
 pub struct Json(pub(super) JsonNode);
 
-/// What a value is. Lists and objects know how deep they are.
+/// The kind and contents of a JSON value. Lists and objects store their depth.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum JsonNode {
     Null,
@@ -31,7 +31,7 @@ pub(super) enum JsonNode {
     Object(u8, Arc<IndexMap<Text, Json>>),
 }
 
-/// A value that would nest deeper than is allowed.
+/// Error for a value that would nest too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooDeep;
 
@@ -44,12 +44,12 @@ impl fmt::Display for TooDeep {
 impl std::error::Error for TooDeep {}
 
 impl Json {
-    /// A list.
+    /// Creates a list.
     pub(super) fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
         Ok(Json(JsonNode::List(around(items.iter())?, items.into())))
     }
 
-    /// An object.
+    /// Creates an object.
     pub(super) fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
         Ok(Json(JsonNode::Object(around(fields.values())?, Arc::new(fields))))
     }
@@ -62,7 +62,7 @@ impl Json {
     }
 }
 
-/// The depth of what holds these parts.
+/// Returns the depth of a value with these parts.
 fn around<'a>(parts: impl Iterator<Item = &'a Json>) -> Result<u8, TooDeep> {
     match parts.map(Json::depth).max().unwrap_or(0) {
         deepest if deepest < DEPTH_MAX => Ok(deepest + 1),
@@ -89,7 +89,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Takes what the parser finds.
+/// Visitor that builds a tree from the parser's events.
 struct JsonVisitor;
 
 impl<'de> Visitor<'de> for JsonVisitor {

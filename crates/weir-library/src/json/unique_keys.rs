@@ -1,4 +1,5 @@
-//! JSON in which no object has a key twice: which of the two is meant nobody can tell, and two readers may differ.
+//! JSON without repeated keys: two readers could disagree about which of the values counts, so a repeated key is an
+//! error.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::input::shown;
 
-/// A value that is read so.
+/// A JSON value in which no object repeats a key.
 pub(super) struct UniqueKeys(pub(super) Value);
 
 impl<'de> Deserialize<'de> for UniqueKeys {
@@ -17,7 +18,7 @@ impl<'de> Deserialize<'de> for UniqueKeys {
     }
 }
 
-/// Takes what the parser finds.
+/// Visitor that builds a value from the parser's events.
 struct UniqueKeysVisitor;
 
 impl<'de> Visitor<'de> for UniqueKeysVisitor {
@@ -67,7 +68,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
         let mut fields = Map::new();
         while let Some(key) = parts.next_key::<String>()? {
             if fields.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key {} stands there twice", shown(&key))));
+                return Err(A::Error::custom(format!("the key {} is repeated", shown(&key))));
             }
             let UniqueKeys(value) = parts.next_value()?;
             fields.insert(key, value);

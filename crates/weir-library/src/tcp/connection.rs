@@ -1,8 +1,8 @@
-//! One connection: bytes and lines in, bytes and files out.
+//! TCP connections: reading bytes and lines, writing bytes and files.
 //!
-//! It is moved and never shared, so whoever reads from it reads alone. Each step waits at most as long as the connection
-//! may be idle, so that a client that does nothing holds nothing for long. When the program stops, a connection of which
-//! nothing unread has arrived is at its end, so that nobody waits for a request that may never come.
+//! A connection is moved and never shared, so that it has a single reader. Each operation waits at most for the
+//! connection's idle timeout, so that an inactive client cannot hold resources for long. When the program stops, a
+//! connection without unread input is at its end, so that nothing waits for a request that may never arrive.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,11 +16,11 @@ use weir::{Failure, FailureKind, Text};
 use super::idle_timeout::{IdleLimits, IdleTimer};
 use crate::files::OpenFile;
 
-/// Bytes that one read gives at most.
+/// Maximum number of bytes returned by one read.
 const PIECE_BYTES: usize = 64 * 1024;
-/// As much is joined before it is sent, which costs less than to say that it lies in two places.
+/// Writes up to this length are joined into one buffer, which costs less than a vectored write.
 const JOINED_BYTES_MAX: usize = 2 * 1024;
-/// Bytes that are looked through for an end, or asked for at once.
+/// Maximum number of bytes that are searched for a terminator, or requested at once.
 const SPAN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A connection. Dropping it closes it.
@@ -29,34 +29,34 @@ const SPAN_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
-    /// What has arrived and is not given yet.
+    /// Bytes that have arrived and have not been returned.
     buffer: BytesMut,
     idle_timer: IdleTimer,
 }
 
 impl Connection {
-    /// A connection that keeps to these limits.
+    /// Creates a connection with these limits.
     pub(super) fn new(stream: TcpStream, peer: SocketAddr, limits: IdleLimits) -> Self {
-        // What a program writes is meant to go; waiting to fill a packet would only delay it.
+        // A program's writes are meant to be sent; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
         Connection { stream, peer, buffer: BytesMut::new(), idle_timer: IdleTimer::new(limits) }
     }
 
-    /// Waits for the first of something new, unless the program stops; false at the end.
+    /// Waits for the first bytes of a new message, unless the program stops; returns `false` at the end.
     async fn fill_first(&mut self) -> Result<bool, Failure> {
         self.buffer.reserve(PIECE_BYTES);
         let read = self.stream.read_buf(&mut self.buffer);
         self.idle_timer.unless_stopped("sent nothing", read).await.map(|count| count.is_some_and(|count| count > 0))
     }
 
-    /// Waits for more; false at the end.
+    /// Waits for more bytes; returns `false` at the end.
     async fn fill(&mut self) -> Result<bool, Failure> {
         self.buffer.reserve(PIECE_BYTES);
         let read = self.stream.read_buf(&mut self.buffer);
         self.idle_timer.within("sent nothing", read).await.map(|count| count > 0)
     }
 
-    /// Where `end` ends in what arrives; `None` where the input ends before.
+    /// Reads until `end` occurs, and returns the offset after it; `None` if the input ends before.
     async fn find(&mut self, end: &[u8], limit: usize) -> Result<Option<usize>, Failure> {
         let mut from = 0;
         loop {
@@ -64,7 +64,7 @@ impl Connection {
                 return Ok(Some(from + at + end.len()));
             }
             if self.buffer.len() >= limit {
-                return Err(Failure::new(FailureKind::Limit, format!("no end within {limit} bytes")));
+                return Err(Failure::new(FailureKind::Limit, format!("no terminator within {limit} bytes")));
             }
             from = self.buffer.len().saturating_sub(end.len() - 1);
             let filled = if self.buffer.is_empty() { self.fill_first().await? } else { self.fill().await? };
@@ -79,19 +79,19 @@ fn limited(bytes: i64, name: &str) -> Result<usize, Failure> {
     usize::try_from(bytes)
         .ok()
         .filter(|bytes| (1..=SPAN_BYTES_MAX).contains(bytes))
-        .ok_or_else(|| Failure::argument(format!("`{name}` is {bytes}, it must be 1 to {SPAN_BYTES_MAX}")))
+        .ok_or_else(|| Failure::argument(format!("`{name}` must be 1 to {SPAN_BYTES_MAX}, not {bytes}")))
 }
 
-/// Who is at the other end: an address and a port.
+/// Returns the address and port of the peer.
 #[weir::function(pure)]
 pub fn peer(connection: &Connection) -> String {
     connection.peer.to_string()
 }
 
-/// What has arrived, as soon as there is something; no bytes at the end.
+/// Returns the bytes that have arrived, and waits if there are none; returns no bytes at the end.
 ///
 /// # Errors
-/// Fails where the connection breaks or is idle for too long.
+/// Fails if the connection breaks or is idle for too long.
 #[weir::function]
 pub async fn read(connection: &mut Connection) -> Result<Bytes, Failure> {
     if connection.buffer.is_empty() {
@@ -100,10 +100,10 @@ pub async fn read(connection: &mut Connection) -> Result<Bytes, Failure> {
     Ok(connection.buffer.split().freeze())
 }
 
-/// So many bytes.
+/// Returns exactly this many bytes.
 ///
 /// # Errors
-/// Fails where the connection ends before, breaks, or is idle for too long.
+/// Fails if the connection ends before, breaks, or is idle for too long.
 #[weir::function]
 pub async fn read_exactly(connection: &mut Connection, bytes: i64) -> Result<Bytes, Failure> {
     if bytes == 0 {
@@ -119,11 +119,11 @@ pub async fn read_exactly(connection: &mut Connection, bytes: i64) -> Result<Byt
     Ok(connection.buffer.split_to(bytes).freeze())
 }
 
-/// The next line without its end, which is `\n` or `\r\n`; what stands behind the last end is a line, too. `None` at
-/// the end.
+/// Returns the next line without its terminator, `\n` or `\r\n`; an unterminated rest is a line as well. `None` at the
+/// end.
 ///
 /// # Errors
-/// Fails where the line is not UTF-8 or longer than `at_most` bytes, the connection breaks or is idle for too long.
+/// Fails if the line is not UTF-8 or longer than `at_most` bytes, or if the connection breaks or is idle for too long.
 #[weir::function]
 pub async fn read_line(connection: &mut Connection, #[default(65_536)] at_most: i64) -> Result<Option<Text>, Failure> {
     let at_most = limited(at_most, "at_most")?;
@@ -138,12 +138,12 @@ pub async fn read_line(connection: &mut Connection, #[default(65_536)] at_most: 
     Ok(Some(line.into()))
 }
 
-/// What arrives up to and with the first `end`, such as the head of a request with its empty line. `None` where the
-/// connection ends and nothing has arrived.
+/// Returns everything up to and including the first `end`, such as the head of a request with its empty line. `None` if
+/// the connection ends and nothing has arrived.
 ///
 /// # Errors
-/// Fails where there is no `end` within `at_most` bytes, the connection ends in the middle, breaks, or is idle for too
-/// long.
+/// Fails if `end` does not occur within `at_most` bytes, or if the connection ends before it, breaks, or is idle for
+/// too long.
 #[weir::function]
 pub async fn read_until(
     connection: &mut Connection,
@@ -156,14 +156,14 @@ pub async fn read_until(
     match connection.find(end.as_bytes(), limited(at_most, "at_most")?).await? {
         Some(length) => Ok(Some(connection.buffer.split_to(length).freeze())),
         None if connection.buffer.is_empty() => Ok(None),
-        None => Err(Failure::function("the connection ended in the middle")),
+        None => Err(Failure::function("the connection ended before the terminator")),
     }
 }
 
-/// Sends all the bytes.
+/// Sends all bytes.
 ///
 /// # Errors
-/// Fails where the connection breaks, or the other side takes nothing for too long.
+/// Fails if the connection breaks, or if the peer accepts nothing for too long.
 #[weir::function]
 pub async fn write(connection: &mut Connection, bytes: Bytes) -> Result<(), Failure> {
     write_all(connection, [&bytes]).await
@@ -172,16 +172,16 @@ pub async fn write(connection: &mut Connection, bytes: Bytes) -> Result<(), Fail
 /// Sends a text.
 ///
 /// # Errors
-/// Fails where the connection breaks, or the other side takes nothing for too long.
+/// Fails if the connection breaks, or if the peer accepts nothing for too long.
 #[weir::function]
 pub async fn write_text(connection: &mut Connection, text: Text) -> Result<(), Failure> {
     write_all(connection, [text.as_bytes()]).await
 }
 
-/// Sends one after the other without joining them first, such as a head and a body.
+/// Sends two byte strings, such as a head and a body, one after the other without joining them first.
 ///
 /// # Errors
-/// Fails where the connection breaks, or the other side takes nothing for too long.
+/// Fails if the connection breaks, or if the peer accepts nothing for too long.
 #[weir::function]
 pub async fn write_both(connection: &mut Connection, first: Bytes, second: Bytes) -> Result<(), Failure> {
     write_all(connection, [&first, &second]).await
@@ -195,7 +195,7 @@ async fn write_all<const PARTS: usize>(connection: &mut Connection, parts: [&[u8
     let sent = if left.is_empty() { None } else { send_joined(stream, left) };
     io::IoSlice::advance_slices(&mut left, sent.unwrap_or(0));
     while !left.is_empty() {
-        match idle_timer.within("took nothing", stream.write_vectored(left)).await? {
+        match idle_timer.within("accepted nothing", stream.write_vectored(left)).await? {
             0 => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
             written => io::IoSlice::advance_slices(&mut left, written),
         }
@@ -203,7 +203,8 @@ async fn write_all<const PARTS: usize>(connection: &mut Connection, parts: [&[u8
     Ok(())
 }
 
-/// How much was sent of what is little; nothing where the socket takes nothing now, or fails.
+/// Sends a short message without waiting; returns the number of bytes sent, or `None` if the message is too long or the
+/// socket is not ready.
 fn send_joined(stream: &TcpStream, parts: &[io::IoSlice<'_>]) -> Option<usize> {
     let mut joined = [0; JOINED_BYTES_MAX];
     let mut length = 0;
@@ -214,13 +215,13 @@ fn send_joined(stream: &TcpStream, parts: &[io::IoSlice<'_>]) -> Option<usize> {
     stream.try_write(&joined[..length]).ok()
 }
 
-/// Sends `head` and behind it the whole file, which goes from the disk's cache to the connection without passing
-/// through the program (`sendfile`). What is not in the cache is read while this waits, so large and cold files are
-/// better read.
+/// Sends `head` and then the whole file, which the kernel copies from its page cache to the connection (`sendfile`).
+/// Parts that are not in the page cache are read from disk meanwhile, so reading is better for large files that are not
+/// cached.
 ///
 /// # Errors
-/// Fails where the connection breaks, the other side takes nothing for too long, or the file has become shorter since
-/// it was opened; the other side then has a part of it, and the connection is of no more use.
+/// Fails if the connection breaks, if the peer accepts nothing for too long, or if the file has become shorter since it
+/// was opened. In the last case the peer has received a part of it, and the connection is unusable.
 #[weir::function]
 pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile) -> Result<(), Failure> {
     let Connection { stream, idle_timer, .. } = connection;
@@ -228,10 +229,10 @@ pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile)
     super::zero_copy::send_file(stream, idle_timer, &file).await
 }
 
-/// Says that nothing more is sent, and closes.
+/// Announces the end of the data and closes the connection.
 ///
 /// # Errors
-/// Fails where the connection is broken already.
+/// Fails if the connection is already broken.
 #[weir::function]
 pub async fn close(connection: Connection) -> Result<(), Failure> {
     let Connection { mut stream, .. } = connection;

@@ -1,12 +1,13 @@
-//! How long a connection waits for its other side, and what else ends a wait.
+//! Idle timeout of a connection, and the end of its waits when the program stops.
 //!
-//! A connection waits often and seldom for long, so it does not set a timer for each wait. It has one synchronisation of
-//! "the program stops, or an instant comes", and keeps it from wait to wait:
-//! 1. A step that has to wait begins with the clock, and knows its deadline. The instant that was set for an earlier wait
-//!    is no later than that. Where there is none, it is the one that all connections of a listener wait for: the time that
-//!    each may be idle, from now. So a connection that is idle from its beginning has no event of its own.
-//! 2. When the instant comes before the deadline, it is set anew, to the deadline.
-//! 3. The program's stop is noted, and ends only waits for something new.
+//! A connection waits often but rarely for long, so it does not set a timer for each wait. It has one synchronisation
+//! of "the program stops, or an instant comes", and keeps it from wait to wait:
+//! 1. An operation that has to wait reads the clock and computes its deadline. An instant that was set for an earlier
+//!    wait is no later than this deadline. If there is none, the connection uses the event that all connections of a
+//!    listener share: the idle timeout, from the current time. A connection that has never waited before therefore
+//!    needs no event of its own.
+//! 2. If the instant comes before the deadline, the timer is set again, to the deadline.
+//! 3. The program's stop is recorded, and ends only waits for a new message.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use weir::{Failure, FailureKind};
 use weir_events::{Event, Synchronisation, after, at};
 
-/// The limits of all connections of one listener.
+/// Limits shared by all connections of one listener.
 #[derive(Clone, Debug)]
 pub(super) struct IdleLimits {
     idle: Duration,
@@ -28,7 +29,7 @@ pub(super) struct IdleLimits {
 }
 
 impl IdleLimits {
-    /// No step may take longer than `idle`, and nothing new begins after `stopped`.
+    /// Creates limits: no operation takes longer than `idle`, and no new message is awaited after `stopped`.
     pub(super) fn new(idle: Duration, stopped: &Event<()>) -> Self {
         let stopped = stopped.wrap(|()| WaitEnd::Stopped);
         let over = stopped.or(&after(idle).wrap(|()| WaitEnd::Late));
@@ -36,7 +37,7 @@ impl IdleLimits {
     }
 }
 
-/// Why waiting is over.
+/// Reason why a wait is over.
 #[derive(Clone, Copy, Debug)]
 enum WaitEnd {
     /// An instant has come.
@@ -45,7 +46,7 @@ enum WaitEnd {
     Stopped,
 }
 
-/// The waits of one connection, one at a time.
+/// Idle timer of one connection, which waits for one thing at a time.
 pub(super) struct IdleTimer {
     limits: IdleLimits,
     is_stopped: bool,
@@ -63,10 +64,10 @@ impl IdleTimer {
         IdleTimer { limits, is_stopped: false, over: None }
     }
 
-    /// Waits for a step of the other side.
+    /// Awaits an operation of the peer.
     ///
     /// # Errors
-    /// If the step fails or takes too long; `what` says what the other side did instead.
+    /// Fails if the operation fails or takes too long; `what` says what the peer did instead.
     pub(super) async fn within<T>(
         &mut self,
         what: &str,
@@ -83,10 +84,10 @@ impl IdleTimer {
         .await
     }
 
-    /// Waits for the first step of something new; `None` where the program stops.
+    /// Awaits the first operation of a new message; `None` if the program stops.
     ///
     /// # Errors
-    /// If the step fails or takes too long; `what` says what the other side did instead.
+    /// Fails if the operation fails or takes too long; `what` says what the peer did instead.
     pub(super) async fn unless_stopped<T>(
         &mut self,
         what: &str,
@@ -104,7 +105,7 @@ impl IdleTimer {
         .await
     }
 
-    /// Ready when the deadline has come, which is set where there is none yet.
+    /// Returns `Ready` when the deadline has come; sets the deadline if there is none.
     fn poll_late(&mut self, deadline: &mut Option<Instant>, context: &mut Context<'_>) -> Poll<()> {
         let begins = deadline.is_none();
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.limits.idle);
@@ -121,13 +122,13 @@ impl IdleTimer {
             match ended {
                 WaitEnd::Stopped => self.is_stopped = true,
                 WaitEnd::Late if deadline <= Instant::now() => return Poll::Ready(()),
-                // It was set for an earlier wait.
+                // The instant was set for an earlier wait.
                 WaitEnd::Late => {}
             }
         }
     }
 
     fn failure(&self, what: &str) -> Failure {
-        Failure::new(FailureKind::Timeout, format!("the other side {what} for {:?}", self.limits.idle))
+        Failure::new(FailureKind::Timeout, format!("the peer {what} for {:?}", self.limits.idle))
     }
 }

@@ -1,4 +1,4 @@
-//! Listening: connections, and the lines that come over them.
+//! TCP listeners: streams of connections, and of the lines that arrive over them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
@@ -15,16 +15,16 @@ use weir_events::{Channel, Event, after, halves, until};
 
 use super::Connection;
 use super::idle_timeout::IdleLimits;
-use crate::lines::LineReader;
+use crate::lines::LineSplitter;
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
-/// Connections that the system completes before they are accepted.
+/// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
-/// The pause after accepting failed, as it does when the process has no more files.
+/// Pause after accepting has failed, for example because the process has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long a connection may be idle, unless the program says otherwise.
+/// Default idle timeout of a connection.
 const IDLE_NS: i64 = 75_000_000_000;
-/// Connections whose lines are read at a time.
+/// Maximum number of connections whose lines are read at a time.
 const CONNECTIONS_MAX: usize = 10_000;
 
 fn parameters() -> Vec<Parameter> {
@@ -35,37 +35,38 @@ fn parameters() -> Vec<Parameter> {
     ]
 }
 
-/// `tcp.listen(port)`.
+/// Returns the definition of `tcp.listen(port)`.
 pub(super) fn connections() -> StreamDefinition<Connections> {
     StreamDefinition {
         name: "listen",
-        doc: "Begins a flow for each connection to a port of this machine. `address: \"0.0.0.0\"` lets others in; port \
-              0 lets the system choose. A connection that is idle for longer than `idle` fails.",
+        doc: "Begins a flow for each connection to a port of this machine. `address: \"0.0.0.0\"` accepts connections \
+              from other machines; port 0 lets the operating system choose a port. Operations on a connection that is \
+              idle for longer than `idle` fail.",
         parameters: parameters(),
         element: Connection::ty(),
         ordered: false,
-        open: |given| Ok(Connections(Listening::open(given)?)),
+        open: |arguments| Ok(Connections(Listening::open(arguments)?)),
     }
 }
 
-/// `tcp.lines(port)`.
+/// Returns the definition of `tcp.lines(port)`.
 pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
     StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line that comes over any connection to a port of this machine. The lines of one \
-              connection come in their order; those of several are mixed as they arrive. A connection that sends what \
-              is no line, or nothing for longer than `idle`, is closed.",
+        doc: "Begins a flow for each line that arrives over any connection to a port of this machine. The lines of one \
+              connection keep their order; those of several connections are interleaved as they arrive. A connection \
+              that sends an invalid line, or nothing for longer than `idle`, is closed.",
         parameters: parameters(),
         element: Type::Text,
         ordered: true,
-        open: |given| {
+        open: |arguments| {
             let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-            Ok(ConnectionLines { listening: Listening::open(given)?, slots })
+            Ok(ConnectionLines { listening: Listening::open(arguments)?, slots })
         },
     }
 }
 
-/// A socket that listens.
+/// A listening socket.
 pub(super) struct Listening {
     socket: StdListener,
     address: SocketAddr,
@@ -73,27 +74,26 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
-        let address = address(given)?;
+    fn open(arguments: &SourceArguments<'_>) -> Result<Self, Failure> {
+        let address = address(arguments)?;
         let bound = bind(address).and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) =
             bound.map_err(|error| Failure::function(format!("cannot listen at {address}: {error}")))?;
-        Ok(Listening { socket, address, idle: given.duration(2, "idle")? })
+        Ok(Listening { socket, address, idle: arguments.duration(2, "idle")? })
     }
 
-    /// Accepts connections on this event loop.
+    /// Returns a listener on this event loop.
     fn listener(&self) -> io::Result<TcpListener> {
         TcpListener::from_std(self.socket.try_clone()?)
     }
 }
 
-/// The address that the first two arguments say.
-pub(crate) fn address(given: &SourceArguments<'_>) -> Result<SocketAddr, Failure> {
-    let (port, address) = (given.int(0)?, given.text(1)?);
-    let port =
-        u16::try_from(port).map_err(|_| Failure::argument(format!("`port` is {port}, it must be 0 to 65535")))?;
+/// Returns the address given by the first two arguments.
+pub(crate) fn address(arguments: &SourceArguments<'_>) -> Result<SocketAddr, Failure> {
+    let (port, address) = (arguments.int(0)?, arguments.text(1)?);
+    let port = u16::try_from(port).map_err(|_| Failure::argument(format!("`port` must be 0 to 65535, not {port}")))?;
     let ip: IpAddr = address.parse().map_err(|_| {
-        Failure::argument(format!("`address` is {address:?}, it must be an IP address such as 127.0.0.1"))
+        Failure::argument(format!("`address` must be an IP address such as 127.0.0.1, not {address:?}"))
     })?;
     Ok(SocketAddr::new(ip, port))
 }
@@ -107,7 +107,8 @@ fn bind(address: SocketAddr) -> io::Result<StdListener> {
     Ok(socket.into())
 }
 
-/// The next connection. What fails for one connection, or for want of files, is no end of the source.
+/// Accepts the next connection. The failure of a single connection, or a lack of file descriptors, does not end the
+/// source.
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
@@ -131,7 +132,7 @@ impl Stream for Connections {
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let listener = self.0.listener()?;
-        // Dropped with this loop when the program stops.
+        // Dropped together with this loop when the program stops.
         let (_running, ends) = halves(Channel::<()>::rendezvous());
         let limits = IdleLimits::new(self.0.idle, &ends.receive().wrap(|_| ()));
         loop {
@@ -165,9 +166,9 @@ impl Stream for ConnectionLines {
     }
 }
 
-/// Gives the lines of one connection. How it ends is nobody's but its client's.
+/// Emits the lines of one connection. An error ends only this connection.
 async fn emit_lines(mut stream: TcpStream, late: Event<()>, emitter: Emitter, _slot: OwnedSemaphorePermit) {
-    let mut lines = LineReader::new();
+    let mut lines = LineSplitter::new();
     while let Ok(Ok(Some(line))) = until(pin!(lines.next(&mut stream)), &late).await {
         emitter.emit(Value::text(line)).await;
     }

@@ -1,4 +1,4 @@
-//! Sending files to sockets inside the kernel.
+//! Zero-copy transfer of files to sockets inside the kernel.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,10 +11,10 @@ use weir::Failure;
 use super::idle_timeout::IdleTimer;
 use crate::files::OpenFile;
 
-/// Bytes that one call of the system may send: it holds the thread while the disk works.
+/// Maximum number of bytes of one system call, which blocks the thread while the disk works.
 const CHUNK_BYTES: u64 = 1024 * 1024;
 
-/// Sends `head`; where a file follows, the system waits for it and fills the packet.
+/// Sends `head`; if a file follows, the kernel waits for it to fill the packet.
 pub(super) async fn send_head(
     stream: &TcpStream,
     idle_timer: &mut IdleTimer,
@@ -52,7 +52,7 @@ pub(super) async fn send_file(stream: &TcpStream, idle_timer: &mut IdleTimer, fi
     Ok(())
 }
 
-/// Sends the whole file through a buffer: other systems have their own calls for it.
+/// Sends the whole file through a buffer, for operating systems without Linux's `sendfile`.
 #[cfg(not(target_os = "linux"))]
 pub(super) async fn send_file(stream: &TcpStream, idle_timer: &mut IdleTimer, file: &OpenFile) -> Result<(), Failure> {
     use std::os::unix::fs::FileExt;
@@ -70,12 +70,12 @@ pub(super) async fn send_file(stream: &TcpStream, idle_timer: &mut IdleTimer, fi
     Ok(())
 }
 
-/// Does a step as soon as the socket takes something.
+/// Performs a system call as soon as the socket accepts data.
 async fn ready<T>(
     stream: &TcpStream,
     idle_timer: &mut IdleTimer,
     mut step: impl FnMut() -> rustix::io::Result<T>,
 ) -> Result<T, Failure> {
     let step = stream.async_io(Interest::WRITABLE, || step().map_err(io::Error::from));
-    idle_timer.within("took nothing", step).await
+    idle_timer.within("accepted nothing", step).await
 }

@@ -1,4 +1,4 @@
-//! A service on a thread of its own whose flows show what they are given, as a runtime would begin them.
+//! A service on a thread of its own whose flows respond with their inputs.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -14,7 +14,7 @@ use weir_library::http;
 
 use crate::support::{Answer, Client, PATIENCE};
 
-/// Shows the inputs of each flow in its answer; the route of `/failing` fails, that of `/full` has no room.
+/// Responds with the inputs of each flow; the route of `/failing` fails, and that of `/full` has no room.
 pub(crate) struct Shown {
     routes: Arc<[Route]>,
     pub(crate) begun: Mutex<Vec<usize>>,
@@ -46,7 +46,7 @@ impl Flows for Shown {
 }
 
 impl Shown {
-    /// A flow that waits for ever, and says when it is given up.
+    /// Returns a flow that waits forever, and signals when it is cancelled.
     fn never(&self) -> Begun {
         let given_up = GivenUp(Arc::clone(&self.given_up));
         Begun::Pending(Box::pin(async move {
@@ -56,7 +56,7 @@ impl Shown {
     }
 }
 
-/// A flow that has begun.
+/// Signals the cancellation of a flow.
 pub(crate) struct GivenUp(Arc<Gate>);
 
 impl Drop for GivenUp {
@@ -66,7 +66,7 @@ impl Drop for GivenUp {
     }
 }
 
-/// How many flows were given up.
+/// Number of cancelled flows.
 #[derive(Default)]
 pub(crate) struct Gate {
     count: Mutex<usize>,
@@ -138,7 +138,7 @@ impl Service {
         Service::start_with(routes, &[])
     }
 
-    /// A service with these limits.
+    /// Starts a service with these limits.
     pub(crate) fn start_with(routes: Vec<Route>, limits: &[(&str, Value)]) -> Service {
         let flows =
             Arc::new(Shown { routes: routes.clone().into(), begun: Mutex::default(), given_up: Arc::default() });
@@ -168,7 +168,7 @@ impl Service {
         client.answer_to(method)
     }
 
-    /// The status and the body of the answer.
+    /// Sends a request; returns the status and the body of the response.
     pub(crate) fn told(&self, method: &str, target: &str, body: &str) -> String {
         let answer = self.ask(method, target, body);
         format!("{} {}", answer.status, String::from_utf8(answer.body).unwrap())

@@ -14,7 +14,7 @@ use weir::{Begun, Failure, Flows, LocalFuture, Opened, Stop, Value};
 use weir_events::Signal;
 use weir_library::files::Root;
 
-/// How long a test waits for what should come at once, before it fails.
+/// Longest time that a test waits for something that should happen immediately.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A directory that is removed when dropped.
@@ -59,7 +59,7 @@ impl Flows for ToTest {
         if self.asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
             return Begun::Full;
         }
-        // A test that has seen enough is gone.
+        // An error means that the test has ended already.
         let _ = self.elements.send(inputs.remove(0));
         Begun::Done(Ok(Value::Unit))
     }
@@ -69,7 +69,7 @@ impl Flows for ToTest {
     }
 }
 
-/// Opens a source with the arguments that are given and the defaults of the others.
+/// Opens a source with these arguments and the defaults of the others.
 pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Result<Arc<dyn Opened>, Failure> {
     let mut library = weir_library::library();
     if let Some(place) = place {
@@ -82,7 +82,7 @@ pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Re
     source.open(all, Arc::new([]), &library.environment)
 }
 
-/// Runs a source to its end, and gives no element to anybody.
+/// Runs a source to its end, and discards its elements.
 pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
     let runtime = tokio::runtime::LocalRuntime::new().unwrap();
     let flows = Arc::new(ToTest { elements: mpsc::channel().0, asked: AtomicUsize::new(0) });
@@ -90,8 +90,7 @@ pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
     runtime.block_on(Arc::clone(opened).run(flows, never)).unwrap();
 }
 
-/// A source that runs; it stops when it is dropped. Its event loop goes on until then, as that of a program does until no
-/// flow is left.
+/// A running source; it stops when dropped. Its event loop runs until then, as a program's does until no flow is left.
 pub(crate) struct Running {
     pub(crate) described: String,
     elements: mpsc::Receiver<Value>,
@@ -117,17 +116,17 @@ impl Running {
         running
     }
 
-    /// The next element.
+    /// Returns the next element.
     pub(crate) fn next(&self) -> Value {
         self.elements.recv_timeout(PATIENCE).expect("an element comes")
     }
 
-    /// The next elements, as they are shown.
+    /// Returns the next elements, formatted.
     pub(crate) fn shown(&self, count: usize) -> Vec<String> {
         (0..count).map(|_| self.next().to_string()).collect()
     }
 
-    /// Waits until the source ends by itself: the elements that are left, and how it ended.
+    /// Waits until the source ends by itself; returns the remaining elements and the result.
     pub(crate) fn rest(self) -> (Vec<String>, Result<(), Failure>) {
         let mut elements = Vec::new();
         while let Ok(element) = self.elements.recv_timeout(PATIENCE) {
@@ -136,13 +135,13 @@ impl Running {
         (elements, self.ended.recv_timeout(PATIENCE).unwrap())
     }
 
-    /// Stops the source, and waits until it has.
+    /// Stops the source, and waits until it has ended.
     pub(crate) fn stop(&self) -> Result<(), Failure> {
         self.stop.fire();
         self.ended.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// The address at the end of its description.
+    /// Returns the address at the end of the source's description.
     pub(crate) fn address(&self) -> SocketAddr {
         self.described.rsplit('/').next().unwrap().parse().unwrap()
     }

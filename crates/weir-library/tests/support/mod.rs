@@ -1,4 +1,4 @@
-//! A server on a thread of its own, and clients that write what no proper client would.
+//! A server on a thread of its own, and clients that violate the protocol.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -15,12 +15,12 @@ use tokio::sync::Notify;
 use weir_events::Signal;
 use weir_library::http::server::{Handler, Limits, RequestDeadlines, Server, read_body};
 
-/// How long a test waits for what should come at once, before it fails.
+/// Longest time that a test waits for something that should happen immediately.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-/// The length of the answer of `/big`: more than any socket buffers.
+/// The length of the response of `/big`: more than any socket buffers.
 pub(crate) const BIG: usize = 32 * 1024 * 1024;
 
-/// Limits short enough for tests that wait until they are reached.
+/// Returns limits short enough for tests that wait until they are reached.
 pub(crate) fn short() -> Limits {
     let brief = Duration::from_millis(300);
     Limits {
@@ -73,7 +73,7 @@ fn with_status(status: StatusCode) -> Response<Bytes> {
     response
 }
 
-/// A running server; it stops when it is dropped.
+/// A running server; it stops when dropped.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) hold: Arc<Hold>,
@@ -108,19 +108,19 @@ impl Running {
         Client::connect(self.address)
     }
 
-    /// Others are served: a proper request is answered.
+    /// Asserts that other clients are served: a valid request is answered.
     pub(crate) fn assert_serves(&self) {
         let mut client = self.connect();
         client.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_eq!(client.answer().body, b"hello");
     }
 
-    /// Tells the server to stop, and does not wait for it.
+    /// Tells the server to stop, without waiting for it.
     pub(crate) fn stop(&self) {
         self.stop.fire();
     }
 
-    /// Waits until every loop has returned.
+    /// Waits until every event loop has returned.
     pub(crate) fn wait(&mut self) {
         for thread in self.threads.drain(..) {
             thread.join().unwrap();
@@ -135,13 +135,13 @@ impl Drop for Running {
     }
 }
 
-/// Waits in a test, which is not asynchronous, for a signal.
+/// Waits for a signal in a synchronous test.
 pub(crate) fn wait_for(signal: &Notify) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(PATIENCE, signal.notified()).await }).expect("the signal comes");
 }
 
-/// One answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -175,7 +175,7 @@ impl Client {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Sends as much as the server takes before it closes.
+    /// Sends as much as the server accepts before it closes the connection.
     pub(crate) fn send_all_it_takes(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }
@@ -191,7 +191,7 @@ impl Client {
         length > 0
     }
 
-    /// The next answer, with a body as long as its head says.
+    /// Returns the next response, with a body of the length that its head says.
     pub(crate) fn answer(&mut self) -> Answer {
         self.answer_to("GET")
     }
@@ -215,13 +215,13 @@ impl Client {
         answer
     }
 
-    /// Waits for the end of the connection; what came before it.
+    /// Waits for the end of the connection; returns everything received before.
     pub(crate) fn rest(&mut self) -> String {
         while self.read_more() {}
         String::from_utf8_lossy(&std::mem::take(&mut self.unread)).into_owned()
     }
 
-    /// Asserts that the connection ends without another answer.
+    /// Asserts that the connection ends without another response.
     pub(crate) fn assert_closed(&mut self) {
         assert_eq!(self.rest(), "");
     }

@@ -1,4 +1,4 @@
-//! Enums: each variant has its place in the list as its tag, and its fields as its payload.
+//! Enums: the position of a variant is its tag, and its fields are its payload.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -7,10 +7,10 @@ use syn::{DataEnum, Error, Ident, Member, Result, Type, Variant};
 
 use super::DerivedType;
 
-/// The implementation for an enum.
+/// Generates the implementation for an enum.
 pub(super) fn expand(derived: &DerivedType<'_>, data: &DataEnum) -> Result<TokenStream> {
     if data.variants.is_empty() {
-        return Err(Error::new(derived.ident.span(), "an enum without variants has no value that could be passed"));
+        return Err(Error::new(derived.ident.span(), "an enum without variants has no values"));
     }
     let variants: Vec<VariantTokens<'_>> =
         data.variants.iter().zip(0_u32..).map(|(variant, tag)| VariantTokens::of(variant, tag)).collect();
@@ -34,7 +34,7 @@ pub(super) fn expand(derived: &DerivedType<'_>, data: &DataEnum) -> Result<Token
     Ok(derived.named(&shape, &types, &conversions))
 }
 
-/// One variant.
+/// One variant of the enum.
 struct VariantTokens<'a> {
     ident: &'a Ident,
     tag: u32,

@@ -1,11 +1,11 @@
-//! Opaque types: shared behind an `Arc`, or moved where one value cannot be in two places.
+//! Opaque types: shared behind an `Arc`, or moved if they are unique.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
 use super::DerivedType;
 
-/// The implementation for a type that only host functions look into.
+/// Generates the implementation for a type that only host functions look into.
 pub(super) fn expand(derived: &DerivedType<'_>, unique: bool) -> TokenStream {
     let ident = derived.ident;
     let shareable = !unique;

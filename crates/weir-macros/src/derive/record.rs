@@ -1,4 +1,4 @@
-//! Structs: with named fields a record, without names what they hold.
+//! Structs: a record if the fields are named, otherwise the field itself or a tuple.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -7,7 +7,7 @@ use syn::{FieldsNamed, FieldsUnnamed, Type};
 
 use super::DerivedType;
 
-/// `struct Post { id: i64, title: String }` is a record.
+/// Generates a record for `struct Post { id: i64, title: String }`.
 pub(super) fn record(derived: &DerivedType<'_>, fields: &FieldsNamed) -> TokenStream {
     let idents: Vec<_> = fields.named.iter().filter_map(|field| field.ident.as_ref()).collect();
     let names: Vec<_> = idents.iter().map(|ident| ident.to_string().trim_start_matches("r#").to_owned()).collect();
@@ -42,7 +42,7 @@ pub(super) fn record(derived: &DerivedType<'_>, fields: &FieldsNamed) -> TokenSt
     derived.named(&shape, &types, &conversions)
 }
 
-/// `struct PostId(i64)` is an `Int`, `struct Point(f64, f64)` is a tuple.
+/// Generates an `Int` for `struct PostId(i64)`, and a tuple for `struct Point(f64, f64)`.
 pub(super) fn tuple(derived: &DerivedType<'_>, fields: &FieldsUnnamed) -> TokenStream {
     let types: Vec<&Type> = fields.unnamed.iter().map(|field| &field.ty).collect();
     match types.as_slice() {
@@ -114,7 +114,7 @@ fn several(derived: &DerivedType<'_>, types: &[&Type]) -> TokenStream {
     }
 }
 
-/// `struct Nothing;` is `()`.
+/// Generates `()` for `struct Nothing;`.
 pub(super) fn unit(derived: &DerivedType<'_>) -> TokenStream {
     let ident = derived.ident;
     quote! {

@@ -23,6 +23,7 @@ mod sync {
     use loom::sync::atomic::fence;
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 
+    pub(crate) use self::ModelStripedCounter as StripedCounter;
     pub(crate) use super::super::sync::AdmissionMutant;
 
     loom::thread_local! {
@@ -32,9 +33,9 @@ mod sync {
 
     /// A counter with a stripe for each releasing thread of the model.
     #[derive(Default)]
-    pub(crate) struct StripedCounter([AtomicU64; 2]);
+    pub(crate) struct ModelStripedCounter([AtomicU64; 2]);
 
-    impl StripedCounter {
+    impl ModelStripedCounter {
         pub(crate) fn add(&self) {
             STRIPE.with(|stripe| self.0[stripe.get()].fetch_add(1, Ordering::SeqCst));
             fence(Ordering::SeqCst);

@@ -5,9 +5,10 @@
 //! ([`StripedCounter`]):
 //!
 //! 1. *Asking for room* compares the acquired permits with a cached sum of the released ones, and sums the stripes
-//!    again only if that is not enough. All accesses are relaxed: an old sum is too small, and thus only cautious.
+//!    again only if that is not enough. The cached sum and the acquired permits are read with relaxed ordering: an old
+//!    sum is too small, and thus only cautious.
 //! 2. *Waiting* is requested: the waiter writes the threshold below which it wants to be notified (`fetch_max`), and
-//!    then reads the counters, to see whether the threshold has been reached already.
+//!    then reads the counters, to see if the threshold has been reached already.
 //! 3. *Releasing* is counted in a stripe, and then the releasing thread reads the threshold. If the occupancy is below
 //!    it, the thread clears the threshold and notifies all waiters; those that wait for less request again.
 //!

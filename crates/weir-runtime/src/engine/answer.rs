@@ -21,14 +21,14 @@ use crate::flow::ActiveFlow;
 #[derive(Default)]
 pub(super) struct Reply {
     answer: Option<Result<Value, Failure>>,
-    asker: Option<Waker>,
+    waiter: Option<Waker>,
 }
 
 impl Reply {
     /// Puts the answer, and returns the waker of the task that awaits it, to be called when nothing is locked.
     pub(super) fn put(&mut self, answer: Result<Value, Failure>) -> Option<Waker> {
         self.answer = Some(answer);
-        self.asker.take()
+        self.waiter.take()
     }
 
     /// Takes the answer, or registers the task to be woken when it is there.
@@ -36,7 +36,7 @@ impl Reply {
         if let Some(answer) = self.answer.take() {
             return Poll::Ready(answer);
         }
-        self.asker = Some(context.waker().clone());
+        self.waiter = Some(context.waker().clone());
         Poll::Pending
     }
 }
@@ -66,8 +66,8 @@ impl Answer {
 
     /// Puts the answer, and wakes the event loop.
     pub(super) fn put(&self, answer: Result<Value, Failure>) {
-        let asker = self.0.lock().reply.put(answer);
-        asker.into_iter().for_each(Waker::wake);
+        let waiter = self.0.lock().reply.put(answer);
+        waiter.into_iter().for_each(Waker::wake);
     }
 
     /// Returns true if the event loop no longer awaits the answer.

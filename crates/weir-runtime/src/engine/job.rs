@@ -98,9 +98,9 @@ impl FlowJob {
 impl JobContext {
     /// Ends a job with the flow's answer, and returns the waker of the task that awaits it.
     pub(super) fn finish(&self, pooled: Box<PooledJob>, answer: Result<Value, Failure>) -> Option<Waker> {
-        let asker = self.end(pooled).and_then(|task| task.reply.lock().put(answer));
+        let waiter = self.end(pooled).and_then(|task| task.reply.lock().put(answer));
         self.flows.release();
-        asker
+        waiter
     }
 
     /// Gives a job up, which releases everything that its flow holds.

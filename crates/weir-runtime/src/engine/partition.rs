@@ -17,7 +17,7 @@ use std::iter::successors;
 use std::ops::{Range, RangeInclusive};
 
 use indexmap::IndexMap;
-use weir_host::{Code, Text};
+use weir_host::{FunctionCode, Text};
 use weir_ir::graph::{Control, Graph, Node, NodeKind};
 use weir_ir::plan::{self, Located, REST, is_stateless};
 use weir_scheduler::{PortId, ThreadControl};
@@ -372,7 +372,7 @@ fn works(node: &Node) -> bool {
 /// Returns true if a step may have to wait for an event loop.
 fn calls_out(step: &PreparedStep) -> bool {
     step.has(&|action| match action {
-        Action::Call(call) => matches!(call.code, Code::Waiting(_)),
+        Action::Call(call) => matches!(call.code, FunctionCode::Waiting(_)),
         Action::Timed(timed) => timed.limit.is_some(),
         _ => false,
     })
@@ -380,5 +380,5 @@ fn calls_out(step: &PreparedStep) -> bool {
 
 /// Returns true if a step calls a function that holds its thread.
 fn blocks(step: &PreparedStep) -> bool {
-    step.has(&|action| matches!(action, Action::Call(call) if matches!(call.code, Code::Blocking(_))))
+    step.has(&|action| matches!(action, Action::Call(call) if matches!(call.code, FunctionCode::Blocking(_))))
 }

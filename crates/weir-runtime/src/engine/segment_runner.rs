@@ -107,8 +107,8 @@ impl SegmentRunner {
                 }
                 Poll::Ready(Some(answer)) => {
                     count_passed(&self.placed, &segments[job.segment], &job.flow);
-                    let asker = self.job_context.finish(pooled, answer);
-                    asker.into_iter().for_each(|asker| self.wake(port, asker));
+                    let waiter = self.job_context.finish(pooled, answer);
+                    waiter.into_iter().for_each(|waiter| self.wake(port, waiter));
                     return None;
                 }
                 Poll::Pending => pooled = park(pooled, port)?,
@@ -117,12 +117,12 @@ impl SegmentRunner {
     }
 
     /// Wakes the task that awaits an answer: at once, or with its batch if the flows behind it at the port are brief.
-    fn wake(&self, port: PortId, asker: Waker) {
+    fn wake(&self, port: PortId, waiter: Waker) {
         let is_brief = self.predictors[port.0].as_ref().is_some_and(BrevityPredictor::is_brief);
         if is_brief && self.oversubscribed.load(Ordering::Relaxed) {
-            ANSWERED.with_borrow_mut(|answered| answered.push(asker));
+            ANSWERED.with_borrow_mut(|answered| answered.push(waiter));
         } else {
-            self.wakeups.defer_wakes([asker]);
+            self.wakeups.defer_wakes([waiter]);
         }
     }
 

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value, Values};
 use weir_ir::evaluate::{failure_of, test_holds};
-use weir_ir::prim::{Prim, elements, interpolate};
+use weir_ir::prim::{Prim, interpolate, parts};
 
 use super::repeat::Run;
 use super::timed::Timed;
@@ -207,6 +207,11 @@ impl Frame {
         }
         let computed = match (&step.operands[..], step.prim) {
             _ if step.moves => self.prim_moving(step.prim, step, body),
+            ([first, others @ ..], prim) if step.reuses => {
+                let first = self.value(body, *first);
+                let others: SmallVec<[&Value; 2]> = others.iter().map(|operand| self.place(operand, body)).collect();
+                prim.apply_reusing(first, &others)
+            }
             ([one], Prim::Copy) => Ok(self.value(body, *one)),
             (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
             (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
@@ -277,7 +282,7 @@ impl Frame {
         let Argument::Slot { index, .. } = subject else { return };
         let mut rest = self.slots[index as usize].take();
         if let Value::Variant(_, Some(payload)) = &mut rest {
-            for (port, field) in ports.iter().zip(elements(payload)) {
+            for (port, field) in ports.iter().zip(parts(payload)) {
                 self.slots[*port as usize] = field;
             }
         }

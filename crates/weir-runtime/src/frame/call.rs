@@ -12,10 +12,10 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, BlockingJob, Call, Code, Failure, FailureKind, Mode, Outcome, Pending, Settled, Shared, Value,
+    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, Mode, Outcome, Pending, Settled, Shared, Value,
 };
 use weir_ir::evaluate::failure_of;
-use weir_ir::prim::elements;
+use weir_ir::prim::parts;
 
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame, panicked};
@@ -37,12 +37,12 @@ impl Frame {
     #[inline]
     pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
-            Code::Immediate(code) if step.locks.is_empty() => {
+            FunctionCode::Immediate(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
                 let outcome = code(&mut self.call_of(step, body, env, &shared));
                 self.answer(outcome, step)
             }
-            Code::Immediate(code) => {
+            FunctionCode::Immediate(code) => {
                 let mut run = || {
                     let shared = self.shared_of(step, env);
                     code(&mut self.call_of(step, body, env, &shared))
@@ -56,7 +56,7 @@ impl Frame {
                     None => self.call_under(all_locks(step), step, body, env, context),
                 }
             }
-            Code::Waiting(code) if step.locks.is_empty() => {
+            FunctionCode::Waiting(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
                 let waiting = code(&mut self.call_of(step, body, env, &shared));
                 self.wait_for(waiting, Vec::new(), step, context)
@@ -111,7 +111,7 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         if env.permission == BlockingPermission::Denied
-            && (!step.locks.is_empty() || matches!(step.code, Code::Blocking(_)))
+            && (!step.locks.is_empty() || matches!(step.code, FunctionCode::Blocking(_)))
         {
             return Ran::wait(Stage::Locks(locks));
         }
@@ -119,16 +119,16 @@ impl Frame {
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
         match &step.code {
-            Code::Immediate(code) => {
+            FunctionCode::Immediate(code) => {
                 let outcome = code(&mut call);
                 drop(held);
                 self.answer(outcome, step)
             }
-            Code::Waiting(code) => {
+            FunctionCode::Waiting(code) => {
                 let waiting = code(&mut call);
                 self.wait_for(waiting, held, step, context)
             }
-            Code::Blocking(code) => match (code(&mut call), env.instance.blocking) {
+            FunctionCode::Blocking(code) => match (code(&mut call), env.instance.blocking) {
                 (Ok(job), BlockingPlacement::InPlace) => {
                     let settled = job();
                     drop(held);
@@ -221,7 +221,7 @@ impl Frame {
 fn taken_apart(option: Value) -> Outcome {
     match option {
         Value::Variant(Value::SOME, Some(mut payload)) => {
-            elements(&mut payload).into_iter().next().map_or(Outcome::None, Outcome::Some)
+            parts(&mut payload).into_iter().next().map_or(Outcome::None, Outcome::Some)
         }
         _ => Outcome::None,
     }

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
-use weir_host::{Argument, Failure, Value, Values};
+use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
@@ -31,7 +31,7 @@ pub(super) enum Run {
 /// One iteration after the other, in one frame.
 pub(super) struct SequentialRun {
     frame: Option<Box<Frame>>,
-    list: Values,
+    list: Elements,
     /// The index of the next element or round.
     index: u64,
     /// True if the current iteration's parameters are in place.
@@ -42,7 +42,7 @@ pub(super) struct SequentialRun {
 
 /// Several iterations at a time.
 pub(super) struct OverlappedRun {
-    list: Values,
+    list: Elements,
     captured: Vec<Value>,
     scopes: Vec<AtomicScope>,
     next: usize,
@@ -59,7 +59,7 @@ impl Run {
         let fixed = step.repeat.fixed();
         let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
             (Repeat::Map | Repeat::Fold, Value::List(list)) => list,
-            _ => Values::default(),
+            _ => Elements::default(),
         };
         let accumulator = match step.repeat {
             Repeat::Map => Value::Absent,
@@ -139,7 +139,7 @@ fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes
 }
 
 /// Returns an element, moved out if nobody else holds the list.
-fn element(list: &mut Values, index: usize) -> Value {
+fn element(list: &mut Elements, index: usize) -> Value {
     match list.unshared() {
         Some(elements) => elements[index].take(),
         None => list[index].clone(),
@@ -148,7 +148,7 @@ fn element(list: &mut Values, index: usize) -> Value {
 
 impl SequentialRun {
     fn new(
-        list: Values,
+        list: Elements,
         accumulator: Value,
         captured: Vec<Value>,
         scopes: Vec<AtomicScope>,
@@ -238,7 +238,7 @@ impl Drop for SequentialRun {
 }
 
 impl OverlappedRun {
-    fn new(list: Values, captured: Vec<Value>, scopes: Vec<AtomicScope>, step: &RepeatStep) -> OverlappedRun {
+    fn new(list: Elements, captured: Vec<Value>, scopes: Vec<AtomicScope>, step: &RepeatStep) -> OverlappedRun {
         OverlappedRun {
             results: vec![Value::Absent; list.len()],
             list,

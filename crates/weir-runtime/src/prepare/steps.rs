@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, Resource, Value};
+use weir_host::{Argument, FunctionCode, Resource, Value};
 use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use weir_ir::prim::Prim;
 
@@ -94,7 +94,9 @@ impl Assembly<'_> {
                 let operands = self.arguments(index)?;
                 let dead = self.dead(index, &operands, |_| true);
                 let moves = node.inputs.iter().any(|input| self.moves.input(self.graph, input));
-                Action::Prim(PrimStep { prim: *prim, operands, dead, moves, out: self.layout.port(id, 0) })
+                let is_last = matches!(operands.first(), Some(Argument::Slot { last: true, .. }));
+                let reuses = is_last && !moves && prim.reuses_first(&node.outputs[0]);
+                Action::Prim(PrimStep { prim: *prim, operands, dead, moves, reuses, out: self.layout.port(id, 0) })
             }
             NodeKind::Call { .. } => {
                 let call = part.call.ok_or_else(|| error(&node.name, "its call was not resolved".into()))?;
@@ -134,7 +136,7 @@ impl Assembly<'_> {
             .dead(id.0 as usize, &arguments, |input| !call.passing.get(input).is_some_and(|passing| passing.takes()));
         let shared = self.shared_of(&mut arguments);
         let path = Arc::from(call.path.as_str());
-        if let Code::Immediate(code) = &call.code
+        if let FunctionCode::Immediate(code) = &call.code
             && call.locks.is_empty()
             && shared.is_empty()
             && call.state.is_none()

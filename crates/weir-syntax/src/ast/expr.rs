@@ -6,13 +6,13 @@ use crate::Span;
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expr {
-    /// Its number in the file.
+    /// Id within the file.
     pub id: ExprId,
-    /// Which expression.
+    /// Form of the expression.
     pub kind: ExprKind,
-    /// Its place, with parentheses around it where there are some.
+    /// Source range, including parentheses around the expression.
     pub span: Span,
-    /// Whether it stands in parentheses of its own. Means nothing; the formatter keeps them.
+    /// True if the expression is in parentheses. They have no meaning; the formatter keeps them.
     pub parenthesized: bool,
 }
 
@@ -25,20 +25,20 @@ pub enum ExprKind {
     Text(TextLiteral),
     /// `name`: a variable, a function, a module, a shared value, or a variant without payload.
     Name(Name),
-    /// `object.name`: a field, or a member of a module or a shared value. Names are resolved later.
+    /// `object.name`: a field, or a member of a module or of a shared value. Names are resolved later.
     Field {
-        /// What stands before the dot.
+        /// Expression before the dot.
         object: Box<Expr>,
-        /// What stands behind it.
+        /// Name after the dot.
         name: Name,
     },
     /// `pair.0`.
     TupleIndex {
         /// The tuple.
         object: Box<Expr>,
-        /// Which of its values, counted from 0.
+        /// Index of the element, counted from 0.
         index: u32,
-        /// The number's place.
+        /// Source range of the number.
         index_span: Span,
     },
     /// `object[index]`.
@@ -48,145 +48,145 @@ pub enum ExprKind {
         /// Position or key.
         index: Box<Expr>,
     },
-    /// `function(a, name: b)`; also makes a variant: `Circle(radius: 2.0)`.
+    /// `function(a, name: b)`. Also constructs a variant: `Circle(radius: 2.0)`.
     Call {
-        /// What is called.
+        /// The called expression.
         function: Box<Expr>,
-        /// The positional ones come first; the parser reports others behind a named one.
+        /// Arguments, positional ones first; the parser reports a positional argument after a named one.
         arguments: Vec<Argument>,
     },
-    /// `value |> function(a)` means `function(value, a)`. `value |> f` has no arguments. A `?` behind it holds for the
-    /// call: `a |> f()?` is a [`ExprKind::Try`] around this.
+    /// `value |> function(a)` means `function(value, a)`; `value |> f` has no arguments. A `?` after it applies to the
+    /// call: `a |> f()?` is a [`ExprKind::Try`] around the pipe.
     Pipe {
         /// The first argument.
         value: Box<Expr>,
-        /// What is called: a name, or names with dots ([`ExprKind::Name`] or [`ExprKind::Field`]).
+        /// The called function: a name, or names joined by dots ([`ExprKind::Name`] or [`ExprKind::Field`]).
         function: Box<Expr>,
         /// The other arguments.
         arguments: Vec<Argument>,
     },
-    /// `-a`, `!a`. A minus before a literal number is part of the literal.
+    /// `-a`, `!a`. A minus before a number is part of the literal.
     Unary {
-        /// Which operator.
+        /// The operator.
         operator: UnaryOperator,
-        /// What it is applied to.
+        /// The operand.
         operand: Box<Expr>,
     },
     /// `a + b`.
     Binary {
-        /// Which operator.
+        /// The operator.
         operator: BinaryOperator,
-        /// The operator's place.
+        /// Source range of the operator.
         operator_span: Span,
-        /// What stands on its left.
+        /// Left operand.
         left: Box<Expr>,
-        /// What stands on its right.
+        /// Right operand.
         right: Box<Expr>,
     },
-    /// `value?`: ends the flow (or `fn`) with the failure, if it is one.
+    /// `value?`: ends the flow (or the `fn`) with the failure if the value is one.
     Try(Box<Expr>),
-    /// `value else { … }`, `value else as failure { … }`, `value else other`: what to do if `value` fails.
-    /// Behind `within`, running out of time is a failure like any other.
+    /// `value else { … }`, `value else as failure { … }`, `value else other`: handles a failure of `value`. After
+    /// `within`, a timeout is a failure like any other.
     Else {
-        /// What may fail.
+        /// The fallible expression.
         value: Box<Expr>,
-        /// What the failure is called in `otherwise`.
+        /// Name of the failure in `otherwise`.
         failure: Option<Name>,
-        /// What happens instead.
+        /// Body that runs instead.
         otherwise: Box<Expr>,
     },
-    /// `value within 200ms`: fails if it takes longer.
+    /// `value within 200ms`: fails if the value takes longer.
     Within {
-        /// What may take long.
+        /// The expression whose time is limited.
         value: Box<Expr>,
-        /// How long it may take.
+        /// The time limit.
         limit: Box<Expr>,
     },
     /// `if condition { … } else { … }`.
     If {
-        /// What decides.
+        /// The condition.
         condition: Box<Expr>,
-        /// What happens if it holds.
+        /// Branch for a true condition.
         then: Block,
         /// An [`ExprKind::Block`] or another [`ExprKind::If`].
         otherwise: Option<Box<Expr>>,
     },
     /// `match value { Some(x) if x > 0 => x, _ => 0 }`.
     Match {
-        /// What is looked at.
+        /// The matched value.
         value: Box<Expr>,
-        /// The cases in order.
+        /// Arms in source order.
         arms: Vec<Arm>,
     },
-    /// `for x in items { … }`: the list of what the body gives for each.
+    /// `for x in items { … }`: a list of the values of the body, one for each element.
     For {
-        /// What each element is taken apart with.
+        /// Pattern that binds each element.
         pattern: Box<Pattern>,
-        /// Where they come from.
+        /// The list of elements.
         items: Box<Expr>,
-        /// What is done with one.
+        /// Body for one element.
         body: Block,
     },
-    /// `fold total = 0 for x in items { total + x }`: the body gives the next `total`.
+    /// `fold total = 0 for x in items { total + x }`: the body returns the next `total`.
     Fold {
-        /// What the result so far is taken apart with.
+        /// Pattern that binds the accumulator.
         accumulator: Box<Pattern>,
-        /// What it begins as.
+        /// Initial value.
         initial: Box<Expr>,
-        /// What each element is taken apart with.
+        /// Pattern that binds each element.
         pattern: Box<Pattern>,
-        /// Where they come from.
+        /// The list of elements.
         items: Box<Expr>,
-        /// What is done with one.
+        /// Body for one element.
         body: Block,
     },
-    /// `loop n = 1 { n * 2 } until n > 100 at most 10`: the body gives the next state; `until` sees it.
+    /// `loop n = 1 { n * 2 } until n > 100 at most 10`: the body returns the next state, which `until` tests.
     Loop {
-        /// What the state is taken apart with, in the body and behind `until`.
+        /// Pattern that binds the state, in the body and in `until`.
         state: Box<Pattern>,
-        /// What it begins as.
+        /// Initial value.
         initial: Box<Expr>,
-        /// One round.
+        /// Body of one iteration.
         body: Block,
-        /// Looked at after each round: the loop ends with the state when it holds.
+        /// Condition, tested after each iteration; the loop ends with the state if it is true.
         until: Box<Expr>,
-        /// How many rounds at most; the loop fails when they are used up.
+        /// Maximal number of iterations; the loop fails if it exceeds them.
         at_most: Box<Expr>,
     },
     /// `return value`.
     Return(Option<Box<Expr>>),
     /// `{ … }`.
     Block(Block),
-    /// `atomic accounts, ledger per session { … }`: one step for everybody else.
+    /// `atomic accounts, ledger per session { … }`: a step that other flows see as a whole.
     Atomic {
-        /// What is held meanwhile; at least one.
+        /// Resources that the step holds; at least one.
         resources: Vec<AtomicResource>,
-        /// What is done.
+        /// Body.
         body: Block,
     },
-    /// `race { a, b }`: the first to be ready wins, the others leave nothing behind.
+    /// `race { a, b }`: the value of the first body that is ready; the others are cancelled.
     Race(Vec<Expr>),
-    /// `retry(3, backoff: 100ms) { … }`: again, if it fails.
+    /// `retry(3, backoff: 100ms) { … }`: runs the body again if it fails.
     Retry {
-        /// How often, and how.
+        /// Number of attempts and backoff.
         arguments: Vec<Argument>,
-        /// What is tried.
+        /// Body that is retried.
         body: Block,
     },
     /// `|x, y: Int| x + y`.
     Closure {
-        /// What it takes.
+        /// Parameters.
         parameters: Vec<ClosureParameter>,
-        /// What it gives.
+        /// Body.
         body: Box<Expr>,
     },
     /// `Post { ..old, title: "x" }`, `Post { id, title }`.
     Record {
-        /// The record's name.
+        /// Name of the record.
         path: Path,
-        /// The record that gives the fields which are not named.
+        /// The record that supplies the fields which are not named.
         base: Option<Box<Expr>>,
-        /// The fields in the order of the text.
+        /// Fields in source order.
         fields: Vec<FieldValue>,
     },
     /// `(a, b)`; `()` is the unit value.
@@ -195,38 +195,38 @@ pub enum ExprKind {
     List(Vec<Expr>),
     /// `["a": 1, "b": 2]`; `[:]` is empty.
     Map(Vec<MapEntry>),
-    /// `with files.read = |name| "x" { … }`, in tests: another function takes this one's place meanwhile.
+    /// `with files.read = |name| "x" { … }`, in tests: replaces a function while the body runs.
     With {
-        /// What is replaced by what; at least one.
+        /// Replacements; at least one.
         replacements: Vec<Replacement>,
-        /// What is done meanwhile.
+        /// Body during which the replacements hold.
         body: Block,
     },
-    /// The text lacks an expression here, and the parser has said so.
+    /// Placeholder for a missing expression, which the parser has reported.
     Error,
 }
 
 /// An argument of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Argument {
-    /// The parameter's name, where written.
+    /// Name of the parameter, if written.
     pub name: Option<Name>,
-    /// What it gets.
+    /// Value of the argument.
     pub value: Expr,
-    /// Name and value.
+    /// Source range of name and value.
     pub span: Span,
 }
 
 /// `Pattern if guard => body`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arm {
-    /// What must match.
+    /// Pattern that must match.
     pub pattern: Pattern,
-    /// What must hold besides.
+    /// Condition that must also hold.
     pub guard: Option<Expr>,
-    /// What happens then.
+    /// Body of the arm.
     pub body: Expr,
-    /// From the pattern to the body.
+    /// Source range from the pattern to the body.
     pub span: Span,
 }
 
@@ -235,31 +235,31 @@ pub struct Arm {
 pub struct AtomicResource {
     /// A shared value or a constraint.
     pub name: Name,
-    /// Whether `per session` is written behind it.
+    /// True if `per session` follows.
     pub per_session: bool,
-    /// Name and scope.
+    /// Source range of name and scope.
     pub span: Span,
 }
 
 /// One parameter of a closure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClosureParameter {
-    /// What the argument is taken apart with.
+    /// Pattern that binds the argument.
     pub pattern: Pattern,
-    /// Its type, where written.
+    /// Type, if written.
     pub ty: Option<Type>,
 }
 
-/// One field of a record that is made. `title` alone stands for `title: title`.
+/// One field of a record expression. `title` alone means `title: title`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FieldValue {
-    /// The field.
+    /// Name of the field.
     pub name: Name,
-    /// What it gets; for the short form an [`ExprKind::Name`] of the field's name.
+    /// Value of the field; in the short form an [`ExprKind::Name`] with the field's name.
     pub value: Expr,
-    /// Whether the short form is written.
+    /// True for the short form.
     pub shorthand: bool,
-    /// Name and value.
+    /// Source range of name and value.
     pub span: Span,
 }
 
@@ -275,10 +275,10 @@ pub struct MapEntry {
 /// `files.read = |name| "x"` in a `with`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Replacement {
-    /// The function that is replaced.
+    /// The replaced function.
     pub function: Path,
-    /// What takes its place.
+    /// The replacement.
     pub value: Expr,
-    /// Both.
+    /// Source range of both.
     pub span: Span,
 }

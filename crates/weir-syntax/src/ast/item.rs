@@ -1,4 +1,4 @@
-//! Items: what stands at the top level of a file.
+//! Items: the declarations at the top level of a file.
 
 use super::{Argument, Block, Docs, Expr, Name, Path, Pattern, Type};
 use crate::Span;
@@ -7,15 +7,15 @@ use std::sync::Arc;
 /// One item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
-    /// The `///` lines above it.
+    /// Documentation above it.
     pub docs: Docs,
-    /// Which item.
+    /// Form of the item.
     pub kind: ItemKind,
-    /// Its place, without the documentation.
+    /// Source range, without the documentation.
     pub span: Span,
 }
 
-/// The forms of an item. Where the text was so wrong that no item could be made of it, there is none.
+/// The forms of an item. Source from which no item can be read is reported and left out.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ItemKind {
     /// `use http, files`.
@@ -43,139 +43,139 @@ pub enum ItemKind {
 /// `use http, my_module as m`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Use {
-    /// The modules; at least one.
+    /// Modules; at least one.
     pub modules: Vec<UsedModule>,
 }
 
 /// One module of a `use`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UsedModule {
-    /// The module.
+    /// Name of the module.
     pub name: Name,
-    /// What it is called in this file instead.
+    /// Name of the module in this file.
     pub alias: Option<Name>,
-    /// Name and alias.
+    /// Source range of name and alias.
     pub span: Span,
 }
 
-/// `shared name: Type = value`: one value for all flows; with `per session` behind it, one for each session.
+/// `shared name: Type = value`: one value for all flows, or one for each session if `per session` follows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shared {
-    /// Its name.
+    /// Name.
     pub name: Name,
-    /// Its type, where written.
+    /// Type, if written.
     pub ty: Option<Type>,
-    /// What it begins as.
+    /// Initial value.
     pub value: Expr,
-    /// Whether `per session` is written behind it.
+    /// True if `per session` follows.
     pub per_session: bool,
 }
 
 /// `constraint ledger`: a resource outside the program that `atomic` can name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constraint {
-    /// Its name.
+    /// Name.
     pub name: Name,
 }
 
 /// `record Post { id: Int, title: Text }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Record {
-    /// The type's name.
+    /// Name of the type.
     pub name: Name,
-    /// The fields in order.
+    /// Fields in source order.
     pub fields: Vec<FieldDeclaration>,
 }
 
-/// One field of a record's declaration.
+/// One field of a record declaration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FieldDeclaration {
-    /// The `///` lines above it.
+    /// Documentation above it.
     pub docs: Docs,
-    /// The field's name.
+    /// Name of the field.
     pub name: Name,
-    /// The field's type.
+    /// Type of the field.
     pub ty: Type,
-    /// Name and type.
+    /// Source range of name and type.
     pub span: Span,
 }
 
 /// `enum Shape { Circle(radius: Float), Square(Float), Empty }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Enum {
-    /// The type's name.
+    /// Name of the type.
     pub name: Name,
-    /// The variants in order.
+    /// Variants in source order.
     pub variants: Vec<Variant>,
 }
 
-/// One variant of an enum's declaration.
+/// One variant of an enum declaration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Variant {
-    /// The `///` lines above it.
+    /// Documentation above it.
     pub docs: Docs,
-    /// The variant's name.
+    /// Name of the variant.
     pub name: Name,
-    /// The values that it carries, in order.
+    /// Values of the payload, in source order.
     pub payload: Vec<PayloadField>,
-    /// Name and payload.
+    /// Source range of name and payload.
     pub span: Span,
 }
 
-/// One value that a variant carries.
+/// One value of a variant's payload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PayloadField {
-    /// Its name, where it has one.
+    /// Name, if there is one.
     pub name: Option<Name>,
-    /// Its type.
+    /// Type.
     pub ty: Type,
-    /// Name and type.
+    /// Source range of name and type.
     pub span: Span,
 }
 
 /// `fn name(a: Int, b: Text = "x") -> Type { … }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
-    /// Its name.
+    /// Name.
     pub name: Name,
-    /// What it takes.
+    /// Parameters.
     pub parameters: Vec<Parameter>,
-    /// The type of what it gives; `()` where none is written.
+    /// Return type; `()` if none is written.
     pub returns: Option<Type>,
-    /// What it does.
+    /// Body.
     pub body: Block,
 }
 
 /// One parameter of a `fn` or a route.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// Name.
     pub name: Name,
-    /// Its type.
+    /// Type.
     pub ty: Type,
-    /// What it is where the caller gives nothing.
+    /// Default value.
     pub default: Option<Expr>,
-    /// Name, type and default.
+    /// Source range of name, type and default.
     pub span: Span,
 }
 
 /// `service name on http(port: 8080) { … }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Service {
-    /// Its name.
+    /// Name.
     pub name: Name,
-    /// What it is served on: the module behind `on`.
+    /// Transport: the module after `on`.
     pub transport: Name,
-    /// What stands in parentheses behind it.
+    /// Arguments of the transport.
     pub arguments: Vec<Argument>,
-    /// What stands in the braces, in order.
+    /// Members in source order.
     pub members: Vec<ServiceMember>,
-    /// The place of the braces.
+    /// Source range of the braces.
     pub braces: Span,
 }
 
 impl Service {
-    /// The routes in order.
+    /// Returns the routes in source order.
     pub fn routes(&self) -> impl Iterator<Item = &Route> {
         self.members.iter().filter_map(|member| match &member.kind {
             ServiceMemberKind::Route(route) => Some(route),
@@ -183,7 +183,7 @@ impl Service {
         })
     }
 
-    /// The handlers that hold for all routes, in order.
+    /// Returns the failure handlers of the service in source order.
     pub fn handlers(&self) -> impl Iterator<Item = &FailureHandler> {
         self.members.iter().filter_map(|member| match &member.kind {
             ServiceMemberKind::FailureHandler(handler) => Some(handler),
@@ -191,7 +191,7 @@ impl Service {
         })
     }
 
-    /// What tells one session from another, if anything does. The parser reports a second one.
+    /// Returns the session key, if the service declares one. The parser reports a second one.
     #[must_use]
     pub fn session(&self) -> Option<&Session> {
         self.members.iter().find_map(|member| match &member.kind {
@@ -201,18 +201,18 @@ impl Service {
     }
 }
 
-/// One line or route in a service.
+/// One member of a service.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ServiceMember {
-    /// The `///` lines above it.
+    /// Documentation above it.
     pub docs: Docs,
-    /// Which member.
+    /// Form of the member.
     pub kind: ServiceMemberKind,
-    /// Its place, without the documentation.
+    /// Source range, without the documentation.
     pub span: Span,
 }
 
-/// What can stand in a service.
+/// The forms of a service member.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ServiceMemberKind {
     /// `session = request.cookie("id")`.
@@ -223,27 +223,27 @@ pub enum ServiceMemberKind {
     Route(Route),
 }
 
-/// `session = value`: flows whose values are equal belong to one session (Flux §2.5).
+/// `session = value`: flows with equal values belong to one session (Flux §2.5).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Session {
-    /// The session's key.
+    /// The session key.
     pub value: Expr,
-    /// The whole line.
+    /// Source range of the declaration.
     pub span: Span,
 }
 
 /// `get "/{name}" (name: Text, scale: Int = 8) { … }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Route {
-    /// Which requests it answers.
+    /// HTTP method.
     pub method: Method,
-    /// The place of the method's word.
+    /// Source range of the method.
     pub method_span: Span,
-    /// Which paths it answers.
+    /// Path pattern.
     pub path: RoutePath,
-    /// What it takes from the request.
+    /// Parameters that are read from the request.
     pub parameters: Vec<RouteParameter>,
-    /// What it does.
+    /// Body.
     pub body: Block,
 }
 
@@ -268,7 +268,7 @@ impl Method {
     /// All methods.
     pub const ALL: [Self; 6] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch, Self::Head];
 
-    /// The word that begins a route of this method.
+    /// Returns the keyword of the method.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -281,35 +281,35 @@ impl Method {
         }
     }
 
-    /// The method that begins with this word.
+    /// Returns the method with this keyword.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.word() == word)
     }
 }
 
-/// The path of a route, such as `"/posts/{id}"`.
+/// The path pattern of a route, such as `"/posts/{id}"`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RoutePath {
-    /// The pieces from left to right.
+    /// Segments from left to right.
     pub parts: Vec<PathPart>,
-    /// Its place, with the quotes.
+    /// Source range, including the quotes.
     pub span: Span,
 }
 
-/// A piece of a route's path.
+/// A part of a path pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PathPart {
-    /// Characters that must be there, escapes resolved; may hold any number of `/`.
+    /// Literal characters with escapes resolved; may contain `/`.
     Literal(Arc<str>),
-    /// `{name}`: anything up to the next `/`.
+    /// `{name}`: all characters up to the next `/`.
     Parameter(Name),
-    /// `{name..}`: all that is left, with its `/`.
+    /// `{name..}`: the rest of the path, including `/`.
     Rest(Name),
 }
 
 impl RoutePath {
-    /// The names in braces, from left to right.
+    /// Returns the names in braces, from left to right.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.parts.iter().filter_map(|part| match part {
             PathPart::Literal(_) => None,
@@ -318,36 +318,36 @@ impl RoutePath {
     }
 }
 
-/// One parameter of a route, with the part of the request that it comes from.
+/// One parameter of a route, and the part of the request that supplies it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RouteParameter {
-    /// Where it comes from.
+    /// Part of the request that supplies it.
     pub place: ParameterLocation,
-    /// Name, type and default.
+    /// Source range of name, type and default.
     pub parameter: Parameter,
 }
 
-/// The part of a request that a parameter comes from.
+/// The part of a request that supplies a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParameterLocation {
-    /// The path names it.
+    /// The path names the parameter.
     Path,
-    /// The path does not name it.
+    /// The query: the path does not name the parameter.
     Query,
-    /// It is marked `header`.
+    /// Marked with `header`.
     Header,
-    /// It is marked `cookie`.
+    /// Marked with `cookie`.
     Cookie,
-    /// It is marked `body`.
+    /// Marked with `body`.
     Body,
 }
 
 impl ParameterLocation {
-    /// The places that a word before a parameter names, with the word.
+    /// Locations that are marked by a keyword before the parameter, with the keyword.
     pub const MARKED: [(&'static str, ParameterLocation); 3] =
         [("body", Self::Body), ("header", Self::Header), ("cookie", Self::Cookie)];
 
-    /// The word before a parameter of this place, where there is one.
+    /// Returns the keyword before a parameter of this location, if there is one.
     #[must_use]
     pub fn mark(self) -> Option<&'static str> {
         Self::MARKED.iter().find(|(_, place)| *place == self).map(|(mark, _)| *mark)
@@ -357,15 +357,15 @@ impl ParameterLocation {
 /// `for x in source { … }` at the top level: each element starts one flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
-    /// What each element is taken apart with.
+    /// Pattern that binds each element.
     pub pattern: Pattern,
-    /// Where the elements come from.
+    /// The source of the elements.
     pub source: Expr,
     /// `session = value`, at the head of the braces.
     pub session: Option<Session>,
-    /// What happens to one element.
+    /// Body of one flow.
     pub body: Block,
-    /// What happens once, when there are no more: `at end { … }`.
+    /// `at end { … }`: runs once, after the last element.
     pub end: Option<Block>,
 }
 
@@ -374,21 +374,21 @@ pub struct Entry {
 pub struct FailureHandler {
     /// The function whose failures it handles.
     pub function: Path,
-    /// What the failure is called in the body.
+    /// Name of the failure in the body.
     pub failure: Option<Name>,
-    /// What happens instead.
+    /// Body that runs instead.
     pub body: Block,
-    /// The whole handler.
+    /// Source range of the handler.
     pub span: Span,
 }
 
 /// `test "name" { … }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Test {
-    /// What the test says, escapes resolved.
+    /// Name of the test with escapes resolved.
     pub name: Arc<str>,
-    /// The name's place, with the quotes.
+    /// Source range of the name, including the quotes.
     pub name_span: Span,
-    /// What is done and expected.
+    /// Body of the test.
     pub body: Block,
 }

@@ -1,17 +1,17 @@
-//! Literals: numbers, sizes, durations and texts.
+//! Literals: numbers, sizes, durations and text.
 
 use super::Expr;
 use crate::Span;
 use std::sync::Arc;
 
-/// A literal that is not a text.
+/// A literal other than text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Literal {
-    /// What it means.
+    /// Value of the literal.
     pub value: LiteralValue,
-    /// As written, with a minus sign where there is one.
+    /// Source text, including a minus sign.
     pub raw: Arc<str>,
-    /// Its place.
+    /// Source range.
     pub span: Span,
 }
 
@@ -30,34 +30,34 @@ pub enum LiteralValue {
     Duration(u64),
 }
 
-/// A text with its interpolations.
+/// A text literal with its interpolations.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TextLiteral {
-    /// How it is written.
+    /// Style of the literal.
     pub style: TextStyle,
-    /// Its pieces from left to right; no two literal pieces follow each other, none is empty.
+    /// Parts from left to right. Literal parts are not empty and never adjacent.
     pub parts: Vec<TextPart>,
-    /// Its place, with the quotes.
+    /// Source range, including the quotes.
     pub span: Span,
 }
 
-/// How a text is written.
+/// The styles of a text literal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextStyle {
     /// `"…"` on one line.
     Line,
-    /// `"""` and `"""` on lines of their own. What stands before the closing quotes is taken off each line.
+    /// A block between `"""` lines. The indentation of the closing quotes is removed from each line.
     Block,
 }
 
-/// A piece of a text.
+/// A part of a text literal.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TextPart {
-    /// Characters.
+    /// Literal characters.
     Literal {
-        /// What they mean, escapes resolved.
+        /// Value with escapes resolved.
         value: Arc<str>,
-        /// As written; for a block without its indentation.
+        /// Source text; without the indentation of a block.
         raw: Arc<str>,
     },
     /// `{expression}`; always on one line.

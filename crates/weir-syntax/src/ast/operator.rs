@@ -1,6 +1,6 @@
 //! Operators.
 
-/// An operator with one operand.
+/// A unary operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnaryOperator {
     /// `-`.
@@ -9,12 +9,12 @@ pub enum UnaryOperator {
     Not,
 }
 
-/// An operator with two operands.
+/// A binary operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BinaryOperator {
-    /// `||`; looks at the right side only if it must.
+    /// `||`; evaluates the right operand only if the left one is false.
     Or,
-    /// `&&`; looks at the right side only if it must.
+    /// `&&`; evaluates the right operand only if the left one is true.
     And,
     /// `==`.
     Equal,
@@ -41,7 +41,7 @@ pub enum BinaryOperator {
 }
 
 impl UnaryOperator {
-    /// As written.
+    /// Returns the operator as it is written.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl BinaryOperator {
         Self::Remainder,
     ];
 
-    /// As written.
+    /// Returns the operator as it is written.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl BinaryOperator {
         }
     }
 
-    /// Whether it compares two values; comparisons cannot be chained.
+    /// Returns true for a comparison, which cannot be chained.
     #[must_use]
     pub fn is_comparison(self) -> bool {
         use BinaryOperator as B;

@@ -1,7 +1,8 @@
-//! A tree as a short text, without places and numbers: two trees mean the same exactly if their outlines are equal.
+//! Outline of a tree: a compact text without source ranges and ids. Two trees mean the same if and only if their
+//! outlines are equal.
 //!
-//! Each node is `(kind part…)`; an item begins a line. Names stand plain, texts in quotes. Parentheses that mean
-//! nothing, and how a number or a text was written, do not show.
+//! Each node is `(kind part…)`, and each item begins a line. Names are bare, text is quoted. Redundant parentheses and
+//! the spelling of numbers and text are left out.
 
 use super::{
     Argument, AtomicResource, Block, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal, LiteralValue, Name,
@@ -10,7 +11,7 @@ use super::{
 };
 use std::fmt::{Display, Write as _};
 
-/// The outline of a file.
+/// Returns the outline of a file.
 #[must_use]
 pub fn outline(tree: &Tree) -> String {
     let mut out = docs(&tree.docs);
@@ -20,7 +21,7 @@ pub fn outline(tree: &Tree) -> String {
     out
 }
 
-/// The outline of an expression.
+/// Returns the outline of an expression.
 #[must_use]
 pub fn outline_expr(value: &Expr) -> String {
     expr(value)
@@ -30,7 +31,7 @@ fn docs(docs: &Docs) -> String {
     docs.lines.iter().fold(String::new(), |out, line| format!("{out}(doc {:?})\n", line.text))
 }
 
-/// `(kind part part…)`, without empty parts.
+/// Writes `(kind part part…)`, leaving out empty parts.
 fn node<P: AsRef<str>>(kind: impl Display, parts: impl IntoIterator<Item = P>) -> String {
     let mut out = format!("({kind}");
     for part in parts.into_iter().filter(|part| !part.as_ref().is_empty()) {
@@ -46,7 +47,7 @@ fn each<T>(items: &[T], outline: impl Fn(&T) -> String) -> String {
     outlines.join(" ")
 }
 
-/// Like [`each`], with each outline on a line of its own if there are several.
+/// Like [`each`], but puts each of several outlines on a line of its own.
 fn lines<T>(items: &[T], outline: impl Fn(&T) -> String) -> String {
     if items.len() < 2 {
         return each(items, outline);

@@ -1,4 +1,4 @@
-//! Patterns: what `match`, `let`, `for` and closures take values apart with.
+//! Patterns, which `match`, `let`, `for` and closures use to destructure values.
 
 use super::{Literal, Name, Path, PatternId};
 use crate::Span;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 /// A pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pattern {
-    /// Its number in the file.
+    /// Id within the file.
     pub id: PatternId,
-    /// Which pattern.
+    /// Form of the pattern.
     pub kind: PatternKind,
-    /// Its place.
+    /// Source range.
     pub span: Span,
 }
 
 impl Pattern {
-    /// Whether the pattern, as written, may not match a value of its type.
+    /// Returns true if the pattern, by its syntax, may not match every value of its type.
     #[must_use]
     pub fn is_refutable(&self) -> bool {
         match &self.kind {
@@ -33,7 +33,7 @@ impl Pattern {
     }
 }
 
-/// The forms of a pattern. A word that begins in lower case binds; one that begins in upper case names a variant.
+/// The forms of a pattern. A name in lower case binds a value, a name in upper case matches a variant.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PatternKind {
     /// `_` matches everything.
@@ -44,82 +44,82 @@ pub enum PatternKind {
     Literal(Literal),
     /// `"text"`, without interpolation.
     Text {
-        /// The text that must be equal.
+        /// The text to compare with.
         value: Arc<str>,
-        /// As written, with its quotes.
+        /// Source text, including the quotes.
         raw: Arc<str>,
     },
     /// `1..=8`, `0..10`, `..=0`, `100..`.
     Range {
-        /// The least value, which belongs to the range.
+        /// Lower bound, inclusive.
         low: Option<Literal>,
-        /// The greatest value.
+        /// Upper bound.
         high: Option<Literal>,
-        /// Whether `high` belongs to the range.
+        /// True if the range includes `high`.
         inclusive: bool,
     },
     /// `None`, `Some(x)`, `Shape.Circle(radius: r)`.
     Variant {
-        /// The variant's name, with its type or module where written.
+        /// Name of the variant, with its type or module if written.
         path: Path,
-        /// What stands in parentheses.
+        /// Patterns in parentheses.
         arguments: Vec<PatternArgument>,
     },
     /// `Post { id, title: t, .. }`.
     Record {
-        /// The record's name.
+        /// Name of the record.
         path: Path,
-        /// The fields that are named.
+        /// The named fields.
         fields: Vec<FieldPattern>,
-        /// The place of `..`, which leaves other fields alone.
+        /// Source range of `..`, which ignores the other fields.
         rest: Option<Span>,
     },
-    /// `(a, b)`; `()` matches nothing but the unit value.
+    /// `(a, b)`; `()` matches only the unit value.
     Tuple(Vec<Pattern>),
     /// `[a, b, ..rest]`, `[first, .., last]`.
     List {
-        /// The elements before `..`, or all.
+        /// Elements before `..`, or all elements.
         before: Vec<Pattern>,
         /// `..` or `..name`: any number of elements.
         rest: Option<RestPattern>,
-        /// The elements behind `..`.
+        /// Elements after `..`.
         after: Vec<Pattern>,
     },
-    /// `a | b`: matches if one of at least two does.
+    /// `a | b`: matches if one of the alternatives does. At least two.
     Or(Vec<Pattern>),
-    /// The text lacks a pattern here, and the parser has said so.
+    /// Placeholder for a missing pattern, which the parser has reported.
     Error,
 }
 
-/// A pattern for one value that a variant carries.
+/// A pattern for one value of a variant's payload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PatternArgument {
-    /// The value's name, where written.
+    /// Name of the value, if written.
     pub name: Option<Name>,
-    /// Its pattern.
+    /// Pattern of the value.
     pub pattern: Pattern,
-    /// Name and pattern.
+    /// Source range of name and pattern.
     pub span: Span,
 }
 
-/// A pattern for one field of a record. `title` alone stands for `title: title`.
+/// A pattern for one field of a record. `title` alone means `title: title`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FieldPattern {
-    /// The field.
+    /// Name of the field.
     pub name: Name,
-    /// Its pattern; for the short form a [`PatternKind::Bind`] of the field's name.
+    /// Pattern of the field; in the short form a [`PatternKind::Bind`] with the field's name.
     pub pattern: Pattern,
-    /// Whether the short form is written.
+    /// True for the short form.
     pub shorthand: bool,
-    /// Name and pattern.
+    /// Source range of name and pattern.
     pub span: Span,
 }
 
 /// `..` or `..name` in a list pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RestPattern {
-    /// A [`PatternKind::Bind`] that takes the elements as a list, where a name is written.
+    /// A [`PatternKind::Bind`] that binds the elements as a list, if a name is written.
     pub binding: Option<Box<Pattern>>,
-    /// Its place.
+    /// Source range.
     pub span: Span,
 }

@@ -1,19 +1,19 @@
-//! Blocks and the statements in them.
+//! Blocks and statements.
 
 use super::{Expr, FailureHandler, Name, Pattern, Type};
 use crate::Span;
 
-/// `{ statements }`; its value is its last statement's, if that is an expression, else `()`.
+/// `{ statements }`. Its value is that of the last statement if this is an expression, and `()` otherwise.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Block {
-    /// The statements in order.
+    /// Statements in source order.
     pub statements: Vec<Statement>,
-    /// Its place, with the braces.
+    /// Source range, including the braces.
     pub span: Span,
 }
 
 impl Block {
-    /// The last statement, if it is an expression: the block's value.
+    /// Returns the value of the block: its last statement, if that is an expression.
     #[must_use]
     pub fn value(&self) -> Option<&Expr> {
         match &self.statements.last()?.kind {
@@ -26,9 +26,9 @@ impl Block {
 /// One statement of a block.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// Which statement.
+    /// Form of the statement.
     pub kind: StatementKind,
-    /// Its place.
+    /// Source range.
     pub span: Span,
 }
 
@@ -41,31 +41,31 @@ pub enum StatementKind {
     Expr(Expr),
     /// `expect condition`, in tests.
     Expect(Expr),
-    /// `on failure of f { … }`. The parser admits it only in the outermost block of a `fn`, a route, an entry point or
-    /// a test; it holds for that whole block.
+    /// `on failure of f { … }`. The parser accepts it only in the outermost block of a `fn`, a route, an entry point or
+    /// a test, and it applies to that whole block.
     FailureHandler(FailureHandler),
 }
 
 /// `let pattern: Type = value else as failure { … }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Let {
-    /// What the value is taken apart with.
+    /// Pattern that binds the value.
     pub pattern: Pattern,
-    /// The value's type, where written.
+    /// Type of the value, if written.
     pub ty: Option<Type>,
-    /// The value, without the `else` that belongs to the `let`.
+    /// The value, without the `else` of the `let`.
     pub value: Expr,
-    /// What to do if the value is a failure, or the pattern does not match.
+    /// Handles a failure of the value, or a pattern that does not match.
     pub otherwise: Option<Otherwise>,
 }
 
 /// The `else` of a `let`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Otherwise {
-    /// What the failure is called in the body.
+    /// Name of the failure in the body.
     pub failure: Option<Name>,
-    /// What happens instead.
+    /// Body that runs instead.
     pub body: Expr,
-    /// From `else` to the end of the body.
+    /// Source range from `else` to the end of the body.
     pub span: Span,
 }

@@ -1,36 +1,36 @@
-//! Types as they are written.
+//! Type expressions.
 
 use super::Path;
 use crate::Span;
 
-/// A written type.
+/// A type expression.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Type {
-    /// Which type.
+    /// Form of the type expression.
     pub kind: TypeKind,
-    /// Its place.
+    /// Source range.
     pub span: Span,
 }
 
-/// The forms of a written type.
+/// The forms of a type expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TypeKind {
     /// `Int`, `List(Int)`, `image.Ppm`.
     Named {
-        /// The type's name, with its module where one is written.
+        /// Name of the type, with its module if written.
         path: Path,
-        /// What stands in parentheses behind it.
+        /// Arguments of the transport.
         arguments: Vec<Type>,
     },
-    /// `(A, B)`; `()` is the type of nothing.
+    /// `(A, B)`; `()` is the unit type.
     Tuple(Vec<Type>),
     /// `fn(A, B) -> C`.
     Function {
-        /// The types of what it takes.
+        /// Types of the parameters.
         parameters: Vec<Type>,
-        /// The type of what it gives; `()` where none is written.
+        /// Return type; `()` if none is written.
         returns: Option<Box<Type>>,
     },
-    /// The text lacks a type here, and the parser has said so.
+    /// Placeholder for a missing type, which the parser has reported.
     Error,
 }

@@ -1,24 +1,23 @@
-//! Walking a tree: a [`Visitor`] sees every node, parents before children, in the order of the text.
+//! Traversal of a tree: a [`Visitor`] sees every node in source order, parents before children.
 //!
-//! A method that is overridden sees its node and decides whether to go on below it with the `walk_` function of the
-//! same name.
+//! An overridden method sees its node, and visits the children by calling the `walk_` function of the same name.
 
 use super::{
     Argument, Block, Expr, ExprKind, FailureHandler, Item, ItemKind, Parameter, Pattern, PatternKind, ServiceMember,
     ServiceMemberKind, Statement, StatementKind, TextPart, Tree, Type, TypeKind,
 };
 
-/// What is done at each kind of node. The default is to go on below it.
+/// A traversal with one method for each kind of node. The default methods visit the children.
 pub trait Visitor<'a> {
-    /// An item.
+    /// Visits an item.
     fn item(&mut self, item: &'a Item) {
         walk_item(self, item);
     }
-    /// A block.
+    /// Visits a block.
     fn block(&mut self, block: &'a Block) {
         walk_block(self, block);
     }
-    /// A statement.
+    /// Visits a statement.
     fn statement(&mut self, statement: &'a Statement) {
         walk_statement(self, statement);
     }
@@ -30,15 +29,15 @@ pub trait Visitor<'a> {
     fn pattern(&mut self, pattern: &'a Pattern) {
         walk_pattern(self, pattern);
     }
-    /// A written type.
+    /// A type expression.
     fn ty(&mut self, ty: &'a Type) {
         walk_type(self, ty);
     }
-    /// A parameter of a `fn` or a route.
+    /// Visits a parameter of a `fn` or a route.
     fn parameter(&mut self, parameter: &'a Parameter) {
         walk_parameter(self, parameter);
     }
-    /// A handler.
+    /// Visits a failure handler.
     fn failure_handler(&mut self, handler: &'a FailureHandler) {
         self.block(&handler.body);
     }
@@ -49,7 +48,7 @@ pub fn walk_tree<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, tree: &'a Tree) {
     tree.items.iter().for_each(|item| visitor.item(item));
 }
 
-/// Visits what stands in an item.
+/// Visits the children of an item.
 pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
     match &item.kind {
         ItemKind::Use(_) | ItemKind::Constraint(_) => {}
@@ -109,7 +108,7 @@ pub fn walk_block<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, block: &'a Block
     block.statements.iter().for_each(|statement| visitor.statement(statement));
 }
 
-/// Visits what stands in a statement.
+/// Visits the children of a statement.
 pub fn walk_statement<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, statement: &'a Statement) {
     match &statement.kind {
         StatementKind::Let(binding) => {
@@ -123,7 +122,7 @@ pub fn walk_statement<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, statement: &
     }
 }
 
-/// Visits what stands directly in an expression.
+/// Visits the children of an expression.
 pub fn walk_expr<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, expr: &'a Expr) {
     match &expr.kind {
         ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Error => {}
@@ -229,7 +228,7 @@ fn walk_control<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, expr: &'a Expr) {
     }
 }
 
-/// Visits what stands directly in a pattern.
+/// Visits the children of a pattern.
 pub fn walk_pattern<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, pattern: &'a Pattern) {
     match &pattern.kind {
         PatternKind::Variant { arguments, .. } => {
@@ -248,7 +247,7 @@ pub fn walk_pattern<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, pattern: &'a P
     }
 }
 
-/// Visits what stands directly in a type.
+/// Visits the children of a type expression.
 pub fn walk_type<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, ty: &'a Type) {
     match &ty.kind {
         TypeKind::Named { arguments, .. } => arguments.iter().for_each(|argument| visitor.ty(argument)),

@@ -1,19 +1,19 @@
-//! Putting comments back between the elements of a sequence.
+//! Comment placement: puts comments back between the elements of a sequence.
 
 use super::SourcePrinter;
 use super::doc::Doc;
 use crate::Span;
 use std::ops::Range;
 
-/// An element of a sequence with the comments that go with it.
+/// An element with its comments.
 pub(super) struct CommentedElement {
-    /// Comments on lines of their own before it.
+    /// Comments on lines of their own before the element.
     pub(super) before: Vec<OwnLineComment>,
     /// The element.
     pub(super) doc: Doc,
-    /// A comment behind it on its line.
+    /// Comment after the element on its line.
     pub(super) behind: Option<String>,
-    /// Whether an empty line stands before the element itself (behind the comments before it).
+    /// True if an empty line separates the element from what precedes it, after the comments before it.
     pub(super) blank_before: bool,
 }
 
@@ -23,29 +23,29 @@ pub(super) struct OwnLineComment {
     pub(super) blank_before: bool,
 }
 
-/// A sequence with all comments that stand in it.
+/// The elements of a sequence with all comments among them.
 pub(super) struct CommentedElements {
     pub(super) elements: Vec<CommentedElement>,
-    /// Comments behind the last element.
+    /// Comments after the last element.
     pub(super) tail: Vec<OwnLineComment>,
 }
 
 impl CommentedElements {
-    /// Whether a comment stands anywhere between the elements.
+    /// Returns true if there is any comment.
     pub(super) fn has_comments(&self) -> bool {
         let commented = |element: &CommentedElement| !element.before.is_empty() || element.behind.is_some();
         !self.tail.is_empty() || self.elements.iter().any(commented)
     }
 }
 
-/// Where an element stands that has no documentation.
+/// Returns the range of an element that has no documentation.
 pub(super) fn range(span: Span) -> Range<u32> {
     span.start..span.end
 }
 
 impl SourcePrinter<'_> {
-    /// Prints `items`, which stand in the `region` of the source, with the comments of the region.
-    /// `place` says where an item begins (with its documentation) and ends.
+    /// Prints `items`, which lie in the `region` of the source, with the comments of the region. `place` returns the
+    /// range of an item, including its documentation.
     pub(super) fn attach_comments<T>(
         &mut self,
         items: &[T],
@@ -71,7 +71,7 @@ impl SourcePrinter<'_> {
         CommentedElements { elements, tail }
     }
 
-    /// The comments from `cursor` up to `end`, which moves `cursor` behind the last one.
+    /// Takes the comments from `cursor` up to `end`, and moves `cursor` after the last one.
     fn take_lines(&mut self, cursor: &mut u32, end: u32, first: bool) -> Vec<OwnLineComment> {
         let mut lines: Vec<OwnLineComment> = Vec::new();
         for index in self.untaken(*cursor..end) {
@@ -83,7 +83,7 @@ impl SourcePrinter<'_> {
         lines
     }
 
-    /// The comments inside of an element that none of its own sequences has taken.
+    /// Takes the comments inside an element that its own sequences have not taken.
     fn take_inner(&mut self, at: &Range<u32>, blank_before: bool) -> Vec<OwnLineComment> {
         let indices = self.untaken(at.clone());
         let lines = indices.into_iter().enumerate();
@@ -92,7 +92,7 @@ impl SourcePrinter<'_> {
             .collect()
     }
 
-    /// The comment that stands behind an element on its line.
+    /// Takes the comment after an element on its line.
     fn take_behind(&mut self, cursor: &mut u32, limit: u32) -> Option<String> {
         let index = *self.untaken(*cursor..limit).first()?;
         let span = self.comments[index].span;
@@ -110,7 +110,8 @@ impl SourcePrinter<'_> {
         indices.filter(|index| !self.taken[*index]).collect()
     }
 
-    /// Documentation that documents nothing is written as an ordinary comment, lest it documents what it now precedes.
+    /// Takes a comment. Misplaced documentation becomes an ordinary comment, so that it does not document the element
+    /// after it.
     fn take(&mut self, index: usize) -> String {
         self.taken[index] = true;
         let text = &*self.comments[index].text;
@@ -124,7 +125,7 @@ impl SourcePrinter<'_> {
     }
 }
 
-/// The sequence with `separator` between elements; comments are on lines of their own, or behind their element.
+/// Joins elements by `separator`, with comments on lines of their own or after their element.
 pub(super) fn lines(sequence: CommentedElements, separator: &Doc) -> Doc {
     let mut out = Vec::new();
     for element in sequence.elements {
@@ -153,7 +154,7 @@ fn push_line(out: &mut Vec<Doc>, blank: bool, separator: &Doc) {
     }
 }
 
-/// The sequence with commas behind its elements, the last one only if the group is broken.
+/// Joins elements by commas; the last one gets a comma only if the group is broken.
 pub(super) fn comma_lines(sequence: CommentedElements) -> Doc {
     let mut out = Vec::new();
     let count = sequence.elements.len();

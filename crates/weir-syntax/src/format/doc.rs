@@ -1,10 +1,10 @@
-//! A text that knows where it may be broken, and its rendering into lines.
+//! Pretty-printer documents, and their rendering into lines.
 //!
-//! Words: a *group* is put on one line if it fits there, and else broken at all its own lines; groups inside of it decide
-//! for themselves. What *breaks* (a comment, two statements) breaks every group around it, except in a *flat* document,
-//! which is always on one line.
+//! A *group* is put on one line if it fits; otherwise all its own lines are broken, and inner groups decide for
+//! themselves. A document that *breaks* (a comment, two statements) breaks every group around it, except in a *flat*
+//! document, which is always on one line.
 //!
-//! After Wadler's "A prettier printer"; the rendering is the iterative form, so its depth is not the stack's.
+//! After Wadler, "A prettier printer". The rendering is iterative, so deep documents do not need a deep stack.
 
 /// A document.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ enum DocKind {
     Blank,
     /// This text if the group is broken.
     IfBroken(&'static str),
-    /// One of two documents: the first if flat.
+    /// One of two documents: the first if the group is flat.
     Choice(Box<(Doc, Doc)>),
     Nest(Box<Doc>),
     Group(Box<Doc>),
@@ -39,17 +39,17 @@ impl Doc {
         Self::concat([])
     }
 
-    /// A line end, or `flat` on one line.
+    /// Creates a line end, or `flat` if the group is on one line.
     pub(super) fn line(flat: &'static str) -> Self {
         Self { kind: DocKind::Line(flat), breaks: false }
     }
 
-    /// A line end in any case.
+    /// Creates a line end that breaks its groups.
     pub(super) fn hard_line() -> Self {
         Self { kind: DocKind::Line(" "), breaks: true }
     }
 
-    /// An empty line, where the group is broken.
+    /// Creates an empty line, if the group is broken.
     pub(super) fn blank() -> Self {
         Self { kind: DocKind::Blank, breaks: false }
     }
@@ -63,7 +63,7 @@ impl Doc {
         Self { kind: DocKind::Choice(Box::new((flat, broken))), breaks }
     }
 
-    /// `self`, one level further in.
+    /// Indents `self` by one level.
     pub(super) fn nest(self) -> Self {
         let breaks = self.breaks;
         Self { kind: DocKind::Nest(Box::new(self)), breaks }
@@ -74,12 +74,12 @@ impl Doc {
         Self { kind: DocKind::Group(Box::new(self)), breaks }
     }
 
-    /// `self` on one line, whatever is in it.
+    /// Puts `self` on one line, whatever it contains.
     pub(super) fn flat(self) -> Self {
         Self { kind: DocKind::Flat(Box::new(self)), breaks: false }
     }
 
-    /// `self`, with all groups around it broken.
+    /// Breaks all groups around `self`.
     pub(super) fn broken(self) -> Self {
         Self { breaks: true, ..self }
     }
@@ -94,17 +94,17 @@ impl Doc {
         Self { kind: DocKind::Concat(docs), breaks }
     }
 
-    /// `self` and `next`.
+    /// Appends `next`.
     pub(super) fn then(self, next: Self) -> Self {
         Self::concat([self, next])
     }
 
-    /// `self` and a text.
+    /// Appends a text.
     pub(super) fn then_text(self, next: impl Into<String>) -> Self {
         self.then(Self::text(next))
     }
 
-    /// The lines, each ended, with no group wider than `width` on one line.
+    /// Renders the document into lines. No group wider than `width` is put on one line.
     pub(super) fn render(&self, width: usize) -> String {
         let mut out = DocWriter { text: String::new(), column: 0, indentation: 0 };
         let mut stack = vec![PrintStep { level: 0, flat: false, doc: self }];
@@ -120,10 +120,10 @@ impl Doc {
     }
 }
 
-/// The columns of one level.
+/// Columns of one indentation level.
 const INDENTATION: usize = 2;
 
-/// A document that is still to be written, and how.
+/// A document that is still to be written, with its indentation and mode.
 #[derive(Clone, Copy)]
 struct PrintStep<'d> {
     level: usize,
@@ -134,7 +134,7 @@ struct PrintStep<'d> {
 struct DocWriter {
     text: String,
     column: usize,
-    /// The spaces that the next text on this line will have before it; written only if there is one.
+    /// Spaces before the next text on this line; written only if there is a text.
     indentation: usize,
 }
 
@@ -185,7 +185,7 @@ impl<'d> PrintStep<'d> {
     }
 }
 
-/// Whether `first`, and what follows it up to the next line end, has at most `room` columns.
+/// Returns true if `first`, and the documents after it up to the next line end, fit into `room` columns.
 fn fits(first: PrintStep<'_>, rest: &[PrintStep<'_>], room: usize) -> bool {
     let mut room = room;
     let mut rest = rest.iter().rev();

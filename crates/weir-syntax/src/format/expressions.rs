@@ -1,4 +1,4 @@
-//! Expressions that begin with a word of their own, and those with operators.
+//! Expressions that begin with a keyword, and operators.
 
 use super::SourcePrinter;
 use super::comments::{CommentedElements, comma_lines, range};
@@ -17,12 +17,12 @@ use crate::ast::{
 use std::ops::Range;
 
 impl SourcePrinter<'_> {
-    /// Any expression, where anything may stand.
+    /// Prints any expression in a place that accepts all.
     pub(super) fn expression(&mut self, expr: &Expr) -> Doc {
         self.expr_in(expr, Tightness::EXPRESSION)
     }
 
-    /// The head of an `if`, `match` or loop.
+    /// Prints the head of an `if`, `match` or loop.
     pub(super) fn head(&mut self, expr: &Expr) -> Doc {
         let saved = std::mem::replace(&mut self.records_in_parentheses, true);
         let doc = self.expr_in(expr, Tightness::OPERATORS);
@@ -30,7 +30,7 @@ impl SourcePrinter<'_> {
         doc
     }
 
-    /// An expression where a less tight one than `least` needs parentheses.
+    /// Prints an expression, with parentheses if it binds less tightly than `least`.
     pub(super) fn expr_in(&mut self, expr: &Expr, least: Tightness) -> Doc {
         let is_record = matches!(expr.kind, ExprKind::Record { .. });
         let needs = tightness(expr) < least || (is_record && self.records_in_parentheses);
@@ -42,7 +42,7 @@ impl SourcePrinter<'_> {
         in_brackets("(", inner, ")")
     }
 
-    /// Runs `print` as inside of a bracket, where a record needs no parentheses.
+    /// Runs `print` as if inside a bracket, where a record needs no parentheses.
     pub(super) fn inside<T>(&mut self, print: impl FnOnce(&mut Self) -> T) -> T {
         let saved = std::mem::replace(&mut self.records_in_parentheses, false);
         let result = print(self);
@@ -50,7 +50,7 @@ impl SourcePrinter<'_> {
         result
     }
 
-    /// An expression without parentheses around it.
+    /// Prints an expression without parentheses around it.
     fn bare(&mut self, expr: &Expr) -> Doc {
         match &expr.kind {
             ExprKind::Binary { operator, .. } => self.binary(expr, *operator),
@@ -98,7 +98,7 @@ impl SourcePrinter<'_> {
         }
     }
 
-    /// Operands of one level in a row, broken before each operator or nowhere.
+    /// Prints a chain of operands of one precedence, broken before each operator or nowhere.
     fn binary(&mut self, expr: &Expr, operator: BinaryOperator) -> Doc {
         let level = Tightness::of_operator(operator);
         let mut rest = Vec::new();
@@ -167,7 +167,7 @@ impl SourcePrinter<'_> {
         Doc::concat([head.flat(), Doc::text("| "), self.expression(body)])
     }
 
-    /// All blocks of the chain are on one line, or none is.
+    /// Prints an `if` chain with all blocks on one line, or none.
     fn if_chain(&mut self, expr: &Expr) -> Doc {
         let ExprKind::If { condition, then, otherwise } = &expr.kind else { return self.expression(expr) };
         let head = Doc::concat([Doc::text("if "), self.head(condition), Doc::text(" "), self.open_block(then)]);
@@ -226,7 +226,7 @@ impl SourcePrinter<'_> {
         out.then_text(" ").then(self.block(body))
     }
 
-    /// A value that a brace follows.
+    /// Prints a value that a brace follows.
     fn replacement(&mut self, value: &Expr) -> Doc {
         if takes_brace(value) {
             return self.in_parentheses(value);
@@ -237,7 +237,7 @@ impl SourcePrinter<'_> {
         doc
     }
 
-    /// `( argument,* )`. A last argument that has lines of its own stays on the line of the bracket.
+    /// Prints `( argument,* )`. A last argument with several lines begins on the line of the bracket.
     pub(super) fn arguments(&mut self, arguments: &[Argument], region: Range<u32>) -> Doc {
         if arguments.is_empty() {
             return Doc::text("()");
@@ -258,7 +258,7 @@ impl SourcePrinter<'_> {
     }
 }
 
-/// An operator with the line end before it; a minus cannot begin a line, so the line ends behind it.
+/// Prints an operator after its line end. A minus cannot begin a line, so there the line end follows.
 fn operation(operator: BinaryOperator) -> Doc {
     let symbol = operator.symbol();
     match operator {
@@ -271,7 +271,7 @@ fn resource(resource: &AtomicResource) -> String {
     format!("{}{}", resource.name, if resource.per_session { " per session" } else { "" })
 }
 
-/// Arguments of which only the last one has lines.
+/// Prints arguments of which only the last one has several lines.
 fn hugged(sequence: CommentedElements) -> Doc {
     let last = sequence.elements.len().saturating_sub(1);
     let docs = sequence.elements.into_iter().enumerate();
@@ -279,7 +279,7 @@ fn hugged(sequence: CommentedElements) -> Doc {
     Doc::concat([Doc::text("("), super::joined(docs, &Doc::text(", ")), Doc::text(")")])
 }
 
-/// Whether an argument is so simple that it need not be broken.
+/// Returns true if an argument is so short that it need not be broken.
 fn is_short(expr: &Expr) -> bool {
     match &expr.kind {
         _ if expr.parenthesized => false,
@@ -293,8 +293,9 @@ fn is_short(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression can have its lines behind what stands before it, because a bracket opens on its first line.
-/// It must not depend on how wide anything is, nor on parentheses that printing adds: formatting twice would differ.
+/// Returns true if the lines of an expression can follow the text before it, because a bracket opens on its first line.
+/// The answer must depend neither on widths nor on parentheses that printing adds; otherwise formatting twice would
+/// give another result.
 fn begins_lines(expr: &Expr) -> bool {
     let within = |inner: &Expr, least: Tightness| tightness(inner) >= least && begins_lines(inner);
     match &expr.kind {
@@ -314,13 +315,13 @@ fn begins_lines(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a call keeps its last argument's lines behind its bracket.
+/// Returns true if a call keeps the lines of its last argument after its bracket.
 pub(super) fn has_hugged_call(expr: &Expr) -> bool {
     let ExprKind::Call { arguments, .. } = &expr.kind else { return false };
     arguments.last().is_some_and(|last| holds_lines(&last.value))
 }
 
-/// Whether an argument looks well with its lines behind the bracket of its call.
+/// Returns true if the lines of an argument may follow the bracket of its call.
 fn holds_lines(expr: &Expr) -> bool {
     match &expr.kind {
         _ if expr.parenthesized => false,

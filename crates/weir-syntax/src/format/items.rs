@@ -13,7 +13,7 @@ use crate::parser::escape;
 use std::ops::Range;
 
 impl SourcePrinter<'_> {
-    /// `//!` lines, then the items.
+    /// Prints the `//!` lines, then the items.
     pub(super) fn file(&mut self, tree: &Tree) -> Doc {
         let head = docs(&tree.docs, "//!");
         let region = 0..self.text.len() as u32;
@@ -177,13 +177,13 @@ impl SourcePrinter<'_> {
     }
 }
 
-/// Whether an item stands apart from its neighbours.
+/// Returns true if empty lines separate an item from its neighbours.
 fn is_large(item: &Item) -> bool {
     use ItemKind as K;
     matches!(item.kind, K::Function(_) | K::Service(_) | K::Entry(_) | K::FailureHandler(_) | K::Test(_))
 }
 
-/// From the documentation to the end.
+/// Returns the range from the documentation to the end.
 pub(super) fn place(docs: &Docs, span: Span) -> Range<u32> {
     docs.lines.first().map_or(span.start, |line| line.span.start)..span.end
 }
@@ -211,7 +211,7 @@ fn path_part(part: &PathPart) -> String {
     }
 }
 
-/// `open`, the elements one level in, `close`; on one line if that fits.
+/// Prints `open`, the indented elements, and `close`; on one line if they fit.
 pub(super) fn in_brackets(open: &'static str, elements: Doc, close: &'static str) -> Doc {
     let inner = Doc::line("").then(elements).nest();
     Doc::concat([Doc::text(open), inner, Doc::line(""), Doc::text(close)]).group()

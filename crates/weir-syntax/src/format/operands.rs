@@ -1,4 +1,4 @@
-//! Operands: names, literals, texts, what stands behind them, and pipes.
+//! Operands: names, literals, text, suffixes and pipes.
 
 use super::SourcePrinter;
 use super::comments::{comma_lines, range};
@@ -28,7 +28,7 @@ impl SourcePrinter<'_> {
         }
     }
 
-    /// `object.name(…).other(…)`, broken before each dot whose call follows a call, or nowhere.
+    /// Prints `object.name(…).other(…)`, broken before each dot whose call follows a call, or nowhere.
     fn chain(&mut self, expr: &Expr) -> Doc {
         let mut links = Vec::new();
         let mut base = expr;
@@ -55,7 +55,7 @@ impl SourcePrinter<'_> {
         with_breaks(first, suffixes)
     }
 
-    /// What stands behind the object.
+    /// Prints the suffix of an object.
     fn suffix(&mut self, link: &Expr) -> Doc {
         match &link.kind {
             ExprKind::Field { name, .. } => Doc::text(format!(".{name}")),
@@ -74,7 +74,7 @@ impl SourcePrinter<'_> {
         self.arguments(arguments, function.span.end..call.span.end.saturating_sub(1))
     }
 
-    /// `value |> f(…)? |> g(…)`, broken before each `|>` or nowhere.
+    /// Prints `value |> f(…)? |> g(…)`, broken before each `|>` or nowhere.
     pub(super) fn pipe(&mut self, expr: &Expr) -> Doc {
         let mut steps = Vec::new();
         let first = self.pipe_steps(expr, &mut steps);
@@ -82,7 +82,7 @@ impl SourcePrinter<'_> {
         first.then(Doc::concat(steps.collect::<Vec<_>>()).nest()).group()
     }
 
-    /// Collects the steps of a pipe with what stands behind each, and gives the value at its left end.
+    /// Collects the steps of a pipe with their suffixes, and returns the value at its left end.
     fn pipe_steps(&mut self, expr: &Expr, steps: &mut Vec<Doc>) -> Doc {
         if let ExprKind::Pipe { value, function, arguments } = &expr.kind {
             let is_step = !value.parenthesized && is_piped(value);
@@ -115,7 +115,7 @@ impl SourcePrinter<'_> {
     fn tuple(&mut self, values: &[Expr], expr: &Expr) -> Doc {
         let elements = self.elements(values, expr);
         match values.len() {
-            // Without its comma it would be parentheses; broken, it has one.
+            // Without the comma it would be parentheses; the broken form always has one.
             1 => in_brackets("(", elements.then(Doc::choice(Doc::text(","), Doc::nothing())), ")"),
             _ => in_brackets("(", elements, ")"),
         }
@@ -137,7 +137,7 @@ impl SourcePrinter<'_> {
         let open = path.span.end..expr.span.end.saturating_sub(1);
         let mut rows: Vec<RecordPart<'_>> =
             base.map(RecordPart::Base).into_iter().chain(fields.iter().map(RecordPart::Field)).collect();
-        // The base may stand anywhere; rows without places stay as they are, the base first.
+        // The base may come anywhere in the source. In a tree without source it comes first.
         rows.sort_by_key(|row| row.span_start());
         let sequence = self.inside(|printer| printer.attach_comments(&rows, open, RecordPart::place, Self::row));
         let braces = self.in_braces(sequence, BlockLayout::AsWritten(path.span.end));
@@ -160,7 +160,7 @@ impl SourcePrinter<'_> {
         }
     }
 
-    /// `"…"`
+    /// Prints `"…"`.
     fn text_on_line(&mut self, text: &TextLiteral) -> Doc {
         let mut out = Doc::text("\"");
         for part in &text.parts {
@@ -178,7 +178,7 @@ impl SourcePrinter<'_> {
         Doc::concat([Doc::text("{"), inner, Doc::text("}")]).flat()
     }
 
-    /// `"""`, the lines, `"""`
+    /// Prints `"""`, the lines, and `"""`.
     fn text_block(&mut self, text: &TextLiteral) -> Doc {
         let mut lines = vec![Doc::hard_line()];
         for part in &text.parts {
@@ -201,7 +201,7 @@ impl SourcePrinter<'_> {
     }
 }
 
-/// The suffixes behind `first`, with a line end before each that may have one, or before none.
+/// Prints the suffixes of `first`, with a line end before each that may have one, or before none.
 fn with_breaks(first: Doc, suffixes: Vec<(bool, Doc)>) -> Doc {
     let has_breaks = suffixes.iter().any(|(may_break, _)| *may_break);
     if !has_breaks {
@@ -214,7 +214,7 @@ fn with_breaks(first: Doc, suffixes: Vec<(bool, Doc)>) -> Doc {
     first.then(Doc::concat(rows).nest()).group()
 }
 
-/// What stands in the braces of a record.
+/// A part of the braces of a record expression.
 enum RecordPart<'e> {
     Base(&'e Expr),
     Field(&'e FieldValue),

@@ -1,30 +1,30 @@
-//! Where an expression needs parentheses to be read back as it is.
+//! Parentheses: decides where an expression needs them to be parsed back as the same tree.
 //!
-//! Each place asks for a least tightness; an expression that is less tight gets parentheses there.
+//! Each place requires a minimal tightness. An expression that binds less tightly gets parentheses there.
 
 use crate::ast::{BinaryOperator, Expr, ExprKind, LiteralValue};
 
-/// How tightly an expression holds together, loosest first.
+/// Binding strength of an expression, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Tightness(u8);
 
 impl Tightness {
-    /// Anything.
+    /// Any expression.
     pub(super) const EXPRESSION: Self = Self(0);
-    /// Anything but `else`.
+    /// Any expression but `else`.
     pub(super) const NO_ELSE: Self = Self(1);
-    /// Nothing that takes all that follows it (`else`, `return`, closures).
+    /// No expression that extends as far right as possible (`else`, `return`, closures).
     pub(super) const LIMITED: Self = Self(2);
-    /// No `within` either.
+    /// Also no `within`.
     pub(super) const OPERATORS: Self = Self(3);
-    /// No pipe either; the operators' own levels follow.
+    /// Also no pipe; the levels of the operators follow.
     pub(super) const BINARY: Self = Self(4);
-    /// No operator with two operands.
+    /// No binary operator.
     pub(super) const UNARY: Self = Self(9);
     /// No operator.
     pub(super) const OPERAND: Self = Self(10);
 
-    /// The tightness of a binary expression.
+    /// Returns the tightness of a binary expression.
     pub(super) fn of_operator(operator: BinaryOperator) -> Self {
         use BinaryOperator as B;
         Self(match operator {
@@ -36,13 +36,13 @@ impl Tightness {
         })
     }
 
-    /// One step tighter.
+    /// Returns the next tighter level.
     pub(super) fn next(self) -> Self {
         Self(self.0 + 1)
     }
 }
 
-/// How tightly `expr` holds together, without parentheses of its own.
+/// Returns the tightness of `expr` without parentheses of its own.
 pub(super) fn tightness(expr: &Expr) -> Tightness {
     match &expr.kind {
         ExprKind::Else { .. } => Tightness::EXPRESSION,
@@ -56,7 +56,7 @@ pub(super) fn tightness(expr: &Expr) -> Tightness {
     }
 }
 
-/// Whether it is a pipe, or a pipe with something behind it (`a |> f()?`).
+/// Returns true for a pipe, or a pipe with a suffix (`a |> f()?`).
 pub(super) fn is_piped(expr: &Expr) -> bool {
     let mut expr = expr;
     while let Some(object) = object(expr) {
@@ -68,7 +68,7 @@ pub(super) fn is_piped(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Pipe { .. })
 }
 
-/// What the last suffix stands behind.
+/// Returns the object of the last suffix.
 pub(super) fn object(expr: &Expr) -> Option<&Expr> {
     match &expr.kind {
         ExprKind::Field { object, .. } | ExprKind::TupleIndex { object, .. } | ExprKind::Index { object, .. } => {
@@ -80,7 +80,7 @@ pub(super) fn object(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// The expression that ends where `expr` ends, unless a bracket does.
+/// Returns the subexpression that ends where `expr` ends, unless a bracket does.
 fn last(expr: &Expr) -> Option<&Expr> {
     match &expr.kind {
         ExprKind::Binary { right, .. } => Some(right),
@@ -95,7 +95,7 @@ fn last(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// The last expression of all in `expr` for which no parentheses are written.
+/// Returns the innermost subexpression of `expr` that ends it and is printed without parentheses.
 fn very_last(expr: &Expr) -> &Expr {
     let mut expr = expr;
     while let Some(inner) = last(expr) {
@@ -107,19 +107,19 @@ fn very_last(expr: &Expr) -> &Expr {
     expr
 }
 
-/// Whether an `else` behind it would belong to an `if` in it.
+/// Returns true if an `else` after the expression would attach to an `if` inside it.
 pub(super) fn takes_else(expr: &Expr) -> bool {
     let last = very_last(expr);
     !expr.parenthesized && !last.parenthesized && matches!(last.kind, ExprKind::If { otherwise: None, .. })
 }
 
-/// Whether a brace behind it would be the value of a `return` in it.
+/// Returns true if a brace after the expression would become the value of a `return` inside it.
 pub(super) fn takes_brace(expr: &Expr) -> bool {
     let last = very_last(expr);
     !expr.parenthesized && !last.parenthesized && matches!(last.kind, ExprKind::Return(None))
 }
 
-/// The expression that begins where `expr` begins, of all without parentheses the innermost.
+/// Returns the innermost subexpression without parentheses that begins where `expr` begins.
 fn very_first(expr: &Expr) -> &Expr {
     let mut expr = expr;
     loop {
@@ -137,20 +137,20 @@ fn very_first(expr: &Expr) -> &Expr {
     }
 }
 
-/// Whether its first character is a brace.
+/// Returns true if the first character is a brace.
 pub(super) fn begins_with_brace(expr: &Expr) -> bool {
     let first = very_first(expr);
     !first.parenthesized && matches!(first.kind, ExprKind::Block(_))
 }
 
-/// Whether it begins with `||`, which would go on with the line before.
+/// Returns true if the expression begins with `||`, which would continue the line before.
 pub(super) fn begins_with_bars(expr: &Expr) -> bool {
     let first = very_first(expr);
     let bare = |parameters: &[_]| parameters.is_empty();
     !first.parenthesized && matches!(&first.kind, ExprKind::Closure { parameters, .. } if bare(parameters))
 }
 
-/// Whether a minus before it would become part of its number.
+/// Returns true if a minus before the expression would become part of its number.
 pub(super) fn begins_with_number(expr: &Expr) -> bool {
     let first = very_first(expr);
     let ExprKind::Literal(literal) = &first.kind else { return false };

@@ -16,7 +16,7 @@ impl SourcePrinter<'_> {
         }
     }
 
-    /// A pattern where `|` needs parentheses.
+    /// Prints a pattern where `|` needs parentheses.
     pub(super) fn simple_pattern(&mut self, pattern: &Pattern) -> Doc {
         match &pattern.kind {
             PatternKind::Wildcard => Doc::text("_"),
@@ -101,7 +101,7 @@ fn range_pattern(low: Option<&Literal>, high: Option<&Literal>, inclusive: bool)
     Doc::text(format!("{}{}{}", raw(low), if inclusive { "..=" } else { ".." }, raw(high)))
 }
 
-/// Rows with commas between them, in brackets; on one line if that fits.
+/// Prints rows in brackets, separated by commas; on one line if they fit.
 fn in_list(open: &'static str, rows: Vec<Doc>, close: &'static str) -> Doc {
     if rows.is_empty() {
         return Doc::text(format!("{open}{close}"));

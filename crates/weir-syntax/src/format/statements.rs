@@ -7,22 +7,23 @@ use super::parentheses::{Tightness, begins_with_bars, takes_else};
 use crate::ast::{Block, Entry, Let, Otherwise, Session, Statement, StatementKind};
 use std::ops::Range;
 
-/// Whether what stands in braces has lines of its own.
+/// Layout of the contents of braces.
 #[derive(Clone, Copy)]
 pub(super) enum BlockLayout {
-    /// It has.
+    /// On lines of their own.
     Broken,
-    /// It has if the writer broke the line behind the first brace from here on, or if it does not fit on one.
+    /// On lines of their own if the author broke the line after the first brace from this offset on, or if they do not
+    /// fit on one line.
     AsWritten(u32),
 }
 
 impl SourcePrinter<'_> {
-    /// A block that decides for itself whether it is on one line.
+    /// Prints a block that is broken independently of its surroundings.
     pub(super) fn block(&mut self, block: &Block) -> Doc {
         self.open_block(block).group()
     }
 
-    /// A block that is on one line if what is around it is.
+    /// Prints a block that is on one line if its surroundings are.
     pub(super) fn open_block(&mut self, block: &Block) -> Doc {
         let region = block.span.start..block.span.end.saturating_sub(1);
         let place = |statement: &Statement| range(statement.span);
@@ -31,7 +32,7 @@ impl SourcePrinter<'_> {
         self.block_of(sequence, block.span.start)
     }
 
-    /// The block of an entry point, with its session at the head.
+    /// Prints the block of an entry point, with its session at the head.
     pub(super) fn entry_body(&mut self, entry: &Entry) -> Doc {
         let statements = entry.body.statements.iter().map(EntryPart::Statement);
         let rows: Vec<EntryPart<'_>> = entry.session.iter().map(EntryPart::Session).chain(statements).collect();
@@ -49,7 +50,7 @@ impl SourcePrinter<'_> {
         self.braces(sequence, broken, "; ")
     }
 
-    /// Elements in braces, with commas between them on one line.
+    /// Prints elements in braces, separated by commas if on one line.
     pub(super) fn in_braces(&self, sequence: CommentedElements, layout: BlockLayout) -> Doc {
         let broken = match layout {
             BlockLayout::Broken => true,
@@ -58,7 +59,7 @@ impl SourcePrinter<'_> {
         self.braces(sequence, broken, ", ").group()
     }
 
-    /// Where the brace stands that comes behind `from`.
+    /// Returns the offset of the first brace after `from`.
     fn brace_behind(&self, from: u32) -> Option<u32> {
         let rest = self.text.get(from as usize..)?;
         rest.find('{').map(|at| from + at as u32)
@@ -102,7 +103,7 @@ impl SourcePrinter<'_> {
     }
 }
 
-/// What stands in the braces of an entry point.
+/// A part of the block of an entry point.
 enum EntryPart<'e> {
     Session(&'e Session),
     Statement(&'e Statement),

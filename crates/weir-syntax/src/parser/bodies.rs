@@ -1,20 +1,20 @@
-//! Blocks, as bodies of items and inside of expressions.
+//! Blocks, as bodies of items and as expressions.
 
 use super::{BraceRole, Parser};
 use crate::ast::{Block, Session, Statement};
 use crate::token::TokenKind as T;
 
-/// Which block a statement stands in.
+/// The two kinds of blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     /// The outermost block of a `fn`, a route, an entry point or a test.
     Body,
-    /// Any other.
+    /// Any other block.
     Inner,
 }
 
 impl Parser<'_> {
-    /// The outermost block of an item.
+    /// Parses the outermost block of an item.
     pub(super) fn body(&mut self) -> Block {
         self.block_at(BlockKind::Body)
     }
@@ -52,7 +52,7 @@ impl Parser<'_> {
         Block { statements, span: self.since(start) }
     }
 
-    /// Skips to the closing bracket, if anything is left before it, and takes it.
+    /// Skips to the closing bracket and consumes it.
     fn leave(&mut self, close: T) {
         while !self.at(close) && !self.at(T::End) {
             self.skip_token();

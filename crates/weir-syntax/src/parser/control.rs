@@ -1,4 +1,4 @@
-//! Expressions that begin with a word of their own.
+//! Expressions that begin with a keyword.
 
 use super::{BraceRole, Parser};
 use crate::ast::{Arm, AtomicResource, Expr, ExprKind, Replacement};
@@ -6,7 +6,7 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
-    /// An expression that begins with a word of its own, or a report that there is none.
+    /// Parses an expression that begins with a keyword, or reports that there is none.
     pub(super) fn control(&mut self) -> Expr {
         let start = self.span();
         let kind = match self.peek() {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         if self.reported_at.replace(self.at) != Some(self.at) {
             let end = self.previous_span().at_end();
             self.report(
-                Diagnostic::new(Code::UnboundedLoop, "this loop has no bound")
+                Diagnostic::new(Code::UnboundedLoop, "loop without a bound")
                     .at(start, "")
                     .because(end, format!("expected {missing} here"))
                     .hint("write `loop state = first { … } until condition at most 100`"),
@@ -170,7 +170,7 @@ impl Parser<'_> {
         AtomicResource { name, per_session: self.per_session(), span: self.since(start) }
     }
 
-    /// Whether `per session` comes next, which no expression begins with.
+    /// Returns true if `per session` comes next. No expression begins with it.
     fn at_per_session(&self) -> bool {
         self.at_pair("per", T::Word) && self.text_of(self.nth(1)) == "session"
     }
@@ -194,7 +194,7 @@ impl Parser<'_> {
     fn retry_kind(&mut self) -> ExprKind {
         self.bump();
         if !self.at(T::ParenOpen) {
-            self.unexpected("`(` and how often");
+            self.unexpected("`(` and the number of attempts");
         }
         let arguments = self.arguments();
         ExprKind::Retry { arguments, body: self.block() }
@@ -212,7 +212,7 @@ impl Parser<'_> {
 
     fn replacement(&mut self) -> Replacement {
         let start = self.span();
-        let function = self.path("the function that is replaced");
+        let function = self.path("the function to replace");
         self.expect(T::Equal, "`=`");
         let ignored = self.line_ends_ignored;
         let value = self.within_mode(BraceRole::Body, ignored, Self::expression);

@@ -1,5 +1,5 @@
-//! What other languages write: recognised where nothing of ours could stand, reported once in our words, and read as what
-//! it means, so that nothing follows from it.
+//! Dialect recovery in the parser: recognises syntax of other languages where no Weir syntax is possible, reports it
+//! once, and reads it as its Weir form, so that it causes no further errors.
 
 mod branches;
 mod expressions;
@@ -15,47 +15,53 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
-    /// Reports that what stands at `span` has another form here.
+    /// Reports that the syntax at `span` has another form in Weir.
     fn report_substitution(&mut self, span: Span, weir_form: &str) {
         let diagnostic = substitution(span, &self.text[span.range()], weir_form);
         self.report(diagnostic);
     }
 
-    /// Reports a foreign form with the one that it has here, where the two share no words.
+    /// Reports dialect syntax together with its rewritten Weir form.
     fn report_rewrite(&mut self, span: Span, message: &str, weir_form: String) {
-        let advice = if weir_form.contains('\n') { "write it so".to_owned() } else { format!("write `{weir_form}`") };
+        let advice = if weir_form.contains('\n') {
+            "rewrite it in Weir syntax".to_owned()
+        } else {
+            format!("write `{weir_form}`")
+        };
         self.report(
-            Diagnostic::new(Code::DialectSyntax, message).at(span, "of another language").fix(advice, span, weir_form),
+            Diagnostic::new(Code::DialectSyntax, message)
+                .at(span, "syntax of another language")
+                .fix(advice, span, weir_form),
         );
     }
 
-    /// Reports something that is said here in another way, which takes more than an edit.
+    /// Reports dialect syntax that no single edit can replace.
     fn report_with_advice(&mut self, span: Span, message: &str, advice: &str) {
-        self.report(Diagnostic::new(Code::DialectSyntax, message).at(span, "of another language").hint(advice));
+        self.report(Diagnostic::new(Code::DialectSyntax, message).at(span, "syntax of another language").hint(advice));
     }
 
-    /// Reports a word that is not needed: from the next token up to the one at `count` behind it, which are taken.
+    /// Reports and consumes the next `count` tokens, which Weir does not need.
     fn report_superfluous(&mut self, count: usize, why: &str) {
         let span = Span { end: self.nth(count).start, ..self.span() };
         let dialect_form = self.text[span.range()].trim_end().to_owned();
         let place = Span { end: span.start + dialect_form.len() as u32, ..span };
         (0..count).for_each(|_| _ = self.bump());
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed here"));
-        self.report(diagnostic.at(place, why).fix("take it out", span, ""));
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed in Weir"));
+        self.report(diagnostic.at(place, why).fix("remove it", span, ""));
     }
 
-    /// A semicolon between fields, variants or arms.
+    /// Reports a semicolon between fields, variants or arms.
     pub(super) fn semicolon_for_comma(&mut self) {
         self.report_substitution(self.span(), ",");
     }
 
-    /// Whether one of these words comes next, and on its line something that `behind` takes.
+    /// Returns true if one of these words comes next, followed on its line by a token that `behind` accepts.
     fn at_word_before(&self, words: &[&str], behind: impl Fn(T) -> bool) -> bool {
         let next = self.nth(1);
         self.at(T::Word) && !next.first_on_line && behind(next.kind) && words.contains(&self.token_text())
     }
 
-    /// Whether `word (…) {` comes next, on one line.
+    /// Returns true if `word (…) {` comes next, on one line.
     fn at_word_and_head(&self, word: &str) -> bool {
         const TOKENS_MAX: usize = 64;
         if !self.at_word_before(&[word], |kind| kind == T::ParenOpen) {
@@ -77,18 +83,18 @@ impl Parser<'_> {
         false
     }
 
-    /// Whether no space stands between the token at `ahead` and the one behind it.
+    /// Returns true if no space follows the token at `ahead`.
     fn adjacent(&self, ahead: usize) -> bool {
         self.nth(ahead).end == self.nth(ahead + 1).start && self.nth_kind(ahead + 1) != T::End
     }
 
-    /// Whether nothing else stands behind the token at `ahead` on its line, or in its bracket.
+    /// Returns true if the token at `ahead` is the last of its line or of its bracket.
     fn ends_behind(&self, ahead: usize) -> bool {
         let next = self.nth(ahead + 1);
         next.first_on_line || next.kind.is_closing() || matches!(next.kind, T::Semicolon | T::End)
     }
 
-    /// Skips to the end of the line, or of the bracket.
+    /// Skips to the end of the line or of the bracket.
     fn skip_line(&mut self) {
         if !self.at_new_line() {
             self.skip_statement();
@@ -96,7 +102,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether an operand begins with a token of this kind that cannot continue one.
+/// Returns true if an operand begins with a token of this kind, and the token cannot continue one.
 fn begins_operand(kind: T) -> bool {
     kind.opens_text() || matches!(kind, T::Word | T::Number | T::True | T::False)
 }

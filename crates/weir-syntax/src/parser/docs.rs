@@ -1,4 +1,4 @@
-//! Documentation: which comments belong to what follows them.
+//! Documentation: attaches comments to the declaration after them.
 
 use super::Parser;
 use crate::Span;
@@ -6,7 +6,7 @@ use crate::ast::{DocLine, Docs};
 use std::sync::Arc;
 
 impl Parser<'_> {
-    /// The `///` lines between the token before and the next one.
+    /// Takes the `///` lines between the previous and the next token.
     pub(super) fn docs(&mut self) -> Docs {
         let from = if self.at == 0 { 0 } else { self.previous_span().end };
         let first = self.comments.partition_point(|comment| comment.start < from);
@@ -31,14 +31,14 @@ impl Parser<'_> {
         Docs { lines }
     }
 
-    /// The `//!` lines before the first token.
+    /// Takes the `//!` lines before the first token.
     pub(super) fn file_docs(&mut self) -> Docs {
         let first = self.token().start;
         let count = self.comments.iter().take_while(|comment| comment.start < first).count();
         self.take_docs(0..count, "//!")
     }
 
-    /// Gives documentation back that found nothing to document: it is kept as a comment.
+    /// Returns documentation without a declaration to the ordinary comments.
     pub(super) fn release_docs(&mut self, docs: &Docs) {
         for line in &docs.lines {
             let at = self.comments.partition_point(|comment| comment.start < line.span.start);

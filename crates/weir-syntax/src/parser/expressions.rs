@@ -1,11 +1,11 @@
-//! Expressions from the outside in: `else` and `within`, the pipe, operators, and what stands behind an operand.
+//! Expressions from the outside in: `else` and `within`, pipes, operators, and suffixes.
 
 use super::{BraceRole, Parser};
 use crate::ast::{Argument, BinaryOperator, Expr, ExprKind, FieldValue, Path, UnaryOperator};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
-/// How tightly the loosest operator binds; each level of [`Parser::infix`] is one more.
+/// Precedence of the loosest operators; each level of [`Parser::infix`] is one higher.
 const LOOSEST: u8 = 1;
 
 impl Parser<'_> {
@@ -26,7 +26,7 @@ impl Parser<'_> {
         self.dialect_suffix(value)
     }
 
-    /// What follows `else`: a block, or any expression.
+    /// Parses the body of an `else`: a block, or any expression.
     pub(super) fn else_body(&mut self) -> Expr {
         if !self.at(T::BraceOpen) {
             return self.expression();
@@ -51,7 +51,7 @@ impl Parser<'_> {
         value
     }
 
-    /// The head of an `if`, `match` or loop: `operators`, where a brace begins the body.
+    /// Parses the head of an `if`, `match` or loop: `operators`, where a brace begins the body.
     pub(super) fn head(&mut self) -> Expr {
         let ignored = self.line_ends_ignored;
         let rule = |parser: &mut Self| parser.within_mode(BraceRole::Body, ignored, Self::head_operators);
@@ -93,7 +93,7 @@ impl Parser<'_> {
         self.suffixes(start, piped)
     }
 
-    /// `unary [operator unary]*`, of operators that bind at least as tightly as `level`.
+    /// `unary [operator unary]*`, with operators of at least the precedence `level`.
     fn binary(&mut self, level: u8) -> Expr {
         let start = self.span();
         let mut left = self.unary();
@@ -110,7 +110,7 @@ impl Parser<'_> {
         left
     }
 
-    /// Takes an operator that binds at least as tightly as `level`: gives it, how tightly it binds, and its place.
+    /// Consumes an operator of at least the precedence `level`; returns it with its precedence and range.
     fn operator(&mut self, level: u8) -> Option<(BinaryOperator, u8, Span)> {
         let Some((operator, found)) = self.infix() else {
             let (operator, span) = self.dialect_infix(level)?;
@@ -124,7 +124,7 @@ impl Parser<'_> {
         Some((operator, found, span))
     }
 
-    /// The operator that comes next, and how tightly it binds. A minus that begins a line begins a statement.
+    /// Returns the next operator and its precedence. A minus at the beginning of a line begins a statement.
     fn infix(&self) -> Option<(BinaryOperator, u8)> {
         use BinaryOperator as B;
         Some(match self.peek() {
@@ -147,7 +147,7 @@ impl Parser<'_> {
 
     fn check_chain(&mut self, first: Span) {
         let Some((second, _)) = self.infix().filter(|(operator, _)| operator.is_comparison()) else { return };
-        let diagnostic = Diagnostic::new(Code::ChainedComparison, "comparisons cannot follow each other")
+        let diagnostic = Diagnostic::new(Code::ChainedComparison, "comparisons cannot be chained")
             .at(self.span(), format!("`{}` would compare a `Bool`", second.symbol()))
             .because(first, "the first comparison")
             .hint("join two comparisons with `&&`");
@@ -175,7 +175,7 @@ impl Parser<'_> {
         self.expr(start, ExprKind::Unary { operator, operand: Box::new(operand) })
     }
 
-    /// Whether the number behind the minus is a size or a duration, which has no sign of its own.
+    /// Returns true if the number after the minus is a size or a duration, which has no sign.
     fn number_is_quantity(&self) -> bool {
         let text = self.text_of(self.nth(1));
         let plain = text.starts_with("0x") || !text.ends_with(|last: char| last.is_ascii_alphabetic());
@@ -219,8 +219,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The record's name, if the brace that comes next makes one of `value`. Where it would rather begin a body, only
-    /// `{ name :` shows that a record is meant, and that parentheses are missing.
+    /// Returns the name of the record if the next brace continues `value` to a record expression. Where a brace begins
+    /// a body, only `{ name :` shows that a record is meant and parentheses are missing.
     fn record_here(&mut self, value: &Expr) -> Option<Path> {
         let path = record_path(value)?;
         if self.braces == BraceRole::Body {
@@ -245,7 +245,7 @@ impl Parser<'_> {
         match index {
             Ok(index) => self.expr(start, ExprKind::TupleIndex { object: Box::new(object), index, index_span }),
             Err(_) => {
-                let fault = Diagnostic::new(Code::InvalidNumber, "no tuple has so many values").at(index_span, "");
+                let fault = Diagnostic::new(Code::InvalidNumber, "tuple index is too large").at(index_span, "");
                 self.report(fault);
                 object
             }
@@ -261,8 +261,8 @@ impl Parser<'_> {
         });
         if indices.len() != 1 {
             let place = self.since(start);
-            let wrong = Diagnostic::new(Code::UnexpectedToken, "an index is one expression")
-                .at(place, format!("here are {}", indices.len()))
+            let wrong = Diagnostic::new(Code::UnexpectedToken, "an index must be a single expression")
+                .at(place, format!("found {}", indices.len()))
                 .hint("use a tuple as a key: `map[(a, b)]`");
             self.report(wrong);
         }
@@ -294,10 +294,10 @@ impl Parser<'_> {
 
     fn positional_after_named(&mut self, argument: Span, named: Span) {
         self.report(
-            Diagnostic::new(Code::PositionalAfterNamed, "arguments without a name come first")
-                .at(argument, "this one has no name")
-                .because(named, "this one has")
-                .hint("move it to the front, or give it its name"),
+            Diagnostic::new(Code::PositionalAfterNamed, "positional arguments come before named ones")
+                .at(argument, "positional argument")
+                .because(named, "named argument")
+                .hint("move it to the front, or name it"),
         );
     }
 
@@ -317,7 +317,7 @@ impl Parser<'_> {
 
     fn field_value(&mut self) -> FieldValue {
         let start = self.span();
-        let name = self.name("a field's name");
+        let name = self.name("a field name");
         let shorthand = !self.colon_of_field();
         let value = match shorthand {
             true => self.expr(start, ExprKind::Name(name.clone())),
@@ -326,7 +326,7 @@ impl Parser<'_> {
         FieldValue { name, value, shorthand, span: self.since(start) }
     }
 
-    /// A literal as an expression.
+    /// Parses a literal as an expression.
     pub(super) fn literal_expr(&mut self) -> Expr {
         let start = self.span();
         match self.signed_literal() {
@@ -336,7 +336,7 @@ impl Parser<'_> {
     }
 }
 
-/// The names of an expression that is only names with dots, the last one in upper case: a record's.
+/// Returns the path of an expression that consists of names and dots and ends in upper case: a record name.
 fn record_path(expr: &Expr) -> Option<Path> {
     let mut names = Vec::new();
     let mut rest = expr;

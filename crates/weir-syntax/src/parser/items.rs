@@ -1,4 +1,4 @@
-//! Items: what stands at the top level of a file.
+//! Items: the declarations at the top level of a file.
 
 use super::Parser;
 use crate::Span;
@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether an item begins here.
+    /// Returns true if an item begins here.
     pub(super) fn at_item(&self) -> bool {
         match self.peek() {
             T::For => true,
@@ -50,7 +50,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether an item begins here with a word that begins nothing else.
+    /// Returns true if an item begins here with a keyword that begins nothing else.
     pub(super) fn at_declaration(&self) -> bool {
         matches!(self.peek(), T::Use | T::Shared | T::Record | T::Enum | T::Fn | T::Service)
     }
@@ -105,16 +105,16 @@ impl Parser<'_> {
 
     pub(super) fn used_module(&mut self) -> UsedModule {
         let start = self.span();
-        let name = self.quoted_module().unwrap_or_else(|| self.lower_name("a module's name"));
+        let name = self.quoted_module().unwrap_or_else(|| self.lower_name("a module name"));
         self.parts_of_module(name.span);
-        let alias = self.eat(T::As).map(|_| self.lower_name("a module's name"));
+        let alias = self.eat(T::As).map(|_| self.lower_name("a module name"));
         UsedModule { name, alias, span: self.since(start) }
     }
 
     /// `shared name [: type]? = expression [per session]?`
     fn shared(&mut self) -> Shared {
         self.bump();
-        let name = self.lower_name("a shared value's name");
+        let name = self.lower_name("the name of a shared value");
         let ty = self.eat(T::Colon).map(|_| self.ty());
         self.expect(T::Equal, "`=`");
         let value = self.expression();
@@ -124,13 +124,13 @@ impl Parser<'_> {
     /// `constraint name`
     fn constraint(&mut self) -> Constraint {
         self.bump();
-        Constraint { name: self.lower_name("a constraint's name") }
+        Constraint { name: self.lower_name("a constraint name") }
     }
 
     /// `record Name { field,* }`
     fn record(&mut self) -> Record {
         self.bump();
-        let name = self.upper_name("a type's name");
+        let name = self.upper_name("a type name");
         self.equals_before_fields();
         let fields = self.fields_in_parentheses(Self::field_declaration);
         Record { name, fields: fields.unwrap_or_else(|| self.braces_of(Self::field_declaration)) }
@@ -143,7 +143,7 @@ impl Parser<'_> {
             return method;
         }
         let start = self.span();
-        let name = self.lower_name("a field's name");
+        let name = self.lower_name("a field name");
         let ty = self.typed();
         self.default_of_field();
         FieldDeclaration { docs, name, ty, span: self.since(start) }
@@ -159,7 +159,7 @@ impl Parser<'_> {
     /// `enum Name { variant,* }`
     fn enumeration(&mut self) -> Enum {
         self.bump();
-        let name = self.upper_name("a type's name");
+        let name = self.upper_name("a type name");
         self.equals_before_fields();
         let variants = self.variants_with_bars();
         Enum { name, variants: variants.unwrap_or_else(|| self.braces_of(Self::variant)) }
@@ -169,7 +169,7 @@ impl Parser<'_> {
     pub(super) fn variant(&mut self) -> Variant {
         let docs = self.docs();
         let start = self.span();
-        let name = self.upper_name("a variant's name");
+        let name = self.upper_name("a variant name");
         let open = self.span();
         let payload = match self.peek() {
             T::ParenOpen if !self.token().first_on_line => self.delimited(T::ParenOpen, Self::payload_field),
@@ -190,7 +190,7 @@ impl Parser<'_> {
         PayloadField { name, ty, span: self.since(start) }
     }
 
-    /// `{ element,* }`, or a report that it is missing.
+    /// `{ element,* }`; reports a missing brace.
     pub(super) fn braces_of<E>(&mut self, element: impl FnMut(&mut Self) -> E) -> Vec<E> {
         if !self.at(T::BraceOpen) {
             self.unexpected("`{`");
@@ -201,7 +201,7 @@ impl Parser<'_> {
     /// `fn name ( parameter,* ) [-> type]? block`
     fn function(&mut self) -> Function {
         self.bump();
-        let name = self.lower_name("a function's name");
+        let name = self.lower_name("a function name");
         self.type_parameters();
         let parameters = self.parameters(Self::parameter);
         let returns = self.result_type();
@@ -223,7 +223,7 @@ impl Parser<'_> {
             return parameter;
         }
         let start = self.span();
-        let name = self.lower_name("a parameter's name");
+        let name = self.lower_name("a parameter name");
         let before = self.diagnostics.len();
         let ty = self.typed();
         self.advise_type(before, &name);
@@ -241,7 +241,7 @@ impl Parser<'_> {
         Entry { pattern, source, session, body, end: self.end_of_entry() }
     }
 
-    /// `at end block`, which may stand on a line of its own: no item begins so.
+    /// `at end block`, which may begin a line: no item begins with it.
     fn end_of_entry(&mut self) -> Option<Block> {
         self.at_end_of_entry().then(|| {
             self.bump();

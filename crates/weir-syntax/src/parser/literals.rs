@@ -6,10 +6,10 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic};
 use std::sync::Arc;
 
-/// The units of a size, in bytes: powers of 1024.
+/// Units of sizes in bytes; powers of 1024.
 const SIZE_UNITS: &[(&str, u64)] = &[("b", 1), ("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30), ("tb", 1 << 40)];
 
-/// The units of a duration, in nanoseconds.
+/// Units of durations in nanoseconds.
 const DURATION_UNITS: &[(&str, u64)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -20,8 +20,11 @@ const DURATION_UNITS: &[(&str, u64)] = &[
     ("d", 86_400 * 1_000_000_000),
 ];
 
+/// Longest number that a message quotes.
+const SHOWN_DIGITS_MAX: usize = 40;
+
 impl Parser<'_> {
-    /// `-? number`, `true`, `false`. Nothing where the number cannot be read, which is reported.
+    /// `-? number`, `true`, `false`. Reports a number that cannot be read, and returns `None`.
     pub(super) fn signed_literal(&mut self) -> Option<Literal> {
         let start = self.span();
         let negative = self.eat(T::Minus).is_some();
@@ -38,10 +41,9 @@ impl Parser<'_> {
         match value {
             Ok(value) => Some(Literal { value, raw, span }),
             Err(fault) => {
-                let shown = if digits.len() > 40 { "this number" } else { digits };
-                let quoted = if digits.len() > 40 { shown.to_owned() } else { format!("`{shown}`") };
+                let shown = if digits.len() > SHOWN_DIGITS_MAX { String::new() } else { format!(" `{digits}`") };
                 let mut diagnostic =
-                    Diagnostic::new(Code::InvalidNumber, format!("{quoted} cannot be read")).at(span, fault.reason());
+                    Diagnostic::new(Code::InvalidNumber, format!("invalid number{shown}")).at(span, fault.reason());
                 if let Some(hint) = fault.hint(digits) {
                     diagnostic = diagnostic.hint(hint);
                 }
@@ -52,7 +54,7 @@ impl Parser<'_> {
     }
 }
 
-/// Why a number cannot be read.
+/// Reasons why a number cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum NumberError {
     TooLarge,
@@ -65,11 +67,11 @@ enum NumberError {
 impl NumberError {
     fn reason(self) -> &'static str {
         match self {
-            Self::TooLarge => "it does not fit into 64 bits",
-            Self::NotExact => "it is no whole number of bytes or nanoseconds",
-            Self::NegativeUnit => "sizes and durations are not negative",
-            Self::UnknownUnit => "what follows the digits is no unit",
-            Self::BadDigits => "these are no digits of its base",
+            Self::TooLarge => "does not fit into 64 bits",
+            Self::NotExact => "not a whole number of bytes or nanoseconds",
+            Self::NegativeUnit => "sizes and durations cannot be negative",
+            Self::UnknownUnit => "unknown unit",
+            Self::BadDigits => "invalid digits for this base",
         }
     }
 
@@ -82,7 +84,7 @@ impl NumberError {
     }
 }
 
-/// How large what these digits begin may be.
+/// Returns the limit of the kind of number that these digits begin.
 fn largest(digits: &str) -> &'static str {
     if digits.starts_with("0x") || digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
         return "an `Int` is at most 9223372036854775807; a number with a fraction may be larger";
@@ -94,7 +96,7 @@ fn largest(digits: &str) -> &'static str {
     }
 }
 
-/// What the digits mean.
+/// Parses digits with an optional unit.
 fn number(text: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     let digits = text.replace('_', "");
     for (prefix, base) in [("0x", 16), ("0o", 8), ("0b", 2)] {
@@ -130,7 +132,7 @@ fn float(digits: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     }
 }
 
-/// `digits` times what `unit` means, which must be whole: `1.5s`, `0.5kb`.
+/// Returns `digits` multiplied by `unit`, if the product is whole: `1.5s`, `0.5kb`.
 fn quantity(digits: &str, unit: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     let find = |units: &[(&str, u64)]| units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
     let (scale, make): (u64, fn(u64) -> LiteralValue) = match (find(SIZE_UNITS), find(DURATION_UNITS)) {

@@ -1,11 +1,11 @@
-//! What the parser says: each kind of fault is worded in one place.
+//! Messages of the parser, each worded in one place.
 
 use super::{LetterCase, Parser};
 use crate::ast::{Expr, ExprKind, Name};
 use crate::token::TokenKind;
 use crate::{Code, Diagnostic, Span};
 
-/// Words of other languages, with what they are called here.
+/// Words of other languages, with their Weir form.
 const DIALECT_WORDS: &[(&str, &str)] = &[
     ("class", "record"),
     ("const", "let"),
@@ -22,7 +22,7 @@ const DIALECT_WORDS: &[(&str, &str)] = &[
 ];
 
 impl Parser<'_> {
-    /// Reports that `what` was expected where the next token stands, unless this token has had its report.
+    /// Reports that `what` was expected at the next token, unless this token has already been reported.
     pub(super) fn unexpected(&mut self, what: &str) {
         if self.reported_at.replace(self.at) == Some(self.at) || self.follows_invented_bracket() {
             return;
@@ -33,23 +33,23 @@ impl Parser<'_> {
             let replacement = format!("0{}", self.token_text());
             diagnostic = diagnostic.fix(format!("write `{replacement}`"), self.span(), replacement);
         } else if what == "`{`" && self.at(TokenKind::Colon) {
-            diagnostic = diagnostic.hint("put `{` here, and `}` behind the last line of what belongs to it");
+            diagnostic = diagnostic.hint("put `{` here, and `}` after the last line of the body");
         } else if let Some((word, weir_form)) = self.dialect_word() {
-            diagnostic = diagnostic.fix(format!("`{word}` is `{weir_form}` here"), self.span(), weir_form);
+            diagnostic = diagnostic.fix(format!("write `{weir_form}` for `{word}`"), self.span(), weir_form);
         }
         self.report(diagnostic);
     }
 
-    /// Says of a parameter without a type, which has just been reported, how it is written.
+    /// Adds a hint to the report of a parameter without a type.
     pub(super) fn advise_type(&mut self, before: usize, name: &Name) {
         if let Some(last) = self.diagnostics.get_mut(before).filter(|last| last.code == Code::UnexpectedToken)
             && last.help.is_empty()
         {
-            *last = last.clone().hint(format!("say what it takes: `{name}: Int`"));
+            *last = last.clone().hint(format!("add its type: `{name}: Int`"));
         }
     }
 
-    /// Reports that something else than a new line follows a statement.
+    /// Reports that a statement is not followed by a new line.
     pub(super) fn missing_line_end(&mut self, statement: Span) {
         if self.reported_at.replace(self.at) == Some(self.at) {
             return;
@@ -57,16 +57,16 @@ impl Parser<'_> {
         let word = &self.text[statement.range()];
         if let Some(weir_form) = weir_word(word) {
             return self.report(
-                Diagnostic::new(Code::UnexpectedToken, format!("`{word}` begins no statement"))
-                    .at(statement, "not a word of this language")
-                    .fix(format!("`{word}` is `{weir_form}` here"), statement, weir_form),
+                Diagnostic::new(Code::UnexpectedToken, format!("`{word}` does not begin a statement"))
+                    .at(statement, "not a Weir keyword")
+                    .fix(format!("write `{weir_form}` for `{word}`"), statement, weir_form),
             );
         }
         let found = self.found();
         self.report(
             Diagnostic::new(Code::MissingLineEnd, format!("expected a new line, found {found}"))
                 .at(self.visible_span(), "this begins another statement")
-                .because(statement, "the statement before it ends here")
+                .because(statement, "the previous statement ends here")
                 .fix("separate them with `;`", statement.at_end(), ";"),
         );
     }
@@ -76,18 +76,19 @@ impl Parser<'_> {
         (self.at(TokenKind::Word)).then(|| weir_word(word).map(|weir_form| (word, weir_form))).flatten()
     }
 
-    /// Whether the bracket before was never closed, which has been reported and explains what is missing here.
+    /// Returns true if the previous bracket was inserted by balancing. Its report explains what is missing here.
     fn follows_invented_bracket(&self) -> bool {
         let before = self.at.checked_sub(1).map(|at| self.tokens[at]);
         before.is_some_and(|token| token.kind.is_closing() && token.start == token.end)
     }
 
-    /// Whether the line ended in the middle of something: what is missing belongs to its end.
+    /// Returns true if the line ended in the middle of an element, so that the missing part belongs to the end of the
+    /// line.
     fn line_broke_off(&self) -> bool {
         self.token().first_on_line && self.at > self.begun_at && !self.at(TokenKind::End)
     }
 
-    /// What the next token is, for "found …".
+    /// Describes the next token, for "found …".
     fn found(&self) -> String {
         let token = self.token();
         if self.line_broke_off() && !token.kind.is_closing() {
@@ -100,7 +101,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next token's place; where that is on another line, the place where what is missing belongs.
+    /// Returns the range of the next token, or the end of the previous one if the next is on another line.
     pub(super) fn visible_span(&self) -> Span {
         if self.at(TokenKind::End) || self.line_broke_off() { self.previous_span().at_end() } else { self.span() }
     }
@@ -111,7 +112,7 @@ impl Parser<'_> {
         self.report(
             Diagnostic::new(Code::ReservedWord, format!("`{word}` is a reserved word and cannot be {what}"))
                 .at(self.span(), format!("expected {what}"))
-                .fix("give it another name", self.span(), format!("{word}_")),
+                .fix("choose another name", self.span(), format!("{word}_")),
         );
     }
 
@@ -132,13 +133,13 @@ impl Parser<'_> {
         self.report(
             Diagnostic::new(Code::NameCase, format!("{what} begins in {case_name} case"))
                 .at(name.span, format!("`{name}` does not"))
-                .fix(format!("call it `{mended}`"), name.span, mended),
+                .fix(format!("rename it to `{mended}`"), name.span, mended),
         );
     }
 
     pub(super) fn record_in_head(&mut self, record: Span) {
         self.report(
-            Diagnostic::new(Code::UnexpectedToken, "a record cannot be made here without parentheses")
+            Diagnostic::new(Code::UnexpectedToken, "a record expression needs parentheses here")
                 .at(self.span(), "this brace would begin the body")
                 .because(record, "the record")
                 .hint("put the record in parentheses"),
@@ -149,8 +150,8 @@ impl Parser<'_> {
         let symbol = self.token_text();
         self.report(
             Diagnostic::new(Code::UnexpectedToken, format!("`{symbol}` cannot follow a pipe"))
-                .at(self.span(), "the pipe ends with a function")
-                .because(pipe, "it begins here")
+                .at(self.span(), "a pipe ends with a function")
+                .because(pipe, "begins here")
                 .hint("put the pipe in parentheses, or name its value with `let`"),
         );
     }
@@ -158,23 +159,23 @@ impl Parser<'_> {
     pub(super) fn assignment(&mut self, target: &Expr) {
         let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
             .at(self.span(), "this would change a value")
-            .because(target.span, "values stay as they are");
+            .because(target.span, "values are immutable");
         self.report(match &target.kind {
             ExprKind::Field { object, name } => {
                 let object = &self.text[object.span.range()];
-                diagnostic.hint(format!("make a new record: `let next = Name {{ ..{object}, {name}: … }}`"))
+                diagnostic.hint(format!("create a new record: `let next = Name {{ ..{object}, {name}: … }}`"))
             }
             ExprKind::Index { object, .. } => {
                 let object = &self.text[object.span.range()];
                 diagnostic
-                    .hint("make a new list with `for`, or a new map with `map.with(key, value)`")
-                    .hint(format!("a map that all flows change is `shared`: `{object}.put(key, value)`"))
+                    .hint("create a new list with `for`, or a new map with `map.with(key, value)`")
+                    .hint(format!("declare the map `shared` if all flows change it: `{object}.put(key, value)`"))
             }
             _ => diagnostic
-                .fix("give the new value a name of its own", target.span.at_start(), "let ")
-                .hint("use `fold` where it depends on the value before")
+                .fix("bind the new value to a name", target.span.at_start(), "let ")
+                .hint("use `fold` if it depends on the previous value")
                 .hint(format!(
-                    "a value that all flows change is `shared`: `{}.set(…)`",
+                    "declare it `shared` if all flows change it: `{}.set(…)`",
                     &self.text[target.span.range()]
                 )),
         });
@@ -182,9 +183,9 @@ impl Parser<'_> {
 
     pub(super) fn misplaced(&mut self, span: Span, what: &str, belongs: &str) {
         self.report(
-            Diagnostic::new(Code::MisplacedClause, format!("{what} has no meaning here"))
-                .at(span, "not here")
-                .hint(format!("put it {belongs}")),
+            Diagnostic::new(Code::MisplacedClause, format!("{what} is not allowed here"))
+                .at(span, "misplaced")
+                .hint(format!("move it {belongs}")),
         );
     }
 }
@@ -193,7 +194,7 @@ fn weir_word(word: &str) -> Option<&'static str> {
     DIALECT_WORDS.iter().find(|(dialect_form, _)| *dialect_form == word).map(|(_, weir_form)| *weir_form)
 }
 
-/// A token's text for a message: at most 40 characters.
+/// Shortens the text of a token to 40 characters.
 fn shortened(text: &str) -> String {
     const CHARACTERS_MAX: usize = 40;
     match text.char_indices().nth(CHARACTERS_MAX) {

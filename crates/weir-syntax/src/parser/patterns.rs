@@ -23,7 +23,7 @@ impl Parser<'_> {
         self.pattern_node(start, PatternKind::Or(patterns))
     }
 
-    /// A pattern without `|` outside of brackets.
+    /// Parses a pattern without a top-level `|`.
     pub(super) fn simple_pattern(&mut self) -> Pattern {
         let start = self.span();
         let kind = self.nested(Self::pattern_kind).unwrap_or(PatternKind::Error);
@@ -59,7 +59,7 @@ impl Parser<'_> {
         let same_line = !self.token().first_on_line;
         match self.peek() {
             T::ParenOpen if same_line => {
-                self.check_case(path.last(), LetterCase::Upper, "a variant's name");
+                self.check_case(path.last(), LetterCase::Upper, "a variant name");
                 PatternKind::Variant { path, arguments: self.delimited(T::ParenOpen, Self::pattern_argument) }
             }
             T::BraceOpen if same_line && path.last().is_upper() => self.record_pattern(path),
@@ -76,7 +76,7 @@ impl Parser<'_> {
         PatternArgument { name, pattern, span: self.since(start) }
     }
 
-    /// `name :`, if that comes next.
+    /// `name :`, if it comes next.
     pub(super) fn label(&mut self) -> Option<Name> {
         if !(self.at(T::Word) && self.nth_kind(1) == T::Colon) {
             return None;
@@ -101,7 +101,7 @@ impl Parser<'_> {
 
     fn field_pattern(&mut self) -> FieldPattern {
         let start = self.span();
-        let name = self.name("a field's name");
+        let name = self.name("a field name");
         let shorthand = self.eat(T::Colon).is_none();
         let pattern = match shorthand {
             true => self.pattern_node(start, PatternKind::Bind(name.clone())),
@@ -110,7 +110,7 @@ impl Parser<'_> {
         FieldPattern { name, pattern, shorthand, span: self.since(start) }
     }
 
-    /// `( pattern,* )`; parentheses around one pattern mean nothing.
+    /// `( pattern,* )`; parentheses around one pattern have no meaning.
     fn tuple_pattern(&mut self) -> PatternKind {
         let mut patterns = self.delimited(T::ParenOpen, Self::pattern);
         match patterns.len() {
@@ -151,20 +151,20 @@ impl Parser<'_> {
         RestPattern { binding, span: self.since(start) }
     }
 
-    /// `..` where no list and no record is taken apart.
+    /// Reports `..` outside a list or record pattern.
     fn misplaced_rest(&mut self) -> PatternKind {
         let rest = self.rest_pattern();
-        let diagnostic = Diagnostic::new(Code::UnexpectedToken, "`..` stands in patterns of lists and records only")
-            .at(rest.span, "nothing says which values are left out here")
-            .hint("write `_` for each value that does not matter");
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, "`..` is allowed only in list and record patterns")
+            .at(rest.span, "not a list or record pattern")
+            .hint("write `_` for each ignored value");
         self.report(diagnostic);
         PatternKind::Error
     }
 
     fn second_rest(&mut self, rest: &RestPattern) {
         let diagnostic = Diagnostic::new(Code::UnexpectedToken, "a list pattern has at most one `..`")
-            .at(rest.span, "a second one")
-            .note("with two of them, nothing would say where one ends and the other begins");
+            .at(rest.span, "second `..`")
+            .note("two of them would be ambiguous");
         self.report(diagnostic);
     }
 
@@ -172,7 +172,7 @@ impl Parser<'_> {
     fn literal_pattern(&mut self) -> PatternKind {
         let low = (!matches!(self.peek(), T::DotDot | T::DotDotEqual)).then(|| self.literal());
         let inclusive = match self.peek() {
-            // On the next line, `..` leaves the other fields of a record alone.
+            // At the beginning of a line, `..` ignores the other fields of a record.
             T::DotDot if low.is_none() || !self.token().first_on_line => false,
             T::DotDotEqual => true,
             _ => return low.flatten().map_or(PatternKind::Error, PatternKind::Literal),
@@ -195,7 +195,7 @@ impl Parser<'_> {
         self.signed_literal()
     }
 
-    /// A text without interpolation.
+    /// Parses a text literal without interpolation.
     fn text_pattern(&mut self) -> PatternKind {
         let text = self.text_literal();
         let value: String = text.parts.iter().map(literal_part).collect();
@@ -204,8 +204,8 @@ impl Parser<'_> {
             TextPart::Literal { .. } => None,
         });
         if let Some(span) = interpolation {
-            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "a text in a pattern has no interpolation")
-                .at(span, "this is only known while the program runs")
+            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "text in a pattern cannot contain interpolation")
+                .at(span, "known only at run time")
                 .hint("bind the text to a name and compare it in a guard: `text if text == …`");
             self.report(diagnostic);
         }

@@ -1,11 +1,11 @@
-//! Operands: names, literals, brackets, and closures.
+//! Operands: names, literals, brackets and closures.
 
 use super::{BraceRole, Parser};
 use crate::ast::{ClosureParameter, Expr, ExprKind, MapEntry};
 use crate::token::TokenKind as T;
 
 impl Parser<'_> {
-    /// An operand without what may stand behind it.
+    /// Parses an operand without its suffixes.
     pub(super) fn primary(&mut self) -> Expr {
         if let Some(closure) = self.dialect_closure() {
             return closure;

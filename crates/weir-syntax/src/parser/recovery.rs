@@ -1,12 +1,12 @@
-//! How the parser goes on after a fault: lists skip to their next element, blocks to their next statement, files to
-//! their next item. Each skipped token is skipped once, so recovery is linear too.
+//! Error recovery: a list continues at its next element, a block at its next statement, a file at its next item. Each
+//! token is skipped at most once, so recovery takes linear time.
 
 use super::{BraceRole, Parser};
 use crate::Span;
 use crate::token::TokenKind;
 
 impl Parser<'_> {
-    /// Skips one token, with all that it encloses if it is an opening bracket.
+    /// Skips one token, or a whole bracket if it is an opening one.
     pub(super) fn skip_token(&mut self) {
         let mut open = 0u32;
         loop {
@@ -23,7 +23,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to a comma, a semicolon, a new line, or the end of the bracket: what an operand cannot go beyond.
+    /// Skips to a comma, a semicolon, a new line, or the end of the bracket: the boundaries of an operand.
     pub(super) fn skip_operand(&mut self) {
         while !self.at_boundary() && !self.at(TokenKind::Comma) {
             self.skip_token();
@@ -43,18 +43,18 @@ impl Parser<'_> {
         }
     }
 
-    /// At what no statement goes beyond.
+    /// Returns true at a token that ends every statement.
     fn at_boundary(&self) -> bool {
         let kind = self.peek();
         kind.is_closing() || matches!(kind, TokenKind::Semicolon | TokenKind::End)
     }
 
-    /// `( element,* )`, or the same in `[…]`, if `open` comes next. Line ends mean nothing inside.
+    /// `( element,* )`, or the same in `[…]`, if `open` comes next. Line ends inside have no meaning.
     pub(super) fn delimited<T>(&mut self, open: TokenKind, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
         if self.at(open) { self.bracketed(true, element) } else { Vec::new() }
     }
 
-    /// `{ element,* }`, where a line end does for a comma, if that comes next.
+    /// `{ element,* }`, if it comes next. A line end can replace a comma.
     pub(super) fn braced<T>(&mut self, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
         if self.at(TokenKind::BraceOpen) { self.bracketed(false, element) } else { Vec::new() }
     }
@@ -67,7 +67,7 @@ impl Parser<'_> {
             self.within_mode(BraceRole::RecordLiteral, line_ends_ignored, |parser| parser.elements(close, element));
         let closed = !self.eat(close).is_none_or(Span::is_empty);
         if !closed && line_ends_ignored {
-            // That it does not end is reported; what it lacks before that end follows from it.
+            // The missing end has been reported; errors inside follow from it.
             self.diagnostics.truncate(before);
         }
         elements
@@ -89,7 +89,7 @@ impl Parser<'_> {
         elements
     }
 
-    /// Takes a comma; between braces also a semicolon, of which the first is reported.
+    /// Consumes a comma; between braces also a semicolon, the first of which is reported.
     fn comma(&mut self, close: TokenKind, semicolons: &mut u32) -> bool {
         if close == TokenKind::BraceClose && self.at(TokenKind::Semicolon) {
             if *semicolons == 0 {

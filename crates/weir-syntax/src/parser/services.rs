@@ -1,4 +1,4 @@
-//! Services, their routes, and handlers of failures.
+//! Services, their routes, and failure handlers.
 
 use super::Parser;
 use crate::ast::{
@@ -13,12 +13,12 @@ impl Parser<'_> {
     /// `service name on name [( argument,* )]? { member* }`
     pub(super) fn service(&mut self) -> Service {
         self.bump();
-        let name = self.lower_name("a service's name");
+        let name = self.lower_name("a service name");
         let transport = if self.served_on_nothing() {
             self.missing_name()
         } else {
             self.expect_word("on");
-            self.lower_name("a module that serves, such as `http`")
+            self.lower_name("a transport module, such as `http`")
         };
         let arguments = if self.at(T::ParenOpen) { self.arguments() } else { Vec::new() };
         let open = self.span();
@@ -37,9 +37,9 @@ impl Parser<'_> {
 
     pub(super) fn repeated_session(&mut self, first: Span, second: Span) {
         self.report(
-            Diagnostic::new(Code::RepeatedSession, "the session is said twice")
-                .at(second, "a second time")
-                .because(first, "the first time")
+            Diagnostic::new(Code::RepeatedSession, "duplicate session")
+                .at(second, "second session")
+                .because(first, "first session")
                 .fix("remove one of them", second, ""),
         );
     }
@@ -194,7 +194,7 @@ impl Parser<'_> {
             Some(name) => Some(PathPart::Parameter(name)),
             None => {
                 let span = self.since(start);
-                self.invalid_path(span, "a path's parameter is a single name", "`{name}` or `{name..}`");
+                self.invalid_path(span, "a path parameter must be a single name", "expected `{name}` or `{name..}`");
                 None
             }
         }
@@ -203,12 +203,12 @@ impl Parser<'_> {
     fn check_path(&mut self, path: &RoutePath) {
         let begins = matches!(path.parts.first(), Some(PathPart::Literal(text)) if text.starts_with('/'));
         if !begins {
-            self.invalid_path(path.span, "a path begins with `/`", "it does not");
+            self.invalid_path(path.span, "a path must begin with `/`", "missing `/`");
         }
         let names: Vec<Name> = path.names().cloned().collect();
         for (at, name) in names.iter().enumerate() {
             if names[..at].iter().any(|earlier| earlier.text == name.text) {
-                self.invalid_path(name.span, "a path names a parameter once", "the second time");
+                self.invalid_path(name.span, "duplicate path parameter", "second occurrence");
             }
         }
         let not_last = path.parts.iter().rev().skip(1).find_map(|part| match part {
@@ -216,7 +216,7 @@ impl Parser<'_> {
             _ => None,
         });
         if let Some(span) = not_last {
-            self.invalid_path(span, "`{name..}` is the last part of a path", "something follows it");
+            self.invalid_path(span, "`{name..}` must be the last part of a path", "not the last part");
         }
     }
 
@@ -225,9 +225,9 @@ impl Parser<'_> {
         let missing: Vec<&Name> = path.names().filter(|name| !declared(name)).collect();
         for name in missing {
             self.report(
-                Diagnostic::new(Code::InvalidRoutePath, format!("the path's parameter `{name}` is not declared"))
-                    .at(name.span, "it is named here")
-                    .hint(format!("declare it behind the path: `({name}: Text)`")),
+                Diagnostic::new(Code::InvalidRoutePath, format!("path parameter `{name}` is not declared"))
+                    .at(name.span, "used here")
+                    .hint(format!("declare it after the path: `({name}: Text)`")),
             );
         }
     }

@@ -37,7 +37,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands between two statements; skips what should not.
+    /// Consumes the end of a statement, and skips unexpected tokens before it.
     pub(super) fn statement_end(&mut self, before: Span) {
         if self.at_block_end() || self.at_new_line() || self.at(T::Semicolon) {
             return;
@@ -59,7 +59,7 @@ impl Parser<'_> {
         begins || self.begins_statement_only()
     }
 
-    /// Whether the next token can only be a statement's first.
+    /// Returns true if the next token can only begin a statement.
     fn begins_statement_only(&self) -> bool {
         matches!(
             self.peek(),
@@ -120,7 +120,7 @@ impl Parser<'_> {
             self.misplaced(
                 words,
                 "`on failure`",
-                "at the head of the `fn`, route or entry point, or write `else` here",
+                "to the head of the `fn`, route or entry point, or write `else` here",
             );
         }
         StatementKind::FailureHandler(handler)
@@ -128,13 +128,13 @@ impl Parser<'_> {
 
     fn misplaced_item(&mut self, start: Span) -> Option<Statement> {
         let word = self.token_text().to_owned();
-        self.misplaced(start, &format!("`{word}`"), "at the top level of the file");
+        self.misplaced(start, &format!("`{word}`"), "to the top level of the file");
         let _outside = self.nested(Self::item);
         None
     }
 
     fn misplaced_session(&mut self, start: Span) -> Option<Statement> {
-        self.misplaced(start, "`session`", "at the head of the service or entry point");
+        self.misplaced(start, "`session`", "to the head of the service or entry point");
         let _outside = self.session();
         None
     }

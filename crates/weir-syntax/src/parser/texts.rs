@@ -1,4 +1,4 @@
-//! Texts: escapes, interpolations, and blocks that are indented with the code.
+//! Text literals: escapes, interpolations, and indented blocks.
 
 use super::{BraceRole, Parser};
 use crate::ast::{Expr, TextLiteral, TextPart, TextStyle};
@@ -6,7 +6,7 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
-/// A piece of a text as the tokens give it.
+/// A piece of a text literal, as tokenised.
 enum Piece {
     Raw(Span),
     Expr(Expr),
@@ -51,12 +51,12 @@ impl Parser<'_> {
         }
         let closed = !self.eat(T::InterpolationClose).is_none_or(Span::is_empty);
         if !closed {
-            // That it does not end is reported; what it lacks before that end follows from it.
+            // The missing end has been reported; errors inside follow from it.
             self.diagnostics.truncate(before);
             return expr;
         }
         if let Some(first) = self.diagnostics.get_mut(before).filter(|first| first.code == Code::UnexpectedToken) {
-            *first = first.clone().fix("write `\\{` if you mean the character itself", open, "\\{");
+            *first = first.clone().fix("write `\\{` for a literal brace", open, "\\{");
         }
         expr
     }
@@ -76,7 +76,7 @@ impl Parser<'_> {
         parts
     }
 
-    /// Takes the indentation off a block's lines, and the line ends next to its quotes.
+    /// Removes the indentation of a block, and the line ends next to its quotes.
     fn block_parts(&mut self, pieces: Vec<Piece>, span: Span) -> Vec<TextPart> {
         let Some(layout) = self.block_layout(&pieces, span) else { return self.line_parts(pieces) };
         let count = pieces.len();
@@ -96,7 +96,7 @@ impl Parser<'_> {
         parts
     }
 
-    /// The space before the closing quotes; nothing, and a report, if the quotes do not stand as they should.
+    /// Returns the indentation of the closing quotes, or reports misplaced quotes and returns `None`.
     fn block_layout(&mut self, pieces: &[Piece], span: Span) -> Option<String> {
         let raw = |piece: Option<&Piece>| match piece {
             Some(Piece::Raw(span)) => &self.text[span.range()],
@@ -109,23 +109,23 @@ impl Parser<'_> {
             return Some(last_line.to_owned());
         }
         let (place, text) = match opens {
-            false => (Span { end: span.start + 3, ..span }, "the text begins on the next line"),
+            false => (Span { end: span.start + 3, ..span }, "begin the text on the next line"),
             true => (
                 Span { start: span.end.saturating_sub(3).max(span.start), ..span },
-                "these stand on a line of their own",
+                "move these to a line of their own",
             ),
         };
-        // A block that does not end at all has its report.
+        // A block without an end has already been reported.
         if self.text[span.range()].len() >= 6 && self.text[span.range()].ends_with("\"\"\"") {
             self.report(
-                Diagnostic::new(Code::BlockTextLayout, "the quotes of a text block stand on lines of their own")
+                Diagnostic::new(Code::BlockTextLayout, "the quotes of a text block must be on lines of their own")
                     .at(place, text),
             );
         }
         None
     }
 
-    /// The value and the text, without indentation, of one piece of a block.
+    /// Returns the value and the source, without indentation, of one piece of a block.
     fn block_piece(&mut self, span: Span, indentation: &str, ends: PiecePosition) -> (String, String) {
         let text = &self.text[span.range()];
         let (mut value, mut raw) = (String::new(), String::new());
@@ -138,7 +138,7 @@ impl Parser<'_> {
             if (index == 0 && ends.first) || (is_last_line && ends.last) {
                 continue;
             }
-            // The line end before the first line and the one before the closing quotes are not part of the text.
+            // The first line end and the one before the closing quotes do not belong to the text.
             if index > 1 || (index == 1 && !ends.first) {
                 value.push('\n');
                 raw.push('\n');
@@ -162,8 +162,8 @@ impl Parser<'_> {
         let shown = (text.len() - text.trim_start().len()) as u32;
         let first = text.chars().next().map_or(0, char::len_utf8) as u32;
         self.report(
-            Diagnostic::new(Code::BlockTextLayout, "this line begins left of the text block's closing quotes")
-                .at(Span { end: line.start + shown.max(first), ..line }, "it has less space than they have")
+            Diagnostic::new(Code::BlockTextLayout, "line is indented less than the closing quotes of the text block")
+                .at(Span { end: line.start + shown.max(first), ..line }, "indented too little")
                 .hint("indent the line, or move the closing quotes to the left"),
         );
         Span { start: line.start + shown, ..line }
@@ -174,7 +174,7 @@ impl Parser<'_> {
         Span { end: line.end - u32::from(ends), ..line }
     }
 
-    /// Adds what the characters in `span` mean.
+    /// Appends the characters in `span`, with escapes resolved.
     pub(super) fn unescape(&mut self, span: Span, out: &mut String) {
         let text = &self.text[span.range()];
         let mut rest = text;
@@ -200,23 +200,23 @@ impl Parser<'_> {
     fn invalid_escape(&mut self, span: Span) {
         let escape = &self.text[span.range()];
         self.report(
-            Diagnostic::new(Code::InvalidEscape, format!("`{escape}` is no escape"))
+            Diagnostic::new(Code::InvalidEscape, format!("unknown escape `{escape}`"))
                 .at(span, "")
-                .note("there are \\n \\r \\t \\0 \\\" \\\\ \\{ \\} and \\u{1F600}")
-                .fix("write `\\\\` if you mean a backslash", Span { end: span.start + 1, ..span }, "\\\\"),
+                .note("the escapes are \\n \\r \\t \\0 \\\" \\\\ \\{ \\} and \\u{1F600}")
+                .fix("write `\\\\` for a backslash", Span { end: span.start + 1, ..span }, "\\\\"),
         );
     }
 }
 
-/// Whether a piece is the first or the last of its block.
+/// Position of a piece in its block.
 #[derive(Clone, Copy)]
 struct PiecePosition {
     first: bool,
     last: bool,
 }
 
-/// The character that the escape at the start of `text` means, and the escape's length in bytes; or only the length of
-/// what is none.
+/// Returns the character of the escape at the start of `text` and the length of the escape in bytes, or only the length
+/// of an invalid escape.
 fn escape_at(text: &str) -> Result<(char, usize), usize> {
     let mut characters = text.chars().skip(1);
     let character = match characters.next().ok_or(1usize)? {
@@ -242,7 +242,7 @@ fn unicode_escape(text: &str) -> Result<(char, usize), usize> {
     Ok((character, whole))
 }
 
-/// The characters of `value` as they are written between quotes on one line.
+/// Escapes the characters of `value` for a one-line text literal.
 pub(crate) fn escape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for character in value.chars() {

@@ -1,4 +1,4 @@
-//! How types are written: names with arguments, tuples, functions.
+//! Type expressions: names with arguments, tuples, functions.
 
 use super::Parser;
 use crate::ast::{Type, TypeKind};
@@ -37,7 +37,7 @@ impl Parser<'_> {
         TypeKind::Named { path, arguments }
     }
 
-    /// `( type,* )`; parentheses around one type mean nothing.
+    /// `( type,* )`; parentheses around one type have no meaning.
     fn tuple_type(&mut self) -> TypeKind {
         let mut types = self.delimited(T::ParenOpen, Self::ty);
         match types.len() {

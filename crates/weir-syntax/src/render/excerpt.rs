@@ -1,33 +1,33 @@
-//! The few lines of source that a drawing shows, with the labels' places moved to them.
+//! Source excerpts for rendered diagnostics, with the labels moved to their positions in the excerpt.
 //!
-//! Labels of one file that are near each other share an excerpt. A line longer than [`LINE_BYTES_MAX`] is cut around
-//! its first label, so that a drawing stays small whatever the file holds.
+//! Labels that are close together in one file share an excerpt. A line longer than [`LINE_BYTES_MAX`] is cut around its
+//! first label, so that the output stays small for every file.
 
 use crate::{Label, SourceFile, SourceId, Sources, Span};
 use std::ops::Range;
 
-/// The most bytes of one line that are shown.
+/// Maximal number of bytes shown of one line.
 const LINE_BYTES_MAX: u32 = 200;
 
-/// How many bytes before a label a cut line begins.
+/// Number of bytes that a cut line shows before its first label.
 const LINE_BYTES_BEFORE: u32 = 60;
 
-/// How many lines apart labels may be to share an excerpt.
+/// Maximal distance in lines between labels of one excerpt.
 const LINES_APART_MAX: u32 = 60;
 
-/// The most lines that one label covers; of a longer one, its beginning is marked.
+/// Maximal number of lines of a label; of a longer one, only the beginning is marked.
 const LABEL_LINES_MAX: u32 = 12;
 
 /// Some lines of one file.
 pub(super) struct Excerpt {
     pub(super) name: String,
     pub(super) text: String,
-    /// The number of the first line, counted from 1.
+    /// Number of the first line, counted from 1.
     pub(super) first_line: u32,
     pub(super) annotations: Vec<Annotation>,
 }
 
-/// A label at its place in an excerpt.
+/// A label at its position in an excerpt.
 pub(super) struct Annotation {
     pub(super) range: Range<usize>,
     pub(super) text: String,
@@ -41,7 +41,7 @@ struct Covered<'l> {
     lines: Range<u32>,
 }
 
-/// The excerpts that show all labels, the one with the first primary label first.
+/// Returns the excerpts for all labels, the one with the first primary label first.
 pub(super) fn excerpts(sources: &Sources, labels: &[Label]) -> Vec<Excerpt> {
     let mut groups: Vec<(SourceId, Vec<Covered<'_>>)> = Vec::new();
     for label in labels {
@@ -95,13 +95,13 @@ fn excerpt(file: &SourceFile, group: &[Covered<'_>]) -> Excerpt {
     Excerpt { name: file.name().to_owned(), text, first_line: first + 1, annotations }
 }
 
-/// Which bytes of the file a shown line holds, and where it begins in the excerpt.
+/// The bytes of the file that a shown line holds, and its position in the excerpt.
 struct ShownLine {
     kept: Range<u32>,
     at: usize,
 }
 
-/// Adds line `index` to `text`, cut if it is too long.
+/// Appends line `index` to `text`, cut if it is too long.
 fn shown_line(file: &SourceFile, index: u32, group: &[Covered<'_>], text: &mut String) -> ShownLine {
     let line = file.line_text(index);
     let start = file.line_start(index);
@@ -126,12 +126,12 @@ fn shown_line(file: &SourceFile, index: u32, group: &[Covered<'_>], text: &mut S
     ShownLine { kept: start + from..start + to, at }
 }
 
-/// The next place at or before `at` where a character begins.
+/// Returns the last character boundary at or before `at`.
 fn boundary(line: &str, at: u32) -> u32 {
     (0..=at).rev().find(|at| line.is_char_boundary(*at as usize)).unwrap_or(0)
 }
 
-/// Where the file's byte at `offset`, in the excerpt's line `line`, is in the excerpt's text.
+/// Returns the position in the excerpt of the byte at `offset`, which is in the excerpt's line `line`.
 fn place_in(lines: &[ShownLine], offset: u32, line: u32) -> usize {
     let Some(line) = lines.get(line as usize) else { return 0 };
     let offset = offset.clamp(line.kept.start, line.kept.end);

@@ -6,12 +6,12 @@
 //!  "notes":["…"],"help":[{"text":"…","edit":{"file":"a.weir","start":{…},"end":{…},"replacement":"\""}}]}
 //! ```
 //!
-//! Offsets are bytes from 0, lines and columns are counted from 1. `edit` is null where a machine cannot help.
+//! Offsets are bytes, counted from 0; lines and columns are counted from 1. `edit` is null if no edit is known.
 
 use crate::{Diagnostic, Edit, Hint, Label, Severity, Sources, Span};
 use serde_json::{Value, json};
 
-/// Writes a diagnostic as one line of JSON, without the line end.
+/// Renders a diagnostic as one line of JSON, without the line end.
 #[must_use]
 pub fn render_json(sources: &Sources, diagnostic: &Diagnostic) -> String {
     let severity = match diagnostic.severity {

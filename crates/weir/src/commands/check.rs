@@ -1,4 +1,4 @@
-//! `weir check`: says what is wrong with programs.
+//! `weir check`: prints the errors and warnings of programs.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, Library, programs};
 
-/// Checks every file, and shows all that is wrong in one go.
+/// Checks every file, and prints all diagnostics.
 pub(crate) fn check(arguments: &CheckArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     programs::for_each(&arguments.files, terminal, |file, terminal| {
         check_file(file, library, arguments.error_format, terminal)

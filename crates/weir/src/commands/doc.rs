@@ -1,6 +1,7 @@
-//! `weir doc`: a program's services, types and functions with their effects, or the library's modules, as one HTML page.
+//! `weir doc`: documentation of a program (services, types and functions with their effects) or of the library's
+//! modules, as one HTML page.
 //!
-//! The page is static: no scripts, and nothing from outside.
+//! The page is static: it has no scripts and loads nothing.
 
 mod library;
 mod markdown;

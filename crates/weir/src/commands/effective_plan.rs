@@ -1,4 +1,4 @@
-//! What a program is run on: the plan, with what the command line says in the place of what the plan says.
+//! Effective plan: the plan of a program, overridden by the options of the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use crate::arguments::ExecutionArguments;
 use crate::terminal::Terminal;
 use crate::{Exit, plan_file};
 
-/// A plan, and where it comes from.
+/// A plan after the overrides, and its file.
 pub(crate) struct EffectivePlan {
     pub(crate) plan: Plan,
-    /// Its file, where there is one.
+    /// Plan file, if there is one.
     pub(crate) path: Option<PathBuf>,
 }
 
 impl EffectivePlan {
-    /// The plan of these arguments.
+    /// Reads the plan and applies the options.
     ///
     /// # Errors
-    /// Says what is wrong with the plan's file, and gives the exit code.
+    /// Prints the errors of the plan, and returns the exit code.
     pub(crate) fn of(
         file: &Path,
         arguments: &ExecutionArguments,
@@ -42,12 +42,13 @@ impl EffectivePlan {
         Ok(EffectivePlan { plan, path })
     }
 
-    /// Whether nothing is said: no plan, and nothing in the command line.
+    /// Returns true if there is neither a plan nor an option.
     pub(crate) fn is_default(&self) -> bool {
         self.path.is_none() && self.plan == Plan::default()
     }
 
-    /// The engine of what names none: the runtime's first, or one that has sections where the plan has some.
+    /// Returns the default engine: the one that is named, else `manual` if there are sections, else the first engine of
+    /// the runtime.
     pub(crate) fn engine(&self) -> &str {
         match (&self.plan.engine, self.plan.sections.is_empty()) {
             (Some(engine), _) => &engine.value,
@@ -57,16 +58,16 @@ impl EffectivePlan {
     }
 }
 
-/// Something that the command line says, which has no place in the plan's text.
+/// A value from the command line, which has no position in the plan.
 fn given<T>(value: T) -> Located<T> {
     Located { value, at: 0..0 }
 }
 
-/// What to do where a program does not start on what was chosen for it.
+/// Returns hints for a program that does not start under its plan.
 pub(crate) fn start_hints(error: &StartError) -> &'static [&'static str] {
     match error {
-        StartError::Plan(_) => &["the command line goes before the plan: leave `--engine` to the plan, or cut nothing"],
-        StartError::Prepare(_) => &["this is a fault of Weir, or of a library that was linked in"],
+        StartError::Plan(_) => &["options override the plan: omit `--engine`, or remove the sections from the plan"],
+        StartError::Prepare(_) => &["this is a bug in Weir or in a linked library"],
         _ => &[],
     }
 }

@@ -1,4 +1,4 @@
-//! `weir explain`: the page of a diagnostic's code, or the list of all.
+//! `weir explain`: the page of a diagnostic code, or a list of all codes.
 
 use weir_syntax::Code;
 
@@ -6,7 +6,7 @@ use crate::Exit;
 use crate::arguments::ExplainArguments;
 use crate::terminal::{Paint, Terminal};
 
-/// Shows a page.
+/// Prints a page.
 pub(crate) fn explain(arguments: &ExplainArguments, terminal: &mut Terminal) -> Exit {
     let paint = terminal.output();
     let Some(id) = &arguments.code else {
@@ -17,13 +17,13 @@ pub(crate) fn explain(arguments: &ExplainArguments, terminal: &mut Terminal) -> 
         Some(code) => terminal.print(&page(code, paint)),
         None => terminal.fail(
             Exit::Usage,
-            &format!("there is no diagnostic `{id}`"),
-            &["`weir explain` without a code lists them all"],
+            &format!("unknown diagnostic `{id}`"),
+            &["`weir explain` without a code lists all of them"],
         ),
     }
 }
 
-/// The page with its headings set off, and its code indented.
+/// Formats a page: headings in bold, code indented.
 fn page(code: Code, paint: Paint) -> String {
     let mut shown = String::new();
     let mut in_code = false;

@@ -1,4 +1,4 @@
-//! `weir fmt`: the one style.
+//! `weir fmt`: the formatter.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, programs};
 
-/// Formats every file in place, or says which are not formatted.
+/// Formats every file in place, or reports files that are not formatted.
 pub(crate) fn fmt(arguments: &FmtArguments, terminal: &mut Terminal) -> Exit {
     programs::for_each(&arguments.files, terminal, |file, terminal| format_file(file, arguments.check, terminal))
 }
@@ -23,7 +23,7 @@ fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
     let parsed = weir_syntax::parse(id, &text);
     project.diagnostics.extend(parsed.diagnostics.iter().cloned());
     if project.has_errors() {
-        // What cannot be read as a program stays as it is.
+        // A file with syntax errors stays unchanged.
         return project.report(ErrorFormat::Human, terminal);
     }
     let formatted = weir_syntax::format(&text, &parsed).unwrap_or_else(|| text.clone());

@@ -1,4 +1,4 @@
-//! `weir graph`: a program's graph as an outline, for Graphviz, or as a picture.
+//! `weir graph`: the graph of a program as an outline, as Graphviz source, or as an SVG image.
 
 use weir_draw::{DetailLevel, Drawing};
 
@@ -51,7 +51,7 @@ fn draw(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) 
         GraphFormat::Svg => match weir_draw::svg(&drawing) {
             Ok(text) => text,
             Err(error) => {
-                return terminal.fail(Exit::Failure, &error.to_string(), &["`--format dot` has no such limit"]);
+                return terminal.fail(Exit::Failure, &error.to_string(), &["`--format dot` has no size limit"]);
             }
         },
     };

@@ -1,10 +1,10 @@
-//! `weir lsp`: answers an editor in the Language Server Protocol (version 3.17) on standard input and output.
+//! `weir lsp`: a language server (Language Server Protocol 3.17) on standard input and output.
 //!
-//! Messages are handled one after the other, in the order in which they come. An edit is only written down; the text is
-//! checked when somebody asks, or when nothing is left to be read, so that fast typing is checked once.
+//! Messages are handled one at a time, in order. An edit only replaces the text. The text is checked when a request
+//! needs it, or when no message is waiting, so that fast typing is checked once.
 //!
-//! The protocol's messages are JSON here and nowhere else: [`requests`] turns them into questions to `weir-ide`, and
-//! [`protocol`] its answers into JSON.
+//! Only this module knows the JSON of the protocol: [`requests`] translates requests into calls of `weir-ide`, and
+//! [`protocol`] the results into JSON.
 
 mod protocol;
 mod requests;
@@ -20,7 +20,7 @@ use weir_ide::{CheckCache, Document};
 use crate::Exit;
 use crate::terminal::Terminal;
 
-/// Serves an editor until it says goodbye.
+/// Serves an editor until it shuts the server down.
 pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
     let (connection, threads) = Connection::stdio();
     if let Err(error) = connection.initialize(requests::capabilities()) {
@@ -29,20 +29,20 @@ pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
     let mut server =
         LanguageServer { library: Arc::new(library), connection, open: BTreeMap::new(), replaced: Vec::new() };
     let exit = server.serve();
-    // The threads end when both ends of the connection are gone.
+    // The threads end when both ends of the connection are dropped.
     drop(server);
     match threads.join() {
         Ok(()) => exit,
-        Err(error) => terminal.fail(Exit::Environment, &format!("the connection broke: {error}"), &[]),
+        Err(error) => terminal.fail(Exit::Environment, &format!("the connection failed: {error}"), &[]),
     }
 }
 
 struct LanguageServer {
     library: Arc<Library>,
     connection: Connection,
-    /// The files that the editor has open, by their addresses.
+    /// Open files, by URI.
     open: BTreeMap<String, OpenDocument>,
-    /// States of files that an edit has replaced. They are taken apart when the editor has its answer.
+    /// Documents that an edit has replaced. They are dropped when no message is waiting, because dropping takes time.
     replaced: Vec<Document>,
 }
 
@@ -50,11 +50,11 @@ struct LanguageServer {
 struct OpenDocument {
     text: String,
     version: Value,
-    /// The text as it was checked; nothing after an edit.
+    /// The checked document; `None` after an edit.
     checked: Option<Document>,
-    /// What is known from the texts before.
+    /// Incremental check cache from earlier texts.
     cache: CheckCache,
-    /// Whether the editor knows what is wrong with this text.
+    /// True if the diagnostics of this text have been published.
     published: bool,
 }
 
@@ -68,7 +68,7 @@ impl LanguageServer {
                 self.replaced.clear();
                 match self.connection.receiver.recv() {
                     Ok(message) => waiting.push_back(message),
-                    // The editor has gone without a goodbye.
+                    // The editor disconnected without a shutdown.
                     Err(_) => return Exit::Environment,
                 }
                 continue;
@@ -91,7 +91,7 @@ impl LanguageServer {
         let Some(address) = document["uri"].as_str() else { return };
         let text = match notification.method.as_str() {
             "textDocument/didOpen" => document["text"].as_str(),
-            // Whole texts are asked for, of which the last counts.
+            // The server asks for whole texts; the last one counts.
             "textDocument/didChange" => {
                 let changes = notification.params["contentChanges"].as_array();
                 changes.and_then(|changes| changes.last()?["text"].as_str())
@@ -109,7 +109,7 @@ impl LanguageServer {
         }
     }
 
-    /// A file has another text than before, or is new.
+    /// Stores the new text of a file.
     fn replace_text(&mut self, address: &str, text: String, version: Value) {
         let before = self.open.remove(address);
         let (checked, cache) = before.map_or_else(Default::default, |before| (before.checked, before.cache));
@@ -128,14 +128,14 @@ impl LanguageServer {
                 Response::new_err(request.id, ErrorCode::InvalidParams as i32, format!("`{address}` is not open"))
             }
             (None, _) => {
-                let message = format!("`{}` is nothing that this server does", request.method);
+                let message = format!("unsupported request `{}`", request.method);
                 Response::new_err(request.id, ErrorCode::MethodNotFound as i32, message)
             }
         };
         self.send(response.into());
     }
 
-    /// The checked state of an open file.
+    /// Returns the checked document of an open file.
     fn document(&mut self, address: &str) -> Option<&Document> {
         let open = self.open.get_mut(address)?;
         let library = &self.library;
@@ -143,7 +143,7 @@ impl LanguageServer {
         Some(checked.get_or_insert_with(|| Document::again(address, text.as_str(), Arc::clone(library), cache)))
     }
 
-    /// Tells the editor what is wrong with every file that has changed.
+    /// Publishes the diagnostics of every file that has changed.
     fn publish_pending(&mut self) {
         let changed: Vec<String> =
             self.open.iter().filter(|(_, open)| !open.published).map(|(address, _)| address.clone()).collect();
@@ -165,7 +165,7 @@ impl LanguageServer {
     }
 
     fn send(&self, message: Message) {
-        // An editor that has gone shows at the next receive.
+        // A disconnected editor is noticed at the next receive.
         let _ = self.connection.sender.send(message);
     }
 }

@@ -1,4 +1,4 @@
-//! `weir new`: a folder with a service that runs, and with `--rust` a Cargo project with functions of its own.
+//! `weir new`: creates a folder with a working service, or with `--rust` a Cargo project with host functions.
 
 use std::fs;
 use std::io;
@@ -12,12 +12,12 @@ const SERVICE: &str = include_str!("../../templates/main.weir");
 const SERVICE_WITH_FUNCTIONS: &str = include_str!("../../templates/rust.weir");
 const FUNCTIONS: &str = include_str!("../../examples/words.rs");
 const CARGO: &str = include_str!("../../templates/Cargo.toml.template");
-/// Where this command was built from: what a new Cargo project depends on while it is there.
+/// Source folder of this command. A new Cargo project depends on it if it exists.
 const THIS_CRATE: &str = env!("CARGO_MANIFEST_DIR");
-/// The longest name of a project, as Cargo's registry has it.
+/// Maximal length of a project name, as in Cargo's registry.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// Makes the folder, and says how to go on.
+/// Creates the folder, and prints the next steps.
 pub(crate) fn new(arguments: &NewArguments, terminal: &mut Terminal) -> Exit {
     let name = match name(&arguments.path) {
         Ok(name) => name,
@@ -28,16 +28,16 @@ pub(crate) fn new(arguments: &NewArguments, terminal: &mut Terminal) -> Exit {
     match write(&arguments.path, &files) {
         Ok(()) => terminal.print(&next_steps(arguments, &files, terminal)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let message = format!("`{}` is there already", arguments.path.display());
+            let message = format!("`{}` already exists", arguments.path.display());
             terminal.fail(Exit::Environment, &message, &["choose another name"])
         }
         Err(error) => {
-            terminal.fail(Exit::Environment, &format!("cannot make `{}`: {error}", arguments.path.display()), &[])
+            terminal.fail(Exit::Environment, &format!("cannot create `{}`: {error}", arguments.path.display()), &[])
         }
     }
 }
 
-/// The service's name: the last part of the path, as a name of the language.
+/// Returns the name of the service: the last component of the path as an identifier.
 fn name(path: &Path) -> Result<String, (String, &'static str)> {
     let last = path.file_name().map(|name| name.to_string_lossy().replace('-', "_")).unwrap_or_default();
     let begins = last.starts_with(|first: char| first.is_ascii_lowercase());
@@ -45,8 +45,8 @@ fn name(path: &Path) -> Result<String, (String, &'static str)> {
     if begins && goes_on && last.len() <= NAME_CHARACTERS_MAX {
         return Ok(last);
     }
-    let message = format!("`{}` cannot name a service", path.display());
-    Err((message, "a name begins with a small letter, and goes on with small letters, digits, `-` and `_`"))
+    let message = format!("`{}` is not a valid service name", path.display());
+    Err((message, "a name begins with a lower-case letter and contains lower-case letters, digits, `-` and `_`"))
 }
 
 fn files_with_rust(name: &str) -> Vec<(&'static str, String)> {
@@ -60,7 +60,7 @@ fn files_with_rust(name: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Writes the files into a folder that is not there yet.
+/// Writes the files into a new folder.
 fn write(folder: &Path, files: &[(&str, String)]) -> io::Result<()> {
     fs::create_dir(folder)?;
     for (path, text) in files {
@@ -74,7 +74,7 @@ fn write(folder: &Path, files: &[(&str, String)]) -> io::Result<()> {
 fn next_steps(arguments: &NewArguments, files: &[(&str, String)], terminal: &Terminal) -> String {
     let paint = terminal.output();
     let folder = &arguments.path;
-    let mut text = format!("{} made, with {}\n\n", paint.bold(&folder.display().to_string()), list(files));
+    let mut text = format!("created {} with {}\n\n", paint.bold(&folder.display().to_string()), list(files));
     let program = folder.join("main.weir");
     let (run, try_it) = if arguments.rust {
         let manifest: PathBuf = folder.join("Cargo.toml");

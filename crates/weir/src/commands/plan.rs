@@ -1,4 +1,4 @@
-//! `weir plan`: what a program's plan means for it: which nodes are in which section, on what, and why.
+//! `weir plan`: shows how a plan divides a program into sections, and their engines, threads and queues.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use crate::arguments::PlanArguments;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, project};
 
-/// Checks and shows a plan.
+/// Checks and prints a plan.
 pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     let program = match project::program(&arguments.file, library, terminal) {
         Ok(program) => program,
@@ -25,7 +25,7 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
     if effective.is_default() {
         let row = &weir_runtime::ENGINES[0];
         let can = format!("{}{}", all_nodes(&program), engines(terminal.output()));
-        return terminal.print(&format!("no plan; the defaults: engine {} ({})\n{can}", row.name, row.doc));
+        return terminal.print(&format!("no plan; defaults: engine {} ({})\n{can}", row.name, row.doc));
     }
     let options = Options { plan: effective.plan.clone(), ..Options::default() };
     match weir_runtime::sections(&program, library, &options) {
@@ -37,20 +37,20 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
     }
 }
 
-/// What the patterns of a plan may name.
+/// Lists the nodes that patterns can name.
 fn all_nodes(program: &Program) -> String {
     let nodes = nodes(&Plan::default(), program, None);
-    if nodes.is_empty() { nodes } else { format!("\nnodes that a plan may name:\n{nodes}") }
+    if nodes.is_empty() { nodes } else { format!("\nnodes that a plan can name:\n{nodes}") }
 }
 
 fn engines(paint: Paint) -> String {
     let lines = weir_runtime::ENGINES
         .iter()
         .map(|row| format!("  {}  {}\n", paint.green(&format!("{:16}", row.name)), row.doc));
-    format!("\nengines that a plan may name:\n{}", lines.collect::<String>())
+    format!("\nengines that a plan can name:\n{}", lines.collect::<String>())
 }
 
-/// Where the plan is from, and what it says of the whole program.
+/// Formats the file of the plan and its settings for the whole program.
 fn heading(effective: &EffectivePlan, paint: Paint) -> String {
     let path = effective.path.as_ref().map(|path| format!("{}\n", paint.bold(&path.display().to_string())));
     let plan = &effective.plan;
@@ -72,10 +72,10 @@ fn heading(effective: &EffectivePlan, paint: Paint) -> String {
     text
 }
 
-/// The sections that the engine makes; where it makes none, each flow is one.
+/// Formats the sections of the engine; without sections, each flow is one.
 fn shown(effective: &EffectivePlan, program: &Program, sections: &[EngineSection], paint: Paint) -> String {
     if sections.is_empty() {
-        return format!("\n{}\n{}", paint.green("each flow, as one piece"), nodes(&Plan::default(), program, None));
+        return format!("\n{}\n{}", paint.green("each flow as a whole"), nodes(&Plan::default(), program, None));
     }
     sections.iter().map(|section| shown_section(effective, section, paint)).collect()
 }
@@ -84,7 +84,8 @@ fn shown_section(effective: &EffectivePlan, section: &EngineSection, paint: Pain
     let mut text = format!("\n{}{}\n", paint.green(&section.name), details(section));
     let why = section.planned.and_then(|index| effective.plan.sections.get(index)?.why.clone());
     let because = why.map(|why| format!("because {why}"));
-    let alone = section.state.as_ref().map(|node| format!("works on one flow at a time, because `{node}` has a state"));
+    let alone =
+        section.state.as_ref().map(|node| format!("processes one flow at a time, because `{node}` has private state"));
     for reason in because.into_iter().chain(alone) {
         text.push_str(&format!("  {}\n", paint.faint(&reason)));
     }
@@ -95,7 +96,7 @@ fn shown_section(effective: &EffectivePlan, section: &EngineSection, paint: Pain
     text
 }
 
-/// On what a section runs, in the words of a plan.
+/// Formats the settings of a section.
 fn details(section: &EngineSection) -> String {
     let shared = if section.shares_threads() { ", shared" } else { "" };
     let replicas = if section.replicas > 1 { format!(", replicas {}", section.replicas) } else { String::new() };
@@ -108,7 +109,7 @@ fn range(threads: RangeInclusive<usize>) -> String {
     if least == most { most.to_string() } else { format!("{least} to {most}") }
 }
 
-/// The calls and repeated bodies of a section, by flow.
+/// Lists the calls and repeated bodies of a section, by flow.
 fn nodes(plan: &Plan, program: &Program, section: Option<usize>) -> String {
     let flows = program.entries.iter().flat_map(|entry| &entry.flows);
     flows.map(|flow| nodes_of(plan, flow, section)).collect()
@@ -122,7 +123,7 @@ fn nodes_of(plan: &Plan, flow: &Flow<Graph>, section: Option<usize>) -> String {
     if names.is_empty() { String::new() } else { format!("  {}: {}\n", flow.name, names.join(", ")) }
 }
 
-/// Whether the node does something that a section is made for.
+/// Returns true if the node does work, as opposed to control flow.
 fn is_work(kind: &NodeKind) -> bool {
     !matches!(
         kind,

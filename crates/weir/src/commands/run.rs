@@ -1,11 +1,11 @@
-//! `weir run`: from a file to answered requests.
+//! `weir run`: runs a program.
 //!
-//! 1. The file is read and compiled; what is wrong ends it here.
-//! 2. Signals are listened for, so that none is missed from the first line of output on.
-//! 3. The program starts: ports are bound, shared values made. A greeting says where it listens and what it serves.
-//! 4. A local socket is opened on which `weir top` may watch.
-//! 5. It runs until its sources end or a signal comes. The first signal lets it answer what has begun, a second ends it
-//!    at once.
+//! 1. Read and compile the file; errors end the command here.
+//! 2. Begin to listen for signals, so that none is missed after the first line of output.
+//! 3. Start the program: bind ports, create shared values. A banner shows addresses and routes.
+//! 4. Open the trace socket for `weir top`.
+//! 5. Run until the sources end or a signal arrives. The first signal lets begun flows finish, the second ends the
+//!    process at once.
 
 mod banner;
 mod failure_location;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         let stopper = running.stopper();
         outputs.on_broken_pipe(move || stopper.stop());
     }
-    // Whoever has read the greeting may watch.
+    // The socket is open before the banner is printed, so whoever has read the banner can connect.
     let socket = TraceServer::start(hello(&arguments.file, &effective, &running), recorder);
     terminal.eprint(&banner::banner(&arguments.file, &effective, &program, &running, terminal.messages()));
     if let Err(error) = &socket {
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     wait(running, log, socket.ok(), terminal)
 }
 
-/// Who this program is, for those who watch it.
+/// Describes this program for readers of the trace.
 fn hello(file: &Path, effective: &EffectivePlan, running: &RunningProgram) -> Hello {
     Hello {
         version: VERSION,
@@ -90,11 +90,11 @@ fn wait(running: RunningProgram, log: EventLog, socket: Option<TraceServer>, ter
     socket.into_iter().for_each(TraceServer::end);
     match ended {
         Ok(()) => Exit::Success,
-        Err(failure) => terminal.fail(Exit::Environment, &format!("a source has failed: {failure}"), &[]),
+        Err(failure) => terminal.fail(Exit::Environment, &format!("source failed: {failure}"), &[]),
     }
 }
 
-/// Compiles the program, and gives `files` its root.
+/// Compiles the program, and sets the root of `files`.
 fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Terminal) -> Result<FailureLocator, Exit> {
     let mut project = Project::default();
     let id = project.read(&arguments.file, terminal)?;
@@ -105,7 +105,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     library.environment.insert(open_root(&root, terminal)?.with_cache_options(keeping(arguments)));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
-        let hint = "a program begins at `service … on http(…)` or `for … in …`";
+        let hint = "add an entry point: `service … on http(…)` or `for … in …`";
         return Err(terminal.fail(Exit::Failure, &message, &[hint]));
     }
     if let Some(port) = arguments.port {
@@ -117,11 +117,11 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
 fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
     Root::open(path).map_err(|error| {
         let message = format!("cannot read the root `{}`: {error}", path.display());
-        terminal.fail(Exit::Environment, &message, &["`--root DIR` says below which folder files are read"])
+        terminal.fail(Exit::Environment, &message, &["choose another folder with `--root DIR`"])
     })
 }
 
-/// What is kept of the files that are read.
+/// Returns the limits of the file cache.
 fn keeping(arguments: &RunArguments) -> FileCacheOptions {
     const MEGABYTE: u64 = 1024 * 1024;
     let default = FileCacheOptions::default();
@@ -131,7 +131,7 @@ fn keeping(arguments: &RunArguments) -> FileCacheOptions {
     }
 }
 
-/// Says why the program did not start.
+/// Reports why the program did not start.
 fn refused(error: &StartError, arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
     let message = error.to_string();
     let hints: &[&str] = match error {

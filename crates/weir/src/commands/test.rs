@@ -1,6 +1,6 @@
-//! `weir test`: runs the tests of programs on the reference evaluator, side by side, and shows what differs.
+//! `weir test`: runs the tests of programs in parallel on the reference evaluator.
 //!
-//! Every test has shared values of its own, so that none sees what another did.
+//! Every test has its own shared values, so that tests are independent.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use crate::project::Project;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, programs};
 
-/// What came of all files.
+/// Counts over all files.
 #[derive(Default)]
 struct TestSummary {
     passed: usize,
@@ -40,10 +40,10 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
         Ok(files) => files,
         Err(exit) => return exit,
     };
-    // What a test waits for, timers above all, is driven by this runtime; the evaluator waits on the spot.
+    // This runtime drives timers and other asynchronous waits; the evaluator blocks on them.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return terminal.fail(Exit::Environment, &format!("the system refuses: {error}"), &[]),
+        Err(error) => return terminal.fail(Exit::Environment, &format!("cannot start a thread: {error}"), &[]),
     };
     let begun = Instant::now();
     let (mut total, mut worst) = (TestSummary::default(), Exit::Success);
@@ -59,7 +59,7 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
         }
     }
     if total.is_nothing() && worst != Exit::Success {
-        // What is wrong has been said, and a summary would look as if all were well.
+        // Errors have been printed, and a summary would suggest success.
         return worst;
     }
     let printed = terminal.print(&summary(&total, begun.elapsed(), terminal.output()));
@@ -72,13 +72,13 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
 
 fn summary(total: &TestSummary, took: Duration, paint: Paint) -> String {
     if total.is_nothing() {
-        return "no tests; `test \"name\" { … }` at the top level is one\n".to_owned();
+        return "no tests; add one at the top level: `test \"name\" { … }`\n".to_owned();
     }
     let failed = match total.failed {
         0 => String::new(),
         failed => format!(", {}", paint.red(&format!("{failed} failed"))),
     };
-    let left_out = if total.left_out == 0 { String::new() } else { format!(", {} left out", total.left_out) };
+    let left_out = if total.left_out == 0 { String::new() } else { format!(", {} skipped", total.left_out) };
     format!("{} passed{failed}{left_out} {}\n", total.passed, paint.faint(&format!("in {}", shown(took))))
 }
 
@@ -115,7 +115,7 @@ fn test_file(
     Ok(())
 }
 
-/// Where each test stands, in the order of the text.
+/// Returns the source location of each test, in source order.
 fn places(tree: &Tree, file: &SourceFile) -> Vec<String> {
     let tests = tree.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Test(test) => Some(weir_syntax::location(file, test.name_span.start)),
@@ -124,13 +124,13 @@ fn places(tree: &Tree, file: &SourceFile) -> Vec<String> {
     tests.collect()
 }
 
-/// How a test ended.
+/// Result of one test.
 struct TestResult {
     failure: Option<Failure>,
     took: Duration,
 }
 
-/// Runs the tests on as many threads as there are cores; the outcomes are in the order of `chosen`.
+/// Runs the tests on one thread per core; the results are in the order of `chosen`.
 fn run_all(tests: &Program, chosen: &[usize], library: &Library, runtime: &tokio::runtime::Handle) -> Vec<TestResult> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -166,7 +166,7 @@ fn line(name: &str, place: &str, outcome: &TestResult, paint: Paint) -> String {
     }
 }
 
-/// A span of time with three digits or fewer.
+/// Formats a duration with at most three digits.
 fn shown(time: Duration) -> String {
     match time.as_micros() {
         micros @ 0..1_000 => format!("{micros} us"),

@@ -1,8 +1,9 @@
-//! `weir top`: a terminal view of a running program, or a table of it.
+//! `weir top`: a live view of a running program, or a table of it.
 //!
-//! 1. The programs of this user that run are looked up ([`choose`]), and one of them is taken.
-//! 2. Its trace is read from its socket ([`connection`]), and kept as far as the view needs it ([`model`]).
-//! 3. On a terminal it is drawn until a key ends it ([`watch`], [`screen`], [`view`]); elsewhere one table is written ([`table`]).
+//! 1. Find the running programs of this user and choose one ([`choose`]).
+//! 2. Read its trace from its socket ([`connection`]), and keep what the view needs ([`model`]).
+//! 3. On a terminal, draw until the user quits ([`watch`], [`screen`], [`view`]); otherwise print one table
+//!    ([`table`]).
 
 mod choose;
 mod connection;
@@ -22,7 +23,7 @@ use crate::terminal::Terminal;
 use connection::{Received, TraceConnection};
 use model::Model;
 
-/// How long a table waits for what the program is doing, which it says twice a second.
+/// Time limit for the first samples, which the program sends twice a second.
 const TABLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Watches a program.
@@ -48,7 +49,7 @@ fn failed(message: &str, terminal: &mut Terminal) -> Exit {
     terminal.fail(Exit::Environment, message, &[])
 }
 
-/// Writes one table, as soon as there are rates.
+/// Prints one table, as soon as rates are known.
 fn once(connection: &TraceConnection, format: TableFormat, terminal: &mut Terminal) -> Exit {
     let mut model = Model::default();
     let until = Instant::now() + TABLE_TIMEOUT;
@@ -57,7 +58,7 @@ fn once(connection: &TraceConnection, format: TableFormat, terminal: &mut Termin
             Received::TraceLine(line) => model.take(line),
             Received::Closed(_) if !model.is_empty() => break,
             Received::Closed(why) => return failed(&why, terminal),
-            Received::Nothing => return failed("the program says nothing; it may be stopped", terminal),
+            Received::Nothing => return failed("the program does not respond; it may be suspended", terminal),
         }
     }
     match format {

@@ -1,9 +1,9 @@
-//! `weir run --watch`: runs the program again whenever its file changes and is right.
+//! `weir run --watch`: restarts the program whenever its file changes and has no errors.
 //!
-//! 1. The program runs as a process of its own, the same command without `--watch`.
-//! 2. When the file has changed, it is checked here. Where it is wrong that is said, and the old program runs on.
-//! 3. Where it is right the old process is told to stop, answers what it has begun, and the new one begins.
-//! 4. A signal is passed on, and ends the watch with the process.
+//! 1. The program runs as a child process: the same command without `--watch`.
+//! 2. A changed file is checked here. If it has errors, they are printed, and the old process keeps running.
+//! 3. Otherwise the old process is stopped, finishes its begun flows, and a new one starts.
+//! 4. A signal is passed on to the process, and ends the watch together with it.
 
 use std::ffi::OsString;
 use std::io;
@@ -21,13 +21,13 @@ use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
 
-/// How often the file is looked at.
+/// Poll interval for the file.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Runs a program again and again.
+/// Runs and restarts a program.
 pub(crate) fn watch(arguments: &RunArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     if is_standard_input(&arguments.file) {
-        return terminal.fail(Exit::Usage, "standard input cannot be watched", &["give the program as a file"]);
+        return terminal.fail(Exit::Usage, "standard input cannot be watched", &["pass the program as a file"]);
     }
     if let Err(error) = std::fs::metadata(&arguments.file) {
         return cannot_read(&arguments.file, &error, terminal);
@@ -43,13 +43,13 @@ pub(crate) fn watch(arguments: &RunArguments, library: &Library, terminal: &mut 
     }
 }
 
-/// What tells one state of the file from another.
+/// Modification time and length of a file; `None` if it does not exist.
 type FileStamp = Option<(SystemTime, u64)>;
 
 struct ProgramWatcher<'a> {
     arguments: &'a RunArguments,
     library: &'a Library,
-    /// The state of the file that was looked at last.
+    /// State of the file at the last check.
     seen: FileStamp,
     process: Option<Child>,
 }
@@ -69,14 +69,15 @@ impl ProgramWatcher<'_> {
         }
     }
 
-    /// Runs what the file says now, where it is right.
+    /// Restarts the program if the file has no errors.
     fn renew(&mut self, terminal: &mut Terminal) -> io::Result<()> {
         let mut project = Project::default();
         let Ok(id) = project.read(&self.arguments.file, terminal) else { return Ok(()) };
         if project.compile(id, self.library).is_none() {
             project.report(ErrorFormat::Human, terminal);
-            let runs_on = if self.process.is_some() { "the program as it was runs on" } else { "nothing runs" };
-            terminal.eprint(&format!("{runs_on}; waiting for a change\n"));
+            let runs_on =
+                if self.process.is_some() { "the previous program keeps running" } else { "no program is running" };
+            terminal.eprint(&format!("{runs_on}; waiting for a change of the file\n"));
             return Ok(());
         }
         if let Some(process) = self.process.take() {
@@ -86,7 +87,7 @@ impl ProgramWatcher<'_> {
         Ok(())
     }
 
-    /// Ends the program, and at a second signal at once.
+    /// Stops the program; a second signal kills it.
     fn end(&mut self, signals: &Receiver<()>) -> io::Result<Exit> {
         let Some(mut process) = self.process.take() else { return Ok(Exit::Success) };
         terminate(&process);
@@ -101,7 +102,7 @@ impl ProgramWatcher<'_> {
     }
 }
 
-/// The arguments of this process but for `--watch`.
+/// Returns the arguments of this process without `--watch`.
 fn without_watch() -> impl Iterator<Item = OsString> {
     std::env::args_os().skip(1).filter(|argument| argument != "--watch")
 }
@@ -111,7 +112,7 @@ fn stamp(path: &Path) -> FileStamp {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// Lets a process answer what it has begun, and waits for its end.
+/// Stops a process and waits for its end.
 fn stop(mut process: Child) -> io::Result<()> {
     terminate(&process);
     process.wait().map(|_| ())
@@ -119,7 +120,7 @@ fn stop(mut process: Child) -> io::Result<()> {
 
 fn terminate(process: &Child) {
     if let Some(pid) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
-        // A process that has ended already needs no signal.
+        // A process that has already ended needs no signal.
         let _ = kill_process(pid, Signal::TERM);
     }
 }

@@ -1,9 +1,8 @@
-//! Where the sockets of running programs are: one folder for each user, which nobody else may enter.
+//! Socket folder: one private folder per user with the sockets of running programs.
 //!
-//! The folder is `$XDG_RUNTIME_DIR/weir`, or `weir-UID` in the folder for temporary files; its mode is 0700, and that of
-//! each socket 0600: who may watch a program is whom the system lets open its socket. A socket is called after its
-//! program's process and name, `4711-image_server.sock`. What a killed program left behind is removed by whoever sees it
-//! next.
+//! The folder is `$XDG_RUNTIME_DIR/weir`, or `weir-UID` in the folder for temporary files, with mode 0700; sockets have
+//! mode 0600, so the system decides who may connect. A socket is named by process id and program,
+//! `4711-image_server.sock`. Sockets of killed programs are removed by the next process that finds them.
 
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
@@ -11,26 +10,26 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// What the name of a socket ends in.
+/// File extension of sockets.
 const ENDING: &str = "sock";
-/// The longest name that a program is given here, in bytes: the path of a socket has 107 at most.
+/// Maximal length of a program name in a socket name, in bytes; the path of a socket has at most 107.
 const NAME_MAX: usize = 40;
 
-/// A socket, by what its file is called.
+/// A socket, described by its file name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SocketFile {
-    /// The program's process.
+    /// Process id of the program.
     pub(crate) pid: u32,
-    /// The program's name.
+    /// Name of the program.
     pub(crate) name: String,
-    /// The socket.
+    /// Path of the socket.
     pub(crate) path: PathBuf,
 }
 
-/// The folder of this user's sockets, made where it is not there.
+/// Returns the socket folder of this user, and creates it if necessary.
 ///
 /// # Errors
-/// Fails where it cannot be made, or others could enter it.
+/// Fails if the folder cannot be created, or others may access it.
 pub(crate) fn folder() -> io::Result<PathBuf> {
     let folder = match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {
         Some(own) => own.join("weir"),
@@ -44,9 +43,9 @@ pub(crate) fn folder() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// A folder that somebody else made, or that others may enter, is not ours to put a socket into.
+/// Refuses a folder that belongs to another user or that others may access.
 fn verify(folder: &Path) -> io::Result<()> {
-    // Not through a link, which somebody else may have laid.
+    // Links are not followed: another user may have created them.
     let found = std::fs::symlink_metadata(folder)?;
     let own = found.uid() == rustix::process::getuid().as_raw();
     if found.is_dir() && own && found.mode() & 0o077 == 0 {
@@ -56,10 +55,10 @@ fn verify(folder: &Path) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::PermissionDenied, message))
 }
 
-/// The socket of this process, bound; what was there before of a process with the same number is gone.
+/// Binds the socket of this process, and removes an old one with the same process id.
 ///
 /// # Errors
-/// Fails where it cannot be bound.
+/// Fails if the socket cannot be bound.
 pub(crate) fn bind(folder: &Path, name: &str) -> io::Result<(UnixListener, PathBuf)> {
     let path = folder.join(format!("{}-{}.{ENDING}", std::process::id(), shortened(name)));
     match std::fs::remove_file(&path) {
@@ -71,10 +70,10 @@ pub(crate) fn bind(folder: &Path, name: &str) -> io::Result<(UnixListener, PathB
     Ok((listener, path))
 }
 
-/// The programs that run, in the order of their processes. Sockets that nobody serves any more are removed.
+/// Returns the sockets of running programs, sorted by process id. Removes sockets without a program.
 ///
 /// # Errors
-/// Fails where the folder cannot be read.
+/// Fails if the folder cannot be read.
 pub(crate) fn list(folder: &Path) -> io::Result<Vec<SocketFile>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -82,10 +81,10 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<SocketFile>> {
         let Some(socket) = SocketFile::of(&path) else { continue };
         match UnixStream::connect(&path) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                // Where somebody else was faster it is gone already.
+                // Another process may have removed it already.
                 let _ = std::fs::remove_file(&path);
             }
-            // One that has ended in the meantime.
+            // The program has just ended.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             _ => found.push(socket),
         }
@@ -102,7 +101,7 @@ impl SocketFile {
     }
 }
 
-/// The name as a part of a file's: no separators, nothing hidden, not too long.
+/// Returns the name as part of a file name: without separators, and cut to the maximal length.
 fn shortened(name: &str) -> String {
     let allowed = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
     let mut short = String::new();

@@ -1,100 +1,99 @@
-//! What is said on the socket: one JSON object on a line.
+//! Messages on the trace socket: one JSON object per line.
 
 use serde::{Deserialize, Serialize};
 use weir_trace::{Durations, EventKind, TraceEvent};
 
-/// The version of the form of the messages. A reader of another version goes on where it can: events that it does not
-/// know are passed over, and fields that it does not know too.
+/// Version of the message format. Readers of another version ignore unknown events and fields.
 pub(crate) const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct TraceLine {
-    /// When, in nanoseconds since the program began.
+    /// Time in nanoseconds since the program started.
     #[serde(default)]
     pub(crate) at_ns: u64,
-    /// What.
+    /// The message.
     #[serde(flatten)]
     pub(crate) message: Message,
 }
 
-/// What one line says.
+/// The messages.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Message {
-    /// Who speaks; the first line.
+    /// Description of the program; the first line.
     Hello(Hello),
-    /// No more readers may be connected; the only line.
+    /// Too many readers; the only line.
     Full {
-        /// How many may be.
+        /// Maximal number of readers.
         readers_max: usize,
     },
-    /// Events were lost, because the reader was slow.
+    /// Events were lost because the reader was slow.
     Lost {
-        /// How many since this was last said.
+        /// Number of events since the previous such message.
         count: u64,
     },
-    /// A source is open.
+    /// A source has opened.
     SourceOpened {
-        /// The entry point.
+        /// Index of the entry point.
         entry: u32,
-        /// Where it listens or what it reads.
+        /// Address or input of the source.
         description: String,
     },
     /// A source has ended.
     SourceEnded {
-        /// The entry point.
+        /// Index of the entry point.
         entry: u32,
-        /// Why, where it was not its input's end or the program's stop.
+        /// Failure, if the source did not end regularly.
         failure: Option<String>,
     },
-    /// A flow has failed, and nothing in the program handled it.
+    /// A flow has failed, and the program did not handle the failure.
     FlowFailed {
-        /// Where: the route, and the path of the node.
+        /// Route and node path.
         path: String,
-        /// The sort of the failure.
+        /// Kind of the failure.
         kind: String,
-        /// What went wrong.
+        /// Message of the failure.
         message: String,
     },
     /// A flow was refused.
     Refused {
-        /// The entry point.
+        /// Index of the entry point.
         entry: u32,
     },
-    /// What one section is doing.
+    /// State of one section.
     Section(SectionSample),
-    /// What one route is doing.
+    /// State of one route.
     Route(RouteSample),
-    /// The program has been told to stop.
+    /// The program is stopping.
     Stopping,
-    /// The program has come to its end; the last line.
+    /// The program has ended; the last line.
     End,
-    /// Something of a later version.
+    /// A message of a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// Who speaks.
+/// Description of a program.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Hello {
-    /// The version of the messages.
+    /// Version of the message format.
     pub(crate) version: u32,
-    /// The program's name.
+    /// Name of the program.
     pub(crate) program: String,
-    /// Its file.
+    /// Source file.
     pub(crate) file: String,
-    /// Its process.
+    /// Process id.
     pub(crate) pid: u32,
-    /// The engine of what names none.
+    /// Default engine.
     pub(crate) engine: String,
-    /// The plan's file.
+    /// Plan file.
     pub(crate) plan: Option<String>,
-    /// Where it listens or what it reads, by entry point.
+    /// Address or input of each entry point.
     pub(crate) sources: Vec<String>,
 }
 
-/// What one section is doing: [`What::SectionSample`].
+/// A sample of one section: [`EventKind::Section`].
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub(crate) struct SectionSample {
@@ -108,7 +107,7 @@ pub(crate) struct SectionSample {
     pub(crate) passed: u64,
 }
 
-/// What one route is doing: [`What::RouteSample`].
+/// A sample of one route: [`EventKind::Route`].
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub(crate) struct RouteSample {
@@ -124,28 +123,28 @@ pub(crate) struct RouteSample {
 }
 
 impl RouteSample {
-    /// How long flows took.
+    /// Returns the durations of the flows.
     pub(crate) fn durations(&self) -> Durations {
         Durations::new(self.took.clone(), self.took_sum_ns)
     }
 }
 
 impl TraceLine {
-    /// An event as a line; nothing for what readers of sections are not told.
+    /// Converts an event; `None` for events that are not sent.
     pub(crate) fn of(event: &TraceEvent) -> Option<TraceLine> {
         Message::of(&event.kind).map(|message| TraceLine { at_ns: event.at_ns, message })
     }
 
-    /// The text, with its end of line.
+    /// Returns the line as text, with its line end.
     pub(crate) fn text(&self) -> String {
         let text = serde_json::to_string(self);
         text.expect("a line has no maps but those with texts as keys, which is all that JSON asks for") + "\n"
     }
 
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// Fails where it is none.
+    /// Fails if the text is not a message.
     pub(crate) fn read(text: &str) -> Result<TraceLine, serde_json::Error> {
         serde_json::from_str(text)
     }

@@ -1,4 +1,4 @@
-//! The program's end of the socket: every reader has a thread and a bounded ring of events.
+//! Trace server: every reader has a thread and a bounded ring of events.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,41 +13,41 @@ use weir_trace::{Detail, Recorder, TraceReader};
 use super::directory;
 use super::message::{Hello, Message, TraceLine};
 
-/// How many may watch a program at a time.
+/// Maximal number of readers.
 const READERS_MAX: usize = 8;
-/// How many events wait for one reader: half a minute of a program with a thousand sections.
+/// Maximal number of events that wait for one reader: half a minute of a program with a thousand sections.
 const EVENTS_MAX: usize = 65_536;
-/// How long a thread waits for events, or for a reader to take some, before it looks whether the program has ended.
+/// Interval at which a waiting thread checks whether the program has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long the end of the program waits for readers to take what is left.
+/// Time limit for sending the remaining events at the end of the program.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The socket of a program that runs. Dropping it removes the socket.
+/// The trace socket of a running program. Dropping it removes the socket.
 pub(crate) struct TraceServer {
     path: PathBuf,
     state: Arc<ServerState>,
-    /// Disconnected when the last reader's thread is through.
+    /// Disconnected when the last reader's thread has ended.
     finished: Receiver<()>,
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct ServerState {
     hello: Hello,
     recorder: Recorder,
     events_max: usize,
     readers: AtomicUsize,
-    /// Set by the end of the program.
+    /// True when the program has ended.
     ended: AtomicBool,
 }
 
 impl TraceServer {
-    /// Opens the socket of this process, on which `recorder`'s events are told.
+    /// Opens the trace socket of this process for the events of `recorder`.
     ///
     /// # Errors
-    /// Fails where there is no folder for it, or it cannot be bound.
+    /// Fails if there is no socket folder or the socket cannot be bound.
     pub(crate) fn start(hello: Hello, recorder: Recorder) -> io::Result<TraceServer> {
         let folder = directory::folder()?;
-        // Removes what programs left behind that were killed; what it finds does not matter here.
+        // Removes the sockets of killed programs; the list itself is not needed.
         let _ = directory::list(&folder);
         let (listener, path) = directory::bind(&folder, &hello.program)?;
         TraceServer::on(listener, path, hello, recorder, EVENTS_MAX)
@@ -64,15 +64,15 @@ impl TraceServer {
         let state = Arc::new(ServerState { hello, recorder, events_max, readers, ended });
         let (finished, waits) = mpsc::channel();
         let accepting = Arc::clone(&state);
-        // It ends with the process: a thread that waits for connections cannot be told to stop.
+        // The thread ends with the process: an accepting thread cannot be interrupted.
         std::thread::Builder::new().name("weir trace".into()).spawn(move || accept(&listener, &accepting, finished))?;
         Ok(TraceServer { path, state, finished: waits })
     }
 
-    /// Tells the readers what is left, for a short time only, and closes the socket.
+    /// Sends the remaining events within a time limit, and closes the socket.
     pub(crate) fn end(self) {
         self.state.ended.store(true, Ordering::Release);
-        // Wakes the thread that accepts, which then lets go of its sender.
+        // Wakes the accepting thread, which then drops its sender.
         drop(UnixStream::connect(&self.path));
         let _ = self.finished.recv_timeout(DRAIN_TIMEOUT);
     }
@@ -80,7 +80,7 @@ impl TraceServer {
 
 impl Drop for TraceServer {
     fn drop(&mut self) {
-        // Where it is gone already there is nothing to remove.
+        // The socket may already have been removed.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -91,7 +91,7 @@ fn accept(listener: &UnixListener, state: &Arc<ServerState>, finished: Sender<()
             return;
         }
         let Ok(stream) = stream else {
-            // Out of file handles, as it seems; they may come back.
+            // Probably out of file handles; retry later.
             std::thread::sleep(POLL_INTERVAL);
             continue;
         };
@@ -100,7 +100,7 @@ fn accept(listener: &UnixListener, state: &Arc<ServerState>, finished: Sender<()
             state.serve_reader(stream);
             drop(finished);
         };
-        // Where the system gives no thread the reader sees its connection end.
+        // Without a thread, the reader sees its connection end.
         let _ = std::thread::Builder::new().name("weir trace reader".into()).spawn(serve);
     }
 }
@@ -112,7 +112,7 @@ impl ServerState {
         }
         let before = self.readers.fetch_add(1, Ordering::AcqRel);
         let mut connection = ReaderConnection { stream, state: self, told: 0 };
-        // An error says that the reader has gone, which is its right.
+        // An error means that the reader has disconnected.
         let _ = if before < READERS_MAX {
             connection.stream_events()
         } else {
@@ -126,7 +126,7 @@ impl ServerState {
 struct ReaderConnection<'a> {
     stream: UnixStream,
     state: &'a ServerState,
-    /// How many lost events it has been told of.
+    /// Number of lost events that have been reported.
     told: u64,
 }
 
@@ -144,7 +144,7 @@ impl ReaderConnection<'_> {
         }
     }
 
-    /// What has happened, and how much of it was lost.
+    /// Returns the new events, preceded by the number of lost ones.
     fn pending_lines(&mut self, reader: &TraceReader) -> Vec<TraceLine> {
         let events = reader.wait(POLL_INTERVAL);
         let lost = reader.lost();
@@ -154,7 +154,7 @@ impl ReaderConnection<'_> {
         missing.into_iter().chain(events.iter().filter_map(TraceLine::of)).collect()
     }
 
-    /// Writes lines; where the program has ended, only what the reader takes at once.
+    /// Writes lines. After the end of the program, gives up as soon as the reader is slow.
     fn say(&mut self, lines: &[TraceLine]) -> io::Result<()> {
         let text: String = lines.iter().map(TraceLine::text).collect();
         let mut left = text.as_bytes();
@@ -171,7 +171,7 @@ impl ReaderConnection<'_> {
     }
 }
 
-/// Whether the reader has not taken what was written before.
+/// Returns true if the reader has not yet read earlier output.
 fn is_slow(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
@@ -185,7 +185,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A folder of our own that is removed in the end.
+    /// A private folder, removed when dropped.
     pub(crate) struct TestFolder(PathBuf);
 
     impl TestFolder {
@@ -250,7 +250,7 @@ pub(crate) mod tests {
         let (server, recorder) = serve(&folder, 100);
         let mut lines = BufReader::new(UnixStream::connect(&server.path).unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Hello(hello()));
-        // Far more than the ring and what the system holds for a socket; this thread does not read, and is not held up.
+        // Far more than the ring and the socket buffers hold; recording must not block although nobody reads.
         (0..EVENTS).for_each(|entry| recorder.record(u64::from(entry), EventKind::Refused { entry }));
         let (mut came, mut lost) = (0, 0);
         while came + lost < u64::from(EVENTS) {

@@ -110,7 +110,7 @@ fn the_rows_of_the_example_become_json_and_bad_ones_are_named_and_counted() {
         assert_eq!((said.code, said.output), (0, rows.map(|row| format!("{row}\n")).concat()), "{engine}");
         let faults = [
             "left out: \"two\" is not a whole number of 64 bits\n",
-            "left out: orders.csv: line 5: 1 field where there are 3 columns\n",
+            "left out: orders.csv: line 5: 1 field, but there are 3 columns\n",
             "left out: an order of nothing\n3 written, 3 left out\n",
         ];
         assert!(said.messages.ends_with(&faults.concat()), "{engine}: {}", said.messages);

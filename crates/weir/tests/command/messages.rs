@@ -175,7 +175,7 @@ fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
         assert_eq!(
             said.messages,
             "error: the plan does not fit: `pool` runs each flow as one, and has no sections\n  \
-             hint: the command line goes before the plan: leave `--engine` to the plan, or cut nothing\n"
+             hint: options override the plan: omit `--engine`, or remove the sections from the plan\n"
         );
     }
 }
@@ -194,9 +194,8 @@ fn without_a_plan_it_is_said_what_one_may_name() {
 #[test]
 fn a_plan_that_is_no_file_of_text_is_said_to_be_a_plan() {
     let noise = Scratch::new("noise.plan.toml", b"engine = \"\xff\"");
-    let said =
-        [("nowhere.plan.toml", "there is no plan"), ("docs", "`docs` is a folder"), (noise.path(), "is not UTF-8")]
-            .map(|(plan, expected)| (say(&["plan", "examples/hello", "--plan", plan]), expected));
+    let said = [("nowhere.plan.toml", "no such plan"), ("docs", "`docs` is a folder"), (noise.path(), "is not UTF-8")]
+        .map(|(plan, expected)| (say(&["plan", "examples/hello", "--plan", plan]), expected));
     for (said, expected) in said {
         assert!(said.code == 3 && said.messages.contains(expected), "{}", said.messages);
     }
@@ -206,7 +205,7 @@ fn a_plan_that_is_no_file_of_text_is_said_to_be_a_plan() {
 fn a_file_that_windows_wrote_is_said_to_be_so() {
     let file = Scratch::new("wide.weir", b"\xff\xfeu\0s\0e\0");
     let said = say(&["check", file.path()]);
-    assert!(said.messages.contains("it begins as UTF-16 does"), "{}", said.messages);
+    assert!(said.messages.contains("begins with a UTF-16 byte order mark"), "{}", said.messages);
 }
 
 #[test]
@@ -245,7 +244,7 @@ fn a_filter_leaves_other_tests_out() {
     let program = Scratch::new("filtered.weir", TESTED);
     let said = say(&["test", "--filter", "four", program.path()]);
     assert_eq!(said.code, 0, "{}", said.output);
-    assert!(said.output.contains("1 passed, 1 left out"), "{}", said.output);
+    assert!(said.output.contains("1 passed, 1 skipped"), "{}", said.output);
 }
 
 #[test]

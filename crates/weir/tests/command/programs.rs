@@ -59,7 +59,7 @@ fn a_folder_without_programs_is_a_fault_and_no_success() {
     for name in ["check", "test", "fmt"] {
         let said = say(&[name, empty.path()]);
         assert_eq!((said.code, said.output.as_str()), (3, ""), "{name}");
-        assert!(said.messages.contains("there is no program in the folder"), "{}", said.messages);
+        assert!(said.messages.contains("no program in the folder"), "{}", said.messages);
     }
 }
 

@@ -92,13 +92,13 @@ fn parameters_come_from_the_header_and_from_cookies() {
     assert_eq!(ask("Cookie: a=b; visitor=ada;visitor=eve\r\n"), "200 ada 1 -");
     assert_eq!(ask("X-Count: 5\r\nCookie: visitor=ada\r\nIf-Match: *\r\n"), "200 ada 6 *");
     assert_eq!(ask("cookie: x=y\r\ncookie: visitor=eve\r\n"), "200 eve 1 -");
-    let missing = "400 the cookie `visitor`: is missing, expected a text";
+    let missing = "400 the cookie `visitor`: missing, expected a text";
     assert_eq!((ask(""), ask("Cookie: visitors=a\r\n").as_str()), (missing.to_owned(), missing));
     assert_eq!(
         ask("Cookie: visitor=a\r\nX-Count: few\r\n"),
         "400 `x-count` in the header: expected a whole number, found \"few\""
     );
-    let twice = "400 `x-count` in the header: is given twice";
+    let twice = "400 `x-count` in the header: given twice";
     assert_eq!(ask("Cookie: visitor=a\r\nX-Count: 1\r\nX-Count: 2\r\n"), twice);
     served.stop();
 }
@@ -133,7 +133,7 @@ fn the_greeting_says_what_is_served_and_where() {
     insta::assert_snapshot!(greeting);
     let (code, rest) = served.stop();
     assert_eq!(code, Some(0));
-    insta::assert_snapshot!(rest, @"TIME stopping; what has begun is finished first");
+    insta::assert_snapshot!(rest, @"TIME stopping after the flows in progress have finished");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_watched_program_is_run_again_when_it_has_changed_and_is_right() {
     let mut served = Served::start(program.path(), &["--watch"]);
     assert_eq!(text(&served.get("/")), (200, "one"));
     program.write(b"service s on");
-    served.wait_for("runs on");
+    served.wait_for("keeps running");
     assert_eq!(text(&served.get("/")), (200, "one"), "a wrong text changes nothing");
     program.write(saying("three").as_bytes());
     served.greet();

@@ -150,7 +150,7 @@ fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_writte
     folder.write("in", "a,b\n1,2\n3\n");
     let said = say(&["run", &folder.program()]);
     assert_eq!(said.code, 3, "{}", said.messages);
-    assert!(said.messages.contains("in: line 3: 1 field where there are 2 columns"), "{}", said.messages);
+    assert!(said.messages.contains("in: line 3: 1 field, but there are 2 columns"), "{}", said.messages);
     assert_eq!(folder.read("out").lines().count(), 1);
 }
 
@@ -307,5 +307,5 @@ fn what_is_no_request_ends_its_connection_and_nothing_else() {
     assert_eq!(ask(&mut served.connect(), &get("index.html")), ok(&page()));
     let (code, log) = served.stop();
     assert_eq!(code, Some(0));
-    assert!(log.contains("no request: invalid token"), "{log}");
+    assert!(log.contains("not a request: invalid token"), "{log}");
 }

@@ -83,7 +83,7 @@ fn what_is_meant_is_asked_where_several_run() {
     let none = sockets.top(&[]);
     assert_eq!(none.code, 3);
     assert!(
-        none.messages.contains("no program runs") && none.messages.contains("`weir run FILE`"),
+        none.messages.contains("no program is running") && none.messages.contains("`weir run FILE`"),
         "{}",
         none.messages
     );
@@ -91,14 +91,16 @@ fn what_is_meant_is_asked_where_several_run() {
     let second = sockets.run(HELLO, &[]);
     let several = sockets.top(&[]);
     assert_eq!(several.code, 2);
-    for words in ["2 programs run", &format!("weir top {}", first.pid().min(second.pid())), &second.pid().to_string()] {
+    for words in
+        ["2 programs are running", &format!("weir top {}", first.pid().min(second.pid())), &second.pid().to_string()]
+    {
         assert!(several.messages.contains(words), "no {words:?} in {}", several.messages);
     }
     let table = sockets.top(&[&second.pid().to_string()]);
     assert!(table.output.contains(&format!("process {}", second.pid())), "{}", table.output);
     let unknown = sockets.top(&["shop"]);
     assert_eq!(unknown.code, 3);
-    assert!(unknown.messages.contains("no program `shop` runs") && unknown.messages.contains("hello"));
+    assert!(unknown.messages.contains("no program `shop` is running") && unknown.messages.contains("hello"));
 }
 
 #[test]

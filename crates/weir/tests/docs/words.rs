@@ -1,6 +1,6 @@
 //! The module `words` of the guide to functions of the host, which shows what stands below.
 
-/// How often a word stands in a text.
+/// Returns how often a word occurs in a text.
 #[weir::function(pure)]
 pub fn count(text: &str, word: &str) -> i64 {
     text.split_whitespace().filter(|other| *other == word).count() as i64

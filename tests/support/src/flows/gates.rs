@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use weir_host::{
-    Argument, Call, Code, Effects, Failure, Function, Library, Mode, Module, Outcome, Parameter, Passing, Settled,
-    Signature, StateOf, Type, Value, World,
+    Argument, Call, Effects, Failure, Function, FunctionCode, Library, Mode, Module, Outcome, Parameter, Passing,
+    Settled, Signature, StateOf, Type, Value, World,
 };
 
 /// Time limit for each event that a test waits for.
@@ -73,7 +73,7 @@ impl Gates {
     /// Creates a gated function that waits asynchronously and returns its last argument.
     pub fn waiting(&self, path: &'static str, world: World) -> Function {
         let sender = self.sender.clone();
-        let code = Code::Waiting(Arc::new(move |call: &mut Call<'_>| {
+        let code = FunctionCode::Waiting(Arc::new(move |call: &mut Call<'_>| {
             let argument = int(call, call.arguments.len() - 1);
             let guard = call.shared(0).map(weir_host::Shared::write_owned);
             let (release, released) = oneshot::channel();
@@ -91,7 +91,7 @@ impl Gates {
     /// Creates a gated function that blocks its thread and returns its last argument.
     pub fn blocking(&self, path: &'static str, world: World) -> Function {
         let sender = self.sender.clone();
-        let code = Code::Blocking(Arc::new(move |call: &mut Call<'_>| {
+        let code = FunctionCode::Blocking(Arc::new(move |call: &mut Call<'_>| {
             let argument = int(call, call.arguments.len() - 1);
             let sender = sender.clone();
             Ok(Box::new(move || {
@@ -111,11 +111,16 @@ pub fn immediate(
     parameters: &[(&str, Type, Passing)],
     body: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static,
 ) -> Function {
-    function(path, parameters, World::Pure, Code::Immediate(Arc::new(body)))
+    function(path, parameters, World::Pure, FunctionCode::Immediate(Arc::new(body)))
 }
 
 /// Creates a function with this signature.
-pub fn function(path: &'static str, parameters: &[(&str, Type, Passing)], world: World, code: Code) -> Function {
+pub fn function(
+    path: &'static str,
+    parameters: &[(&str, Type, Passing)],
+    world: World,
+    code: FunctionCode,
+) -> Function {
     let (module, name) = path.split_once('.').expect("a path");
     let parameters = parameters.iter().map(|(name, ty, passing)| Parameter {
         name: (*name).into(),

@@ -1,42 +1,44 @@
-//! Whose times are believed, and from when on.
+//! Modification-time policy: the conditions under which equal timestamps prove that a file is unchanged.
 //!
-//! A file is known to be unchanged by its times, and these say so only under two conditions.
+//! There are two conditions.
 //!
-//! *The file system keeps them itself.* A file on another machine may be changed there, and this one learns of it when it
-//! asks, which it does not always do; what a file system in user space says is its own affair. So there is a list of those
-//! that are known to stamp every change, a rename included, and all others are read each time.
+//! *The file system maintains the timestamps itself.* A file on a network file system can be changed on another
+//! machine, and this machine does not always learn of it when it asks; a file system in user space may report anything.
+//! The cache therefore has a list of file systems that are known to stamp every change, including renames. Files on all
+//! others are read each time.
 //!
-//! *The file has been left alone for a while.* Two changes within one tick of the clock that stamps files (1 to 10 ms on
-//! most, a second where a file system has no room for more) leave the same time, so that a file which was read between
-//! them looks as if it had been read after both. The same happens where a write takes long: the system stamps the file
-//! first, and the bytes follow. Git's index has the same trap, and the same way out: what is younger is not believed.
-//! [`UNCHANGED_MIN`] is far more than a tick, and more than a write of a file takes which is small enough to be kept.
+//! *The file has not been modified recently.* Two changes within one tick of the clock that stamps files (1 to 10 ms on
+//! most file systems, a second on some) leave the same timestamp, so that a file read between them looks as if it had
+//! been read after both. The same happens if a write takes long, because the kernel stamps the file before it copies
+//! the bytes. Git's index has the same race, and the same solution: a recent timestamp is not trusted.
+//! [`UNCHANGED_MIN`] is far longer than a tick, and longer than writing a file that is small enough for the cache.
 //!
-//! What is written through a mapping (`mmap`) is stamped when a page is first written to, and not again before the system
-//! has saved that page. No time tells of what is stored into it meanwhile, here as for every other program that goes by
-//! times. Files that are changed in such a way while they are read are to be read without keeping them.
+//! Writes through a memory mapping (`mmap`) are stamped when a page is first written to, and not again until the kernel
+//! has written that page back. No timestamp shows the stores in between, neither here nor to any other program that
+//! relies on timestamps. Read such files with the cache disabled.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// How long a file has been unchanged before its times are believed.
+/// Minimum time since the last modification before a file's timestamps are trusted.
 pub(super) const UNCHANGED_MIN: Duration = Duration::from_secs(5);
 
-/// Whether something last changed at `changed` had been left alone for long enough at `at`; both since 1970.
+/// Returns `true` if something that last changed at `changed` had been left alone for long enough at `at`; both count
+/// from 1970.
 pub(super) fn is_settled(changed: Duration, at: Duration, unchanged_min: Duration) -> bool {
-    // What was changed in the future was so by a clock that has been set back.
+    // A change in the future was stamped by a clock that has since been set back.
     at.checked_sub(changed).is_some_and(|age| age >= unchanged_min)
 }
 
-/// Whether the file lies on a file system of the list.
+/// Returns `true` if the file lies on a file system with reliable timestamps.
 #[cfg(target_os = "linux")]
 pub(in crate::files) fn has_reliable_times(file: impl AsFd) -> bool {
-    /// The numbers in `linux/magic.h`: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlayfs.
+    /// File system magic numbers of `linux/magic.h`: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlayfs.
     const RELIABLE: [u32; 6] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994, 0x794C_7630];
     rustix::fs::fstatfs(file).is_ok_and(|status| RELIABLE.contains(&(status.f_type as u32)))
 }
 
-/// Nobody has looked at the file systems of this system.
+/// Returns `false`: no file system of this operating system has been examined.
 #[cfg(not(target_os = "linux"))]
 pub(in crate::files) fn has_reliable_times(_file: impl AsFd) -> bool {
     false
@@ -47,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_young_or_of_the_future_is_not_believed() {
+    fn recent_and_future_timestamps_are_not_trusted() {
         let at = Duration::from_secs(1_000);
         let settled = |changed| is_settled(changed, at, UNCHANGED_MIN);
         assert!(settled(at - UNCHANGED_MIN));
@@ -57,7 +59,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_the_kernel_makes_up_is_not_believed() {
+    fn procfs_timestamps_are_not_trusted() {
         assert!(!has_reliable_times(std::fs::File::open("/proc/self/status").unwrap()));
     }
 }

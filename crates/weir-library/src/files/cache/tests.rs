@@ -1,5 +1,6 @@
-//! The protocol over a disk that is made up: its clock ticks by the second, and its writes take time. Histories are random;
-//! whatever the cache gives is compared with what the disk has. What is left out of the protocol must be found out.
+//! Random histories of the cache protocol over a simulated disk, whose clock ticks by the second and whose writes take
+//! time. Every hit is compared with the disk's contents. Each mutant, a history that leaves out one part of the
+//! protocol, must produce a wrong hit.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +10,23 @@ use super::validator::FileId;
 use super::*;
 
 const TICK: Duration = Duration::from_secs(1);
-/// A write takes less, so that a file which is old enough is through with it.
+/// Maximum duration of a write; shorter than `unchanged_min`, so that the writes of a settled file are complete.
 const WRITE_MAX_MS: u64 = 2_000;
 const OPTIONS: FileCacheOptions =
     FileCacheOptions { bytes_max: 1 << 20, file_bytes_max: 64, unchanged_min: modification_time::UNCHANGED_MIN };
 const PATHS: [&str; 4] = ["a/x", "a/y", "b/x", "top"];
 
-/// What a history leaves out.
+/// The part of the protocol that a history leaves out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Without {
     Nothing,
-    /// The times of the last change.
+    /// The timestamps of the last status change.
     Changed,
-    /// Waiting until a file has been left alone.
+    /// The minimum age of a file.
     Age,
-    /// Looking at directories, and thus at links in their places.
+    /// The check of directories for symbolic links.
     Directories,
-    /// The times of the root.
+    /// The timestamp of the root directory.
     Root,
 }
 
@@ -35,17 +36,17 @@ struct File {
     status: FileStatus,
 }
 
-/// A disk with its clock.
+/// A simulated disk with its clock.
 struct Disk {
     random: u64,
     now: FileTime,
     made: u64,
     files: BTreeMap<&'static str, File>,
-    /// Directories of which only a link is left, which leads out of the root.
+    /// Directories that have been replaced by a symbolic link out of the root.
     outside: Vec<&'static str>,
-    /// When one last became a link, or a directory again.
+    /// Time at which a directory last became a link, or a directory again.
     root_changed: FileTime,
-    /// Writes that have stamped their file, and when their bytes follow.
+    /// Writes that have stamped their file already, with the time at which their bytes arrive.
     writes: Vec<(FileTime, FileId, u64)>,
 }
 
@@ -65,7 +66,7 @@ impl Disk {
         disk
     }
 
-    /// A random number below `below`, by SplitMix64.
+    /// Returns a random number less than `below` (SplitMix64).
     fn below(&mut self, below: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -73,7 +74,7 @@ impl Disk {
         (mixed ^ (mixed >> 31)) % below
     }
 
-    /// The time that the disk would stamp a file with.
+    /// Returns the timestamp that the disk gives to a file that changes at this moment.
     fn stamp(&self) -> FileTime {
         Duration::from_secs(self.now.as_secs() / TICK.as_secs() * TICK.as_secs())
     }
@@ -83,7 +84,7 @@ impl Disk {
         self.made
     }
 
-    /// A new file takes the name.
+    /// Replaces the file at `path` by a new one.
     fn replace(&mut self, path: &'static str) {
         let (number, content, stamp) = (self.made(), self.made(), self.stamp());
         let file_id = FileId { device: 1, number };
@@ -91,7 +92,8 @@ impl Disk {
         self.files.insert(path, File { content, status });
     }
 
-    /// Other bytes, as many; they follow later. Perhaps the file is then said not to be modified.
+    /// Writes different contents of the same length, which arrive later. Unless `says_so`, the modification time is
+    /// left as it was.
     fn write(&mut self, path: &'static str, says_so: bool) {
         let (content, stamp, takes) = (self.made(), self.stamp(), self.below(WRITE_MAX_MS));
         let Some(file) = self.files.get_mut(path) else { return };
@@ -113,7 +115,7 @@ impl Disk {
         }
     }
 
-    /// Somebody does something.
+    /// Performs a random action of another process.
     fn act(&mut self) {
         let path = PATHS[self.below(4) as usize];
         match self.below(8) {
@@ -134,7 +136,7 @@ impl Disk {
         }
     }
 
-    /// Two files take each other's names.
+    /// Exchanges the names of two files.
     fn swap(&mut self, one: &'static str, other: &'static str) {
         let stamp = self.stamp();
         let (first, second) = (self.files.remove(one), self.files.remove(other));
@@ -146,14 +148,14 @@ impl Disk {
         }
     }
 
-    /// What opening the path below the root gives.
+    /// Returns the file that opening the path below the root yields.
     fn open(&self, path: &str) -> Option<&File> {
         let is_outside = path.split_once('/').is_some_and(|(directory, _)| self.outside.contains(&directory));
         self.files.get(path).filter(|_| !is_outside)
     }
 }
 
-/// A disk as a history looks at it.
+/// The disk as a history with a missing part sees it.
 struct MutatedLookup<'a>(&'a Disk, Without);
 
 impl PathLookup for MutatedLookup<'_> {
@@ -178,7 +180,8 @@ impl PathLookup for MutatedLookup<'_> {
     }
 }
 
-/// Reads as a root does, while others do things; the content, and whether it came from the cache.
+/// Reads as [`Root`](crate::files::Root) does, interleaved with random actions; returns the contents, and `true` if
+/// they came from the cache.
 fn read(cache: &FileCache, disk: &mut Disk, path: &'static str, without: Without) -> (Option<u64>, bool) {
     let number = |bytes: Bytes| u64::from_le_bytes(bytes[..].try_into().unwrap());
     if let Some(found) = cache.find(path)
@@ -191,7 +194,7 @@ fn read(cache: &FileCache, disk: &mut Disk, path: &'static str, without: Without
     if disk.below(4) == 0 {
         disk.act();
     }
-    // What was opened is read, whatever has become of its name.
+    // A read returns the opened file's contents, whatever has happened to its name.
     let Some(content) = disk.files.values().find(|file| file.status.file_id == status.file_id).map(|file| file.content)
     else {
         return (None, false);
@@ -203,14 +206,14 @@ fn read(cache: &FileCache, disk: &mut Disk, path: &'static str, without: Without
     if without == Without::Changed {
         seen.changed = FileTime::ZERO;
     }
-    if cache.wants(&status, opened) {
+    if cache.admits(&status, opened) {
         let bytes = Bytes::copy_from_slice(&content.to_le_bytes());
-        cache.keep(path, &seen, &bytes, &MutatedLookup(disk, without));
+        cache.insert(path, &seen, &bytes, &MutatedLookup(disk, without));
     }
     (Some(content), false)
 }
 
-/// How often the cache gave something, and how often that was not what the disk had.
+/// Returns the number of hits, and the number of hits that differed from the disk.
 fn history(seed: u64, without: Without) -> (u64, u64) {
     let unchanged_min = if without == Without::Age { Duration::ZERO } else { OPTIONS.unchanged_min };
     let (cache, mut disk) = (FileCache::new(FileCacheOptions { unchanged_min, ..OPTIONS }), Disk::new(seed));
@@ -234,7 +237,7 @@ fn histories(without: Without) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_kept_is_what_the_disk_has() {
+fn cached_contents_equal_the_disk() {
     let (given, wrong) = histories(Without::Nothing);
     assert!(given > 5_000, "only {given} came from the cache");
     assert_eq!(wrong, 0);
@@ -248,7 +251,7 @@ fn every_part_of_the_protocol_is_needed() {
     }
 }
 
-/// Everything is this file.
+/// A lookup in which every path leads to this file.
 struct SingleFile(FileStatus);
 
 impl PathLookup for SingleFile {
@@ -273,12 +276,12 @@ fn kept_file(cache: &FileCache, path: &str, bytes: usize) {
     let (file_id, time) = (FileId { device: 1, number: 1 }, Duration::from_secs(1));
     let size = bytes as u64;
     let status = FileStatus { kind: FileType::RegularFile, file_id, size, modified: time, changed: time };
-    assert!(cache.wants(&status, Duration::from_secs(100)) || size > cache.options.file_bytes_max);
-    cache.keep(path, &status, &vec![0; bytes].into(), &SingleFile(status));
+    assert!(cache.admits(&status, Duration::from_secs(100)) || size > cache.options.file_bytes_max);
+    cache.insert(path, &status, &vec![0; bytes].into(), &SingleFile(status));
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_a_scan_does_not_push_out_what_is_popular() {
+fn the_cache_is_bounded_and_scan_resistant() {
     let cache =
         FileCache::new(FileCacheOptions { bytes_max: 1 << 20, file_bytes_max: 8_192, ..FileCacheOptions::default() });
     let popular: Vec<String> = (0..100).map(|number| format!("popular-{number}")).collect();
@@ -293,12 +296,12 @@ fn what_is_kept_is_bounded_and_a_scan_does_not_push_out_what_is_popular() {
 }
 
 #[test]
-fn too_large_a_file_is_not_wanted_and_nothing_is_where_nothing_is_to_be_kept() {
+fn large_files_and_disabled_caches_are_not_admitted() {
     let time = Duration::from_secs(1);
     let file_id = FileId { device: 1, number: 1 };
     let status = FileStatus { kind: FileType::RegularFile, file_id, size: 65, modified: time, changed: time };
-    let wants = |options| FileCache::new(options).wants(&status, Duration::from_secs(100));
-    assert!(!wants(OPTIONS));
-    assert!(wants(FileCacheOptions { file_bytes_max: 65, ..OPTIONS }));
-    assert!(!wants(FileCacheOptions { file_bytes_max: 65, bytes_max: 0, ..OPTIONS }));
+    let admits = |options| FileCache::new(options).admits(&status, Duration::from_secs(100));
+    assert!(!admits(OPTIONS));
+    assert!(admits(FileCacheOptions { file_bytes_max: 65, ..OPTIONS }));
+    assert!(!admits(FileCacheOptions { file_bytes_max: 65, bytes_max: 0, ..OPTIONS }));
 }

@@ -1,15 +1,16 @@
-//! What the system says of a path: whether it leads through links, and what is at its end.
+//! Cache validator: the identity and status of a file, and the absence of symbolic links on the path to it.
 //!
-//! Every part is looked at by itself and no link is followed, so that a path which leads through a link is never seen as
-//! one that leads to a file. That is how the answer for a path stays the one that opening it below the root would give: a
-//! directory that was moved out of the root and has left a link in its place is a link here, although all files below it
-//! are as they were. What a directory is does not matter otherwise: where the path still ends at the same unchanged file,
-//! so are its bytes.
+//! Every component of the path is checked by itself, without following links, so that a path that leads through a link
+//! is never taken for one that leads to a file. The result therefore agrees with opening the path below the root: a
+//! directory that was moved out of the root and replaced by a link to it counts as a link, although the files below it
+//! are unchanged. No other property of a directory matters: if the path still ends at the same unchanged file, its
+//! contents are the same.
 //!
-//! A directory of the root is a name in the root. As long as the root has not been changed, no name in it has become a link,
-//! and asking for an open directory's times costs half of what looking at a name does. So a look remembers which time the
-//! root had when the first part of the path was seen to be no link, if the root had been left alone for a while by then, and
-//! looks at the name again only where the root has another time.
+//! The first component of a path is an entry of the root directory. As long as the root directory is unchanged, none of
+//! its entries has become a link, and asking for an open directory's timestamps costs half as much as looking up a
+//! name. A validator therefore remembers the root's timestamp at which its first component was seen not to be a link,
+//! provided that the root had not changed recently, and checks that component again only if the root's timestamp
+//! differs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,41 +19,41 @@ use rustix::fs::{FileType, Stat};
 
 use super::modification_time::is_settled;
 
-/// Parts of a path; looking at more costs as much as opening the file.
+/// Maximum number of components of a cached path; validating more costs as much as opening the file.
 const PARTS_MAX: usize = 8;
 
-/// A time of a file, since 1970. Times before are 1970: nobody compares what is so old.
+/// A file timestamp, as the time since 1970. Earlier times are treated as 1970.
 pub(in crate::files) type FileTime = Duration;
 
-/// Where paths lead, followed part by part: what is below a root, or a disk that a test made up.
+/// Lookup of path components without following links: in a root directory, or on the simulated disk of the tests.
 pub(in crate::files) trait PathLookup {
-    /// The time now, by the clock that it stamps files with.
+    /// Returns the current time of the clock that stamps files.
     fn now(&self) -> FileTime;
 
-    /// When a name in the root was last made, moved or taken away, or something else about the root changed; `None` where
-    /// its times are not believed.
+    /// Returns the time of the root directory's last change, such as creating, renaming or removing an entry; `None` if
+    /// its timestamps are not reliable.
     fn root_changed(&self) -> Option<FileTime>;
 
-    /// Whether there is something at the path, and it is no link.
+    /// Returns `true` if something exists at the path and is not a symbolic link.
     fn is_no_link(&self, path: &str) -> bool;
 
-    /// What is at the path, or the link that is there.
+    /// Returns the status of what is at the path, without following a link there.
     fn status(&self, path: &str) -> Option<FileStatus>;
 }
 
-/// What is at a place.
+/// Status of a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::files) struct FileStatus {
     pub(super) kind: FileType,
     pub(super) file_id: FileId,
     pub(in crate::files) size: u64,
-    /// When its bytes were last changed, or were said to be: a program can set this.
+    /// Time of the last content change. Programs can set it.
     pub(super) modified: FileTime,
-    /// When its bytes, its names or anything else about it were last changed: no program can set this.
+    /// Time of the last change of contents, names or metadata. Programs cannot set it.
     pub(in crate::files) changed: FileTime,
 }
 
-/// The device that something lies on, and its number there.
+/// Identity of a file: its device and its inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId {
     pub(super) device: u64,
@@ -73,7 +74,7 @@ impl FileStatus {
     }
 }
 
-/// A file, and a path that leads to it without a link on its way.
+/// A validator: a file's status, and a path that leads to it without a symbolic link.
 #[derive(Debug)]
 pub(super) struct Validator {
     path: PathComponents,
@@ -81,33 +82,34 @@ pub(super) struct Validator {
 }
 
 impl Validator {
-    /// `None` where the path leads through a link, to no file, or through too many parts.
+    /// Creates a validator; `None` if the path leads through a link, does not end at a regular file, or has too many
+    /// components.
     pub(super) fn of(path: &str, lookup: &impl PathLookup, unchanged_min: Duration) -> Option<Validator> {
         let parts = PathComponents { ends: ends(path)?, root_ns: AtomicU64::new(UNKNOWN_NS) };
         let file = parts.look(path, lookup, unchanged_min).filter(|status| status.kind == FileType::RegularFile)?;
         Some(Validator { path: parts, file })
     }
 
-    /// Whether the same path, which is looked at anew, leads to the same file, and that has not been changed.
+    /// Returns `true` if the path still leads to the same, unchanged file.
     pub(super) fn is_current(&self, path: &str, lookup: &impl PathLookup, unchanged_min: Duration) -> bool {
         self.path.look(path, lookup, unchanged_min).is_some_and(|status| status == self.file)
     }
 }
 
-/// No root was changed then.
+/// Marks an unknown timestamp of the root directory.
 const UNKNOWN_NS: u64 = u64::MAX;
 
-/// The parts of a path, and what is known of the first.
+/// The components of a path, and what is known about the first.
 #[derive(Debug)]
 struct PathComponents {
-    /// Where each ends; 0 behind the last.
+    /// End offset of each component; 0 after the last.
     ends: [u16; PARTS_MAX],
-    /// The time of the root, in nanoseconds, with which the first part is no link.
+    /// Timestamp of the root directory, in nanoseconds, at which the first component was known not to be a link.
     root_ns: AtomicU64,
 }
 
 impl PathComponents {
-    /// What is at the end of the path, where no part before it is a link.
+    /// Returns the status at the end of the path; `None` if a component before it is a link or missing.
     fn look(&self, path: &str, lookup: &impl PathLookup, unchanged_min: Duration) -> Option<FileStatus> {
         let ends = self.ends.iter().take_while(|end| **end > 0);
         let mut beginnings = ends.filter_map(|end| path.get(..usize::from(*end)));
@@ -126,7 +128,7 @@ impl PathComponents {
     }
 
     fn is_first_no_link(&self, first: &str, lookup: &impl PathLookup, unchanged_min: Duration) -> bool {
-        // Asked for first, so that what is changed while the name is looked at leaves another time.
+        // Read the timestamp before the name, so that a concurrent change leaves a different timestamp.
         let changed = lookup.root_changed();
         let root_ns = changed.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(UNKNOWN_NS);
         if root_ns != UNKNOWN_NS && root_ns == self.root_ns.load(Ordering::Relaxed) {
@@ -141,7 +143,8 @@ impl PathComponents {
     }
 }
 
-/// Where each part of the path ends; `None` where it has too many, or is longer than any system allows.
+/// Returns the end offset of each component; `None` if there are too many, or the path is longer than any system
+/// allows.
 fn ends(path: &str) -> Option<[u16; PARTS_MAX]> {
     let mut ends = [0; PARTS_MAX];
     let (mut count, mut from) = (0, 0);
@@ -161,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_looked_at_up_to_the_end_of_each_of_its_parts() {
+    fn path_components_end_at_their_offsets() {
         assert_eq!(ends("a"), Some([1, 0, 0, 0, 0, 0, 0, 0]));
         assert_eq!(ends("./a//b.x/./c"), Some([3, 8, 12, 0, 0, 0, 0, 0]));
         assert_eq!(ends("a/."), Some([1, 0, 0, 0, 0, 0, 0, 0]));

@@ -1,12 +1,12 @@
-//! What a connection is doing, and whether it has done that for too long.
+//! Activity tracking and timeouts of a connection.
 //!
-//! The I/O and the service of a connection note what happens in its [`ActivityTracker`]; nobody reads a clock for that. The
-//! connection's task looks at it after each step ([`Watchdog::poll`]):
-//! 1. If the *phase* or its *beat* has changed, it reads the clock, and knows the new deadline.
-//! 2. What ends a connection is one choice of two events: the server stops, or an instant comes. It is synchronised anew
-//!    only for an earlier instant; when it takes effect too early, because the deadline has moved on since, it is
-//!    synchronised again. So a busy connection sets its timer once in many requests, and in between a look at it is the
-//!    load of one word.
+//! The I/O and the service of a connection record what happens in its [`ActivityTracker`], without reading a clock. The
+//! connection's task checks the tracker after each step ([`Watchdog::poll`]):
+//! 1. If the *phase* or its *progress counter* has changed, the watchdog reads the clock and computes a new deadline.
+//! 2. A connection is ended by a choice of two events: the server stops, or an instant comes. The choice is
+//!    synchronised again only for an earlier instant; if it takes effect too early, because the deadline has moved on,
+//!    it is synchronised once more. A busy connection therefore sets its timer once in many requests, and a check in
+//!    between costs the load of one word.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -19,28 +19,28 @@ use weir_events::{Event, Synchronisation, at, never};
 use super::Limits;
 use super::limits::end_of;
 
-/// What happens on one connection; shared by its I/O, its service and its task, which are all on one thread.
+/// Activity of one connection; shared by its I/O, its service and its task, which all run on one thread.
 #[derive(Default)]
 pub(super) struct ActivityTracker {
-    /// A head has begun and is not complete.
+    /// A request head has begun and is not complete.
     pub(super) in_head: Cell<bool>,
-    /// All of every request that has begun has been read; of HTTP/2 it is not known.
+    /// All of every request that has begun has been read. Not tracked for HTTP/2.
     pub(super) between: Cell<bool>,
-    /// All that has come has been read, and more was asked for.
+    /// Everything received has been read, and the connection has asked for more.
     pub(super) starved: Cell<bool>,
-    /// The last answer was too large to be copied.
+    /// The last response was too large to be copied.
     pub(super) large: Cell<bool>,
-    /// Heads begun.
+    /// Number of request heads begun.
     pub(super) heads: Cell<u64>,
-    /// The socket takes no more at present.
+    /// The socket accepts no more data at present.
     pub(super) write_blocked: Cell<bool>,
-    /// Bytes that the socket has taken.
+    /// Bytes that the socket has accepted.
     pub(super) written: Cell<u64>,
-    /// Requests whose answer is being made.
+    /// Number of requests whose response is being computed.
     pub(super) answering: Cell<u32>,
-    /// Answers of HTTP/2 that are not wholly taken.
+    /// Number of HTTP/2 responses that the client has not fully received.
     pub(super) unsent: Cell<u32>,
-    /// Nothing more is written; the rest of the input is thrown away.
+    /// Nothing more is written, and the rest of the input is discarded.
     pub(super) lingering: Cell<bool>,
 }
 
@@ -54,8 +54,8 @@ enum ConnectionPhase {
 }
 
 impl ActivityTracker {
-    /// Whether hyper waits for the next request and holds nothing of this or an earlier one: it asks for more only when it
-    /// has used what it was given, and a write that is not through is noted.
+    /// Returns `true` if hyper waits for the next request and holds nothing of this or an earlier one: it asks for more
+    /// input only when it has used up what it got, and an incomplete write is recorded.
     pub(super) fn is_between_requests(&self) -> bool {
         self.between.get() && self.starved.get() && self.phase() == ConnectionPhase::Idle
     }
@@ -76,7 +76,7 @@ impl ActivityTracker {
         }
     }
 
-    /// Changes whenever the phase makes such progress that its time begins anew.
+    /// Progress counter: changes whenever the phase has made enough progress for its timeout to begin anew.
     fn progress(&self, phase: ConnectionPhase) -> u64 {
         match phase {
             ConnectionPhase::Writing => self.written.get(),
@@ -85,36 +85,36 @@ impl ActivityTracker {
     }
 }
 
-/// What a connection is woken for, whatever it does.
+/// Reason why the connection's task is woken, independent of the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WakeReason {
     /// The server stops.
     Stopping,
-    /// The time is up for which it was set.
+    /// The instant has come for which the timer was set.
     Time,
 }
 
-/// Why a connection has to end, or to rest.
+/// Event on which the connection's task has to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WatchdogEvent {
-    /// Nothing has come for a while: it should keep no more than its socket.
+    /// Nothing has arrived for a while: release everything but the socket.
     Idle,
-    /// The server stops: after the requests that it has begun.
+    /// The server stops: end after the requests that have begun.
     Stopping,
-    /// It has done for too long what it does: at once.
+    /// A timeout has expired: end at once.
     Expired,
 }
 
-/// Ends a connection in time.
+/// Watchdog: enforces the timeouts of a connection.
 pub(super) struct Watchdog<'a> {
     limits: &'a Limits,
     phase: ConnectionPhase,
     progress: u64,
-    /// When the phase began, and the bytes written then.
+    /// Time at which the phase began, and the bytes written by then.
     since: Instant,
     written_before: u64,
     deadline: Option<Instant>,
-    /// Takes effect when the server stops; never, once it has.
+    /// Takes effect when the server stops; never again afterwards.
     stopping: Event<WakeReason>,
     /// Takes effect when the server stops, or at `armed`.
     wake: Synchronisation<WakeReason>,
@@ -138,15 +138,15 @@ impl<'a> Watchdog<'a> {
         }
     }
 
-    /// Ready when the connection has to end or to rest; `Stopping` comes once, and `Due` may follow it. To be polled by one
-    /// task.
+    /// Returns `Ready` when the task has to act. `Stopping` is returned once, and `Expired` may follow it. Must be
+    /// polled by one task only.
     pub(super) fn poll(&mut self, activity: &ActivityTracker, cx: &mut Context<'_>) -> Poll<WatchdogEvent> {
         let phase = activity.phase();
         let progress = activity.progress(phase);
         if phase != self.phase || progress != self.progress {
             self.change(phase, progress, activity);
         }
-        // The task keeps its waker, so a glance is enough until something has happened.
+        // The event keeps the task's waker, so this check suffices until something has happened.
         if self.wake.is_waiting() { Poll::Pending } else { self.poll_ending(cx) }
     }
 
@@ -177,7 +177,8 @@ impl<'a> Watchdog<'a> {
         }
     }
 
-    /// What the deadline means that has come. An idle connection rests first, and has the rest of its time before it.
+    /// Returns the meaning of the deadline that has come. An idle connection first releases its buffers, and then has
+    /// the rest of its idle timeout.
     fn due(&mut self) -> WatchdogEvent {
         let idle_until = end_of(self.since, self.limits.idle_timeout);
         if self.phase != ConnectionPhase::Idle || self.deadline >= Some(idle_until) {
@@ -212,7 +213,7 @@ impl<'a> Watchdog<'a> {
     }
 }
 
-/// The server's stop, or a deadline.
+/// Begins to wait for the server's stop, or for a deadline.
 fn first_of(stopping: &Event<WakeReason>, deadline: Option<Instant>) -> Synchronisation<WakeReason> {
     match deadline {
         Some(deadline) => stopping.or(&at(deadline).wrap(|()| WakeReason::Time)).into_future(),

@@ -1,4 +1,4 @@
-//! Reads the body of a request whole, within the limits of size and time.
+//! Reads the whole body of a request, within the limits of size and time.
 
 use std::pin::pin;
 
@@ -10,19 +10,19 @@ use weir_events::until;
 
 use super::limits::RequestDeadlines;
 
-/// Why a body was not read.
+/// Reason why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// It is longer than the limit, or says that it will be.
+    /// The body is longer than the limit, or its announced length is.
     TooLarge,
-    /// It did not come in time.
+    /// The body did not arrive in time.
     TooSlow,
-    /// The connection ended in it, or it was framed wrongly.
+    /// The connection ended within the body, or the body was framed incorrectly.
     Broken,
 }
 
 impl BodyError {
-    /// The status that answers it.
+    /// Returns the status of the response.
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
@@ -33,10 +33,10 @@ impl BodyError {
     }
 }
 
-/// The whole body, of at most `bytes_max`. Memory is taken as it comes, not as its head announces it.
+/// Reads the whole body, of at most `bytes_max`. Memory is allocated as the body arrives, not as its head announces it.
 ///
 /// # Errors
-/// A [`BodyError`] for one that is too large, too slow, or broken.
+/// Fails with a [`BodyError`] if the body is too large, too slow or broken.
 pub async fn read_body(body: Incoming, bytes_max: usize, deadlines: &RequestDeadlines) -> Result<Bytes, BodyError> {
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooLarge);
@@ -57,7 +57,7 @@ async fn read_pieces(mut body: Incoming, bytes_max: usize, deadlines: &RequestDe
         if first.len() + rest.len() + piece.len() > bytes_max {
             return Err(BodyError::TooLarge);
         }
-        // A body in one piece, as most are, is not copied.
+        // Most bodies arrive in one piece, which is not copied.
         if first.is_empty() {
             first = piece;
         } else {

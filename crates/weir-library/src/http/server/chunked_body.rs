@@ -1,7 +1,7 @@
-//! The body of an answer, given in pieces.
+//! Response body that is produced in chunks of limited size.
 //!
-//! Where hyper copies what it sends, it copies pieces only until it has some hundred kilobytes, and goes on when those are
-//! taken: so the copy of a large body takes no more memory than that.
+//! When hyper copies what it sends, it buffers chunks only up to some hundred kilobytes, and continues when those are
+//! sent. Copying a large body therefore needs no more memory than that.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-/// What is left of a body.
+/// The rest of a body.
 pub(super) struct ChunkedBody {
     left: Bytes,
     piece_bytes_max: usize,
 }
 
 impl ChunkedBody {
-    /// A body in pieces of at most this length.
+    /// Creates a body in chunks of at most this length.
     pub(super) fn new(body: Bytes, piece_bytes_max: usize) -> Self {
         ChunkedBody { left: body, piece_bytes_max }
     }

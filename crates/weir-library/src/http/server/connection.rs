@@ -1,4 +1,4 @@
-//! One connection: which protocol it speaks, its requests, its end.
+//! One connection: protocol detection, requests, and its end.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -19,19 +19,20 @@ use super::metered_body::MeteredBody;
 use super::request_validation::ValidatingStream;
 use super::{Handler, Limits};
 
-/// What every connection of HTTP/2 begins with (RFC 9113 §3.4).
+/// The connection preface of HTTP/2 (RFC 9113 §3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// What is read at most to know the protocol; most first requests are shorter.
+/// Maximum number of bytes read to detect the protocol; most first requests are shorter.
 const FIRST_BYTES: usize = 4096;
-/// An answer up to this length is copied behind its head and sent as one part: hyper and the system are through with that
-/// sooner than with several parts. From about this length on they are not.
+/// A response up to this length is copied behind its head and sent as one buffer, because hyper and the kernel handle
+/// that faster than several buffers. Above about this length they do not.
 const COPIED_BYTES_MAX: usize = 64 * 1024;
 
-/// Serves one connection until it ends, by itself, by its limits, or because the server stops.
+/// Serves one connection until the client closes it, a limit ends it, or the server stops.
 ///
-/// Where nothing comes for a while it *rests*: hyper's part of it, its buffers first of all, is given up and made anew when
-/// something comes. So an idle connection costs little more than its socket. The same happens once where an answer turns out
-/// to be too large to be copied: hyper has to know before the first whether it should.
+/// A connection that has been idle for a while releases hyper's state, most of all its buffers, and creates it anew
+/// when something arrives; an idle connection thus costs little more than its socket. The same happens once when a
+/// response turns out to be too large to be copied, because hyper has to know before the first response whether it
+/// should copy.
 pub(super) async fn serve_connection<H: Handler>(
     mut stream: TcpStream,
     limits: Rc<Limits>,
@@ -55,7 +56,7 @@ pub(super) async fn serve_connection<H: Handler>(
     }
     loop {
         let validated = ValidatingStream::http1(stream, first, Rc::clone(&activity));
-        // Apart, like the other: a connection that rests keeps its own future, and nothing of this one.
+        // Boxed separately, like the HTTP/2 future: an idle connection keeps only its own small future.
         let Some(resting) = Box::pin(serve_http1(validated, &limits, &*handler, &mut supervisor)).await else { return };
         (stream, first) = resting;
         if supervisor.before(|cx| stream.poll_read_ready(cx)).await.is_none() {
@@ -69,7 +70,7 @@ enum Protocol {
     Http2,
 }
 
-/// Reads until it is clear whether the connection begins as HTTP/2 does; `None` where it ends before.
+/// Reads until it is clear whether the connection begins with the HTTP/2 preface; `None` if it ends before.
 fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Option<Protocol>> {
     loop {
         if first.starts_with(HTTP2_PREFACE) {
@@ -90,7 +91,7 @@ fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) 
     }
 }
 
-/// Yields the socket and what was read of it already, where hyper's part of the connection is given up between requests.
+/// Serves HTTP/1. Returns the socket and the bytes already read if hyper's state is released between requests.
 async fn serve_http1<H: Handler>(
     validated: ValidatingStream,
     limits: &Limits,
@@ -101,7 +102,7 @@ async fn serve_http1<H: Handler>(
     let copies = !activity.large.get();
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
     let service = service_fn(move |request| {
-        // Outside the future, so that the request is not moved into it.
+        // Called outside the future, so that the request is not moved into it.
         let answer = handler.handle(request);
         async move {
             let _answering = CountGuard::one_more(&activity.answering);
@@ -112,7 +113,7 @@ async fn serve_http1<H: Handler>(
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        // The watch has all time limits, of which hyper knows only this one.
+        // The watchdog enforces all timeouts, of which hyper knows only this one.
         .header_read_timeout(None)
         .max_header_size(limits.header_bytes_max)
         .writev(!copies)
@@ -151,11 +152,11 @@ async fn serve_http2<H: Handler>(
         .max_header_list_size(header_bytes_max)
         .max_concurrent_streams(limits.streams_max)
         .serve_connection(TokioIo::new(validated), service);
-    // What it has of frames and windows must not be lost, so that it never rests.
+    // The state of frames and windows must not be lost, so an HTTP/2 connection never releases it.
     supervisor.drive(pin!(connection), http2::Connection::graceful_shutdown, || false).await;
 }
 
-/// Runs the streams of HTTP/2 beside their connection.
+/// Executor that runs the streams of HTTP/2 on the connection's thread.
 #[derive(Clone)]
 struct SameThread;
 
@@ -165,22 +166,22 @@ impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for SameThread {
     }
 }
 
-/// What ends a connection from outside.
+/// Supervises a connection: ends it at a timeout or when the server stops.
 struct ConnectionSupervisor<'a> {
     activity: &'a ActivityTracker,
     watchdog: Watchdog<'a>,
     _shutdown: ShutdownHandle,
 }
 
-/// What has become of a connection.
+/// Outcome of driving a connection.
 enum DriveResult {
     Ended,
-    /// It is between requests, and should keep no more than its socket, for now or until the next.
+    /// The connection is between requests and should release everything but its socket.
     Released,
 }
 
 impl ConnectionSupervisor<'_> {
-    /// What is polled, unless the connection has to end before.
+    /// Polls until the operation is complete; `None` if the connection has to end before.
     async fn before<T>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
         poll_fn(|cx| {
             loop {
@@ -194,8 +195,8 @@ impl ConnectionSupervisor<'_> {
         .await
     }
 
-    /// Polls the connection to its end, or until it rests or `releases`; `finish` makes it end after the requests that it has
-    /// begun.
+    /// Polls the connection until it ends, is idle for long, or `releases` returns `true`; `finish` makes it end after
+    /// the requests that it has begun.
     async fn drive<C: Future>(
         &mut self,
         mut connection: Pin<&mut C>,
@@ -204,7 +205,7 @@ impl ConnectionSupervisor<'_> {
     ) -> DriveResult {
         poll_fn(|cx| {
             loop {
-                // Its error has been answered where it can be, and says nothing to anybody else.
+                // The error has been answered where possible; nobody else is interested in it.
                 if connection.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(DriveResult::Ended);
                 }
@@ -225,7 +226,7 @@ impl ConnectionSupervisor<'_> {
     }
 }
 
-/// One more in a count, until it is dropped.
+/// Increments a counter until it is dropped.
 struct CountGuard<'a>(&'a std::cell::Cell<u32>);
 
 impl<'a> CountGuard<'a> {

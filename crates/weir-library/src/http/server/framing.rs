@@ -1,23 +1,24 @@
-//! Follows the bytes of an HTTP/1 connection far enough to refuse what is framed in more than one way.
+//! Request validation: follows the bytes of an HTTP/1 connection to detect ambiguous framing.
 //!
-//! hyper parses requests, and is generous: it takes a bare line feed for a line end, both `Content-Length` and
-//! `Transfer-Encoding`, and any number of `Host` fields. Where a proxy in front reads the same bytes differently, a
-//! request can be smuggled past it. RFC 9112 (§§2.2, 3.2, 6.1) lets a server refuse all of these, and we do.
+//! hyper parses requests liberally: it accepts a bare line feed as a line terminator, both `Content-Length` and
+//! `Transfer-Encoding`, and any number of `Host` fields. If a proxy in front interprets the same bytes differently, a
+//! request can be smuggled past it. RFC 9112 (§§2.2, 3.2, 6.1) lets a server refuse all of these, and this one does.
 //!
-//! A connection's bytes are a sequence of *heads*, each followed by a *body* whose length the head says. Heads, chunk
-//! sizes and trailers are *lines*; everything else is skipped by its length. Nothing is parsed twice but the fields
-//! `Host`, `Content-Length` and `Transfer-Encoding`; everything that hyper refuses by itself is left to it. A client mostly
-//! sends the same fields again: those that ended the last head are compared, and looked through only where they differ.
+//! The bytes of a connection are a sequence of *heads*, each followed by a *body* whose length the head determines.
+//! Heads, chunk sizes and trailers consist of *lines*; everything else is skipped by length. Only the fields `Host`,
+//! `Content-Length` and `Transfer-Encoding` are parsed twice; everything that hyper refuses by itself is left to it.
+//! Clients mostly repeat the same fields: the fields of the previous head are compared as a whole, and examined only if
+//! they differ.
 
 use memchr::memchr;
 
-/// Bytes of one line, far above what hyper takes: it stops reading at the limits of heads, chunk extensions and trailers.
+/// Maximum length of a line, far above hyper's own limits for heads, chunk extensions and trailers.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Fields longer than this in all are looked through each time.
+/// Field blocks longer than this are examined each time.
 const KNOWN_BYTES_MAX: usize = 1024;
 
-/// For each byte, whether it may stand in a host.
+/// Table of the bytes that are allowed in a host.
 const IN_HOST: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = b'!';
@@ -31,24 +32,24 @@ const IN_HOST: [bool; 256] = {
     table
 };
 
-/// What to do with the bytes that were followed.
+/// Verdict on the bytes that were followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FramingVerdict {
-    /// They may be read.
+    /// All bytes may be read.
     Pass,
-    /// Those before `at` may; there, the request becomes wrong.
+    /// The bytes before `at` may be read; at `at` the request becomes invalid.
     Refuse { at: usize },
 }
 
-/// Where a connection is in its sequence of requests.
+/// State of the connection within its sequence of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FramingState {
-    /// Before a head's first line, or among the empty lines that may come before it.
+    /// Before a head's first line, or among the empty lines that may precede it.
     Between,
     Fields,
     ChunkSize,
     Trailers,
-    /// In bytes of a known number.
+    /// Within a known number of bytes.
     Counted {
         left: u64,
         then: AfterCounted,
@@ -61,7 +62,7 @@ enum AfterCounted {
     ChunkSize,
 }
 
-/// What a head has said so far about its request.
+/// Framing information of the current request head.
 #[derive(Default)]
 struct RequestHead {
     needs_host: bool,
@@ -70,18 +71,18 @@ struct RequestHead {
     chunked: bool,
 }
 
-/// What makes a request wrong; it carries nothing because hyper's answer, 400, says no more.
+/// A framing error; carries no detail because hyper's answer, 400, has none.
 struct FramingError;
 
-/// Follows one connection.
+/// Follows the framing of one connection.
 pub(super) struct Framing {
     state: FramingState,
     head: RequestHead,
     heads_begun: u64,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line that is not complete yet.
     line: Vec<u8>,
-    /// The fields of a head that passed and had no body behind it, to the empty line. They mean the same in every version of
-    /// HTTP, since a `Host` is among them.
+    /// The fields of the last valid head without a body, including the empty line. They mean the same in every version
+    /// of HTTP, because a `Host` is among them.
     known: Vec<u8>,
 }
 
@@ -91,22 +92,22 @@ impl Framing {
         Framing { state: FramingState::Between, head, heads_begun: 0, line, known }
     }
 
-    /// Whether the connection is between requests: nothing of the next has come.
+    /// Returns `true` if the connection is between requests and nothing of the next has arrived.
     pub(super) fn is_between(&self) -> bool {
         self.state == FramingState::Between && self.line.is_empty()
     }
 
-    /// Whether a head has begun and is not complete.
+    /// Returns `true` if a head has begun and is not complete.
     pub(super) fn is_in_head(&self) -> bool {
         self.state == FramingState::Fields || (self.state == FramingState::Between && !self.line.is_empty())
     }
 
-    /// How many heads have begun.
+    /// Returns the number of heads begun.
     pub(super) fn heads_begun(&self) -> u64 {
         self.heads_begun
     }
 
-    /// Follows the next bytes of the connection. After anything but [`FramingVerdict::Pass`] there are no next.
+    /// Follows the next bytes of the connection. Must not be called again after [`FramingVerdict::Refuse`].
     pub(super) fn follow(&mut self, bytes: &[u8]) -> FramingVerdict {
         let mut at = 0;
         while at < bytes.len() {
@@ -122,8 +123,10 @@ impl Framing {
         FramingVerdict::Pass
     }
 
-    /// Follows lines until there are no more or they lead to counted bytes, and says how many bytes they were; or where it
-    /// is wrong.
+    /// Follows lines up to the end of `bytes` or to counted bytes, and returns the number of bytes followed.
+    ///
+    /// # Errors
+    /// Fails with the offset at which the framing is invalid.
     fn follow_lines(&mut self, bytes: &[u8]) -> Result<usize, (FramingError, usize)> {
         let mut at = 0;
         let mut fields = None;
@@ -152,12 +155,12 @@ impl Framing {
         Ok(bytes.len())
     }
 
-    /// Whether the fields that come next are those that passed before.
+    /// Returns `true` if the next fields equal those of the last valid head.
     fn is_known(&self, bytes: &[u8]) -> bool {
         !self.known.is_empty() && bytes.starts_with(&self.known)
     }
 
-    /// Keeps the fields of a head without a body.
+    /// Remembers the fields of a valid head without a body.
     fn know(&mut self, fields: &[u8]) {
         if self.head.hosts == 1 && (1..=KNOWN_BYTES_MAX).contains(&fields.len()) {
             self.known.clear();
@@ -165,7 +168,7 @@ impl Framing {
         }
     }
 
-    /// A line begins, or goes on, with this byte.
+    /// Counts a head if this byte begins one.
     fn note_beginning(&mut self, byte: u8) {
         if self.is_between() && byte != b'\r' {
             self.heads_begun += 1;
@@ -182,7 +185,7 @@ impl Framing {
         skipped as usize
     }
 
-    /// Keeps a line's beginning until its end comes.
+    /// Buffers the beginning of an incomplete line.
     fn keep(&mut self, beginning: &[u8]) -> Result<(), FramingError> {
         if self.line.len() + beginning.len() > LINE_BYTES_MAX {
             return Err(FramingError);
@@ -204,7 +207,7 @@ impl Framing {
     }
 
     fn follow_line(&mut self, line: &[u8]) -> Result<(), FramingError> {
-        // RFC 9112 §2.2: a bare line feed may be taken for a line end; we do not.
+        // RFC 9112 §2.2 allows a server to accept a bare line feed as a line terminator; this one does not.
         let Some(line) = line.strip_suffix(b"\r\n") else { return Err(FramingError) };
         match self.state {
             FramingState::Between if line.is_empty() => {}
@@ -228,7 +231,7 @@ impl Framing {
         Ok(())
     }
 
-    /// `chunk-size [ chunk-ext ]`; the data's own line end is counted to it.
+    /// Parses `chunk-size [ chunk-ext ]`. The line terminator after the data counts as part of it.
     fn chunk_size(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let size = std::str::from_utf8(&line[..digits]).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
@@ -243,7 +246,7 @@ impl Framing {
 }
 
 impl RequestHead {
-    /// Notes a field of the three that say how a request is framed and for whom.
+    /// Records a field if it is one of the three that determine the framing or the host.
     fn field(&mut self, line: &[u8]) -> Result<(), FramingError> {
         match line[0] | 0x20 {
             b'h' => self.host(line),
@@ -253,7 +256,7 @@ impl RequestHead {
         }
     }
 
-    /// RFC 9112 §3.2: more than one `Host`, or one that is no host, is refused.
+    /// Refuses more than one `Host`, and an invalid one (RFC 9112 §3.2).
     fn host(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let Some(value) = value_of(line, b"host:") else { return Ok(()) };
         self.hosts += 1;
@@ -261,7 +264,8 @@ impl RequestHead {
         if self.hosts == 1 && is_host { Ok(()) } else { Err(FramingError) }
     }
 
-    /// One number of digits, once: RFC 9112 §6.3 lets a server take equal ones, and we do not.
+    /// Accepts one decimal number, once. RFC 9112 §6.3 allows a server to accept repeated equal values; this one does
+    /// not.
     fn content_length(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let Some(value) = value_of(line, b"content-length:") else { return Ok(()) };
         let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
@@ -273,7 +277,7 @@ impl RequestHead {
         Ok(())
     }
 
-    /// `chunked`, once: no other coding of a request is understood.
+    /// Accepts `chunked`, once; no other transfer coding is supported.
     fn transfer_encoding(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let Some(value) = value_of(line, b"transfer-encoding:") else { return Ok(()) };
         if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
@@ -283,13 +287,13 @@ impl RequestHead {
         Ok(())
     }
 
-    /// Where the connection is behind this head.
+    /// Returns the state after this head.
     fn body(&self) -> Result<FramingState, FramingError> {
         if self.needs_host && self.hosts == 0 {
             return Err(FramingError);
         }
         match (self.length, self.chunked) {
-            // RFC 9112 §6.1: the sign of a smuggled request.
+            // RFC 9112 §6.1: the mark of request smuggling.
             (Some(_), true) => Err(FramingError),
             // HTTP/1.0 has no chunks.
             (None, true) if !self.needs_host => Err(FramingError),
@@ -300,7 +304,7 @@ impl RequestHead {
     }
 }
 
-/// The value of the field `name`, which is in lower case and ends with its colon.
+/// Returns the value of the field `name`, which is given in lower case and with its colon.
 fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (start, value) = line.split_at_checked(name.len())?;
     start.eq_ignore_ascii_case(name).then(|| value.trim_ascii())

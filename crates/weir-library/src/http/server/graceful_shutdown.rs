@@ -1,7 +1,8 @@
-//! The connections of one event loop: who is there, and how they are told to stop.
+//! Graceful shutdown of the connections of one event loop.
 //!
-//! Two events make it: a signal that every connection waits for among other things, and a channel on which nobody sends,
-//! of which every connection holds a sending half, so that it closes with the last of them.
+//! It consists of two events: a signal that every connection waits for among other things, and a channel on which
+//! nothing is ever sent. Every connection holds a sending half of the channel, so that the channel closes when the last
+//! connection ends.
 
 use std::convert::Infallible;
 
@@ -11,39 +12,39 @@ use weir_events::{Channel, Event, Receiver, Sender, Signal, halves};
 use super::Limits;
 use super::activity::WakeReason;
 
-/// All connections of one loop.
+/// The connections of one event loop.
 pub(super) struct GracefulShutdown {
     stop: Signal,
-    /// Made once for all.
+    /// The event of `stop`, created once for all connections.
     stopping: Event<WakeReason>,
     present: Sender<Infallible>,
     gone: Receiver<Infallible>,
 }
 
 impl GracefulShutdown {
-    /// Nobody yet.
+    /// Creates an empty group.
     pub(super) fn new() -> Self {
         let stop = Signal::new();
         let (present, gone) = halves(Channel::rendezvous());
         GracefulShutdown { stopping: stop.fired().wrap(|()| WakeReason::Stopping), stop, present, gone }
     }
 
-    /// Adds a connection, which keeps its slot, until its [`ShutdownHandle`] is dropped.
+    /// Adds a connection, which holds its permit, until its [`ShutdownHandle`] is dropped.
     pub(super) fn join(&self, slot: OwnedSemaphorePermit) -> ShutdownHandle {
         ShutdownHandle { stopping: self.stopping.clone(), _present: self.present.clone(), _slot: slot }
     }
 
-    /// Tells every connection to end after the requests that it has begun, and waits within the grace time until all
-    /// have.
+    /// Tells every connection to end after the requests that it has begun, and waits until all have ended or the grace
+    /// period is over.
     pub(super) async fn shut_down(self, limits: &Limits) {
         self.stop.fire();
         drop(self.present);
-        // Whoever is still there when the time is up is given up by the caller.
+        // The caller cancels the connections that are still open.
         let _ = self.gone.receive().wrap(drop).within(limits.shutdown_grace).await;
     }
 }
 
-/// One connection's place in its crowd.
+/// Membership of one connection in the group.
 pub(super) struct ShutdownHandle {
     stopping: Event<WakeReason>,
     _present: Sender<Infallible>,
@@ -51,7 +52,7 @@ pub(super) struct ShutdownHandle {
 }
 
 impl ShutdownHandle {
-    /// Takes effect when the connection should end.
+    /// Returns the event that takes effect when the connection should end.
     pub(super) fn stopping(&self) -> &Event<WakeReason> {
         &self.stopping
     }

@@ -1,39 +1,40 @@
-//! The limits of a server, each with its name and a sound default.
+//! The limits of a server, with their defaults.
 
 use std::time::{Duration, Instant};
 
 use weir_events::{Event, after};
 
-/// What a server bears from its clients.
+/// Limits on the behaviour of clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Bytes of a request's head: its first line and fields. More is answered 431.
+    /// Maximum size of a request's head in bytes: its first line and fields. A larger one is answered with 431.
     pub header_bytes_max: usize,
-    /// From the first byte of a head to its last, and from the connection's beginning to its first byte.
+    /// Maximum time from the first byte of a head to its last, and from accepting the connection to the first byte.
     pub header_timeout: Duration,
-    /// Bytes of a request's body. More is answered 413.
+    /// Maximum size of a request's body in bytes. A larger one is answered with 413.
     pub body_bytes_max: usize,
-    /// From the head of a request to the last byte of its body. Later is answered 408.
+    /// Maximum time from the head of a request to the last byte of its body; afterwards the answer is 408.
     pub body_timeout: Duration,
-    /// Between two pieces of a body. Later is answered 408.
+    /// Maximum time between two pieces of a body; afterwards the answer is 408.
     pub body_idle_timeout: Duration,
-    /// From a whole request to its answer. Later its flow is given up and it is answered 503.
+    /// Maximum time from a complete request to its response; afterwards its flow is cancelled and the answer is 503.
     pub answer_timeout: Duration,
-    /// Between an answer and the next request on its connection.
+    /// Maximum time between a response and the next request on the same connection.
     pub idle_timeout: Duration,
-    /// How long a connection of HTTP/1 is idle until it gives up its buffers, to have new ones for its next request.
+    /// Time after which an idle HTTP/1 connection releases its buffers, to allocate new ones for its next request.
     pub release_buffers_after: Duration,
-    /// How long a client may take nothing of an answer that it is being sent.
+    /// Maximum time during which a client may accept nothing of a response.
     pub write_timeout: Duration,
-    /// Bytes a second that a client has to take, on average since it first kept the server waiting.
+    /// Minimum rate, in bytes per second, at which a client must accept data, on average since the server first had to
+    /// wait for it.
     pub write_rate_min: u64,
-    /// Connections at a time, over all event loops; further ones wait in the listener's queue.
+    /// Maximum number of open connections over all event loops; further ones wait in the listener's queue.
     pub connections_max: usize,
-    /// Requests at a time on one connection of HTTP/2.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams_max: u32,
-    /// How long requests that have begun may take once the server stops.
+    /// Maximum time that pending requests may take once the server stops.
     pub shutdown_grace: Duration,
-    /// How long a connection that ends early is read on, so that the client gets to see the answer.
+    /// Maximum time during which a connection that ends early is read on, so that the client sees the response.
     pub linger_timeout: Duration,
 }
 
@@ -58,19 +59,19 @@ impl Default for Limits {
     }
 }
 
-/// The time limits of one request, as events: made once, and synchronised only by a request that has to wait.
+/// Deadlines of one request, as events; created once, and synchronised only by requests that have to wait.
 #[derive(Clone, Debug)]
 pub struct RequestDeadlines {
-    /// Its body was not whole in time.
+    /// The body did not arrive completely in time.
     pub(super) body: Event<()>,
-    /// The next piece of its body did not come in time.
+    /// The next piece of the body did not arrive in time.
     pub(super) piece: Event<()>,
-    /// Its answer was not there in time.
+    /// The response was not ready in time.
     pub(in crate::http) answer: Event<()>,
 }
 
 impl RequestDeadlines {
-    /// The events of these limits; each counts from the moment that something waits for it.
+    /// Creates the events of these limits; each counts from the moment that something waits for it.
     #[must_use]
     pub fn of(limits: &Limits) -> Self {
         RequestDeadlines {
@@ -81,7 +82,7 @@ impl RequestDeadlines {
     }
 }
 
-/// The end of a time limit; one that lasts longer than the clock goes on does not end.
+/// Returns the end of a time limit; a limit beyond the range of the clock is replaced by thirty years.
 pub(super) fn end_of(start: Instant, limit: Duration) -> Instant {
     /// Thirty years.
     const FOREVER: Duration = Duration::from_secs(30 * 365 * 86_400);

@@ -1,7 +1,7 @@
-//! The body of an answer over HTTP/2, given in pieces so that it is known whether the client takes it.
+//! Response body over HTTP/2 that shows whether the client accepts it.
 //!
-//! hyper asks for a piece when the stream's window has room. So a client that opens no window leaves its body here,
-//! where the connection's watch sees it, and takes at most a piece of memory below.
+//! hyper asks for a chunk when the stream's flow-control window has room. If a client does not open its window, the
+//! body stays here, where the connection's watchdog sees it, and at most one chunk is buffered below.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use super::chunked_body::ChunkedBody;
 /// The default size of a frame (RFC 9113 §4.2).
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// What is left of a body.
+/// A response body that counts as unsent until it is dropped.
 pub(super) struct MeteredBody {
     body: ChunkedBody,
     activity: Rc<ActivityTracker>,

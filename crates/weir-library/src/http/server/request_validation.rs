@@ -1,12 +1,14 @@
-//! Stands between a socket and hyper: refuses requests that are framed in more than one way, and keeps the pulse.
+//! Stream between a socket and hyper that validates requests and records the connection's activity.
 //!
-//! 1. What the socket gives is followed by a [`Framing`] before hyper sees it.
-//! 2. Where a request becomes wrong, hyper reads a NUL in the place of that byte, the end of a head, and nothing after
-//!    it. No part of a head may hold a NUL, so hyper answers 400 and closes, once it has answered what came before.
-//! 3. What hyper writes in several parts is sent as one where it is short: the system takes one part sooner than two, by
-//!    more than copying costs.
-//! 4. A connection that ends with input unread is read on for a while after the last byte written (*lingering*): the
-//!    system would otherwise reset it, and the client lose the answer that says why.
+//! 1. [`Framing`] follows the bytes of the socket before hyper sees them.
+//! 2. At the byte where a request becomes invalid, hyper reads a NUL instead, then the end of a head, and nothing after
+//!    it. No part of a head may contain a NUL, so hyper answers 400 and closes, once it has answered the requests
+//!    before.
+//! 3. Short vectored writes are gathered into one buffer, because a single buffer is cheaper for the kernel by more
+//!    than copying costs.
+//! 4. If a connection ends with unread input, it is read on for a while after the last byte was written (*lingering
+//!    close*): otherwise the kernel would reset the connection, and the client would lose the response that explains
+//!    why.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -21,25 +23,26 @@ use tokio::net::TcpStream;
 use super::activity::ActivityTracker;
 use super::framing::{Framing, FramingVerdict};
 
-/// What hyper reads of a request that is refused: a byte that may stand nowhere in a head, and the end of the head,
-/// because hyper looks again at a head that it has begun only when it ends.
+/// Bytes that hyper reads in place of an invalid request: a byte that is allowed nowhere in a head, and the end of a
+/// head, because hyper examines an incomplete head only when it ends.
 const MALFORMED_HEAD: &[u8] = b"\0\n\n";
-/// What is read of a lingering connection before it is reset after all.
+/// Maximum number of bytes read from a lingering connection before it is reset.
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 
-/// A client that has gone makes an error and no signal; where the system has no such flag, Rust ignores the signal.
+/// Writing to a connection that the client has closed returns an error instead of raising a signal. Where this flag
+/// does not exist, Rust ignores the signal.
 #[cfg(not(target_vendor = "apple"))]
 const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 const NO_SIGNAL: SendFlags = SendFlags::empty();
 
-/// What is copied at most to be sent in one part.
+/// Maximum number of bytes that are gathered into one buffer.
 const GATHERED_BYTES_MAX: usize = 4096;
 
 /// A socket as hyper sees it.
 pub(super) struct ValidatingStream {
     stream: TcpStream,
-    /// What was read of the connection to know its protocol.
+    /// Bytes that were read to detect the protocol.
     first: Vec<u8>,
     input: InputState,
     activity: Rc<ActivityTracker>,
@@ -48,24 +51,24 @@ pub(super) struct ValidatingStream {
 
 enum InputState {
     Followed(Framing),
-    /// HTTP/2: its frames are its own.
+    /// HTTP/2, which has frames of its own.
     Opaque,
-    /// What is left of [`MALFORMED_HEAD`].
+    /// The rest of [`MALFORMED_HEAD`].
     Refused(&'static [u8]),
 }
 
 impl ValidatingStream {
-    /// A connection of HTTP/1, of which `first` has been read.
+    /// Wraps an HTTP/1 connection of which `first` has been read.
     pub(super) fn http1(stream: TcpStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
         ValidatingStream { stream, first, input: InputState::Followed(Framing::new()), activity, discarded: 0 }
     }
 
-    /// A connection of HTTP/2, of which `first` has been read.
+    /// Wraps an HTTP/2 connection of which `first` has been read.
     pub(super) fn http2(stream: TcpStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
         ValidatingStream { stream, first, input: InputState::Opaque, activity, discarded: 0 }
     }
 
-    /// The socket of a connection that is between requests.
+    /// Returns the socket of a connection that is between requests.
     pub(super) fn into_stream(self) -> TcpStream {
         self.stream
     }
@@ -83,7 +86,7 @@ impl ValidatingStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Follows what was read into `buf` from `start` on.
+    /// Validates the bytes that were read into `buf` from `start` on.
     fn follow(&mut self, buf: &mut ReadBuf<'_>, start: usize) {
         let InputState::Followed(framing) = &mut self.input else { return };
         let heads_before = framing.heads_begun();
@@ -98,7 +101,7 @@ impl ValidatingStream {
         }
     }
 
-    /// Gives hyper what is left of [`MALFORMED_HEAD`]; false where nothing is.
+    /// Gives hyper the rest of [`MALFORMED_HEAD`]; returns `false` if nothing is left.
     fn refuse(&mut self, buf: &mut ReadBuf<'_>) -> bool {
         let InputState::Refused(left) = &mut self.input else { return false };
         let (now, later) = left.split_at(left.len().min(buf.remaining()));
@@ -151,7 +154,7 @@ impl ValidatingStream {
     }
 }
 
-/// Sends parts by `sendmsg`, which knows that it has a socket, where `writev` has to find that out.
+/// Sends with `sendmsg`, which works on a socket directly, whereas `writev` has to find out that it has one.
 fn poll_send(stream: &TcpStream, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
     let send = || Ok(sendmsg(stream, parts, &mut SendAncillaryBuffer::default(), NO_SIGNAL)?);
     loop {
@@ -173,7 +176,7 @@ impl AsyncRead for ValidatingStream {
             this.follow(buf, start);
             return Poll::Ready(Ok(()));
         }
-        // Pending is not the end of input: that would make hyper drop an answer that is still being made.
+        // Pending is not the end of input, at which hyper would drop a response that is still being computed.
         if this.refuse(buf) { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 }

@@ -1,12 +1,10 @@
-//! What is written as JSON is read back as the same value: both forms are one.
-
-use std::sync::Arc;
+//! Round trips: a value written as JSON is read back as the same value.
 
 use proptest::prelude::*;
 use weir::{Field, Text, Type, TypeDefinition, TypeOf, TypeShape, Value, Variant};
 
 use super::parse;
-use crate::input::TypeDefinitions;
+use crate::input::NamedTypes;
 use crate::json::encode::written;
 
 fn field(name: &str, ty: Type) -> Field {
@@ -26,7 +24,7 @@ fn definitions() -> Vec<TypeDefinition> {
     vec![defined("Post", TypeShape::Record(post)), defined("Kind", TypeShape::Enum(kinds))]
 }
 
-/// Values of a type.
+/// Returns a strategy for values of a type.
 fn value_of(ty: Type) -> BoxedStrategy<Value> {
     match ty {
         Type::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
@@ -43,9 +41,7 @@ fn value_of(ty: Type) -> BoxedStrategy<Value> {
             parts.prop_map(|all| Value::Record(all.into())).boxed()
         }
         Type::Map(pair) => prop::collection::vec((".{0,4}", value_of(pair.1.clone())), 0..4)
-            .prop_map(|all| {
-                Value::Map(Arc::new(all.into_iter().map(|(key, value)| (Value::text(&key), value)).collect()))
-            })
+            .prop_map(|all| Value::Map(all.into_iter().map(|(key, value)| (Value::text(&key), value)).collect()))
             .boxed(),
         Type::Option(some) => prop_oneof![Just(Value::none()), value_of((*some).clone()).prop_map(Value::some)].boxed(),
         Type::Named(name) => named(&name),
@@ -72,7 +68,8 @@ fn fields_of(fields: Vec<Field>) -> BoxedStrategy<Vec<Value>> {
     fields.into_iter().map(|field| value_of(field.ty)).collect::<Vec<_>>().boxed()
 }
 
-/// Types that JSON can say. An `Option` in an `Option` is left out: `Some(None)` and `None` are both `null`.
+/// Returns a strategy for types that JSON can express. An `Option` in an `Option` is left out: `Some(None)` and `None`
+/// are both `null`.
 fn types() -> impl Strategy<Value = Type> {
     let leaf = prop::sample::select(vec![
         Type::Unit,
@@ -97,16 +94,16 @@ fn types() -> impl Strategy<Value = Type> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
+    fn json_round_trips((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
         let of = TypeOf { ty, definitions: definitions() };
         let text = written(&value, &of).expect("all of it can be said");
-        let again = parse(&text, &of.ty, TypeDefinitions(&of.definitions));
+        let again = parse(&text, &of.ty, NamedTypes(&of.definitions));
         prop_assert_eq!(again, Ok(value), "{}", String::from_utf8_lossy(&text));
     }
 }
 
 #[test]
-fn what_bodies_cannot_say_is_written_all_the_same() {
+fn values_that_bodies_cannot_express_are_still_encoded() {
     let written = |value: Value, ty: Type| {
         let of = TypeOf { ty, definitions: definitions() };
         String::from_utf8(written(&value, &of).expect("all of it can be said")).expect("JSON is text")
@@ -117,11 +114,11 @@ fn what_bodies_cannot_say_is_written_all_the_same() {
     assert_eq!(written(Value::ok(Value::Int(3)), result), "{\"Ok\":3}");
     let by_kind = Type::map(Type::named("Kind"), Type::Int);
     let entries = [(Value::Variant(0, None), Value::Int(1)), (Value::variant(1, [Value::text("a")]), Value::Int(2))];
-    let map = Value::Map(Arc::new(entries.into_iter().collect()));
+    let map = Value::Map(entries.into_iter().collect());
     assert_eq!(written(map, by_kind), r#"{"Plain":1,"{\"Tagged\":\"a\"}":2}"#);
 }
 
-/// A list that is a type of itself.
+/// Returns the definition of a recursive list type.
 fn chain() -> TypeDefinition {
     let link = Variant { name: "Link".into(), fields: vec![field("0", Type::named("Chain"))] };
     let end = Variant { name: "End".into(), fields: Vec::new() };
@@ -129,12 +126,12 @@ fn chain() -> TypeDefinition {
 }
 
 #[test]
-fn what_is_written_nests_as_deep_as_what_is_read() {
+fn encoding_and_decoding_have_the_same_depth_limit() {
     let of = TypeOf { ty: Type::named("Chain"), definitions: vec![chain()] };
     let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |rest, _| Value::variant(1, [rest]));
     let deepest = chain(127);
     let text = written(&deepest, &of).expect("as deep as may be");
-    assert_eq!(parse(&text, &of.ty, TypeDefinitions(&of.definitions)), Ok(deepest));
+    assert_eq!(parse(&text, &of.ty, NamedTypes(&of.definitions)), Ok(deepest));
     for links in [128, 1_000] {
         let failure = written(&chain(links), &of).expect_err("deeper");
         assert_eq!(failure.message.as_str(), "JSON nests at most 127 deep");
@@ -142,7 +139,7 @@ fn what_is_written_nests_as_deep_as_what_is_read() {
 }
 
 #[test]
-fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
+fn exponentially_shared_values_are_limited() {
     let pair = vec![field("0", Type::named("Tree")), field("1", Type::named("Tree"))];
     let variant = |name: &str, fields| Variant { name: name.into(), fields };
     let shape = TypeShape::Enum(vec![variant("Leaf", Vec::new()), variant("Node", pair)]);
@@ -150,26 +147,25 @@ fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
     let of = TypeOf { ty: Type::named("Tree"), definitions: vec![tree] };
     let value = (0..50).fold(Value::Variant(0, None), |half, _| Value::variant(1, [half.clone(), half]));
     let failure = written(&value, &of).expect_err("2^50 leaves");
-    assert_eq!(failure.message.as_str(), "JSON of more than 67108864 bytes");
+    assert_eq!(failure.message.as_str(), "JSON longer than 67108864 bytes");
 }
 
 #[test]
-fn what_is_no_body_is_refused_with_its_place() {
+fn an_invalid_body_is_refused_with_its_position() {
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-    let said = |body: &[u8], ty: Type| {
-        parse(body, &ty, TypeDefinitions(&definitions())).map_err(|problem| problem.to_string())
-    };
+    let said =
+        |body: &[u8], ty: Type| parse(body, &ty, NamedTypes(&definitions())).map_err(|problem| problem.to_string());
     let refused = |body: &str, ty: Type| said(body.as_bytes(), ty).expect_err("it is no such body");
     let post = || Type::named("Post");
     assert_eq!(refused(&nested(100_000), post()), "body: not JSON: nests more than 127 deep at line 1 column 128");
     assert_eq!(refused("{\"id\": 1} x", post()), "body: not JSON: trailing characters at line 1 column 11");
     assert_eq!(
         refused("{\n  \"id\": 1,\n  \"id\": 2\n}", post()),
-        "body: the key \"id\" stands there twice at line 3 column 6"
+        "body: the key \"id\" is repeated at line 3 column 6"
     );
     assert_eq!(
         refused("{\"id\": 1, \"x\": [{\"a\": 1, \"a\": 2}]}", post()),
-        "body: the key \"a\" stands there twice at line 1 column 28"
+        "body: the key \"a\" is repeated at line 1 column 28"
     );
     assert_eq!(refused("1e999", Type::Float), "body: not JSON: number out of range at line 1 column 5");
     assert_eq!(refused("9223372036854775808", Type::Int), "body: expected a whole number, found `9223372036854775808`");
@@ -193,15 +189,15 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
     let value = TypeDefinition { name: "json.Value".into(), doc: Text::default(), shape: opaque };
     let of = TypeOf { ty: Type::list(Type::named("Hook")), definitions: vec![hook, value] };
     let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null}]"#;
-    let hooks = parse(text.as_bytes(), &of.ty, TypeDefinitions(&of.definitions)).expect("it is such a body");
+    let hooks = parse(text.as_bytes(), &of.ty, NamedTypes(&of.definitions)).expect("it is such a body");
     assert_eq!(written(&hooks, &of).as_deref(), Ok(text.as_bytes()));
-    // In a list and a record, there is room for so many more.
+    // The list and the record around the value take two levels.
     let nested = |depth: usize| json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).expect("JSON");
     let hook = |depth| {
         let event = weir::HostType::into_value(nested(depth)).expect("a value");
         Value::list(vec![Value::Record([Value::text("a"), event].into())])
     };
     let deepest = written(&hook(125), &of).expect("it fits");
-    assert!(parse(&deepest, &of.ty, TypeDefinitions(&of.definitions)).is_ok());
+    assert!(parse(&deepest, &of.ty, NamedTypes(&of.definitions)).is_ok());
     assert!(written(&hook(126), &of).is_err());
 }

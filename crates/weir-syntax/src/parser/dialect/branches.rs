@@ -1,4 +1,4 @@
-//! Branches of other languages: conditions, arms of a `match`, and patterns.
+//! Dialect recovery for branches: conditions, arms of a `match`, and patterns.
 
 use super::{Parser, begins_operand};
 use crate::Span;
@@ -6,7 +6,7 @@ use crate::ast::{BinaryOperator, Expr, ExprKind, Pattern, PatternKind};
 use crate::token::TokenKind as T;
 
 impl Parser<'_> {
-    /// `=` in a condition.
+    /// Reads `=` in a condition as `==`.
     pub(in crate::parser) fn equals_in_condition(&mut self, start: Span, condition: Expr) -> Expr {
         if !self.at(T::Equal) || self.at_new_line() {
             return condition;
@@ -18,7 +18,7 @@ impl Parser<'_> {
         self.expr(start, ExprKind::Binary { operator, operator_span, left: Box::new(condition), right })
     }
 
-    /// `if let pattern = value { … } else { … }`, of which the `if` is read, as a `match`.
+    /// Reads `if let pattern = value { … } else { … }`, after its `if`, and proposes a `match`.
     pub(in crate::parser) fn if_let(&mut self, start: Span) -> Option<ExprKind> {
         if !self.at(T::Let) {
             return None;
@@ -29,8 +29,8 @@ impl Parser<'_> {
         let value = self.head();
         let span = self.since(start);
         let text = |span: Span| &self.text[span.range()];
-        let advice = format!("match it: `match {} {{ {} => …, _ => … }}`", text(value.span), text(pattern.span));
-        self.report_with_advice(span, "a condition is a `Bool`, and has no pattern", &advice);
+        let advice = format!("use `match`: `match {} {{ {} => …, _ => … }}`", text(value.span), text(pattern.span));
+        self.report_with_advice(span, "a condition is a `Bool` and cannot contain a pattern", &advice);
         let _then = self.block();
         if self.eat(T::Else).is_some() {
             let _otherwise = self.else_body();
@@ -38,7 +38,7 @@ impl Parser<'_> {
         Some(ExprKind::Error)
     }
 
-    /// Whether `switch` comes next with a value and braces behind it, reported as `match`.
+    /// Returns true if `switch` comes next, with a value and braces, and reports it as `match`.
     pub(in crate::parser) fn switch(&mut self) -> bool {
         let found = self.at_word_before(&["switch"], |kind| kind == T::Word) && self.nth_kind(2) == T::BraceOpen;
         let found = found || self.at_word_and_head("switch");
@@ -48,14 +48,14 @@ impl Parser<'_> {
         found
     }
 
-    /// `then` behind a condition.
+    /// Drops `then` after a condition.
     pub(in crate::parser) fn then_word(&mut self) {
         if self.at_word_before(&["then"], |kind| kind == T::BraceOpen) {
-            self.report_superfluous(1, "the brace follows the condition");
+            self.report_superfluous(1, "the `{` follows the condition directly");
         }
     }
 
-    /// `elif` and the like, where an `else` could stand. Returns whether one is taken; its `if` comes next.
+    /// Replaces `elif` and its variants by `else if`. Returns true if one was consumed; its condition comes next.
     pub(in crate::parser) fn else_if_word(&mut self) -> bool {
         let behind = |kind: T| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang | T::Minus);
         let found = self.at_word_before(&["elif", "elseif", "elsif"], behind);
@@ -65,20 +65,20 @@ impl Parser<'_> {
         found
     }
 
-    /// `case` before a pattern.
+    /// Drops `case` before a pattern.
     pub(in crate::parser) fn case_word(&mut self) {
         let behind = |kind: T| begins_operand(kind) || matches!(kind, T::Underscore | T::ParenOpen | T::BracketOpen);
         if self.at_word_before(&["case"], behind) {
-            self.report_superfluous(1, "each line of a `match` is a case");
+            self.report_superfluous(1, "every arm of a `match` is a case");
         }
     }
 
-    /// Whether `else` comes next as a pattern.
+    /// Returns true if `else` comes next as a pattern.
     pub(in crate::parser) fn at_else_arm(&self) -> bool {
         self.at(T::Else) && matches!(self.nth_kind(1), T::FatArrow | T::Arrow)
     }
 
-    /// `else` as a pattern.
+    /// Reads `else` as the pattern `_`.
     pub(in crate::parser) fn else_pattern(&mut self) -> Option<Pattern> {
         if !self.at_else_arm() {
             return None;
@@ -89,7 +89,7 @@ impl Parser<'_> {
         Some(self.pattern_node(start, PatternKind::Wildcard))
     }
 
-    /// Takes the `if` of a guard, or what stands for it.
+    /// Consumes the `if` of a guard, or a word that stands for it.
     pub(in crate::parser) fn guard_word(&mut self) -> bool {
         if self
             .at_word_before(&["when", "where"], |kind| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang))
@@ -101,7 +101,7 @@ impl Parser<'_> {
         self.eat(T::If).is_some()
     }
 
-    /// Takes the `=>` of an arm, or what stands for it.
+    /// Consumes the `=>` of an arm, or a symbol that stands for it.
     pub(in crate::parser) fn arrow_of_arm(&mut self) -> bool {
         if matches!(self.peek(), T::Arrow | T::Colon) && !self.at_new_line() {
             let weir_form = if self.at(T::Colon) { " =>" } else { "=>" };
@@ -116,17 +116,17 @@ impl Parser<'_> {
         self.expect(T::FatArrow, "`=>`").is_some()
     }
 
-    /// `a if condition else b`, of which `a` is read.
+    /// Reads `a if condition else b`, after `a`.
     pub(super) fn value_before_if(&mut self, value: Expr) -> Expr {
         let start = value.span;
         self.bump();
         let condition = self.operators();
         let weir_form = self.weir_if(&condition, &value);
-        self.report_rewrite(self.since(start), "a condition stands before the value", weir_form);
+        self.report_rewrite(self.since(start), "the condition of an `if` comes before its value", weir_form);
         self.expr(start, ExprKind::Error)
     }
 
-    /// `then a else b`, of which the condition is read.
+    /// Reads `then a else b`, after the condition.
     pub(in crate::parser) fn then_without_braces(&mut self, start: Span, condition: &Expr) -> bool {
         let is_then = self.at_word_before(&["then"], begins_operand);
         let is_bare = !self.at_new_line() && (self.at(T::Return) || begins_operand(self.peek()));
@@ -138,11 +138,11 @@ impl Parser<'_> {
         }
         let then = if self.at(T::Return) { self.control() } else { self.operators() };
         let weir_form = self.weir_if(condition, &then);
-        self.report_rewrite(self.since(start), "the branches of an `if` stand in braces", weir_form);
+        self.report_rewrite(self.since(start), "the branches of an `if` are written in braces", weir_form);
         true
     }
 
-    /// How an `if` of these is written here, with the `else` that may follow.
+    /// Returns the Weir form of an `if` with these parts, and consumes an `else` if one follows.
     fn weir_if(&mut self, condition: &Expr, then: &Expr) -> String {
         let text = |span: Span| &self.text[span.range()];
         let weir_form = format!("if {} {{ {} }}", text(condition.span), text(then.span));

@@ -1,4 +1,4 @@
-//! Expressions of other languages.
+//! Dialect recovery for expressions.
 
 use super::{Parser, begins_operand};
 use crate::ast::{
@@ -8,7 +8,7 @@ use crate::ast::{
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
-/// Operators that are words elsewhere, with how tightly ours bind.
+/// Operators that are words in other languages, with their precedence.
 const OPERATORS: &[(&str, BinaryOperator, u8)] = &[
     ("or", BinaryOperator::Or, 1),
     ("and", BinaryOperator::And, 2),
@@ -16,15 +16,15 @@ const OPERATORS: &[(&str, BinaryOperator, u8)] = &[
     ("mod", BinaryOperator::Remainder, 5),
 ];
 
-/// Words before an operand that are not needed here.
+/// Words before an operand that Weir does not need.
 const PREFIXES: &[(&str, &str)] = &[
-    ("await", "what waits is waited for, and what may overlap does"),
-    ("async", "what waits is waited for, and what may overlap does"),
-    ("new", "a value is made by its type's name"),
+    ("await", "calls are awaited automatically, and independent ones overlap"),
+    ("async", "calls are awaited automatically, and independent ones overlap"),
+    ("new", "values are constructed with the name of their type"),
 ];
 
 impl Parser<'_> {
-    /// The operator that a word or sign of another language comes to, if one comes next, reported and taken.
+    /// Consumes and reports an operator of another language, and returns its Weir form.
     pub(in crate::parser) fn dialect_infix(&mut self, level: u8) -> Option<(BinaryOperator, Span)> {
         if self.at_new_line() || self.at_block_end() {
             return None;
@@ -41,7 +41,7 @@ impl Parser<'_> {
         Some((*operator, self.bump()))
     }
 
-    /// The second sign of an operator that is doubled elsewhere, of which the first is read: `**`, `<<`, `>>`, `++`.
+    /// Consumes the second symbol of an operator that is doubled in other languages: `**`, `<<`, `>>`, `++`.
     pub(in crate::parser) fn doubled_operator(&mut self, first: Span, operator: BinaryOperator) {
         let sign = self.text_of(self.tokens[self.at - 1]);
         if self.token_text() != sign || self.span().start != first.end {
@@ -50,17 +50,15 @@ impl Parser<'_> {
         let whole = Span { end: self.span().end, ..first };
         match operator {
             BinaryOperator::Add => self.report_substitution(whole, "+"),
-            BinaryOperator::Multiply => {
-                self.report_with_advice(whole, "there is no `**` here", "multiply, or use `fold`")
-            }
-            BinaryOperator::Less => self.report_with_advice(whole, "there is no `<<` here", "multiply by 2, 4, 8, …"),
-            BinaryOperator::Greater => self.report_with_advice(whole, "there is no `>>` here", "divide by 2, 4, 8, …"),
+            BinaryOperator::Multiply => self.report_with_advice(whole, "Weir has no `**`", "multiply, or use `fold`"),
+            BinaryOperator::Less => self.report_with_advice(whole, "Weir has no `<<`", "multiply by 2, 4, 8, …"),
+            BinaryOperator::Greater => self.report_with_advice(whole, "Weir has no `>>`", "divide by 2, 4, 8, …"),
             _ => return,
         }
         self.bump();
     }
 
-    /// `not x`, `await x`, `new X(…)`, and `lambda`, before an operand.
+    /// Reads `not x`, `await x`, `new X(…)` and `lambda` before an operand.
     pub(in crate::parser) fn dialect_prefix(&mut self) -> Option<UnaryOperator> {
         if self.goes_on_behind(1) {
             return None;
@@ -75,7 +73,7 @@ impl Parser<'_> {
             return Some(UnaryOperator::Not);
         }
         if self.at(T::Star) && self.nth_kind(1) == T::Word && self.adjacent(0) {
-            self.report_superfluous(1, "values need no mark to be shared");
+            self.report_superfluous(1, "values are passed without a reference operator");
         }
         if let Some((_, why)) = PREFIXES.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand)) {
             self.report_superfluous(1, why);
@@ -83,36 +81,36 @@ impl Parser<'_> {
         None
     }
 
-    /// `!` behind an operand, taken.
+    /// Consumes `!` after an operand.
     pub(in crate::parser) fn unwrapping_mark(&mut self) -> bool {
         let mark = self.span();
         let found = self.previous_span().end == mark.start && self.ends_behind(0);
         if found {
             self.report_with_advice(
                 mark,
-                "nothing is there by force",
-                "say what happens where it is missing: `value else { … }`",
+                "a missing value cannot be unwrapped by force",
+                "handle the missing value: `value else { … }`",
             );
             self.bump();
         }
         found
     }
 
-    /// `.await` behind an operand, taken.
+    /// Consumes `.await` after an operand.
     pub(in crate::parser) fn dot_await(&mut self) -> bool {
         let found =
             self.nth_kind(1) == T::Word && self.text_of(self.nth(1)) == "await" && self.nth_kind(2) != T::ParenOpen;
         if found {
-            self.report_superfluous(2, "what waits is waited for");
+            self.report_superfluous(2, "calls are awaited automatically");
         }
         found
     }
 
-    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`, `a ?: b`.
+    /// Reads the operators of other languages that begin with `?`: `a ? b : c`, `a ?? b`, `a ?: b`.
     pub(in crate::parser) fn question(&mut self, start: Span, value: &Expr) -> Option<ExprKind> {
         let (next, behind) = (self.nth(1), self.nth_kind(2));
         let adjacent = self.adjacent(0);
-        // Within brackets, a `?` before a colon may end a key.
+        // Inside brackets, a `?` before a colon may end a key.
         let is_sign = next.kind == T::Question || (next.kind == T::Colon && !self.line_ends_ignored);
         let or_else = is_sign && adjacent && !self.nth(2).first_on_line && !self.goes_on_behind(2);
         if or_else && begins_operand(behind) {
@@ -122,7 +120,7 @@ impl Parser<'_> {
             let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
             let weir_form = format!("else {{ {} }}", &self.text[otherwise.span.range()]);
             let whole = Span { end: otherwise.span.end, ..sign };
-            self.report_rewrite(whole, "what stands for a missing value follows `else`", weir_form);
+            self.report_rewrite(whole, "a fallback value follows `else`", weir_form);
             let value = Box::new(value.clone());
             return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
         }
@@ -136,20 +134,20 @@ impl Parser<'_> {
         let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
         let text = |expr: &Expr| self.text[expr.span.range()].to_owned();
         let weir_form = format!("if {} {{ {} }} else {{ {} }}", text(value), text(&then), text(&otherwise));
-        self.report_rewrite(self.since(start), "a choice is an `if`", weir_form);
+        self.report_rewrite(self.since(start), "a conditional expression is an `if`", weir_form);
         let (then, otherwise) = (block_of(then), block_of(otherwise));
         let span = otherwise.span;
         let otherwise = Expr { span, ..self.expr(span, ExprKind::Block(otherwise)) };
         Some(ExprKind::If { condition: Box::new(value.clone()), then, otherwise: Some(Box::new(otherwise)) })
     }
 
-    /// Whether `at most` or `per session` comes at `ahead`, which goes on with a `loop` or a shared value.
+    /// Returns true if `at most` or `per session` comes at `ahead`; it belongs to a `loop` or a shared value.
     fn goes_on_behind(&self, ahead: usize) -> bool {
         let words = (self.text_of(self.nth(ahead)), self.text_of(self.nth(ahead + 1)));
         matches!(words, ("at", "most") | ("per", "session"))
     }
 
-    /// Whether a colon stands ahead on the line, outside of brackets that open there.
+    /// Returns true if a colon follows on the line, outside brackets that open there.
     fn has_colon_ahead(&self) -> bool {
         const TOKENS_MAX: usize = 64;
         let line = (1..TOKENS_MAX).map(|ahead| self.nth(ahead)).take_while(|token| !token.first_on_line);
@@ -169,7 +167,7 @@ impl Parser<'_> {
         false
     }
 
-    /// `x => …`, `x -> …` and `(x, y) => …`, of which the parameters are read, as a closure.
+    /// Reads `x => …`, `x -> …` and `(x, y) => …`, after their parameters, as closures.
     pub(in crate::parser) fn arrow_closure(&mut self, value: Expr) -> Expr {
         if !matches!(self.peek(), T::FatArrow | T::Arrow) || self.at_new_line() {
             return value;
@@ -180,7 +178,7 @@ impl Parser<'_> {
         let weir_form = format!("|{}|", texts.join(", "));
         self.report_rewrite(
             Span { end: arrow.end, ..value.span },
-            "the parameters of a closure stand between bars",
+            "closure parameters are written between bars",
             weir_form,
         );
         let body = Box::new(self.expression());
@@ -207,7 +205,7 @@ impl Parser<'_> {
         Some(parameters.collect())
     }
 
-    /// `fn(x: Int) { … }` and `lambda x: …`, as closures.
+    /// Reads `fn(x: Int) { … }` and `lambda x: …` as closures.
     pub(in crate::parser) fn dialect_closure(&mut self) -> Option<Expr> {
         let start = self.span();
         if self.at_word_before(&["lambda"], |kind| kind == T::Word) {
@@ -227,7 +225,7 @@ impl Parser<'_> {
         let inner = self.text[head.range()].split_once('(').map_or("", |(_, rest)| rest);
         let inner = inner.rsplit_once(')').map_or(inner, |(inner, _)| inner);
         let weir_form = format!("|{inner}|");
-        self.report_rewrite(head, "the parameters of a closure stand between bars", weir_form);
+        self.report_rewrite(head, "closure parameters are written between bars", weir_form);
         let body = Box::new(self.expression());
         Some(self.expr(start, ExprKind::Closure { parameters, body }))
     }
@@ -245,12 +243,12 @@ impl Parser<'_> {
         self.expect(T::Colon, "`:`");
         let texts: Vec<&str> = parameters.iter().map(|parameter| &self.text[parameter.pattern.span.range()]).collect();
         let weir_form = format!("|{}|", texts.join(", "));
-        self.report_rewrite(self.since(start), "the parameters of a closure stand between bars", weir_form);
+        self.report_rewrite(self.since(start), "closure parameters are written between bars", weir_form);
         let body = Box::new(self.expression());
         self.expr(start, ExprKind::Closure { parameters, body })
     }
 
-    /// What cannot follow an expression, but does in other languages: `1..10`, `x as Float`, `x in xs`.
+    /// Reads suffixes of other languages: `1..10`, `x as Float`, `x in xs`.
     pub(in crate::parser) fn dialect_suffix(&mut self, value: Expr) -> Expr {
         let start = value.span;
         match self.peek() {
@@ -259,40 +257,36 @@ impl Parser<'_> {
             T::Word if self.at_word_before(&["instanceof"], begins_operand) => {
                 self.bump();
                 let _ty = self.ty();
-                let advice = "take it out; which variant a value of an `enum` is, `match` tells";
-                self.report_with_advice(self.since(start), "the type of a value is known beforehand", advice);
+                let advice = "remove it; use `match` to tell the variants of an `enum` apart";
+                self.report_with_advice(self.since(start), "the type of a value is known at compile time", advice);
             }
             T::DotDot | T::DotDotEqual => return self.numbers_in_a_row(value),
             T::As if self.nth_kind(1) == T::Word && self.text_of(self.nth(1)).starts_with(char::is_uppercase) => {
                 self.bump();
                 let _ty = self.ty();
-                let advice = "take a function that gives the other type; a text is made with braces: `\"{value}\"`";
-                self.report_with_advice(self.since(start), "a value keeps its type", advice);
+                let advice = "call a function that converts the value; convert to text with `\"{value}\"`";
+                self.report_with_advice(self.since(start), "Weir has no casts", advice);
             }
             T::In if begins_operand(self.nth_kind(1)) && self.braces == super::super::BraceRole::RecordLiteral => {
                 self.bump();
                 let list = self.operators();
                 let (element, list) = (&self.text[value.span.range()], &self.text[list.span.range()]);
                 let weir_form = format!("{list}.contains({element})");
-                self.report_rewrite(
-                    self.since(start),
-                    "whether something is in a list is a question to the list",
-                    weir_form,
-                );
+                self.report_rewrite(self.since(start), "membership in a list is tested with `contains`", weir_form);
             }
             _ => return value,
         }
         self.expr(start, ExprKind::Error)
     }
 
-    /// Takes the colon behind a field's name, or the `=` that stands for it.
+    /// Consumes the colon after a field name, or the `=` that stands for it.
     pub(in crate::parser) fn colon_of_field(&mut self) -> bool {
         if self.at(T::Equal) && !self.at_new_line() {
             let equal = self.span();
             let space = self.text[..equal.start as usize].trim_end().len() as u32;
             let place = Span { start: space, ..equal };
             self.report(
-                Diagnostic::new(Code::DialectSyntax, "a field gets its value behind `:`").at(equal, "`=` here").fix(
+                Diagnostic::new(Code::DialectSyntax, "the value of a field follows `:`").at(equal, "found `=`").fix(
                     "write `:`",
                     place,
                     ":",
@@ -304,7 +298,7 @@ impl Parser<'_> {
         self.eat(T::Colon).is_some()
     }
 
-    /// `..end` behind a number, which is no list here.
+    /// Reads `..end` after a number. Ranges are not values in Weir.
     pub(in crate::parser) fn numbers_in_a_row(&mut self, value: Expr) -> Expr {
         let ends = matches!(self.nth_kind(1), T::Number | T::Word);
         if !matches!(self.peek(), T::DotDot | T::DotDotEqual) || self.at_new_line() || !ends {
@@ -316,7 +310,11 @@ impl Parser<'_> {
         let (from, to) = (&self.text[value.span.range()], &self.text[end.span.range()]);
         let weir_form = format!("list.numbers({from}, {to}{plus})?");
         let whole = Span { start: value.span.start, ..self.since(value.span) };
-        self.report_rewrite(whole, "a range stands in a pattern; numbers in a row are a list", weir_form);
+        self.report_rewrite(
+            whole,
+            "ranges are allowed only in patterns; use `list.numbers` for a list of numbers",
+            weir_form,
+        );
         self.expr(value.span, ExprKind::Error)
     }
 }

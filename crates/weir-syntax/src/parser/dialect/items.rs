@@ -1,4 +1,4 @@
-//! Items of other languages.
+//! Dialect recovery for items.
 
 use super::Parser;
 use crate::ast::{Docs, FieldDeclaration, Item, ItemKind, Name, Type, TypeKind, Use, UsedModule, Variant};
@@ -6,7 +6,7 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
-/// Words before an item that say something which holds of every item here, or of none.
+/// Modifiers before an item that have no equivalent in Weir.
 const MODIFIERS: &[&str] = &[
     "abstract",
     "async",
@@ -22,7 +22,7 @@ const MODIFIERS: &[&str] = &[
     "unsafe",
 ];
 
-/// Words that begin items, with ours.
+/// Keywords of items in other languages, with the Weir keyword.
 const WORDS: &[(&str, T, &str)] = &[
     ("class", T::Record, "record"),
     ("data", T::Record, "record"),
@@ -39,34 +39,34 @@ const WORDS: &[(&str, T, &str)] = &[
     ("using", T::Use, "use"),
 ];
 
-/// Words that begin what there is not, and what there is instead.
+/// Keywords without an equivalent, with advice.
 const WITHOUT: &[(&str, &str)] = &[
     ("const", "write a `fn` without parameters: `fn limit() -> Int { 10 }`"),
-    ("extends", "put the fields into the record, or the record into a field"),
-    ("interface", "take a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
-    ("impl", "functions stand for themselves and take the value: `fn area(shape: Shape) -> Float { … }`"),
-    ("let", "write `shared limit = 10` where flows change it, and else a `fn`: `fn limit() -> Int { 10 }`"),
-    ("macro", "write a `fn`, or a function of the host in Rust"),
-    ("mod", "a file is a program: take `mod` out, and the braces"),
-    ("module", "a file is a program: take `module` out"),
-    ("namespace", "a file is a program: take `namespace` out, and the braces"),
-    ("package", "a file is a program: take the line out"),
-    ("trait", "take a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
-    ("type", "write the type where it is used, or make a `record` or an `enum` of it"),
-    ("typedef", "write the type where it is used, or make a `record` or an `enum` of it"),
-    ("val", "write `shared limit = 10` where flows change it, and else a `fn`: `fn limit() -> Int { 10 }`"),
-    ("var", "write `shared` for what all flows change, or a `fn` for what stays: `fn limit() -> Int { 10 }`"),
+    ("extends", "repeat the fields in the record, or hold the other record in a field"),
+    ("interface", "pass a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
+    ("impl", "write a top-level function that takes the value: `fn area(shape: Shape) -> Float { … }`"),
+    ("let", "write `shared limit = 10` if flows change it, otherwise a `fn`: `fn limit() -> Int { 10 }`"),
+    ("macro", "write a `fn`, or a host function in Rust"),
+    ("mod", "each file is a program: remove `mod` and the braces"),
+    ("module", "each file is a program: remove `module`"),
+    ("namespace", "each file is a program: remove `namespace` and the braces"),
+    ("package", "each file is a program: remove the line"),
+    ("trait", "pass a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
+    ("type", "write out the type where it is used, or declare a `record` or an `enum`"),
+    ("typedef", "write out the type where it is used, or declare a `record` or an `enum`"),
+    ("val", "write `shared limit = 10` if flows change it, otherwise a `fn`: `fn limit() -> Int { 10 }`"),
+    ("var", "write `shared` for a value that flows change, or a `fn` for a constant: `fn limit() -> Int { 10 }`"),
 ];
 
-/// What to do with a statement at the top level.
+/// Advice for a statement at the top level.
 const INTO_A_BODY: &str =
-    "put it into the body of a `fn`, a route or a `test`; a program begins at a `service` or a `for`";
+    "move it into the body of a `fn`, a route or a `test`; execution begins at a `service` or a `for`";
 
-/// What to do with one behind a `for`.
-const AT_END: &str = "what happens after the last element stands behind the `for`: `for … { … } at end { … }`";
+/// Advice for a statement after a `for` at the top level.
+const AT_END: &str = "code that runs after the last element follows the `for`: `for … { … } at end { … }`";
 
 impl Parser<'_> {
-    /// Takes the words of other languages before an item.
+    /// Drops modifiers before an item.
     pub(in crate::parser) fn modifiers(&mut self) {
         let mut count = 0;
         while self.nth_kind(count) == T::Word && MODIFIERS.contains(&self.text_of(self.nth(count))) {
@@ -79,11 +79,11 @@ impl Parser<'_> {
         let begins =
             next.kind == T::Word || matches!(next.kind, T::Fn | T::Record | T::Enum | T::Shared | T::Use | T::Service);
         if count > 0 && begins && !next.first_on_line {
-            self.report_superfluous(count, "every item is seen in its whole file, and waits where it has to");
+            self.report_superfluous(count, "every item is visible in its file, and waiting is automatic");
         }
     }
 
-    /// The word that begins an item here, put into ours.
+    /// Returns the Weir keyword of the next item.
     pub(in crate::parser) fn item_word(&mut self) -> T {
         if self.interface() {
             return self.peek();
@@ -105,21 +105,21 @@ impl Parser<'_> {
         self.peek()
     }
 
-    /// Whether an interface with methods comes next, which no record stands for.
+    /// Returns true if an interface with methods comes next, which no record can replace.
     fn interface(&self) -> bool {
         let methods = self.nth_kind(3) == T::Word && self.nth_kind(4) == T::ParenOpen;
         self.at_word("interface") && self.nth_kind(2) == T::BraceOpen && methods
     }
 
-    /// A `fn` among the fields of a record.
+    /// Reads a `fn` among the fields of a record.
     pub(in crate::parser) fn method_of_record(&mut self) -> Option<FieldDeclaration> {
         const WORDS: &[&str] = &["def", "fun", "func", "function"];
         if !self.at(T::Fn) && !self.at_word_before(WORDS, |kind| kind == T::Word) {
             return None;
         }
         let start = self.span();
-        let advice = "put it behind the record, and let it take one: `fn total(order: Order) -> Int { … }`";
-        self.report_with_advice(start, "a `fn` stands at the top level", advice);
+        let advice = "move it after the record and pass a value: `fn total(order: Order) -> Int { … }`";
+        self.report_with_advice(start, "a `fn` must be at the top level", advice);
         self.reported_at = Some(self.at);
         while !matches!(self.peek(), T::BraceOpen | T::End) && !self.ends_behind(0) {
             self.skip_token();
@@ -133,7 +133,7 @@ impl Parser<'_> {
         WITHOUT.iter().any(|(word, _)| *word == self.token_text())
     }
 
-    /// `from name import …`, as a `use`.
+    /// Reads `from name import …` as a `use`.
     pub(in crate::parser) fn imported(&mut self) -> Option<ItemKind> {
         let imports = self.nth_kind(1) == T::Word && self.text_of(self.nth(2)) == "import";
         if !(self.at_word("from") && imports) {
@@ -143,35 +143,35 @@ impl Parser<'_> {
         let module = self.nth(0).span(self.source);
         let name = self.word();
         self.skip_line();
-        self.report_rewrite(self.since(start), "a module is used as a whole", format!("use {name}"));
+        self.report_rewrite(self.since(start), "modules are imported as a whole", format!("use {name}"));
         Some(ItemKind::Use(Use { modules: vec![UsedModule { name, alias: None, span: module }] }))
     }
 
-    /// Reports what begins no item.
+    /// Reports a token that begins no item.
     pub(in crate::parser) fn no_item(&mut self, docs: &Docs) {
         self.release_docs(docs);
         let word = self.token_text();
         if let Some((_, advice)) = WITHOUT.iter().find(|(dialect_form, _)| *dialect_form == word) {
             self.reported_at = Some(self.at);
-            let message = format!("there is no `{word}` at the top level");
-            let diagnostic = Diagnostic::new(Code::DialectSyntax, message).at(self.span(), "begins no item");
+            let message = format!("Weir has no `{word}` at the top level");
+            let diagnostic = Diagnostic::new(Code::DialectSyntax, message).at(self.span(), "not the start of an item");
             return self.report(diagnostic.hint(*advice));
         }
         if self.at_word_before(&["test"], |kind| kind == T::BraceOpen) {
             self.reported_at = Some(self.at);
             let place = self.span();
-            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "a test has a name");
-            return self.report(diagnostic.at(place, "expected a text behind it").fix(
-                "name what it shows",
+            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "missing name of the test");
+            return self.report(diagnostic.at(place, "expected a text literal after `test`").fix(
+                "add a name",
                 place.at_end(),
                 " \"it works\"",
             ));
         }
         if self.at_end_of_entry() {
             self.reported_at = Some(self.at);
-            let diagnostic = Diagnostic::new(Code::MisplacedClause, "`at end` stands behind the elements of a source")
-                .at(self.span(), "behind no `for`, or behind one that has its end")
-                .hint("put it behind the `}` of the `for` whose end it is about: `for … { … } at end { … }`");
+            let diagnostic = Diagnostic::new(Code::MisplacedClause, "`at end` must follow a `for` at the top level")
+                .at(self.span(), "no `for` before it, or one that already has `at end`")
+                .hint("move it after the closing `}` of its `for`: `for … { … } at end { … }`");
             return self.report(diagnostic);
         }
         let before = self.diagnostics.len();
@@ -183,7 +183,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Says of a statement behind a `for` how it comes to run after the last element.
+    /// Tells how a statement after a `for` can run after the last element.
     pub(in crate::parser) fn advise_end(&mut self, before: Option<&Item>, reported: usize) {
         let behind_entry = matches!(before, Some(Item { kind: ItemKind::Entry(entry), .. }) if entry.end.is_none());
         let Some(last) = self.diagnostics.get_mut(reported).filter(|_| behind_entry) else { return };
@@ -194,18 +194,18 @@ impl Parser<'_> {
         }
     }
 
-    /// A module in quotes, as its name.
+    /// Reads a quoted module name.
     pub(in crate::parser) fn quoted_module(&mut self) -> Option<Name> {
         if !self.peek().opens_text() {
             return None;
         }
         let text = self.text_literal();
         let name = self.text[text.span.range()].trim_matches('"').to_owned();
-        self.report_rewrite(text.span, "a module is named without quotes", name.clone());
+        self.report_rewrite(text.span, "module names are written without quotes", name.clone());
         Some(Name { text: Arc::from(name), span: text.span })
     }
 
-    /// `{ module,* }` behind `use`.
+    /// Reads `{ module,* }` after `use`.
     pub(in crate::parser) fn bracketed_modules(&mut self) -> Option<Vec<UsedModule>> {
         if !matches!(self.peek(), T::BraceOpen | T::ParenOpen) || self.at_new_line() {
             return None;
@@ -216,32 +216,32 @@ impl Parser<'_> {
             _ => self.delimited(T::ParenOpen, Self::used_module),
         };
         let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
-        self.report_rewrite(self.since(start), "modules stand without brackets", names.join(", "));
+        self.report_rewrite(self.since(start), "imported modules are written without brackets", names.join(", "));
         Some(modules)
     }
 
-    /// What stands behind a module's name where other languages name its parts.
+    /// Reports and skips members after a module name.
     pub(in crate::parser) fn parts_of_module(&mut self, start: Span) {
         if self.at(T::Dot) && !self.at_new_line() {
             let behind = self.span();
             self.skip_line();
             let parts = self.since(behind);
-            let diagnostic = Diagnostic::new(Code::DialectSyntax, "a module is used as a whole")
-                .at(parts, "a part of it")
+            let diagnostic = Diagnostic::new(Code::DialectSyntax, "modules are imported as a whole")
+                .at(parts, "a member of the module")
                 .because(start, "the module")
-                .fix("take it out", parts, "");
+                .fix("remove it", parts, "");
             self.report(diagnostic);
         }
     }
 
-    /// `=` behind the name of a record.
+    /// Drops `=` after the name of a record.
     pub(in crate::parser) fn equals_before_fields(&mut self) {
         if self.at(T::Equal) && self.nth_kind(1) == T::BraceOpen {
-            self.report_superfluous(1, "the braces follow the name");
+            self.report_superfluous(1, "the `{` follows the name directly");
         }
     }
 
-    /// `( field,* )` behind the name of a record.
+    /// Reads `( field,* )` after the name of a record.
     pub(in crate::parser) fn fields_in_parentheses<E>(&mut self, field: impl FnMut(&mut Self) -> E) -> Option<Vec<E>> {
         if !self.at(T::ParenOpen) {
             return None;
@@ -252,14 +252,16 @@ impl Parser<'_> {
         let inner = self.text[span.range()].trim_matches(['(', ')']).trim();
         let weir_form = format!(" {{ {inner} }}");
         self.report(
-            Diagnostic::new(Code::DialectSyntax, "the fields of a record stand in braces")
-                .at(span, "in parentheses")
-                .fix("write `{ … }`", span, weir_form),
+            Diagnostic::new(Code::DialectSyntax, "record fields are written in braces").at(span, "in parentheses").fix(
+                "write `{ … }`",
+                span,
+                weir_form,
+            ),
         );
         Some(fields)
     }
 
-    /// `= A | B` behind the name of an enum.
+    /// Reads `= A | B` after the name of an enum.
     pub(in crate::parser) fn variants_with_bars(&mut self) -> Option<Vec<Variant>> {
         let start = self.eat(T::Equal)?;
         self.eat(T::Bar);
@@ -270,15 +272,15 @@ impl Parser<'_> {
         let span = self.since(start);
         let inner =
             self.text[span.range()].trim_start_matches(['=', ' ', '|', '\n']).replace(" |", ",").replace('|', ",");
-        self.report_rewrite(span, "the variants of an enum stand in braces", format!("{{ {inner} }}"));
+        self.report_rewrite(span, "enum variants are written in braces", format!("{{ {inner} }}"));
         Some(variants)
     }
 
-    /// Reports braces around the values of a variant, which have been taken.
+    /// Reports braces around the payload of a variant, which has been parsed.
     pub(in crate::parser) fn payload_in_braces(&mut self, start: Span) {
         let span = self.since(start);
         let inner = self.text[span.range()].trim_matches(['{', '}']).trim().to_owned();
         let span = Span { start: self.text[..start.start as usize].trim_end().len() as u32, ..span };
-        self.report_rewrite(span, "the values of a variant stand in parentheses", format!("({inner})"));
+        self.report_rewrite(span, "the payload of a variant is written in parentheses", format!("({inner})"));
     }
 }

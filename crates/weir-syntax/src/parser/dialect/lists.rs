@@ -1,4 +1,4 @@
-//! Lists and maps of other languages.
+//! Dialect recovery for lists and maps.
 
 use super::Parser;
 use crate::ast::{Expr, ExprKind};
@@ -6,7 +6,7 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
-    /// `[value for x in xs if condition]`, of which the value is read.
+    /// Reads `[value for x in xs if condition]`, after its value.
     pub(in crate::parser) fn comprehension(&mut self, value: &mut Expr) {
         if !self.at(T::For) || self.at_new_line() {
             return;
@@ -24,32 +24,32 @@ impl Parser<'_> {
                 format!("fold made = [] for {element} in {of} {{ if {when} {{ made + [{made}] }} else {{ made }} }}")
             }
         };
-        let message = "a list is made of another by a `for`, or where not all count, by a `fold`";
+        let message = "Weir has no list comprehensions; use `for`, or `fold` to filter";
         self.report(
             Diagnostic::new(Code::DialectSyntax, message)
-                .at(self.since(value.span), "of another language")
+                .at(self.since(value.span), "syntax of another language")
                 .hint(format!("write `{weir_form}`, without the brackets")),
         );
         value.kind = ExprKind::Error;
     }
 
-    /// `1:2` as an index, of which the beginning is read.
+    /// Reads `1:2` as an index, after its beginning.
     pub(in crate::parser) fn part_as_index(&mut self) {
         if self.at(T::Colon) {
-            let advice = "leave elements out and take some: `list.skip(1).take(2)`, or `text.slice(1, 3)`";
-            self.report_with_advice(self.span(), "an index is one number", advice);
+            let advice = "use `list.skip(1).take(2)`, or `text.slice(1, 3)`";
+            self.report_with_advice(self.span(), "an index is a single number", advice);
             while !self.at_block_end() {
                 self.skip_token();
             }
         }
     }
 
-    /// `{ "key": value }`, of which the key is read.
+    /// Reads `{ "key": value }`, after its key.
     pub(in crate::parser) fn map_in_braces(&mut self, key: &mut Expr) {
         if !self.at(T::Colon) || self.at_new_line() || !matches!(key.kind, ExprKind::Text(_) | ExprKind::Literal(_)) {
             return;
         }
-        self.report_with_advice(self.span(), "a map stands in brackets", "write `[\"key\": value]`");
+        self.report_with_advice(self.span(), "maps are written in brackets", "write `[\"key\": value]`");
         key.kind = ExprKind::Error;
         while !self.at_block_end() {
             self.skip_token();

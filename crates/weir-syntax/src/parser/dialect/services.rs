@@ -1,4 +1,4 @@
-//! Services and routes as other frameworks write them.
+//! Dialect recovery for services and routes.
 
 use super::Parser;
 use crate::ast::{PathPart, RoutePath};
@@ -7,12 +7,12 @@ use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
 impl Parser<'_> {
-    /// Whether a service does not say what it is served on, reported; nothing is taken.
+    /// Reports a service without a transport. Returns true if it is missing; consumes nothing.
     pub(in crate::parser) fn served_on_nothing(&mut self) -> bool {
         let found = matches!(self.peek(), T::BraceOpen | T::ParenOpen) && !self.at_new_line();
         if found {
             let place = self.previous_span().at_end();
-            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "a service says what it is served on");
+            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "missing transport of the service");
             let on = if self.at(T::BraceOpen) { " on http(port: 8080)" } else { " on http" };
             self.report(diagnostic.at(self.visible_span(), "expected `on` before this").fix(
                 format!("write `{}`", on.trim_start()),
@@ -23,12 +23,12 @@ impl Parser<'_> {
         found
     }
 
-    /// `get("/")`, of which the method is read: the parenthesis, taken.
+    /// Consumes the parenthesis of `get("/")`, after its method.
     pub(in crate::parser) fn path_in_parentheses(&mut self) -> Option<Span> {
         self.at(T::ParenOpen).then(|| self.bump())
     }
 
-    /// What follows a path in parentheses, up to the body.
+    /// Skips the rest of a path in parentheses, up to the body.
     pub(in crate::parser) fn end_of_parentheses(&mut self, open: Span, path: &RoutePath) {
         while !matches!(self.peek(), T::ParenClose | T::BraceOpen | T::End) && !self.at_new_line() {
             self.skip_token();
@@ -36,22 +36,22 @@ impl Parser<'_> {
         self.eat(T::ParenClose);
         let span = self.since(open);
         let weir_form = format!(" {}", &self.text[path.span.range()]);
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, "the path of a route stands without parentheses");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "the path of a route is written without parentheses");
         let advice = format!("write `get{weir_form} {{ … }}`");
-        self.report(diagnostic.at(span, "of another language").fix(advice, span, weir_form));
+        self.report(diagnostic.at(span, "syntax of another language").fix(advice, span, weir_form));
         if self.at(T::FatArrow) {
             self.bump();
         }
     }
 
-    /// `async` behind the head of a route.
+    /// Drops `async` after the head of a route.
     pub(in crate::parser) fn word_before_body(&mut self) {
         if self.at_word_before(&["async"], |kind| matches!(kind, T::BraceOpen | T::ParenOpen)) {
-            self.report_superfluous(1, "what waits is waited for, and what may overlap does");
+            self.report_superfluous(1, "calls are awaited automatically, and independent ones overlap");
         }
     }
 
-    /// `:id`, `<id>` and `*` in a path.
+    /// Reports `:id`, `<id>` and `*` in a path.
     pub(in crate::parser) fn dialect_path_parameters(&mut self, path: &RoutePath) {
         let text = &self.text[path.span.range()];
         let literals: Vec<&Arc<str>> = path.parts.iter().filter_map(literal).collect();
@@ -62,10 +62,10 @@ impl Parser<'_> {
         let start = path.span.start + at as u32;
         let span = Span { start, end: start + segment.len() as u32, ..path.span };
         self.report(
-            Diagnostic::new(Code::DialectSyntax, "a path's parameter stands in braces")
-                .at(span, "of another language")
+            Diagnostic::new(Code::DialectSyntax, "path parameters are written in braces")
+                .at(span, "syntax of another language")
                 .fix(
-                    format!("write `{{{name}}}`, and declare it behind the path: `({name}: Text)`"),
+                    format!("write `{{{name}}}`, and declare it after the path: `({name}: Text)`"),
                     span,
                     format!("{{{name}}}"),
                 ),
@@ -80,7 +80,7 @@ fn literal(part: &PathPart) -> Option<&Arc<str>> {
     }
 }
 
-/// The parameter that a segment of a path stands for elsewhere.
+/// Returns the name of a path parameter in the syntax of other frameworks.
 fn named(segment: &str) -> Option<String> {
     let inner = segment.strip_prefix(':').or_else(|| segment.strip_prefix('<')?.strip_suffix('>'))?;
     let name = inner.rsplit(':').next().unwrap_or(inner);

@@ -1,23 +1,23 @@
-//! Statements of other languages.
+//! Dialect recovery for statements.
 
 use super::{Parser, begins_operand};
 use crate::ast::{Expr, ExprKind, Let, Name, Pattern, PatternKind, Statement, StatementKind, Type};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
-/// Words that begin what `let` begins here.
+/// Words for `let` in other languages.
 const LETS: &[&str] = &["auto", "const", "final", "val", "var"];
 
-/// Words before something else on their line, and what there is instead.
+/// Words that begin statements in other languages, with advice.
 const BEFORE: &[(&str, &str)] = &[
-    ("defer", "take it out: what a value holds is given back when the flow ends"),
-    ("go", "take it out: what may overlap does, as far as the order of effects allows"),
-    ("spawn", "take it out: what may overlap does, as far as the order of effects allows"),
-    ("yield", "let the last expression of the block be its value"),
+    ("defer", "remove it: resources are released when the flow ends"),
+    ("go", "remove it: independent calls overlap automatically, as far as the order of effects allows"),
+    ("spawn", "remove it: independent calls overlap automatically, as far as the order of effects allows"),
+    ("yield", "make the value the last expression of the block"),
 ];
 
 impl Parser<'_> {
-    /// A statement of another language, if one stands here.
+    /// Reads a statement of another language, if one comes next.
     pub(in crate::parser) fn dialect_statement(&mut self, start: Span) -> Option<Statement> {
         if !self.at(T::Word) {
             return None;
@@ -36,7 +36,7 @@ impl Parser<'_> {
         Some(Statement { kind: StatementKind::Expr(expr), span: self.since(start) })
     }
 
-    /// A `let` in other words: `var x = 1`, `x := 1`, `int x = 1`.
+    /// Reads a `let` of another language: `var x = 1`, `x := 1`, `int x = 1`.
     fn dialect_let(&mut self) -> Option<Let> {
         let names = |kind: T| matches!(kind, T::Word | T::Underscore);
         let start = self.span();
@@ -53,7 +53,7 @@ impl Parser<'_> {
             self.bump();
             self.bump();
             let weir_form = format!("let {} =", &self.text[pattern.span.range()]);
-            self.report_rewrite(self.since(start), "a name gets its value with `let`", weir_form);
+            self.report_rewrite(self.since(start), "values are bound with `let`", weir_form);
             return Some(self.let_behind_equals(pattern, None));
         }
         if self.nth_kind(1) == T::Word && assigns(2) && !self.nth(1).first_on_line {
@@ -82,11 +82,11 @@ impl Parser<'_> {
         let text = |span: Span| &self.text[span.range()];
         let (name, failed, call_text) = (text(value.span), text(failure.span), text(call.span));
         let weir_form = format!("let {name} = {call_text}?");
-        let handled = format!("or handle it: `let {name} = {call_text} else as {failed} {{ … }}`");
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a call that may fail gives one value, a `Result`");
+        let handled = format!("or handle the failure: `let {name} = {call_text} else as {failed} {{ … }}`");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a fallible call returns a single value, a `Result`");
         let whole = self.since(start);
         let diagnostic =
-            diagnostic.at(whole, "of another language").fix(format!("write `{weir_form}`"), whole, weir_form);
+            diagnostic.at(whole, "syntax of another language").fix(format!("write `{weir_form}`"), whole, weir_form);
         self.report(diagnostic.hint(handled));
         let pattern = self.pattern_node(start, PatternKind::Tuple(vec![value, failure]));
         let value = self.expr(call.span, ExprKind::Error);
@@ -104,7 +104,7 @@ impl Parser<'_> {
         Let { pattern, ty, value, otherwise: self.otherwise() }
     }
 
-    /// `while`, `foreach`, and what ends a round.
+    /// Reads `while` and `foreach`.
     fn dialect_repetition(&mut self, start: Span) -> Option<Expr> {
         let each = |kind: T| matches!(kind, T::Word | T::Underscore);
         if self.at_word_before(&["foreach"], each) || self.at_word_and_head("foreach") {
@@ -114,8 +114,8 @@ impl Parser<'_> {
         }
         let condition = |kind: T| begins_operand(kind) || kind == T::Bang;
         if self.at_word_before(&["while"], condition) || self.at_word_and_head("while") {
-            let advice = "say what changes and how often at most: `loop n = 0 { n + 1 } until n == 10 at most 100`";
-            self.report_with_advice(start, "there is no `while` here", advice);
+            let advice = "use a loop with a state and a bound: `loop n = 0 { n + 1 } until n == 10 at most 100`";
+            self.report_with_advice(start, "Weir has no `while`", advice);
             self.bump();
             let _condition = self.head();
             let _body = self.block();
@@ -129,8 +129,8 @@ impl Parser<'_> {
         if !self.at_word_before(&["try"], |kind| kind == T::BraceOpen) {
             return None;
         }
-        let advice = "say at the call what happens if it fails: `call() else as failure { … }`";
-        self.report_with_advice(start, "there is no `try` here", advice);
+        let advice = "handle the failure at the call: `call() else as failure { … }`";
+        self.report_with_advice(start, "Weir has no `try`", advice);
         self.bump();
         let _tried = self.block();
         while self.at(T::Word) && ["catch", "except", "finally"].contains(&self.token_text()) {
@@ -142,7 +142,7 @@ impl Parser<'_> {
         Some(self.expr(start, ExprKind::Error))
     }
 
-    /// A word that there is not; what follows it on its line is read and left out.
+    /// Reports a keyword that Weir does not have, and reads and drops the expression after it.
     fn dialect_words(&mut self, start: Span) -> Option<Expr> {
         if self.at_word_before(&["raise", "throw"], begins_operand) {
             self.bump();
@@ -150,30 +150,30 @@ impl Parser<'_> {
                 self.bump();
             }
             let why = self.expression();
-            // An exception is made of its message; here the message is enough.
+            // In other languages an exception wraps its message; in Weir the message is enough.
             let said = match &why.kind {
                 ExprKind::Call { arguments, .. } if arguments.len() == 1 => arguments[0].span,
                 _ => why.span,
             };
             let weir_form = format!("fail({})", &self.text[said.range()]);
-            self.report_rewrite(self.since(start), "a flow fails with `fail`", weir_form);
+            self.report_rewrite(self.since(start), "use `fail` to fail a flow", weir_form);
             return Some(self.expr(start, ExprKind::Error));
         }
         let (word, advice) = BEFORE.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand))?;
-        self.report_with_advice(start, &format!("there is no `{word}` here"), advice);
+        self.report_with_advice(start, &format!("Weir has no `{word}`"), advice);
         self.bump();
         let _what = self.expression();
         Some(self.expr(start, ExprKind::Error))
     }
 
-    /// `mut` behind `let`.
+    /// Drops `mut` after `let`.
     pub(in crate::parser) fn mutable(&mut self) {
         if self.at_word_before(&["mut"], |kind| matches!(kind, T::Word | T::ParenOpen)) {
-            self.report_superfluous(1, "values never change; a second `let` of the same name hides the first");
+            self.report_superfluous(1, "values never change; a second `let` of the same name shadows the first");
         }
     }
 
-    /// Takes the `=` of a binding, or what stands for it.
+    /// Consumes the `=` of a binding, or a symbol that stands for it.
     pub(in crate::parser) fn equals_of_binding(&mut self) -> bool {
         if self.at(T::EqualEqual) && !self.at_new_line() {
             self.report_substitution(self.span(), "=");
@@ -183,7 +183,7 @@ impl Parser<'_> {
         self.expect(T::Equal, "`=`").is_some()
     }
 
-    /// Takes the `in` of a `for`, or what stands for it.
+    /// Consumes the `in` of a `for`, or a word that stands for it.
     pub(in crate::parser) fn in_of_for(&mut self) {
         if self.at_word_before(&["of"], begins_operand) || (self.at(T::Colon) && begins_operand(self.nth_kind(1))) {
             self.report_substitution(self.span(), "in");
@@ -193,7 +193,7 @@ impl Parser<'_> {
         self.expect(T::In, "`in`");
     }
 
-    /// `for (let i = 0; i < 10; i++) { … }`, of which the `for` is read.
+    /// Reads `for (let i = 0; i < 10; i++) { … }`, after its `for`.
     pub(in crate::parser) fn counting_for(&mut self, start: Span) -> Option<ExprKind> {
         let counts = self.at(T::ParenOpen) && (self.nth_kind(1) == T::Let || self.nth_kind(3) == T::Equal);
         if !counts {
@@ -201,13 +201,13 @@ impl Parser<'_> {
         }
         self.skip_token();
         let span = self.since(start);
-        let advice = "go through the numbers: `for i in list.numbers(0, 10) { … }`";
-        self.report_with_advice(span, "a `for` goes through a list", advice);
+        let advice = "iterate over numbers: `for i in list.numbers(0, 10) { … }`";
+        self.report_with_advice(span, "a `for` iterates over a list", advice);
         let _body = self.block();
         Some(ExprKind::Error)
     }
 
-    /// Reports `x++`, `x--` and `x += 1`, where the operator comes next, and takes it. Returns whether one stood here.
+    /// Reports and consumes `++`, `--` and `+=` after an operand. Returns false if there is none.
     pub(in crate::parser) fn changing_operator(&mut self, target: Span) -> bool {
         let arithmetic = matches!(self.peek(), T::Plus | T::Minus | T::Star | T::Slash | T::Percent);
         if !arithmetic || self.at_new_line() || !self.adjacent(0) {
@@ -225,10 +225,10 @@ impl Parser<'_> {
         let operator = Span { end: self.bump().end, ..operator };
         let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be changed")
             .at(operator, "this would change a value")
-            .because(target, "values stay as they are")
-            .hint(format!("give the new value a name: `let next = {weir_form}`"))
-            .hint("use `fold` where it depends on the value before")
-            .hint(format!("a number that all flows change is `shared`: `{name}.add(…)`"));
+            .because(target, "values are immutable")
+            .hint(format!("bind the new value to a name: `let next = {weir_form}`"))
+            .hint("use `fold` if it depends on the previous value")
+            .hint(format!("declare it `shared` if all flows change it: `{name}.add(…)`"));
         self.report(diagnostic);
         if !doubled {
             let _amount = self.expression();

@@ -1,4 +1,4 @@
-//! Types as other languages write them.
+//! Dialect recovery for types.
 
 use super::Parser;
 use crate::ast::{Name, Parameter, Path, Type, TypeKind};
@@ -6,23 +6,23 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
-/// Words before a parameter that mean nothing here.
+/// Words before a parameter that Weir does not need.
 const PARAMETER_WORDS: &[&str] = &["const", "final", "let", "mut", "val", "var"];
 
-/// Types of other languages in lower case, by which `int x` is told from `x int`.
+/// Lower-case types of other languages; they tell `int x` from `x int`.
 const LOWER_TYPES: &[&str] =
     &["bool", "boolean", "bytes", "char", "double", "float", "int", "long", "number", "str", "string", "usize"];
 
-/// What stands for nothing among the types of a union.
+/// Names of the absent value in a union.
 const NOTHING: &[&str] = &["()", "None", "nil", "null", "undefined", "Null", "Nothing", "Unit"];
 
-/// A type's own name, for a variant that holds it.
+/// Returns a type as a name, for a variant that holds it.
 fn plain(ty: &str) -> String {
     ty.chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 
 impl Parser<'_> {
-    /// The type of a result behind something else than `->`, or behind nothing.
+    /// Parses a return type after `->`, or after another symbol or none, which is reported.
     pub(in crate::parser) fn result_type(&mut self) -> Option<Type> {
         if self.eat(T::Arrow).is_some() {
             let ty = self.ty();
@@ -31,7 +31,11 @@ impl Parser<'_> {
         match self.peek() {
             T::Colon if self.nth(1).first_on_line => {
                 let sign = self.span();
-                self.report_with_advice(sign, "a body stands in braces", "put `{` here, and `}` behind its last line");
+                self.report_with_advice(
+                    sign,
+                    "a body is written in braces",
+                    "put `{` here, and `}` after its last line",
+                );
                 self.skip_to_item();
                 self.reported_at = Some(self.at);
                 return None;
@@ -41,8 +45,8 @@ impl Parser<'_> {
                 let dialect_form = self.token_text();
                 let weir_form = if self.at(T::Colon) { " ->" } else { "->" };
                 self.report(
-                    Diagnostic::new(Code::DialectSyntax, "the type of a result stands behind `->`")
-                        .at(sign, format!("behind `{dialect_form}` here"))
+                    Diagnostic::new(Code::DialectSyntax, "the return type follows `->`")
+                        .at(sign, format!("found `{dialect_form}`"))
                         .fix("write `->`", sign, weir_form),
                 );
                 self.bump();
@@ -50,7 +54,7 @@ impl Parser<'_> {
             T::Word if !self.token().first_on_line => {
                 let place = self.span();
                 self.report(
-                    Diagnostic::new(Code::DialectSyntax, "the type of a result stands behind `->`")
+                    Diagnostic::new(Code::DialectSyntax, "the return type follows `->`")
                         .at(place, "expected `->` before this type")
                         .fix("write `->` before it", place.at_start(), "-> "),
                 );
@@ -60,7 +64,7 @@ impl Parser<'_> {
         Some(self.ty())
     }
 
-    /// `| type` behind a type where no closure's parameters can end.
+    /// Reads `| type` after a type, where no closure parameters can end.
     pub(in crate::parser) fn union(&mut self, first: Type) -> Type {
         if !self.at(T::Bar) || self.at_new_line() {
             return first;
@@ -73,12 +77,12 @@ impl Parser<'_> {
         let span = self.since(first.span);
         let some: Vec<&str> = texts.into_iter().filter(|text| !NOTHING.contains(text)).collect();
         match some[..] {
-            [some] => self.report_rewrite(span, "what may be missing is an `Option`", format!("Option({some})")),
+            [some] => self.report_rewrite(span, "an optional value has the type `Option`", format!("Option({some})")),
             _ => self.report_with_advice(
                 span,
-                "a value has one type",
+                "Weir has no union types",
                 &format!(
-                    "declare what it can be, and `match` it: `enum Either {{ {} }}`",
+                    "declare an `enum` and `match` it: `enum Either {{ {} }}`",
                     some.iter().map(|ty| format!("A{}({ty})", plain(ty))).collect::<Vec<_>>().join(", ")
                 ),
             ),
@@ -86,7 +90,7 @@ impl Parser<'_> {
         Type { kind: TypeKind::Error, span }
     }
 
-    /// `< name,* >` behind the name of a `fn`.
+    /// Reads `< name,* >` after the name of a `fn`.
     pub(in crate::parser) fn type_parameters(&mut self) {
         if !self.at(T::Less) {
             return;
@@ -100,18 +104,18 @@ impl Parser<'_> {
         self.report_with_advice(
             span,
             "a `fn` has no type parameters",
-            "write the types that it takes; only functions of the host may take values of any type",
+            "write concrete types; only host functions can be generic",
         );
     }
 
-    /// `mut` and the like before a parameter.
+    /// Drops `mut` and similar words before a parameter.
     pub(in crate::parser) fn parameter_words(&mut self) {
         if self.at_word_before(PARAMETER_WORDS, |kind| kind == T::Word) && self.nth_kind(2) == T::Colon {
             self.report_superfluous(1, "values never change");
         }
     }
 
-    /// `type name` or `name type`, without a colon.
+    /// Reads `type name` or `name type` without a colon.
     pub(in crate::parser) fn parameter_without_colon(&mut self) -> Option<Parameter> {
         let follows = matches!(self.nth_kind(2), T::Comma | T::ParenClose | T::Equal | T::ParenOpen);
         if !(self.at(T::Word) && self.nth_kind(1) == T::Word && follows) {
@@ -123,18 +127,18 @@ impl Parser<'_> {
         let (name, ty) = match type_first {
             true => {
                 let ty = self.ty();
-                (self.lower_name("a parameter's name"), ty)
+                (self.lower_name("a parameter name"), ty)
             }
-            false => (self.lower_name("a parameter's name"), self.ty()),
+            false => (self.lower_name("a parameter name"), self.ty()),
         };
         let span = self.since(start);
         let weir_form = format!("{name}: {}", &self.text[ty.span.range()]);
-        self.report_rewrite(span, "a parameter is its name, a colon and its type", weir_form);
+        self.report_rewrite(span, "a parameter is written as name, colon and type", weir_form);
         let default = self.eat(T::Equal).map(|_| self.expression());
         Some(Parameter { name, ty, default, span: self.since(start) })
     }
 
-    /// `= value` behind the type of a field.
+    /// Reads `= value` after the type of a field.
     pub(in crate::parser) fn default_of_field(&mut self) {
         if !self.at(T::Equal) {
             return;
@@ -145,12 +149,12 @@ impl Parser<'_> {
         let span = self.since(start);
         self.report_with_advice(
             span,
-            "a field has no default",
-            "make it an `Option`, or fill it in a `fn` that makes the record",
+            "record fields have no defaults",
+            "make it an `Option`, or set it in a `fn` that constructs the record",
         );
     }
 
-    /// `[type]`, `[]type`
+    /// Reads `[type]` and `[]type`.
     pub(in crate::parser) fn type_in_brackets(&mut self) -> TypeKind {
         let start = self.span();
         let mut elements = self.delimited(T::BracketOpen, Self::ty);
@@ -165,7 +169,7 @@ impl Parser<'_> {
         self.wrapped(start, "List", element)
     }
 
-    /// `[]` or `?` behind a type.
+    /// Reads `[]` or `?` after a type.
     pub(in crate::parser) fn type_suffix(&mut self, start: Span, kind: TypeKind) -> TypeKind {
         let touches = self.previous_span().end == self.span().start && !self.at_new_line();
         let wrapper = match self.peek() {
@@ -181,7 +185,7 @@ impl Parser<'_> {
         self.wrapped(start, wrapper, inner)
     }
 
-    /// Reports another form of `List(…)` or `Option(…)`, from `start` to here, and gives ours.
+    /// Reports another form of `List(…)` or `Option(…)` from `start` to here, and returns the Weir form.
     fn wrapped(&mut self, start: Span, wrapper: &str, inner: Type) -> TypeKind {
         let span = self.since(start);
         self.report_substitution(span, &format!("{wrapper}({})", &self.text[inner.span.range()]));
@@ -189,7 +193,7 @@ impl Parser<'_> {
         TypeKind::Named { path: Path { names: vec![name], span }, arguments: vec![inner] }
     }
 
-    /// `< type,* >` behind a type's name.
+    /// Reads `< type,* >` after the name of a type.
     pub(in crate::parser) fn types_in_angles(&mut self, path: &Path) -> Vec<Type> {
         self.bump();
         let mut arguments = Vec::new();

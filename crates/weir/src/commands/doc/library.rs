@@ -1,4 +1,4 @@
-//! The page of a library: every module with its functions, sources and types.
+//! Documentation page of a library: every module with its functions, sources and types.
 
 use weir_host::{
     Function, Library, Module, Parameter, Passing, Signature, SourceSignature, Text, TypeDefinition, TypeShape, World,
@@ -7,11 +7,11 @@ use weir_host::{
 use super::markdown;
 use super::page::{DocPage, PageEntry, PageSection};
 
-/// The page of all modules.
+/// Returns the page of all modules.
 pub(super) fn page(library: &Library) -> DocPage {
     let sections = library.modules.values().map(section).collect();
-    let lead = "<p>The modules that a program may <code>use</code>. A function of which nothing else is said writes its \
-                module's part of the world, so that its calls keep their order.</p>";
+    let lead = "<p>The modules that a program can import with <code>use</code>. By default a function writes the state \
+                of its module, so that its calls keep their order.</p>";
     DocPage { title: "The library of Weir".into(), lead: lead.into(), sections }
 }
 
@@ -26,7 +26,7 @@ fn section(module: &Module) -> PageSection {
     }
 }
 
-/// Whether a type is the module's own, or only mentioned by it.
+/// Returns true if the module defines the type; false if it only mentions it.
 fn belongs(module: &Module, definition: &TypeDefinition) -> bool {
     definition.name.split_once('.').is_none_or(|(owner, _)| *owner == *module.name)
 }
@@ -35,7 +35,11 @@ fn source(module: &Module, signature: &SourceSignature) -> PageEntry {
     let path = path(module, &signature.name);
     let shown = if *signature.name == *module.name { module.name.to_string() } else { path.clone() };
     let of = signature.element.as_ref().map(|element| format!(" of {element}")).unwrap_or_default();
-    let order = if signature.ordered { "its flows have an order" } else { "its flows have no order" };
+    let order = if signature.ordered {
+        "ordered: flows keep the order of the elements"
+    } else {
+        "unordered: flows are independent"
+    };
     PageEntry {
         name: shown.clone(),
         signature: format!("source {shown}({}){of}", required(&signature.parameters)),
@@ -74,7 +78,7 @@ fn parameter(parameter: &Parameter) -> String {
     format!("{}: {}{}", parameter.name, parameter.ty, default.unwrap_or_default())
 }
 
-/// A default as a program would write it.
+/// Formats a default as source text.
 fn written(value: &weir_host::Value) -> String {
     match value {
         weir_host::Value::Text(text) => format!("{text:?}"),
@@ -93,7 +97,7 @@ fn parameter_of(each: &Parameter) -> String {
     parameter(each)
 }
 
-/// The parameters that may be left out, as rows.
+/// Returns the optional parameters as rows.
 fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
     let rows = parameters.iter().filter_map(|parameter| {
         let default = parameter.default.as_ref()?;
@@ -106,14 +110,14 @@ fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
     rows.collect()
 }
 
-/// What a call touches and what may be done with it, in a line.
+/// Summarises the effects of a function in a line.
 fn effects(signature: &Signature, module: &str) -> String {
     let (effects, parameters) = (&signature.effects, &signature.parameters);
     let mut words: Vec<String> = Vec::new();
     match effects.world {
         World::Pure => {}
-        World::Reads => words.push(format!("reads the world of {module}")),
-        World::Writes => words.push(format!("writes the world of {module}")),
+        World::Reads => words.push(format!("reads the state of {module}")),
+        World::Writes => words.push(format!("writes the state of {module}")),
     }
     words.extend(
         parameters
@@ -123,22 +127,22 @@ fn effects(signature: &Signature, module: &str) -> String {
     );
     let made_of: Vec<&str> = signature.start_parameters().map(|index| parameters[index].name.as_str()).collect();
     let state = match made_of.len() {
-        0 => "has a state of its own at each call".to_owned(),
-        _ => format!("has a state of its own at each call, made of {} at start", made_of.join(" and ")),
+        0 => "has private state at each call".to_owned(),
+        _ => format!("has private state at each call, created from {} at start", made_of.join(" and ")),
     };
     let marks = [
         (signature.state.is_some(), state.as_str()),
         (effects.waits, "may wait"),
-        (effects.blocking, "holds a thread"),
-        (effects.deferrable, "may follow the answer"),
+        (effects.blocking, "blocks a thread"),
+        (effects.deferrable, "may run after the response"),
         (effects.idempotent && effects.world != World::Pure, "may be retried"),
-        (effects.fresh_ns.is_some(), "may be reused while it is fresh"),
+        (effects.fresh_ns.is_some(), "may be cached"),
     ];
     words.extend(marks.iter().filter(|(marked, _)| *marked).map(|(_, words)| (*words).to_owned()));
     if words.is_empty() { "pure".into() } else { words.join(", ") }
 }
 
-/// A record, enum or host type.
+/// Documents a record, an enum or a host type.
 pub(super) fn definition(definition: &TypeDefinition) -> PageEntry {
     let (word, parts) = match &definition.shape {
         TypeShape::Record(fields) => (
@@ -153,7 +157,7 @@ pub(super) fn definition(definition: &TypeDefinition) -> PageEntry {
         name: definition.name.to_string(),
         signature: format!("{word} {}", definition.name),
         doc: markdown::html(&definition.doc),
-        effects: moved.then(|| "can only be moved".into()),
+        effects: moved.then(|| "moved, not copied".into()),
         parts,
     }
 }

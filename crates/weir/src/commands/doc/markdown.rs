@@ -2,7 +2,7 @@
 
 use super::page::escape;
 
-/// What a line belongs to.
+/// The block that a line belongs to.
 #[derive(Clone, Copy, PartialEq)]
 enum MarkdownBlock {
     None,
@@ -12,7 +12,7 @@ enum MarkdownBlock {
     Code,
 }
 
-/// A doc comment as HTML.
+/// Converts a doc comment to HTML.
 pub(super) fn html(markdown: &str) -> String {
     let mut out = String::new();
     let mut open = MarkdownBlock::None;
@@ -69,7 +69,7 @@ fn closing(block: MarkdownBlock) -> &'static str {
     }
 }
 
-/// A line with what stands between backquotes as code; the brackets of Rust's links fall away.
+/// Converts the text of a line; text in backquotes becomes code, and the brackets of Rust links are dropped.
 fn inline(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(index, part)| match index % 2 {
         0 => escape(part),

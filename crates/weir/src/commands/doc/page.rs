@@ -1,4 +1,4 @@
-//! The page as data, and how it looks.
+//! Documentation pages as data, and their HTML.
 
 /// A page.
 pub(super) struct DocPage {
@@ -8,7 +8,7 @@ pub(super) struct DocPage {
     pub(super) sections: Vec<PageSection>,
 }
 
-/// A part of the page with a heading.
+/// A section with a heading.
 pub(super) struct PageSection {
     pub(super) title: String,
     /// HTML below the heading.
@@ -16,18 +16,18 @@ pub(super) struct PageSection {
     pub(super) entries: Vec<PageEntry>,
 }
 
-/// Something that is documented.
+/// A documented item.
 #[derive(Default)]
 pub(super) struct PageEntry {
-    /// Its name in the contents.
+    /// Name in the table of contents.
     pub(super) name: String,
-    /// What a program writes, or what a request asks for.
+    /// Declaration, or method and path of a route.
     pub(super) signature: String,
-    /// HTML: what its author says of it.
+    /// HTML of the documentation.
     pub(super) doc: String,
-    /// What it touches.
+    /// Effects.
     pub(super) effects: Option<String>,
-    /// Parts with names of their own, as rows: name, type, HTML.
+    /// Named parts as rows: name, type, HTML.
     pub(super) parts: Vec<[String; 3]>,
 }
 
@@ -60,7 +60,7 @@ table { border-collapse: collapse; margin-top: .7rem; font-size: .92rem; } td { 
 ";
 
 impl DocPage {
-    /// The whole document.
+    /// Returns the whole document.
     pub(super) fn html(&self) -> String {
         let title = escape(&self.title);
         let contents: String = self.sections.iter().map(contents).collect();
@@ -82,7 +82,7 @@ fn contents(section: &PageSection) -> String {
     format!("<h2>{}</h2>\n{}", to(section), links.collect::<String>())
 }
 
-/// The title of a section in the contents; a link where nothing in it has one.
+/// Returns the title of a section for the table of contents; a link if the section has no entries.
 fn to(section: &PageSection) -> String {
     let title = escape(&section.title);
     if section.entries.is_empty() { format!("<a href=\"#{}\">{title}</a>", anchor(&section.title, "")) } else { title }
@@ -111,7 +111,7 @@ fn entry(section: &str, entry: &PageEntry) -> String {
     )
 }
 
-/// The place of an entry within the page.
+/// Returns the anchor of an entry.
 fn anchor(section: &str, name: &str) -> String {
     let plain = |text: &str| -> String {
         text.chars().map(|each| if each.is_alphanumeric() { each.to_ascii_lowercase() } else { '-' }).collect()
@@ -119,7 +119,7 @@ fn anchor(section: &str, name: &str) -> String {
     format!("{}.{}", plain(section), plain(name))
 }
 
-/// A signature with its keywords and types set off.
+/// Highlights keywords and types in a signature.
 fn coloured(signature: &str) -> String {
     const WORDS: [&str; 8] = ["fn", "record", "enum", "type", "source", "shared", "of", "module"];
     let mut html = String::new();
@@ -140,7 +140,7 @@ fn coloured(signature: &str) -> String {
     html
 }
 
-/// A text as HTML.
+/// Escapes a text for HTML.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,4 +1,4 @@
-//! The page of a program: its picture, what it serves, what is shared, its types and its functions.
+//! Documentation page of a program: its services, shared values, types, functions and graph.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Vari
 use super::page::{DocPage, PageEntry, PageSection, escape};
 use super::{library, markdown};
 
-/// The page of a checked program.
+/// Returns the page of a checked program.
 pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> DocPage {
     let entries = program.entries.iter().enumerate();
     let mut sections: Vec<PageSection> = entries.map(|(at, entry)| served(at, entry, checked, library)).collect();
@@ -32,7 +32,7 @@ pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &
     DocPage { title: title.into(), lead: markdown::html(&checked.parsed.tree.docs.text()), sections }
 }
 
-/// The graph as a picture within the page; nothing where it is too large for one.
+/// Returns a section with the graph as an embedded image, or an empty one if the graph is too large.
 fn picture(program: &Program, library: &Library) -> PageSection {
     let drawing = Drawing { program, library: Some(library), plan: None, detail: DetailLevel::Folded };
     let image = weir_draw::svg(&drawing).map(|svg| {
@@ -41,7 +41,7 @@ fn picture(program: &Program, library: &Library) -> PageSection {
     PageSection { title: "The graph".into(), lead: image.unwrap_or_default(), entries: Vec::new() }
 }
 
-/// A text as part of an address.
+/// Percent-encodes a text for a URL.
 fn in_url(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_.~()*!/:;,=@$".contains(&byte);
     let encoded =
@@ -59,7 +59,7 @@ fn served(at: usize, entry: &ProgramEntry<Graph>, checked: &Checked, library: &L
     PageSection { title: format!("{kind} {}", entry.name), lead: String::new(), entries: flows.collect() }
 }
 
-/// What the author says of each flow of an entry point.
+/// Returns the documentation of each flow of an entry point.
 fn route_docs(at: usize, checked: &Checked) -> Vec<String> {
     let entries = |item: &&Item| matches!(item.kind, ItemKind::Service(_) | ItemKind::Entry(_));
     match checked.parsed.tree.items.iter().filter(entries).nth(at) {
@@ -95,7 +95,7 @@ fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> PageEntry {
     PageEntry { name: signature.clone(), signature, doc, effects: Some(effects(&flow.body, library)), parts }
 }
 
-/// What a flow touches, in a line.
+/// Summarises the effects of a flow in a line.
 fn effects(graph: &Graph, library: &Library) -> String {
     let mut touched: BTreeMap<&Resource, Mode> = BTreeMap::new();
     for usage in graph.nodes.iter().flat_map(|node| &node.uses) {
@@ -108,7 +108,7 @@ fn effects(graph: &Graph, library: &Library) -> String {
     });
     let waits = graph.nodes.iter().any(|node| waits(node, library)).then(|| "may wait".to_owned());
     let words: Vec<String> = words.chain(waits).collect();
-    if words.is_empty() { "touches nothing".into() } else { words.join(", ") }
+    if words.is_empty() { "no effects".into() } else { words.join(", ") }
 }
 
 fn waits(node: &Node, library: &Library) -> bool {

@@ -1,10 +1,10 @@
-//! The protocol's shapes: what `weir-ide` says, as JSON.
+//! Protocol encoding: results of `weir-ide` as JSON.
 
 use serde_json::{Value, json};
 use weir_ide::{CodeAction, Completion, CompletionKind, Document, DocumentSymbol, FileLocation, SymbolKind};
 use weir_syntax::{Diagnostic, Edit, Severity, Span};
 
-/// A place as lines and UTF-16 columns.
+/// Encodes a source range as lines and UTF-16 columns.
 pub(super) fn range(document: &Document, span: Span) -> Value {
     let position = |offset: u32| {
         let position = document.position(offset);
@@ -13,18 +13,18 @@ pub(super) fn range(document: &Document, span: Span) -> Value {
     json!({ "start": position(span.start), "end": position(span.end) })
 }
 
-/// A place in a file.
+/// Encodes a location in a file.
 pub(super) fn location(document: &Document, address: &str, span: Span) -> Value {
     json!({ "uri": address, "range": range(document, span) })
 }
 
-/// A place in a file that is not the editor's own.
+/// Encodes a location in a Rust file.
 pub(super) fn rust_location(place: &FileLocation) -> Value {
     let position = json!({ "line": place.position.line, "character": place.position.character });
     json!({ "uri": place.uri(), "range": { "start": position, "end": position } })
 }
 
-/// All that is wrong with a document.
+/// Encodes all diagnostics of a document.
 pub(super) fn diagnostics(document: &Document, address: &str) -> Value {
     document.diagnostics().iter().map(|found| diagnostic(document, address, found)).collect()
 }
@@ -44,7 +44,7 @@ fn diagnostic(document: &Document, address: &str, found: &Diagnostic) -> Value {
     })
 }
 
-/// The message with what stands at its place, its notes and its hints.
+/// Returns the message with the labels at its place, its notes and its hints.
 fn message(found: &Diagnostic, place: Span) -> String {
     let at = found.labels.iter().filter(|label| label.span == place && !label.text.is_empty());
     let mut lines = vec![found.message.clone()];
@@ -54,23 +54,23 @@ fn message(found: &Diagnostic, place: Span) -> String {
     lines.join("\n")
 }
 
-/// Edits of one document.
+/// Encodes edits of one document.
 pub(super) fn edits(document: &Document, edits: &[Edit]) -> Value {
     edits.iter().map(|edit| json!({ "range": range(document, edit.span), "newText": edit.replacement })).collect()
 }
 
-/// Edits of one document, as a change of the workspace.
+/// Encodes edits of one document as a workspace edit.
 pub(super) fn changes(document: &Document, address: &str, edits: &[Edit]) -> Value {
     let edits = self::edits(document, edits);
     json!({ "changes": { address: edits } })
 }
 
-/// A change that mends something.
+/// Encodes a quick fix.
 pub(super) fn action(document: &Document, address: &str, action: &CodeAction) -> Value {
     json!({ "title": action.title, "kind": "quickfix", "edit": changes(document, address, &action.edits) })
 }
 
-/// A completion; editors sort by `sortText`, and so keep the order that they get.
+/// Encodes a completion. Editors sort by `sortText`, which preserves the order of the completions.
 pub(super) fn completion(document: &Document, completion: &Completion, rank: usize) -> Value {
     json!({
         "label": completion.label,
@@ -83,7 +83,7 @@ pub(super) fn completion(document: &Document, completion: &Completion, rank: usi
     })
 }
 
-/// The protocol's number of a kind of completion.
+/// Returns the protocol's number for a kind of completion.
 fn completion_kind(kind: CompletionKind) -> u8 {
     match kind {
         CompletionKind::Function => 3,
@@ -98,7 +98,7 @@ fn completion_kind(kind: CompletionKind) -> u8 {
     }
 }
 
-/// A symbol with what stands in it. Nesting is bounded: items hold members, and members nothing.
+/// Encodes a symbol with its children. Nesting is bounded: items have members, members have none.
 pub(super) fn symbol(document: &Document, each: &DocumentSymbol) -> Value {
     json!({
         "name": each.name,
@@ -109,7 +109,7 @@ pub(super) fn symbol(document: &Document, each: &DocumentSymbol) -> Value {
     })
 }
 
-/// The protocol's number of a kind of symbol.
+/// Returns the protocol's number for a kind of symbol.
 fn symbol_kind(kind: SymbolKind) -> u8 {
     match kind {
         SymbolKind::Service => 3,

@@ -1,4 +1,4 @@
-//! What editors may ask, one row for each request.
+//! Requests of the protocol, one row each.
 
 use serde_json::{Value, json};
 use weir_ide::{Definition, Document, Position};
@@ -6,10 +6,10 @@ use weir_syntax::{Edit, SourceId, Span};
 
 use super::protocol;
 
-/// Answers a request about a document: its address, and the request's parameters.
+/// A request handler. Takes the document, its URI, and the parameters of the request.
 pub(super) type RequestHandler = fn(&Document, &str, &Value) -> Result<Value, String>;
 
-/// Every request, and who answers it.
+/// Every request with its handler.
 const REQUESTS: [(&str, RequestHandler); 11] = [
     ("textDocument/hover", hover),
     ("textDocument/definition", definition),
@@ -24,15 +24,15 @@ const REQUESTS: [(&str, RequestHandler); 11] = [
     ("textDocument/documentSymbol", symbols),
 ];
 
-/// Who answers this request.
+/// Returns the handler of a request.
 pub(super) fn handler(method: &str) -> Option<RequestHandler> {
     REQUESTS.iter().find(|(name, _)| *name == method).map(|(_, answer)| *answer)
 }
 
-/// What the editor is told that this server can do.
+/// Returns the capabilities that the server announces.
 pub(super) fn capabilities() -> Value {
     json!({
-        // Whole texts: a check looks at the whole text anyway.
+        // Full texts: a check reads the whole text anyway.
         "textDocumentSync": { "openClose": true, "change": 1 },
         "hoverProvider": true,
         "definitionProvider": true,
@@ -61,7 +61,7 @@ fn definition(document: &Document, address: &str, params: &Value) -> Result<Valu
     match document.definition(offset(document, &params["position"])?) {
         Some(Definition::Here(span)) => Ok(protocol::location(document, address, span)),
         Some(Definition::Rust(place)) => Ok(protocol::rust_location(&place)),
-        // Where the Rust lies is not known to a command that was built elsewhere.
+        // The location of the Rust source is unknown to a command that was built elsewhere.
         Some(Definition::Library(_)) | None => Ok(Value::Null),
     }
 }
@@ -79,7 +79,7 @@ fn highlights(document: &Document, _: &str, params: &Value) -> Result<Value, Str
 fn completion(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
     let found = document.completions(offset(document, &params["position"])?);
     let items = found.iter().enumerate().map(|(rank, completion)| protocol::completion(document, completion, rank));
-    // What does not fit the word so far is left out, so that the editor asks again as it grows.
+    // Completions that do not match the word so far are left out, so the editor must ask again as the word grows.
     Ok(json!({ "isIncomplete": true, "items": items.collect::<Vec<_>>() }))
 }
 
@@ -123,7 +123,7 @@ fn symbols(document: &Document, _: &str, _: &Value) -> Result<Value, String> {
     Ok(document.outline().iter().map(|symbol| protocol::symbol(document, symbol)).collect())
 }
 
-/// The byte at a position.
+/// Returns the byte offset of a position.
 fn offset(document: &Document, position: &Value) -> Result<u32, String> {
     let number = |name: &str| position[name].as_u64().map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     match (number("line"), number("character")) {

@@ -1,4 +1,4 @@
-//! The start-up message: where the program listens, what it serves, and on what it runs.
+//! Start-up banner: addresses, routes, engine and plan of the program.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use weir_runtime::RunningProgram;
 use crate::commands::effective_plan::EffectivePlan;
 use crate::terminal::Paint;
 
-/// Says what runs.
+/// Formats the banner.
 pub(super) fn banner(
     file: &Path,
     effective: &EffectivePlan,
@@ -26,7 +26,7 @@ pub(super) fn banner(
         text.push_str(&format!("\n  {} {}\n", paint.bold(&entry.name), paint.blue(place)));
         text.push_str(&routes(entry, paint));
     }
-    text.push_str(&format!("\n  {}\n", paint.faint("Ctrl-C lets it finish what has begun, and ends it")));
+    text.push_str(&format!("\n  {}\n", paint.faint("Ctrl-C finishes the flows in progress and stops the program")));
     text
 }
 
@@ -34,7 +34,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The routes of a service in columns, with their parameters.
+/// Formats the routes of a service in columns, with their parameters.
 fn routes(entry: &Entry<Graph>, paint: Paint) -> String {
     let routes = || entry.flows.iter().filter_map(|flow| flow.route.as_ref());
     let method = routes().map(|route| route.method.chars().count()).max().unwrap_or(0);

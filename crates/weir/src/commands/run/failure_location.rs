@@ -1,17 +1,17 @@
-//! Where in the text a flow failed, from the path that the trace tells.
+//! Failure location: the source location of a failed flow, found by the node path in the trace.
 
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_syntax::SourceFile;
 use weir_trace::FlowKey;
 
-/// A program and its text.
+/// A program and its source file.
 pub(super) struct FailureLocator {
     pub(super) program: Program,
     pub(super) file: SourceFile,
 }
 
 impl FailureLocator {
-    /// A trace's path for people: the flow, the place in the text, and what was called there.
+    /// Describes a node path: the flow, the source location, and the called function.
     pub(super) fn describe(&self, flow: FlowKey, path: &str) -> String {
         self.find(flow, path).unwrap_or_else(|| path.to_owned())
     }
@@ -30,7 +30,7 @@ impl FailureLocator {
     }
 }
 
-/// The node of this path, and its graph: bodies come before what is within them.
+/// Returns the node with this path, and its graph. The names of enclosing bodies are prefixes of the path.
 fn find<'a>(graph: &'a Graph, path: &str) -> Option<(&'a Graph, &'a Node)> {
     graph.nodes.iter().find_map(|node| {
         if &*node.name == path {
@@ -41,10 +41,10 @@ fn find<'a>(graph: &'a Graph, path: &str) -> Option<(&'a Graph, &'a Node)> {
     })
 }
 
-/// The call whose failure a `?` passed on, else the node itself.
+/// Returns the call whose failure a `?` passed on, or the node itself.
 fn cause<'a>(graph: &'a Graph, node: &'a Node) -> &'a Node {
     let mut at = node;
-    // Every step goes to an earlier node, so that this ends.
+    // Every step goes to an earlier node, so the loop terminates.
     while let (NodeKind::Fail | NodeKind::Switch { .. } | NodeKind::Prim(_), Some(Operand::Port(from, _))) =
         (&at.kind, at.inputs.first())
     {

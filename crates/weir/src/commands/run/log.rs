@@ -1,4 +1,4 @@
-//! The log: what a person should hear of while the program runs, one line each on standard error.
+//! Event log: one line on standard error for each event that a person should see.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct EventLog {
     thread: JoinHandle<()>,
 }
 
-/// How events become lines.
+/// Formats and writes events.
 #[derive(Clone)]
 struct LogWriter {
     locator: Arc<FailureLocator>,
@@ -36,10 +36,11 @@ impl EventLog {
         EventLog { reader, writer, thread }
     }
 
-    /// Writes what is left.
+    /// Writes the remaining events.
     pub(super) fn end(self) {
         self.reader.end();
-        // What was taken out must be written before the process ends. A thread that panicked has written what it could.
+        // Events taken by the thread must be written before the process ends. If the thread panicked, it has written
+        // what it could.
         let _ = self.thread.join();
         self.writer.write(&self.reader.take());
         match self.reader.lost() {
@@ -59,7 +60,7 @@ impl LogWriter {
         }
     }
 
-    /// One event as a line; nothing for what the greeting said already.
+    /// Formats an event; `None` for events that the log leaves out.
     fn line(&self, kind: &EventKind) -> Option<String> {
         let failure = self.paint.red("failure");
         let words = match kind {
@@ -67,16 +68,16 @@ impl LogWriter {
                 let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
                 format!("{failure} in {}{kind}: {message}", self.locator.describe(*flow, path))
             }
-            EventKind::SourceEnded { failure: Some(message), .. } => format!("{failure} of a source: {message}"),
-            EventKind::Refused { .. } => "refused a flow: as many wait as may".to_owned(),
-            EventKind::Stopping => "stopping; what has begun is finished first".to_owned(),
+            EventKind::SourceEnded { failure: Some(message), .. } => format!("source failed: {message}"),
+            EventKind::Refused { .. } => "flow refused: the limit of flows is reached".to_owned(),
+            EventKind::Stopping => "stopping after the flows in progress have finished".to_owned(),
             _ => return None,
         };
         Some(format!("{} {words}\n", self.paint.faint(&clock())))
     }
 }
 
-/// The time of day, in UTC.
+/// Returns the time of day in UTC.
 fn clock() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs() % 86_400, since.subsec_millis());
@@ -84,6 +85,6 @@ fn clock() -> String {
 }
 
 fn say(text: &str) {
-    // Where the log cannot be written there is nobody to tell.
+    // If standard error is closed, the log is lost.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -1,16 +1,16 @@
-//! `--port`: another port in the place of the program's.
+//! `--port`: replaces the port in the program.
 
 use weir_host::{Library, Value};
 use weir_ir::graph::{Graph, NodeKind, Operand, Program};
 use weir_ir::prim::Prim;
 
-/// The parameter that says where a source listens.
+/// Name of the port parameter of a source.
 const PORT: &str = "port";
 
-/// Replaces the port of the program's one source that has one.
+/// Replaces the port of the only source that has one.
 ///
 /// # Errors
-/// Says why not: no source or several have a port.
+/// Returns a message if no source or several sources have a port.
 pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Result<(), String> {
     let mut listening: Vec<(usize, usize)> = Vec::new();
     for (index, entry) in program.entries.iter().enumerate() {
@@ -21,12 +21,12 @@ pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Re
     }
     match listening.as_slice() {
         [(entry, place)] => replace_argument(&mut program.entries[*entry].arguments, *place, Value::Int(port.into())),
-        [] => Err("`--port` has no meaning here: nothing in this program listens on a port".into()),
-        several => Err(format!("`--port` could mean any of the {} places where this program listens", several.len())),
+        [] => Err("`--port` cannot be used: no source of this program listens on a port".into()),
+        several => Err(format!("`--port` is ambiguous: this program listens on {} ports", several.len())),
     }
 }
 
-/// Replaces one element of the tuple that the graph yields.
+/// Replaces one element of the tuple that the graph returns.
 fn replace_argument(arguments: &mut Graph, place: usize, value: Value) -> Result<(), String> {
     let constant = |graph: &mut Graph, value: Value| {
         graph.constants.push(value);
@@ -45,8 +45,8 @@ fn replace_argument(arguments: &mut Graph, place: usize, value: Value) -> Result
                 arguments.result = constant(arguments, Value::Record(fields.into()));
                 Ok(())
             }
-            _ => Err("the source's arguments are no tuple".into()),
+            _ => Err("the arguments of the source are not a tuple".into()),
         },
-        _ => Err("the source's arguments are no tuple".into()),
+        _ => Err("the arguments of the source are not a tuple".into()),
     }
 }

@@ -1,4 +1,4 @@
-//! Progress: how far finite input is, drawn over itself at the foot of a terminal.
+//! Progress line of finite input, redrawn in place at the bottom of a terminal.
 
 use std::io::{IsTerminal, Write as _};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,14 +11,14 @@ use weir_runtime::Watcher;
 
 use crate::humanize::{grouped, rounded};
 
-/// How often it is drawn.
+/// Redraw interval.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How wide a terminal is that does not say it.
+/// Assumed width of a terminal of unknown size.
 const COLUMNS: usize = 80;
-/// Clears the line that the cursor is in.
+/// Clears the current line.
 const CLEAR: &str = "\r\u{1b}[K";
 
-/// Draws on a thread of its own, where a person watches.
+/// Draws on a thread of its own, if standard error is a terminal.
 pub(super) struct ProgressLine(Option<(mpsc::Sender<()>, JoinHandle<()>)>);
 
 impl ProgressLine {
@@ -38,28 +38,28 @@ impl ProgressLine {
         ProgressLine(Some((end, drawing)))
     }
 
-    /// Leaves the line empty.
+    /// Clears the line.
     pub(super) fn end(self) {
         if let Some((end, drawing)) = self.0 {
             drop(end);
-            // Where drawing has failed there is nothing to clear.
+            // If drawing failed, there is nothing to clear.
             let _ = drawing.join();
         }
     }
 }
 
 fn draw(line: &str) {
-    // The cursor stays at the start of the line, so that a message of the log is written over it.
+    // The cursor stays at the start of the line, so that log messages overwrite it.
     let _ = write!(std::io::stderr().lock(), "{CLEAR}{line}\r");
 }
 
-/// Elements, part, rate and time left of each source.
+/// Formats elements, percentage, rate and remaining time of each source.
 fn line(sources: &[(String, Extent)], elapsed: Duration) -> String {
     let shown = sources.iter().map(|(described, extent)| format!("{described}: {}", words(*extent, elapsed)));
     shown.collect::<Vec<_>>().join("  ")
 }
 
-/// The line as far as a terminal has room for it, because one that is wrapped could not be drawn over.
+/// Cuts the line to the width of the terminal, because a wrapped line could not be redrawn.
 fn cut(line: String, columns: usize) -> String {
     if line.chars().count() < columns {
         return line;
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(shown(0, 0, 100, 10), "x: 0, 0 %, 0/s");
         assert_eq!(shown(999, 1, 100, 100), "x: 999, 1 %, 9/s, 2 h 45 min left");
         assert_eq!(shown(3, 50, 100, 90), "x: 3, 50 %, 0/s, 1 min 30 s left");
-        // A file that grows while it is read, and one that is empty.
+        // A file that grows while it is read, and an empty one.
         assert_eq!(shown(10, 200, 100, 1), "x: 10, 100 %, 10/s, 0 s left");
         assert_eq!(shown(0, 0, 0, 1), "x: 0, 100 %, 0/s, 0 s left");
         assert_eq!(line(&[], Duration::ZERO), "");

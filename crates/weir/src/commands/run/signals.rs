@@ -1,4 +1,4 @@
-//! Signals: the first SIGTERM or SIGINT lets a program finish, the second ends it at once.
+//! Signals: the first SIGTERM or SIGINT lets begun flows finish, the second ends the process at once.
 
 use std::io;
 use std::sync::mpsc;
@@ -9,23 +9,23 @@ use weir_runtime::Stopper;
 
 use crate::Exit;
 
-/// Listens for signals from now on.
+/// A listener for signals.
 pub(super) struct Signals {
     stoppers: mpsc::Sender<Stopper>,
 }
 
 impl Signals {
-    /// Stops this program when a signal comes, or has come.
+    /// Stops the program at the next signal, or at one that has already arrived.
     pub(super) fn stop(self, stopper: Stopper) {
         // The thread at the other end never ends before the process.
         let _ = self.stoppers.send(stopper);
     }
 }
 
-/// Begins to listen.
+/// Starts to listen.
 ///
 /// # Errors
-/// Fails where the system gives no thread or no signals.
+/// Fails if the system provides no thread or no signals.
 pub(super) fn listen() -> io::Result<Signals> {
     let signals = receive()?;
     let (stoppers, received) = mpsc::channel();
@@ -33,10 +33,10 @@ pub(super) fn listen() -> io::Result<Signals> {
     Ok(Signals { stoppers })
 }
 
-/// Signals as messages, one for each.
+/// Returns a channel with one message for each signal.
 ///
 /// # Errors
-/// Fails where the system gives no thread or no signals.
+/// Fails if the system provides no thread or no signals.
 pub(in crate::commands) fn receive() -> io::Result<mpsc::Receiver<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (terminate, interrupt) = {
@@ -61,7 +61,7 @@ async fn pass_on(mut terminate: Signal, mut interrupt: Signal, heard: mpsc::Send
 fn obey(signals: &mpsc::Receiver<()>, stoppers: &mpsc::Receiver<Stopper>) {
     let leave = || std::process::exit(Exit::Interrupted.code().into());
     if signals.recv().is_ok() {
-        // A signal before the program has started ends the process: there is nothing to finish.
+        // Before the program has started there is nothing to finish.
         match stoppers.try_recv() {
             Ok(stopper) => stopper.stop(),
             Err(_) => leave(),

@@ -1,47 +1,48 @@
-//! Which program is watched, of those that run.
+//! Selection of the program to watch.
 
 use crate::Exit;
 use crate::terminal::Terminal;
 use crate::trace_socket::directory::{self, SocketFile};
 
-/// The program that is meant: the named one, or the only one.
+/// Returns the named program, or the only one that runs.
 ///
 /// # Errors
-/// Says what runs and what to do, and gives the exit code.
+/// Prints the running programs and a hint, and returns the exit code.
 pub(super) fn choose(named: Option<&str>, terminal: &mut Terminal) -> Result<SocketFile, Exit> {
     let running = directory::folder().and_then(|folder| directory::list(&folder));
-    let running =
-        running.map_err(|error| terminal.fail(Exit::Environment, &format!("cannot see what runs: {error}"), &[]))?;
+    let running = running.map_err(|error| {
+        terminal.fail(Exit::Environment, &format!("cannot list the running programs: {error}"), &[])
+    })?;
     let mut meant = matching(&running, named);
     match (meant.len(), named) {
         (1, _) => Ok(meant.swap_remove(0)),
         (0, None) => Err(terminal.fail(
             Exit::Environment,
-            "no program runs",
+            "no program is running",
             &[
-                "`weir run FILE` runs one, and `weir top` in another terminal watches it",
-                "the programs of other users are theirs to watch",
+                "start one with `weir run FILE`, and run `weir top` in another terminal",
+                "programs of other users cannot be watched",
             ],
         )),
         (0, Some(name)) => {
-            let hint = format!("these run:\n{}", listed(&running));
-            let hints: &[&str] = if running.is_empty() { &["no program of this user runs"] } else { &[&hint] };
-            Err(terminal.fail(Exit::Environment, &format!("no program `{name}` runs"), hints))
+            let hint = format!("running programs:\n{}", listed(&running));
+            let hints: &[&str] = if running.is_empty() { &["this user runs no program"] } else { &[&hint] };
+            Err(terminal.fail(Exit::Environment, &format!("no program `{name}` is running"), hints))
         }
         (count, _) => {
-            let hint = format!("say which, by its number: `weir top {}`\n{}", meant[0].pid, listed(&meant));
-            Err(terminal.fail(Exit::Usage, &format!("{count} programs run"), &[&hint]))
+            let hint = format!("choose one by its process id: `weir top {}`\n{}", meant[0].pid, listed(&meant));
+            Err(terminal.fail(Exit::Usage, &format!("{count} programs are running"), &[&hint]))
         }
     }
 }
 
-/// A program of this name that runs now, but not this one.
+/// Returns another running program of this name.
 pub(super) fn successor(of: &SocketFile) -> Option<SocketFile> {
     let running = directory::folder().and_then(|folder| directory::list(&folder)).ok()?;
     running.into_iter().find(|other| other.name == of.name && other.pid != of.pid)
 }
 
-/// The number of a process before a name, and a whole name before a part of one.
+/// Finds programs by process id, else by name, else by part of the name.
 fn matching(running: &[SocketFile], named: Option<&str>) -> Vec<SocketFile> {
     let Some(named) = named else { return running.to_vec() };
     let of = |matches: &dyn Fn(&SocketFile) -> bool| -> Vec<SocketFile> {

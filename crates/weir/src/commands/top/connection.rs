@@ -1,4 +1,4 @@
-//! The reader's end of the socket: a thread reads lines, and the view takes them when it has time.
+//! Trace connection: a thread reads lines from the socket, and the view takes them from a channel.
 
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::os::unix::net::UnixStream;
@@ -9,22 +9,22 @@ use std::time::Duration;
 use crate::trace_socket::message::VERSION;
 use crate::trace_socket::{Message, TraceLine};
 
-/// How many lines wait here; more wait at the program, which loses what is too much.
+/// Maximal number of lines in the channel. Further ones wait in the program, which drops events if necessary.
 const LINES_MAX: usize = 4_096;
-/// The longest line; no name is so long.
+/// Maximal length of a line.
 const LINE_MAX: u64 = 1 << 20;
 
 /// A connection to a program.
 pub(super) struct TraceConnection(Receiver<Received>);
 
-/// What is heard of a program.
+/// Result of a receive.
 #[derive(Debug)]
 pub(super) enum Received {
     /// A line.
     TraceLine(TraceLine),
-    /// Nothing more will come: why, in a sentence.
+    /// The connection is closed: the reason, in a sentence.
     Closed(String),
-    /// Nothing for now.
+    /// No line within the time limit.
     Nothing,
 }
 
@@ -32,16 +32,16 @@ impl TraceConnection {
     /// Connects to a program.
     ///
     /// # Errors
-    /// Fails where nobody is there, or not for this user.
+    /// Fails if the program does not run or belongs to another user.
     pub(super) fn open(path: &Path) -> io::Result<TraceConnection> {
         let stream = UnixStream::connect(path)?;
         let (sender, receiver) = sync_channel(LINES_MAX);
-        // It ends with the connection, or with whoever hears it.
+        // The thread ends with the connection, or when the receiver is dropped.
         std::thread::Builder::new().name("weir top".into()).spawn(move || read(stream, &sender))?;
         Ok(TraceConnection(receiver))
     }
 
-    /// What comes next, within this time.
+    /// Returns the next line, if it arrives within this time.
     pub(super) fn receive(&self, at_most: Duration) -> Received {
         match self.0.recv_timeout(at_most) {
             Ok(heard) => heard,
@@ -71,14 +71,15 @@ fn next(stream: &mut impl BufRead) -> Received {
         Ok(_) => {}
     }
     match TraceLine::read(&text) {
-        Err(error) => Received::Closed(format!("the program says what nobody understands: {error}")),
+        Err(error) => Received::Closed(format!("unreadable message from the program: {error}")),
         Ok(TraceLine { message: Message::End, .. }) => disconnected("the program has ended"),
         Ok(TraceLine { message: Message::Full { readers_max }, .. }) => {
-            Received::Closed(format!("{readers_max} others watch it, and no more may"))
+            Received::Closed(format!("{readers_max} other readers watch it already"))
         }
-        Ok(TraceLine { message: Message::Hello(hello), .. }) if hello.version != VERSION => {
-            Received::Closed(format!("the program speaks version {}, and this command {VERSION}", hello.version))
-        }
+        Ok(TraceLine { message: Message::Hello(hello), .. }) if hello.version != VERSION => Received::Closed(format!(
+            "the program sends version {} of the trace, this command reads version {VERSION}",
+            hello.version
+        )),
         Ok(line) => Received::TraceLine(line),
     }
 }
@@ -98,12 +99,12 @@ mod tests {
     fn why_a_program_is_gone_is_said() {
         assert_eq!(said(""), "the program was killed");
         assert_eq!(said("{\"event\":\"end\"}\n"), "the program has ended");
-        assert_eq!(said("{\"event\":\"full\",\"readers_max\":8}\n"), "8 others watch it, and no more may");
-        assert!(said("nonsense\n").starts_with("the program says what nobody understands: "));
+        assert_eq!(said("{\"event\":\"full\",\"readers_max\":8}\n"), "8 other readers watch it already");
+        assert!(said("nonsense\n").starts_with("unreadable message from the program: "));
     }
 
     #[test]
     fn a_line_without_end_is_not_read_for_ever() {
-        assert!(said(&"x".repeat(3 << 20)).starts_with("the program says what nobody understands: "));
+        assert!(said(&"x".repeat(3 << 20)).starts_with("unreadable message from the program: "));
     }
 }

@@ -1,7 +1,7 @@
-//! What is known of a program that is watched: the latest of each section and route, and what led there.
+//! Model of a watched program: the latest samples of each section and route, and their history.
 //!
-//! The program says once in a period what each section and each route is doing, in the same order. Counters are told since
-//! the start, so that what was lost on the way makes a rate coarser, and not wrong.
+//! Once per period the program sends a sample of each section and each route, in a fixed order. Counters count from the
+//! start of the program, so lost samples make a rate coarser but not wrong.
 
 use std::collections::VecDeque;
 
@@ -9,67 +9,67 @@ use weir_trace::Durations;
 
 use crate::trace_socket::message::{Hello, Message, RouteSample, SectionSample, TraceLine};
 
-/// Over how many periods rates and latencies are taken: 5 seconds.
+/// Number of periods over which rates and latencies are computed: 5 seconds.
 const WINDOW: usize = 10;
-/// How many periods the charts hold: 4 minutes.
+/// Number of periods in a chart: 4 minutes.
 pub(super) const HISTORY_MAX: usize = 480;
-/// How many failures are kept.
+/// Maximal number of failures kept.
 const FAILURES_MAX: usize = 50;
 
-/// A program, as far as it is known.
+/// State of a watched program, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     pub(super) hello: Option<Hello>,
-    /// The time of the latest event, in nanoseconds since the program began.
+    /// Time of the latest event, in nanoseconds since the program started.
     pub(super) at_ns: u64,
     pub(super) sections: Vec<SampleWindow<SectionSample>>,
     pub(super) routes: Vec<SampleWindow<RouteSample>>,
     pub(super) pools: Vec<PoolHistory>,
-    /// Flows per second in each period.
+    /// Flows per second, by period.
     pub(super) throughput: History,
-    /// What 99 of 100 flows did not exceed in each period, in nanoseconds.
+    /// 99th percentile of the latency in nanoseconds, by period.
     pub(super) latency: History,
-    /// The threads of all crews in each period.
+    /// Threads of all pools, by period.
     pub(super) threads: History,
     pub(super) failures: VecDeque<RecentFailure>,
-    /// How many flows were refused, since this view began.
+    /// Number of refused flows since the view started.
     pub(super) refused: u64,
-    /// How many events were lost, because this view was slow.
+    /// Number of events lost because the view was slow.
     pub(super) lost: u64,
     pub(super) stopping: bool,
-    /// What the flows of all routes took that ended in this period.
+    /// Durations of the flows of all routes that ended in this period.
     period: Durations,
 }
 
-/// The latest of something, the newest last.
+/// The latest samples of a section or route, newest last.
 #[derive(Clone, Debug)]
 pub(super) struct SampleWindow<T>(VecDeque<(u64, T)>);
 
-/// Values by period, the newest last.
+/// Values by period, newest last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History(VecDeque<u64>);
 
-/// The threads that serve one section or more.
+/// Thread counts of a pool, which serves one or more sections.
 #[derive(Clone, Debug)]
 pub(super) struct PoolHistory {
     pub(super) name: String,
-    /// Its first section, with which a period begins.
+    /// First section of the pool; its samples begin a period.
     first: String,
     pub(super) levels: History,
 }
 
-/// A flow that failed, or a source.
+/// A failure of a flow or a source.
 #[derive(Clone, Debug)]
 pub(super) struct RecentFailure {
-    /// When it was last seen.
+    /// Time of the latest occurrence.
     pub(super) at_ns: u64,
-    /// How often.
+    /// Number of occurrences.
     pub(super) count: u64,
     pub(super) text: String,
 }
 
 impl Model {
-    /// Takes in what was heard.
+    /// Processes a line.
     pub(super) fn take(&mut self, line: TraceLine) {
         self.at_ns = self.at_ns.max(line.at_ns);
         match line.message {
@@ -134,7 +134,7 @@ impl Model {
         self.latency.replace(self.period.quantile_ns(0.99).unwrap_or(0));
     }
 
-    /// Notes a failure; the latest is the last, and what was seen before is counted.
+    /// Records a failure as the latest one, and counts repeated ones.
     fn record_failure(&mut self, at_ns: u64, text: String) {
         let before = self.failures.iter().position(|failure| failure.text == text);
         let count = before.and_then(|place| self.failures.remove(place)).map_or(0, |failure| failure.count) + 1;
@@ -144,17 +144,17 @@ impl Model {
         }
     }
 
-    /// Whether rates are known of everything.
+    /// Returns true if the rates of all routes are known.
     pub(super) fn has_rates(&self) -> bool {
         !self.routes.is_empty() && self.routes.iter().all(|track| track.0.len() > 1)
     }
 
-    /// Whether nothing is known yet but who speaks.
+    /// Returns true if no sample has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.routes.is_empty() && self.sections.is_empty()
     }
 
-    /// The levels of a crew.
+    /// Returns the thread counts of a pool.
     pub(super) fn levels(&self, crew: &str) -> Option<&History> {
         self.pools.iter().find(|known| known.name == crew).map(|crew| &crew.levels)
     }
@@ -172,29 +172,29 @@ impl<T> SampleWindow<T> {
         }
     }
 
-    /// The newest.
+    /// Returns the newest value.
     pub(super) fn latest(&self) -> &T {
         &self.0.back().expect("a track begins with a value, and keeps its last").1
     }
 
-    /// How fast a counter rose in the window, per second.
+    /// Returns the increase of a counter per second, over the window.
     pub(super) fn rate(&self, counter: impl Fn(&T) -> u64) -> f64 {
         rate(self.0.front(), self.0.back(), counter)
     }
 
-    /// The oldest of the window.
+    /// Returns the oldest value of the window.
     fn oldest(&self) -> &T {
         &self.0.front().expect("a track begins with a value, and keeps its last").1
     }
 }
 
 impl SampleWindow<RouteSample> {
-    /// How long the flows took that ended in the window.
+    /// Returns the durations of the flows that ended in the window.
     pub(super) fn took(&self) -> Durations {
         self.latest().durations().since(&self.oldest().durations())
     }
 
-    /// Flows per second in the latest period, and how long they took.
+    /// Returns flows per second and their durations in the latest period.
     fn latest_period(&self) -> (f64, Durations) {
         let before = self.0.len().checked_sub(2).and_then(|index| self.0.get(index));
         let earlier = before.map(|(_, route)| route.durations()).unwrap_or_default();
@@ -223,12 +223,12 @@ impl History {
         self.0.back_mut().into_iter().for_each(|last| *last = value);
     }
 
-    /// The newest.
+    /// Returns the newest value.
     pub(super) fn latest(&self) -> Option<u64> {
         self.0.back().copied()
     }
 
-    /// The newest `most`, the newest first.
+    /// Returns up to `most` values, newest first.
     pub(super) fn newest(&self, most: usize) -> Vec<u64> {
         self.0.iter().rev().take(most).copied().collect()
     }
@@ -238,7 +238,7 @@ impl History {
 pub(super) mod tests {
     use super::*;
 
-    /// A trace that was recorded, as a model.
+    /// Returns the model of a recorded trace.
     pub(in crate::commands::top) fn recorded(trace: &str) -> Model {
         let mut model = Model::default();
         trace.lines().for_each(|line| model.take(TraceLine::read(line).unwrap()));
@@ -254,7 +254,7 @@ pub(super) mod tests {
         let mut model = Model::default();
         model.take(route(0, 0));
         assert!(!model.has_rates());
-        // A hundred a second, and a thousand in the latest period alone.
+        // 100 per second, and 1000 in the latest period.
         (1..20).for_each(|period| model.take(route(period * 500_000_000, period * 50)));
         model.take(route(20 * 500_000_000, 19 * 50 + 500));
         assert!(model.has_rates());

@@ -1,4 +1,4 @@
-//! The rows that tables have: one for each route and each section, in the order that is asked for.
+//! Rows of the tables: one for each route and each section, sorted as requested.
 
 use serde::Serialize;
 
@@ -9,19 +9,19 @@ use crate::trace_socket::message::{RouteSample, SectionSample};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct RouteRow {
     pub(super) route: String,
-    /// How many flows ended in a second, with an answer or a failure.
+    /// Flows that ended per second, including failures.
     pub(super) rate: f64,
-    /// How long they took; nothing where none ended.
+    /// Mean duration; `None` if no flow ended.
     pub(super) mean_ns: Option<u64>,
     pub(super) p50_ns: Option<u64>,
     pub(super) p99_ns: Option<u64>,
-    /// How many are under way.
+    /// Running flows.
     pub(super) running: u64,
-    /// How many have ended with an answer since the start.
+    /// Flows that succeeded since the start.
     pub(super) ended: u64,
-    /// How many have failed since the start.
+    /// Flows that failed since the start.
     pub(super) failed: u64,
-    /// How many failed in a second.
+    /// Flows that failed per second.
     pub(super) failed_rate: f64,
 }
 
@@ -35,28 +35,28 @@ pub(super) struct SectionRow {
     pub(super) threads_max: u64,
     pub(super) waiting: u64,
     pub(super) waiting_max: u64,
-    /// How many flows passed it in a second.
+    /// Flows that passed per second.
     pub(super) rate: f64,
-    /// How many have passed it while somebody watched.
+    /// Flows that passed while the program was watched.
     pub(super) passed: u64,
 }
 
-/// The order of rows.
+/// The orders of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SortOrder {
     /// As in the program.
     #[default]
     Program,
-    /// Those with the highest rate first.
+    /// By descending rate.
     Rate,
-    /// Routes by their 99th percentile, sections by how full their queue is.
+    /// Routes by 99th percentile, sections by queue fill.
     Slowness,
-    /// Routes by their failures, sections as in the program.
+    /// Routes by failures, sections as in the program.
     Failures,
 }
 
 impl SortOrder {
-    /// The next one.
+    /// Returns the next order.
     pub(super) fn next(self) -> SortOrder {
         match self {
             SortOrder::Program => SortOrder::Rate,
@@ -66,7 +66,7 @@ impl SortOrder {
         }
     }
 
-    /// What it is called.
+    /// Returns the name of the order.
     pub(super) fn name(self) -> &'static str {
         match self {
             SortOrder::Program => "program",
@@ -77,7 +77,7 @@ impl SortOrder {
     }
 }
 
-/// The rows of all routes.
+/// Returns the rows of all routes.
 pub(super) fn routes(model: &Model, order: SortOrder) -> Vec<RouteRow> {
     let mut rows: Vec<RouteRow> = model.routes.iter().map(RouteRow::of).collect();
     match order {
@@ -89,7 +89,7 @@ pub(super) fn routes(model: &Model, order: SortOrder) -> Vec<RouteRow> {
     rows
 }
 
-/// The rows of all sections.
+/// Returns the rows of all sections.
 pub(super) fn sections(model: &Model, order: SortOrder) -> Vec<SectionRow> {
     let mut rows: Vec<SectionRow> = model.sections.iter().map(SectionRow::of).collect();
     match order {
@@ -133,12 +133,12 @@ impl SectionRow {
         }
     }
 
-    /// How full its queue is, 0 to 1 and a little over.
+    /// Returns the fill of the queue, from 0 to a little over 1.
     pub(super) fn fill(&self) -> f64 {
         if self.waiting_max == 0 { 0.0 } else { self.waiting as f64 / self.waiting_max as f64 }
     }
 
-    /// `2`, or `2 of 8` where there may be more.
+    /// Formats threads: `2`, or `2 of 8` if there may be more.
     pub(super) fn threads(&self) -> String {
         match self.threads_max {
             most if most > self.threads => format!("{} of {most}", self.threads),

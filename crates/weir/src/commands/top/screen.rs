@@ -1,28 +1,28 @@
-//! What a terminal shows of a program, and what keys change about it.
+//! Screen state: what the view shows, and how keys change it.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::model::Model;
 use super::rows::SortOrder;
 
-/// What is shown.
+/// State of the view.
 pub(super) struct Screen {
-    /// The program's name.
+    /// Name of the program.
     pub(super) name: String,
     pub(super) model: Model,
-    /// What is shown in its place while it pauses.
+    /// Model shown while the view is paused.
     pub(super) paused: Option<Model>,
     pub(super) order: SortOrder,
     pub(super) shows_help: bool,
-    /// Which table the arrows move.
+    /// Table that the arrow keys scroll.
     pub(super) focus: Focus,
-    /// The first row of each table.
+    /// First visible row of each table.
     pub(super) scroll: [usize; 2],
-    /// Why nothing more comes, where the program has gone.
+    /// Reason why the connection is closed.
     pub(super) disconnected: Option<String>,
 }
 
-/// A table.
+/// The two tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Focus {
     #[default]
@@ -30,7 +30,7 @@ pub(super) enum Focus {
     Sections,
 }
 
-/// Whether the view goes on.
+/// Result of a key press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyOutcome {
     Continue,
@@ -51,12 +51,12 @@ impl Screen {
         }
     }
 
-    /// What is shown: the program as it is, or as it was when it was paused.
+    /// Returns the model to show: the current one, or the one at the time of the pause.
     pub(super) fn shown(&self) -> &Model {
         self.paused.as_ref().unwrap_or(&self.model)
     }
 
-    /// Does what a key says.
+    /// Handles a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         let first = &mut self.scroll[self.focus as usize];
         match key.code {
@@ -69,7 +69,7 @@ impl Screen {
             }
             KeyCode::Char('h' | '?') => self.shows_help = !self.shows_help,
             KeyCode::Tab => self.focus = self.focus.other(),
-            // The view knows how many rows there are, and takes back what is too much.
+            // The view knows the number of rows, and limits the value.
             KeyCode::Down | KeyCode::Char('j') => *first += 1,
             KeyCode::Up | KeyCode::Char('k') => *first = first.saturating_sub(1),
             KeyCode::PageDown => *first += 10,

@@ -1,4 +1,4 @@
-//! What `weir top --once` writes: a table in columns, or one JSON object.
+//! Output of `weir top --once`: a table in columns, or one JSON object.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::model::Model;
 use super::rows::{self, RouteRow, SectionRow, SortOrder};
 use crate::humanize::{grouped, rate, rounded, short_time};
 
-/// The program, its routes and its sections, in columns.
+/// Formats the program, its routes and its sections in columns.
 pub(super) fn text(model: &Model) -> String {
     let mut text = heading(model) + "\n\n";
     let routes: Vec<_> = rows::routes(model, SortOrder::Program).iter().map(route_cells).collect();
@@ -17,12 +17,12 @@ pub(super) fn text(model: &Model) -> String {
     text.push('\n');
     text += &columns(&["section", "engine", "threads", "waiting", "rate/s"], &sections);
     if model.lost > 0 {
-        text += &format!("\n{} events were lost on the way\n", grouped(model.lost));
+        text += &format!("\n{} events were lost\n", grouped(model.lost));
     }
     text
 }
 
-/// The same as one JSON object on one line; times in nanoseconds.
+/// Formats the same as one JSON object on one line, with times in nanoseconds.
 pub(super) fn json(model: &Model) -> String {
     let failures = model.failures.iter();
     let failures = failures.map(|failure| json!({ "failure": failure.text, "count": failure.count }));
@@ -37,7 +37,7 @@ pub(super) fn json(model: &Model) -> String {
     format!("{object}\n")
 }
 
-/// Which program it is, on what it runs, and since when.
+/// Formats name, process, engine and running time of the program.
 fn heading(model: &Model) -> String {
     let up = rounded(Duration::from_nanos(model.at_ns));
     match &model.hello {
@@ -67,7 +67,7 @@ fn section_cells(row: &SectionRow) -> Vec<String> {
     vec![row.section.clone(), row.engine.clone(), row.threads(), waiting, rate(row.rate)]
 }
 
-/// The first column begins at the left, the others end at the right.
+/// Aligns the first column left and the others right.
 fn columns(heads: &[&str], rows: &[Vec<String>]) -> String {
     let heads: Vec<String> = heads.iter().map(ToString::to_string).collect();
     let width = |column: usize| {

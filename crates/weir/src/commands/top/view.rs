@@ -1,6 +1,6 @@
-//! How a running program looks: a heading, three charts, the routes, the sections, and what failed last.
+//! Terminal view of a running program: heading, three charts, routes, sections, and latest failures.
 //!
-//! Colours are the sixteen that the terminal's owner has chosen, and say nothing that the text does not.
+//! Colours are the terminal's own sixteen, and carry no information beyond the text.
 
 mod charts;
 mod tables;
@@ -18,29 +18,29 @@ use super::model::Model;
 use super::screen::Screen;
 use crate::humanize::{grouped, rounded};
 
-/// From this height of what is left for them on there are charts, and from this height on failures.
+/// Minimal height for the charts, and for the list of failures.
 const CHARTS_FROM: u16 = 16;
 const FAILURES_FROM: u16 = 16;
-/// The least and the most height of a chart.
+/// Minimal and maximal height of a chart.
 const CHARTS_HEIGHT: RangeInclusive<u16> = 6..=14;
-/// The heading and the foot.
+/// Height of heading and footer.
 const FRAME: u16 = 3;
-/// How many failures are shown.
+/// Maximal number of failures shown.
 const FAILURES_MAX: u16 = 5;
-/// A table's border and heading.
+/// Height of a table's border and heading.
 const TABLE_FRAME: u16 = 3;
 
 const KEYS: [(&str, &str); 7] = [
-    ("q", "leave; the program runs on"),
+    ("q", "quit; the program keeps running"),
     ("s", "sort by rate, slowness, failures, or as in the program"),
-    ("p", "pause, and go on"),
-    ("Tab", "choose the table that the arrows move"),
-    ("↑ ↓", "move it; also PageUp, PageDown, Home"),
-    ("?", "this help"),
-    ("Ctrl-C", "leave"),
+    ("p", "pause or resume"),
+    ("Tab", "choose the table to scroll"),
+    ("↑ ↓", "scroll; also PageUp, PageDown, Home"),
+    ("?", "show this help"),
+    ("Ctrl-C", "quit"),
 ];
 
-/// Draws everything.
+/// Draws the screen.
 pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
     let area = frame.area();
     let model = screen.shown().clone();
@@ -54,7 +54,7 @@ pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
         charts::draw(&model, frame, parts[1]);
     }
     if model.is_empty() {
-        frame.render_widget(Paragraph::new("  waiting for what the program says …").dim(), parts[2]);
+        frame.render_widget(Paragraph::new("  waiting for the program …").dim(), parts[2]);
     } else {
         tables::routes(screen, &model, frame, parts[2]);
         tables::sections(screen, &model, frame, parts[3]);
@@ -66,17 +66,17 @@ pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
     }
 }
 
-/// The heights of the charts and of the routes, of what there is; sections take the rest.
+/// Returns the heights of the charts and of the routes; the sections get the rest.
 fn heights(model: &Model, left: u16) -> (u16, u16) {
     let rows = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(TABLE_FRAME);
     let (routes, sections) = (rows(model.routes.len()), rows(model.sections.len()));
     let spare = left.saturating_sub(routes.saturating_add(sections));
     let charts = if left < CHARTS_FROM { 0 } else { spare.clamp(*CHARTS_HEIGHT.start(), *CHARTS_HEIGHT.end()) };
-    // Half of what there is at most.
+    // At most half of the available height.
     (charts, routes.min(((left - charts) / 2).max(TABLE_FRAME + 1)))
 }
 
-/// A frame with a title.
+/// Returns a frame with a title.
 fn block(title: Line<'_>) -> Block<'_> {
     Block::bordered().border_type(BorderType::Rounded).border_style(Style::new().dim()).title(title)
 }
@@ -93,7 +93,7 @@ fn heading(screen: &Screen, model: &Model) -> Paragraph<'static> {
     first.push(Span::from(format!("  up {up}")).dim());
     let state = match (&screen.disconnected, &screen.paused) {
         (Some(why), _) => {
-            let line = format!(" {why}; waits for `{}` to run again, q leaves ", screen.name);
+            let line = format!(" {why}; waiting for `{}` to restart, q quits ", screen.name);
             Some(Span::from(line).bold().reversed())
         }
         (None, Some(_)) => Some(" paused ".bold().reversed()),
@@ -102,7 +102,7 @@ fn heading(screen: &Screen, model: &Model) -> Paragraph<'static> {
     };
     if let Some(state) = state {
         first.push("  ".into());
-        // What has gone matters more than where it listened.
+        // The reason of the disconnect replaces the addresses.
         if screen.disconnected.is_some() { second = vec![" ".into(), state] } else { first.push(state) }
     }
     Paragraph::new(vec![Line::from(first), Line::from(second)])
@@ -126,8 +126,8 @@ fn draw_failures(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 
 fn foot(screen: &Screen, model: &Model) -> Line<'static> {
     let mut spans = Vec::new();
-    let pause = if screen.paused.is_some() { "go on" } else { "pause" };
-    for (key, does) in [("q", "leave"), ("s", "sort: "), ("p", pause), ("?", "help")] {
+    let pause = if screen.paused.is_some() { "resume" } else { "pause" };
+    for (key, does) in [("q", "quit"), ("s", "sort: "), ("p", pause), ("?", "help")] {
         spans.push(Span::from(format!(" {key} ")).bold());
         let order = if key == "s" { screen.order.name() } else { "" };
         spans.push(Span::from(format!("{does}{order} ")).dim());

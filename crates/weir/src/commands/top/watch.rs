@@ -1,4 +1,4 @@
-//! The view on a terminal: keys are heard, and a program is followed beyond its end.
+//! Event loop of the view: handles keys, and reconnects after the program has ended.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -13,17 +13,17 @@ use super::view;
 use crate::commands::run::signals;
 use crate::trace_socket::directory::SocketFile;
 
-/// How often it is looked whether something has come; a key is seen at once.
+/// Poll interval for lines; keys are handled at once.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// How often it is looked whether a program that has ended runs again.
+/// Poll interval for a restarted program.
 const RETRY: Duration = Duration::from_millis(500);
-/// How many lines of the program are taken in before it is drawn again.
+/// Maximal number of lines processed before the screen is redrawn.
 const LINES_MAX: usize = 10_000;
 
-/// Draws until a key ends it.
+/// Draws until the user quits.
 ///
 /// # Errors
-/// Fails where the terminal cannot be drawn on.
+/// Fails if the terminal cannot be drawn on.
 pub(super) fn watch(socket: SocketFile, connection: TraceConnection) -> io::Result<()> {
     let signals = signals::receive()?;
     let mut terminal = ratatui::try_init()?;
@@ -44,7 +44,7 @@ pub(super) fn watch(socket: SocketFile, connection: TraceConnection) -> io::Resu
     ended
 }
 
-/// Waits for a key, and does what it says; and what those say that come at once.
+/// Waits for a key, and handles it and all further keys that are already pressed.
 fn keys(screen: &mut Screen) -> io::Result<KeyOutcome> {
     let mut wait = INTERVAL;
     while event::poll(wait)? {
@@ -59,7 +59,7 @@ fn keys(screen: &mut Screen) -> io::Result<KeyOutcome> {
     Ok(KeyOutcome::Continue)
 }
 
-/// The program that is followed.
+/// The watched program.
 struct FollowedProgram {
     socket: SocketFile,
     connection: Option<TraceConnection>,
@@ -82,7 +82,7 @@ impl FollowedProgram {
         }
     }
 
-    /// Looks for a program of the same name.
+    /// Connects to a restarted program of the same name.
     fn retry(&mut self, screen: &mut Screen) {
         if self.tried.elapsed() < RETRY {
             return;

@@ -1,8 +1,8 @@
-//! Requests that pass, requests that do not, and where.
+//! Accepted requests, refused requests, and the offset of the refusal.
 
 use super::{Framing, FramingVerdict};
 
-/// Follows `text` cut into pieces of `length` bytes; where it is refused, the bytes before.
+/// Follows `text` in pieces of `length` bytes; returns the offset at which it is refused.
 fn refused_at(text: &[u8], length: usize) -> Option<usize> {
     let mut framing = Framing::new();
     for (index, piece) in text.chunks(length).enumerate() {
@@ -13,7 +13,7 @@ fn refused_at(text: &[u8], length: usize) -> Option<usize> {
     None
 }
 
-/// Every way to cut gives the same place.
+/// Checks that the offset does not depend on how the text is cut, and returns it.
 fn place(text: &str) -> Option<usize> {
     let whole = refused_at(text.as_bytes(), text.len());
     for length in 1..text.len() {
@@ -25,7 +25,7 @@ fn place(text: &str) -> Option<usize> {
 const OK: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
-fn requests_that_pass_leave_the_connection_between_requests() {
+fn valid_requests_leave_the_connection_between_requests() {
     for request in [
         OK,
         "\r\n\r\nGET / HTTP/1.1\r\nhOsT:a:80\r\n\r\n",
@@ -47,7 +47,7 @@ fn requests_that_pass_leave_the_connection_between_requests() {
 }
 
 #[test]
-fn requests_that_do_not_pass_are_refused_at_the_end_of_their_line() {
+fn invalid_requests_are_refused_at_the_end_of_their_line() {
     for (before, line) in [
         ("", "GET / HTTP/1.1\n"),
         ("", "\n"),
@@ -95,7 +95,7 @@ fn a_head_is_begun_by_its_first_byte_and_ended_by_its_last() {
 }
 
 #[test]
-fn fields_that_only_begin_as_those_before_are_looked_through() {
+fn fields_that_only_begin_like_known_ones_are_examined() {
     let plain = "GET / HTTP/1.1\r\nHost: a\r\nAccept: b\r\n\r\n";
     for other in ["GET / HTTP/1.1\r\nHost: a\r\nAccept: b\r\nHost: c\r\n\r\n", "GET / HTTP/1.1\r\nAccept: b\r\n\r\n"] {
         let alone = refused_at(other.as_bytes(), usize::MAX).map(|at| at + 2 * plain.len());
@@ -109,7 +109,7 @@ fn fields_that_only_begin_as_those_before_are_looked_through() {
 
 proptest::proptest! {
     #[test]
-    fn how_bytes_are_cut_makes_no_difference(
+    fn the_partition_of_the_bytes_does_not_matter(
         parts in proptest::collection::vec(proptest::sample::select(&[
             "GET / HTTP/1.1", "\r\n", "\n", "\r", "Host: a", "Host:", "Content-Length: 3", "Content-Length: ", "abc",
             "Transfer-Encoding: chunked", "3", "0", ";x", "f", " ", "\0", OK,

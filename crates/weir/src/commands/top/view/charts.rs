@@ -1,4 +1,4 @@
-//! The three charts: flows per second, their latency, and the threads, over the last minutes.
+//! Charts: flows per second, latency and threads over the last minutes.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -10,10 +10,10 @@ use super::super::model::{HISTORY_MAX, History, Model};
 use super::block;
 use crate::humanize::{grouped, short_time};
 
-/// What the corners of a frame take of its title.
+/// Width of a frame's corners.
 const CORNERS: usize = 2;
 
-/// Draws them side by side.
+/// Draws the charts side by side.
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let parts = Layout::horizontal([Constraint::Fill(1); 3]).split(area);
     let flows = |value: u64| format!("{}/s", grouped(value));
@@ -22,7 +22,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     chart(" threads ", &model.threads, &|value: u64| value.to_string(), Color::Cyan, frame, parts[2]);
 }
 
-/// The newest value is at the right.
+/// Draws a chart with the newest value at the right.
 fn chart(
     title: &'static str,
     history: &History,
@@ -35,11 +35,11 @@ fn chart(
     let latest = history.latest().map(words).unwrap_or_default();
     let most = values.iter().copied().max().unwrap_or(0);
     let title = Line::from(vec![title.into(), Span::from(format!("{latest} ")).bold().fg(color)]);
-    let highest = Line::from(format!(" most {} ", words(most))).right_aligned().dim();
-    // One would be drawn over the other.
+    let highest = Line::from(format!(" max {} ", words(most))).right_aligned().dim();
+    // The two titles must not overlap.
     let fits = title.width() + highest.width() + CORNERS <= area.width.into();
     let block = if fits { block(title).title(highest) } else { block(title) };
-    // Nothing is no bar, and what is always the same is not at the top.
+    // Zero has no bar, and a constant value does not fill the chart.
     let scale = (most + most.div_ceil(8)).max(1);
     let chart = Sparkline::default().data(values).max(scale).direction(RenderDirection::RightToLeft);
     frame.render_widget(chart.fg(color).block(block), area);

@@ -1,4 +1,4 @@
-//! The two tables: routes with their rates and latencies, sections with their threads and queues.
+//! Tables: routes with rates and latencies, sections with threads and queues.
 
 use ratatui::Frame;
 use ratatui::layout::Constraint::{self, Length, Max};
@@ -13,26 +13,26 @@ use super::super::screen::{Focus, Screen};
 use super::{TABLE_FRAME, block};
 use crate::humanize::{grouped, rate, short_time};
 
-/// From this width on there are all columns.
+/// Minimal width that shows all columns.
 const WIDE: u16 = 90;
-/// What lies between two columns.
+/// Space between two columns.
 const COLUMN_SPACING: u16 = 2;
-/// What a table's frame and padding take of its width.
+/// Width of a table's frame and padding.
 const TABLE_SIDES: u16 = 4;
-/// The least width of a column of names.
+/// Minimal width of a column of names.
 const NAME_MIN: u16 = 12;
-/// How many characters show how full a queue is.
+/// Width of a queue's fill bar, in characters.
 const BAR: usize = 8;
-/// How many periods the level of a crew is shown.
+/// Number of periods shown of a pool's thread count.
 const LEVELS: usize = 16;
-/// From this part of a full queue on it is worth a colour, and from this one on a louder one.
+/// Fill of a queue from which it is yellow, and from which it is red.
 const BUSY: f64 = 0.5;
 const FULL: f64 = 0.9;
 
-/// A column: its heading and width, whether only a wide terminal has it, and where its text stands.
+/// A column.
 struct Column {
     head: &'static str,
-    /// In characters; 0 is that of the longest name.
+    /// Width in characters; 0 means the width of the longest name.
     width: u16,
     only_wide: bool,
     at: Alignment,
@@ -62,7 +62,7 @@ const SECTIONS: [Column; 7] = [
     column("rate/s", 10, false, Alignment::Right),
 ];
 
-/// The routes.
+/// Draws the routes.
 pub(super) fn routes(screen: &mut Screen, model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let rows = rows::routes(model, screen.order);
     let name = longest(rows.iter().map(|row| row.route.as_str()));
@@ -70,7 +70,7 @@ pub(super) fn routes(screen: &mut Screen, model: &Model, frame: &mut Frame<'_>, 
     table(screen, Focus::Routes, (&ROUTES, name), cells, frame, area);
 }
 
-/// The sections.
+/// Draws the sections.
 pub(super) fn sections(screen: &mut Screen, model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let rows = rows::sections(model, screen.order);
     let name = longest(rows.iter().map(|row| row.section.as_str()));
@@ -130,7 +130,7 @@ fn table(
     *first = (*first).min(count.saturating_sub(fit));
     let shown = columns_that_fit(columns, area.width);
     let heads = columns.iter().zip(shown).filter_map(|(column, shown)| shown.then_some(column));
-    // Names give way where there is no room for them.
+    // Columns of names shrink if there is not enough room.
     let widths = heads.clone().map(|column| if column.width == 0 { Max(name_width) } else { Length(column.width) });
     let widths: Vec<Constraint> = widths.collect();
     let heads = Row::new(heads.map(|column| Text::from(column.head).alignment(column.at))).dim();
@@ -150,7 +150,7 @@ fn table(
     frame.render_widget(table, area);
 }
 
-/// Which columns are shown in a table of this width: those at the right go first, and names never.
+/// Returns which columns fit into this width. The rightmost are dropped first, names never.
 fn columns_that_fit(columns: &[Column; 7], width: u16) -> [bool; 7] {
     let room = width.saturating_sub(TABLE_SIDES + NAME_MIN);
     let mut taken = 0;
@@ -164,7 +164,7 @@ fn columns_that_fit(columns: &[Column; 7], width: u16) -> [bool; 7] {
     })
 }
 
-/// The width of a column of names.
+/// Returns the width of a column of names.
 fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u16 {
     let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
     u16::try_from(longest).unwrap_or(u16::MAX).max(NAME_MIN)
@@ -174,7 +174,7 @@ fn right(text: String) -> Text<'static> {
     Text::from(text).alignment(Alignment::Right)
 }
 
-/// How full a queue is, in eighths of characters; what is not empty shows.
+/// Formats the fill of a queue in eighths of characters; anything above zero is visible.
 fn bar(fill: f64) -> String {
     const EIGHTHS: [char; 8] = ['·', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let eighths = ((fill.clamp(0.0, 1.0) * (BAR * 8) as f64).ceil()) as usize;
@@ -185,7 +185,7 @@ fn bar(fill: f64) -> String {
     (0..BAR).map(cell).collect()
 }
 
-/// Levels over time, the newest at the right; a row of them is as high as `most`.
+/// Formats values over time, newest at the right, scaled to `most`.
 fn steps(newest: &[u64], most: u64) -> String {
     const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let step = |level: &u64| EIGHTHS[(level * 8).div_ceil(most.max(1)).clamp(1, 8) as usize - 1];

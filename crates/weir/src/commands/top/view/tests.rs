@@ -1,4 +1,4 @@
-//! What is drawn from a recorded trace, character by character.
+//! Snapshots of the view of a recorded trace.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

@@ -1,0 +1,36 @@
+//! The input of every picture: a program, and the level of detail.
+
+use weir_host::Library;
+use weir_ir::graph::Program;
+use weir_ir::plan::Plan;
+
+/// The program to draw, and the level of detail.
+#[derive(Clone, Copy)]
+pub struct Drawing<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The library of its functions. It says which of them wait, which separates sections.
+    pub library: Option<&'a Library>,
+    /// The plan, which assigns calls to sections; without one, a section ends where a flow may leave its thread.
+    pub plan: Option<&'a Plan>,
+    /// The level of detail.
+    pub detail: DetailLevel,
+}
+
+/// The level of detail of a drawing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DetailLevel {
+    /// Hides plumbing.
+    #[default]
+    Folded,
+    /// Shows every node.
+    Everything,
+}
+
+impl Drawing<'_> {
+    /// Returns whether a call of this function may leave its thread, which ends a section.
+    pub(crate) fn leaves_thread(&self, function: &str) -> bool {
+        let known = self.library.and_then(|library| library.function(function));
+        known.is_some_and(|function| function.signature.effects.waits || function.signature.effects.blocking)
+    }
+}
