@@ -29,9 +29,9 @@ const SLOW_FILE: (&str, usize) = ("slow", 1024 * 1024);
 /// Slow clients at a time: as many as Swerve has threads for connections.
 const SLOW_CLIENTS: usize = servers::CONNECTIONS;
 
-/// What the command line may change.
+/// Options of the command line.
 struct SwerveOptions {
-    /// How long each rate is offered.
+    /// Duration of each rate.
     seconds: f64,
     /// Requests offered per second.
     rates: Vec<u32>,

@@ -25,7 +25,7 @@ pub(crate) fn start(folder: &Path) -> BenchResult<Vec<ServerProcess>> {
     Ok(servers)
 }
 
-/// What a child process does: `STYLE PORT FOLDER`.
+/// Runs the server of a child process: `STYLE PORT FOLDER`.
 pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let [style, port, folder] = arguments else { return Err("STYLE PORT FOLDER expected".into()) };
     let style = if style == "sync" { Style::Synchronous } else { Style::Asynchronous };

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use weir_syntax::ast::{self, Expr, ExprKind, ItemKind, LiteralValue, StatementKind, Visitor, walk_expr, walk_tree};
 use weir_syntax::{Code, Diagnostic, Parsed, SourceId, Span};
 
+use crate::context::CheckContext;
 use crate::typed_tree::{Resolution, TypedTree};
 use crate::types::Ty;
 
@@ -24,13 +25,8 @@ const TEXT_BYTES_MAX: usize = 80;
 const COMMENTS_MAX: usize = 100;
 
 /// Warns of comments that hide a division.
-pub(crate) fn check(
-    source: SourceId,
-    text: &str,
-    parsed: &Parsed,
-    typed: &TypedTree,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let (source, text, parsed) = (context.source, context.text, context.parsed);
     let behind_code = parsed.comments.iter().filter_map(|comment| {
         let divisor = CommentedDivisor::of(source, &comment.text)?;
         let line = text[..comment.span.start as usize].rsplit('\n').next()?;
@@ -45,7 +41,7 @@ pub(crate) fn check(
     let behind_numbers = before.wanted.iter().filter(|(end, _)| before.found.get(end) == Some(&true));
     for (end, (span, divisor)) in behind_numbers.take(COMMENTS_MAX) {
         if divisor.is_known(end - 1, parsed, typed) {
-            diagnostics.push(hidden(*span, &divisor.text));
+            context.report(hidden(*span, &divisor.text));
         }
     }
 }

@@ -15,17 +15,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Mode, Passing, Resource, Text};
+use weir_host::{Mode, Passing, Resource, Text};
 use weir_ir::expr::{Atom, Block, Call, Constraint, Let, Op, Origin, Program};
-use weir_syntax::{Code, Diagnostic, SourceId, Span};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use crate::context::CheckContext;
 
 /// Hoists constraints in every step of a program, and reports each hoisting.
-pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
+pub(crate) fn order(program: &mut Program, context: &mut CheckContext<'_>) {
     let per_session = sessions_of(program);
     for entry in program.entries.iter().filter(|entry| entry.ordered) {
-        entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, library, source, diagnostics));
+        entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, context));
     }
-    let mut steps = LockOrdering { library, source, per_session, session: None, diagnostics };
+    let mut steps = LockOrdering { per_session, session: None, context };
     for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
         steps.session = session_of(&flow.body);
         steps.block(&mut flow.body, &BTreeSet::new());
@@ -34,42 +36,34 @@ pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, 
 
 /// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits until the
 /// earlier flows have made theirs, and one of them may wait for what the step holds.
-fn turns_in_steps(
-    block: &Block,
-    step: Option<Origin>,
-    library: &Library,
-    source: SourceId,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+fn turns_in_steps(block: &Block, step: Option<Origin>, context: &mut CheckContext<'_>) {
     for binding in &block.lets {
         let step = match &binding.op {
             Op::Atomic { .. } => step.or(Some(binding.origin)),
             _ => step,
         };
         if let (Op::Call(call), Some(step)) = (&binding.op, step)
-            && library.function(&call.function).is_some_and(|function| function.signature.state.is_some())
+            && context.library.function(&call.function).is_some_and(|function| function.signature.state.is_some())
         {
-            let diagnostic = turn_in_step(call, binding.origin, step, source);
-            if !diagnostics.contains(&diagnostic) {
-                diagnostics.push(diagnostic);
-            }
+            let diagnostic = turn_in_step(call, binding.origin, step, context);
+            context.report_once(diagnostic);
         }
-        binding.op.blocks().for_each(|inner| turns_in_steps(inner, step, library, source, diagnostics));
+        binding.op.blocks().for_each(|inner| turns_in_steps(inner, step, context));
     }
 }
 
-fn turn_in_step(call: &Call, at: Origin, step: Origin, source: SourceId) -> Diagnostic {
-    let span = |origin: Origin| Span { source, start: origin.start, end: origin.end };
-    let begin = Span { end: (step.start + STEP_WORD_BYTES).min(step.end), ..span(step) };
+fn turn_in_step(call: &Call, at: Origin, step: Origin, context: &CheckContext<'_>) -> Diagnostic {
     Diagnostic::new(Code::TurnInStep, format!("`{}` waits for earlier flows inside an atomic step", call.function))
-        .at(span(at), "called in the order of the source's elements")
-        .because(begin, "the step begins here")
+        .at(context.span(at), "called in the order of the source's elements")
+        .because(keyword(context.span(step)), "the step begins here")
         .note("an earlier flow may wait for this step, and this step waits for that flow: a deadlock")
         .hint("call it before or after the step")
 }
 
-/// The length of the keyword `atomic`.
-const STEP_WORD_BYTES: u32 = 6;
+/// Returns the span of a step's keyword, `atomic`.
+fn keyword(step: Span) -> Span {
+    Span { end: (step.start + "atomic".len() as u32).min(step.end), ..step }
+}
 
 /// Returns the resources that are held per session.
 fn sessions_of(program: &Program) -> BTreeSet<Resource> {
@@ -110,18 +104,16 @@ struct LockUse {
     at: Origin,
 }
 
-struct LockOrdering<'a> {
-    library: &'a Library,
-    source: SourceId,
+struct LockOrdering<'a, 'c> {
     per_session: BTreeSet<Resource>,
     session: Option<Atom>,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    context: &'a mut CheckContext<'c>,
 }
 
 /// The locks that a block takes, by resource and scope. `false`, the session's lock, comes first.
 type LockUses = BTreeMap<(Resource, bool), LockUse>;
 
-impl LockOrdering<'_> {
+impl LockOrdering<'_, '_> {
     /// Hoists constraints in the steps of a block; `held` holds the locks of the steps around it.
     fn block(&mut self, block: &mut Block, held: &BTreeSet<(Resource, bool)>) {
         for binding in &mut block.lets {
@@ -165,8 +157,7 @@ impl LockOrdering<'_> {
     }
 
     fn call(&self, call: &Call, at: Origin) -> LockUses {
-        let parameters =
-            self.library.function(&call.function).map_or(&[][..], |function| &function.signature.parameters);
+        let parameters = self.context.parameters(&call.function);
         let mut locks = LockUses::new();
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
             let Some(name) = atom.shared() else { continue };
@@ -209,11 +200,11 @@ impl LockOrdering<'_> {
             Mode::Write => format!("every other flow that uses `{name}` waits during the step"),
         };
         let scope = if taken.per_session { " per session" } else { "" };
-        let begin = Span { source: self.source, start: step.start, end: (step.start + STEP_WORD_BYTES).min(step.end) };
+        let begin = keyword(self.context.span(step));
         let diagnostic =
             Diagnostic::new(Code::HoistedConstraint, format!("`{name}` is held for the whole step, not only while it is used"))
                 .at(begin, format!("holds `{last}`, and therefore `{name}` too"))
-                .because(self.span(taken.at), format!("uses `{name}`"))
+                .because(self.context.span(taken.at), format!("uses `{name}`"))
                 .note(format!("all flows take `{name}` before `{last}`: taking them in different orders could deadlock"))
                 .note(cost)
                 .fix(
@@ -221,13 +212,7 @@ impl LockOrdering<'_> {
                     begin.at_end(),
                     format!(" {name}{scope},"),
                 );
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    fn span(&self, origin: Origin) -> Span {
-        Span { source: self.source, start: origin.start, end: origin.end }
+        self.context.report_once(diagnostic);
     }
 }
 

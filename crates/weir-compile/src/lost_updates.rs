@@ -6,21 +6,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Passing, Resource, Text};
+use weir_host::{Passing, Resource, Text};
 use weir_ir::expr::{Atom, Block, Call, Op, Origin, Var};
-use weir_syntax::{Code, Diagnostic, SourceId, Span};
+use weir_syntax::{Code, Diagnostic};
+
+use crate::context::CheckContext;
 
 /// Checks one body.
-pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
-    let mut updates = LostUpdateLint {
-        library,
-        source,
-        depends: BTreeMap::new(),
-        decides: BTreeSet::new(),
-        steps: Vec::new(),
-        count: 0,
-        diagnostics,
-    };
+pub(crate) fn check(body: &Block, context: &mut CheckContext<'_>) {
+    let mut updates =
+        LostUpdateLint { depends: BTreeMap::new(), decides: BTreeSet::new(), steps: Vec::new(), count: 0, context };
     updates.block(body);
 }
 
@@ -33,9 +28,7 @@ struct SharedRead {
     step: usize,
 }
 
-struct LostUpdateLint<'a> {
-    library: &'a Library,
-    source: SourceId,
+struct LostUpdateLint<'a, 'c> {
     /// The reads that each variable depends on.
     depends: BTreeMap<Var, BTreeSet<SharedRead>>,
     /// The reads that the current block is control dependent on.
@@ -43,10 +36,10 @@ struct LostUpdateLint<'a> {
     /// The atomic steps around the current operation, outermost first, with the shared values that they hold.
     steps: Vec<(usize, Vec<Text>)>,
     count: usize,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    context: &'a mut CheckContext<'c>,
 }
 
-impl LostUpdateLint<'_> {
+impl LostUpdateLint<'_, '_> {
     /// Returns the reads that the block's result depends on.
     fn block(&mut self, block: &Block) -> BTreeSet<SharedRead> {
         for binding in &block.lets {
@@ -113,8 +106,7 @@ impl LostUpdateLint<'_> {
 
     fn call(&mut self, call: &Call, origin: Origin) -> BTreeSet<SharedRead> {
         let mut reads = self.reads_of_all(&call.arguments);
-        let function = self.library.function(&call.function);
-        let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+        let parameters = self.context.parameters(&call.function);
         let mut own = BTreeSet::new();
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
             let Atom::Shared(name) = atom else { continue };
@@ -138,20 +130,14 @@ impl LostUpdateLint<'_> {
         let lost = arguments.iter().chain(&self.decides);
         let lost = lost.filter(|read| read.shared == *shared && (read.step == 0 || read.step != step)).min();
         let Some(read) = lost else { return };
-        let at = self.span(Origin { start: read.at.0, end: read.at.1 });
+        let at = self.context.span(Origin { start: read.at.0, end: read.at.1 });
         let diagnostic = Diagnostic::new(
             Code::LostUpdate,
             format!("another flow may change `{shared}` between this read and this write"),
         )
-        .at(self.span(origin), "this write depends on the read")
+        .at(self.context.span(origin), "this write depends on the read")
         .because(at, "read here")
         .hint(format!("make it one step: `atomic {shared} {{ … }}` around both"));
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    fn span(&self, origin: Origin) -> Span {
-        Span { source: self.source, start: origin.start, end: origin.end }
+        self.context.report_once(diagnostic);
     }
 }

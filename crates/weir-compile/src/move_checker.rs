@@ -7,28 +7,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Field, Library, Passing, Text, Type, TypeDefinition, TypeShape};
+use weir_host::{Field, Passing, Text, Type, TypeDefinition, TypeShape};
 use weir_ir::expr::{Atom, Block, Op, Origin, Runs, Scope, Var, Variable};
-use weir_syntax::{Code, Diagnostic, SourceId, Span};
+use weir_syntax::{Code, Diagnostic};
+
+use crate::context::CheckContext;
 
 /// Checks one body.
-pub(crate) fn check(
-    parameters: &[Variable],
-    body: &Block,
-    types: &[TypeDefinition],
-    library: &Library,
-    source: SourceId,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(crate) fn check(parameters: &[Variable], body: &Block, types: &[TypeDefinition], context: &mut CheckContext<'_>) {
     let mut moves = MoveChecker {
         types,
-        library,
-        source,
         bound: BTreeMap::new(),
         known: BTreeMap::new(),
         gone: BTreeMap::new(),
         given_up: BTreeSet::new(),
-        diagnostics,
+        context,
     };
     parameters.iter().for_each(|parameter| moves.bind(parameter));
     moves.block(body);
@@ -42,10 +35,8 @@ struct BoundVariable {
     ty: Type,
 }
 
-struct MoveChecker<'a> {
+struct MoveChecker<'a, 'c> {
     types: &'a [TypeDefinition],
-    library: &'a Library,
-    source: SourceId,
     /// All variables.
     bound: BTreeMap<Var, BoundVariable>,
     /// The variables whose moves are tracked: those of a move-only type, and those that a cancelled body may lose.
@@ -54,16 +45,16 @@ struct MoveChecker<'a> {
     gone: BTreeMap<Var, Origin>,
     /// The variables that moved because a body that may be cancelled uses them.
     given_up: BTreeSet<Var>,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    context: &'a mut CheckContext<'c>,
 }
 
-impl MoveChecker<'_> {
+impl MoveChecker<'_, '_> {
     fn bind(&mut self, variable: &Variable) {
         let bound = BoundVariable { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
         self.bound.entry(variable.var).or_insert(bound);
         let definition = |name: &Text| {
             let own = self.types.iter().find(|definition| definition.name == *name);
-            own.or_else(|| self.library.definition(name))
+            own.or_else(|| self.context.library.definition(name))
         };
         if is_move_only(&variable.ty, &definition) {
             self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
@@ -83,8 +74,7 @@ impl MoveChecker<'_> {
     fn op(&mut self, op: &Op, origin: Origin) {
         match op {
             Op::Call(call) => {
-                let function = self.library.function(&call.function);
-                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+                let parameters = self.context.parameters(&call.function);
                 for (atom, parameter) in call.arguments.iter().zip(parameters) {
                     match parameter.passing {
                         Passing::Value | Passing::Typed => self.take(atom, origin),
@@ -144,9 +134,7 @@ impl MoveChecker<'_> {
     fn changed_in(&self, block: &Block, found: &mut BTreeSet<Var>) {
         block.each_binding(&mut |binding| {
             let Op::Call(call) = &binding.op else { return };
-            let function = self.library.function(&call.function);
-            let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
-            let pairs = call.arguments.iter().zip(parameters);
+            let pairs = call.arguments.iter().zip(self.context.parameters(&call.function));
             let changed = pairs.filter(|(_, parameter)| parameter.passing == Passing::Change);
             found.extend(changed.filter_map(|(atom, _)| atom.variable()));
         });
@@ -183,8 +171,8 @@ impl MoveChecker<'_> {
                 false => "moved here",
             };
             let diagnostic = Diagnostic::new(Code::MovedValue, format!("{shown} was moved and cannot be used again"))
-                .at(self.span(origin), "used again here")
-                .because(self.span(*at), how)
+                .at(self.context.span(origin), "used again here")
+                .because(self.context.span(*at), how)
                 .note(self.why(*var, ty))
                 .hint("use it before it is moved, or create another one");
             self.report(diagnostic);
@@ -194,7 +182,7 @@ impl MoveChecker<'_> {
     fn moved_in_rounds(&mut self, var: Var, at: Origin) {
         let Some((name, ty)) = self.known.get(&var) else { return };
         let diagnostic = Diagnostic::new(Code::MovedValue, format!("{} is moved in every iteration", shown(name)))
-            .at(self.span(at), "moved here in the first iteration")
+            .at(self.context.span(at), "moved here in the first iteration")
             .note(self.why(var, ty))
             .hint("create it inside the body, so that each iteration has its own");
         self.report(diagnostic);
@@ -213,13 +201,7 @@ impl MoveChecker<'_> {
 
     /// A `fn` that is inlined twice has the same error twice; it is reported once.
     fn report(&mut self, diagnostic: Diagnostic) {
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    fn span(&self, origin: Origin) -> Span {
-        Span { source: self.source, start: origin.start, end: origin.end }
+        self.context.report_once(diagnostic);
     }
 }
 

@@ -34,13 +34,13 @@ pub struct MulticastPort<T: Send + 'static> {
 struct PortCopy<T> {
     value: T,
     /// Shared by all copies of the value; freed with the last of them.
-    _slot: Option<Arc<Slot>>,
+    _slot: Option<Arc<MulticastSlot>>,
 }
 
 /// One of the slots of a bounded multicast, taken by a value that not all ports have received.
-struct Slot(Channel<()>);
+struct MulticastSlot(Channel<()>);
 
-impl Drop for Slot {
+impl Drop for MulticastSlot {
     fn drop(&mut self) {
         // A closed multicast needs no slots.
         _ = self.0.post(());
@@ -120,7 +120,7 @@ impl<T: Clone + Send + 'static> Multicast<T> {
             None => always(()).wrap(move |()| send(None)),
             Some(slots) => slots.receive().wrap(move |slot| {
                 slot?;
-                send(Some(Arc::new(Slot(slots.clone()))))
+                send(Some(Arc::new(MulticastSlot(slots.clone()))))
             }),
         }
     }

@@ -1,4 +1,4 @@
-//! An object pool: flows live in boxes that are reused, so that a flow costs no allocation.
+//! An object pool for the reuse of frames and jobs, so that a flow costs no allocation.
 //!
 //! Every thread keeps boxes of its own. If flows begin on one thread and end on another, the first runs out of boxes
 //! while they pile up on the second: there, boxes move by whole *magazines* through a common *depot*, so that the

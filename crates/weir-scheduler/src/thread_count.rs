@@ -1,4 +1,4 @@
-//! Thread count: finds the number of threads of an elastic pool from the throughput of each period.
+//! Thread count: finds the number of threads of an elastic pool by trust and trend of the measured throughput.
 //!
 //! The search follows *trust and trend* of the Streams paper (§4.2, Figures 7 and 8). The throughput of a period is
 //! recorded for the number of threads with which it was measured. A *trend* is a significant difference between two

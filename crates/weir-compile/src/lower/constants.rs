@@ -87,9 +87,7 @@ impl Lowering<'_, '_> {
                 .at(span, "depends on a request or an element")
                 .note(format!("each call of `{path}` has a private state, which is created when the program starts"))
                 .hint("compute it from literals with `let` and operators, here or in the caller");
-            if !self.diagnostics.contains(&diagnostic) {
-                self.diagnostics.push(diagnostic);
-            }
+            self.context.report_once(diagnostic);
         }
         argument
     }

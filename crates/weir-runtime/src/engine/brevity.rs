@@ -1,4 +1,4 @@
-//! A predictor of brevity: whether the next execution of a repeated task will be brief, from the measured ones before.
+//! Brevity predictor: predicts whether the next execution of a task is brief, by a saturating counter, not an EWMA.
 //!
 //! The predictor is a saturating counter that works like an account: a brief execution pays in one, a long one takes
 //! out many, and the next is predicted to be brief unless the account is overdrawn. A moving average (EWMA) would not

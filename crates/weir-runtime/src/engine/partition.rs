@@ -1,4 +1,4 @@
-//! Partitioning: divides the flows of a program into sections, and each flow into segments.
+//! Partitioning (section mapping): divides the flows of a program into sections, and each flow into segments.
 //!
 //! A *section* is a set of nodes that a plan or an engine keeps together, with a queue before it. A *segment* is a run of
 //! neighbouring nodes of one flow that belong to the same section: a flow passes its segments in the order of its nodes,

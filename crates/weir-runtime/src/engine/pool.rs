@@ -1,4 +1,4 @@
-//! The engine `pool`: a fixed number of threads take flows from one queue, first in, first out.
+//! The engine `pool`: a fixed number of threads take flows from one FIFO work queue.
 //!
 //! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow holds its thread until it ends, also while it
 //! waits; the queue is bounded, and refuses flows beyond its bound.

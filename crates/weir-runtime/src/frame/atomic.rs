@@ -1,4 +1,4 @@
-//! The beginning of atomic steps: ticket gates, locks, and the values of the sessions that are held.
+//! The beginning of atomic steps: ticket gates, two-phase locking, and the values of the sessions that are held.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};

@@ -1,4 +1,4 @@
-//! The order of steps: turns edges into masks.
+//! The order of steps: nodes are in topological order, and edges become bit masks.
 //!
 //! Every node that may have to wait has a bit, and every node has the bits of all earlier nodes that it depends on.
 //! There are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them, which is

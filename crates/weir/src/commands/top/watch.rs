@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ratatui::crossterm::event::{self, Event};
 
 use super::choose::successor;
-use super::connection::{Received, TraceConnection};
+use super::connection::{TraceConnection, TraceReceived};
 use super::model::Model;
 use super::screen::{KeyOutcome, Screen};
 use super::view;
@@ -71,9 +71,9 @@ impl FollowedProgram {
         let Some(connection) = &self.connection else { return self.retry(screen) };
         for _ in 0..LINES_MAX {
             match connection.receive(Duration::ZERO) {
-                Received::TraceLine(line) => screen.model.take(line),
-                Received::Nothing => return,
-                Received::Closed(why) => {
+                TraceReceived::TraceLine(line) => screen.model.take(line),
+                TraceReceived::Nothing => return,
+                TraceReceived::Closed(why) => {
                     screen.disconnected = Some(why);
                     self.connection = None;
                     return;
