@@ -1,4 +1,4 @@
-//! Both styles of Swerve beside apache2's event module: under httperf at rising rates, and under clients that read slowly.
+//! Swerve in its three styles (lock-step, read-ahead alone, asynchronous events) beside apache2's event module: under httperf at rising rates, and under clients that read slowly.
 //!
 //! ```sh
 //! cargo run --release -p bench-swerve -- [--seconds 3] [--rates 500,1000,2000,4000,8000]

@@ -14,6 +14,7 @@ use crate::event::nacks::NackSet;
 use crate::event::node::{EventNode, EventShape, Registration};
 use crate::event::registration::RegistrationContext;
 use crate::event::{Event, Synchronisation};
+use crate::mutants::{Mutant, is_active};
 use crate::primitives::SpinLock;
 
 /// Returns an event that takes effect once, when the future is ready; after that it never does again.
@@ -175,7 +176,8 @@ impl<T: Send + 'static> FutureEvent<T> {
 
     fn finish_poll(&self, next: FutureState<T>) {
         let polling = std::mem::replace(&mut *self.state.lock(), next);
-        if matches!(polling, FutureState::Polling { is_wanted: true }) {
+        let is_wanted = matches!(polling, FutureState::Polling { is_wanted: true });
+        if is_wanted && !is_active(Mutant::ForgetWantedPoll) {
             self.wakers.wake_all();
         }
     }

@@ -17,14 +17,14 @@
 //!     after(Duration::from_millis(200)).wrap(|()| "too late"),
 //!     stop.fired().wrap(|()| "we are closing"),
 //! ]);
-//! answers.send_and_go("42");
+//! answers.post("42").unwrap();
 //! assert_eq!(answer_in_time.sync(), "42");
 //! assert_eq!(answer_in_time.sync(), "too late");
 //! ```
 //!
 //! Sources: J. Reppy, *Concurrent Programming in ML* (1999), for events; L. Ziarek, K. Sivaramakrishnan and S.
 //! Jagannathan, *Composable Asynchronous Events* (PLDI 2011), "the paper" below, for the asynchronous ones.
-//! `docs/events.md` is the guide.
+//! `GUIDE.md` in the package is the guide.
 //!
 //! # Guarantees
 //!
@@ -107,19 +107,22 @@ mod backoff;
 mod channel;
 mod cooperative;
 mod event;
+mod exclusion;
 mod future;
-mod halves;
 mod lock;
 mod mailbox;
 mod multicast;
 mod mutants;
 mod nack;
+mod oneshot;
+mod pair;
 mod primitives;
 mod queue;
 mod signal;
 mod time;
 mod timer_thread;
 mod waiter;
+mod watch;
 
 pub use actions::{ActionTask, action_panics, action_threads, set_action_executor};
 pub use asynchronous::{
@@ -127,13 +130,18 @@ pub use asynchronous::{
 };
 pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
+pub use exclusion::{EventMutex, EventMutexGuard, Semaphore, SemaphorePermit};
 pub use future::{Until, from_future, from_future_with, until};
-pub use halves::{Receiver, Sender, halves};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, MulticastPort};
 pub use nack::with_nack;
+pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
+#[expect(deprecated, reason = "the former name stays for a release")]
+pub use pair::halves;
+pub use pair::{Receiver, Sender, bounded, rendezvous, unbounded};
 pub use signal::Signal;
 pub use time::{after, after_about, at};
+pub use watch::{WatchReceiver, WatchSender, watch};
 
 /// The former limit of implicit threads; only the system limits their number.
 #[deprecated(since = "0.2.0", note = "implicit threads have no limit of their own")]
@@ -148,5 +156,10 @@ pub use mutants::{Mutant, activate};
 
 /// The guide; its examples are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/events.md")]
+#[doc = include_str!("../GUIDE.md")]
 mod guide {}
+
+/// The README; its example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -108,7 +108,7 @@ impl Party {
         let parcel = Parcel::new(value);
         match self.random.below(7) {
             0 => self.channel.blocking_send(value).unwrap(),
-            1 => self.channel.send_and_go(value),
+            1 => _ = self.channel.post(value),
             2 => s_trans(&self.channel.send(value)).a_sync(),
             3 => {
                 let event = self.channel.send_parcel(&parcel);
@@ -157,7 +157,7 @@ impl Party {
             4 => {
                 let there = Channel::bounded(1);
                 let hand_over = there.clone();
-                a_receive(&self.channel).a_wrap(move |value| hand_over.send_and_go(value.unwrap())).a_sync();
+                a_receive(&self.channel).a_wrap(move |value| _ = hand_over.post(value.unwrap())).a_sync();
                 there.blocking_receive().unwrap()
             }
             5 => loop {

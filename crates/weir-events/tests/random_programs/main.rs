@@ -36,7 +36,7 @@ fn runs(programs: usize) -> Runs {
     let total: Option<usize> = std::env::var("WEIR_EVENTS_RUNS").ok().and_then(|runs| runs.parse().ok());
     match total {
         None => Runs { threads: 2, tasks: 10 },
-        Some(total) => Runs { threads: total / programs / 4, tasks: total / programs * 3 / 4 },
+        Some(total) => Runs { threads: total / programs / 2, tasks: total / programs / 2 },
     }
 }
 

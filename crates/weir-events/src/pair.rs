@@ -1,4 +1,4 @@
-//! A channel in two halves, for whoever must notice that the other side has gone.
+//! Channels as pairs of a sender and a receiver, which close when all handles of a side have been dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,31 @@ use std::sync::Arc;
 use crate::channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
 use crate::event::Event;
 
-/// Splits a channel into a half that sends and a half that receives. When all clones of either are dropped, the channel
-/// is closed: who waits is woken, and what was buffered can still be received.
+/// Creates a channel that buffers up to `capacity` values; with 0 a rendezvous channel. It closes when all clones of
+/// either handle have been dropped: waiting peers are woken, and buffered values can still be received.
 ///
-/// An event that was made from a half keeps the channel, but not the half.
+/// An event that was made from a handle keeps the channel, but not the handle.
+pub fn bounded<T: Send + 'static>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    split(Channel::bounded(capacity))
+}
+
+/// Creates a channel on which sender and receiver wait for each other, and which closes like [`bounded`].
+pub fn rendezvous<T: Send + 'static>() -> (Sender<T>, Receiver<T>) {
+    split(Channel::rendezvous())
+}
+
+/// Creates a channel on which no sender ever waits, and which closes like [`bounded`].
+pub fn unbounded<T: Send + 'static>() -> (Sender<T>, Receiver<T>) {
+    split(Channel::unbounded())
+}
+
+/// The former way to [`bounded`], [`rendezvous`] and [`unbounded`].
+#[deprecated(since = "0.2.0", note = "use `bounded`, `rendezvous` or `unbounded`")]
 pub fn halves<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
+    split(channel)
+}
+
+fn split<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
     let half = || Arc::new(ClosesOnDrop(channel.clone()));
     (Sender { half: half() }, Receiver { half: half() })
 }
@@ -23,12 +43,12 @@ impl<T: Send + 'static> Drop for ClosesOnDrop<T> {
     }
 }
 
-/// The half of a channel that sends; see [`halves`].
+/// The sending side of a pair; see [`bounded`].
 pub struct Sender<T: Send + 'static> {
     half: Arc<ClosesOnDrop<T>>,
 }
 
-/// The half of a channel that receives; see [`halves`].
+/// The receiving side of a pair; see [`bounded`].
 pub struct Receiver<T: Send + 'static> {
     half: Arc<ClosesOnDrop<T>>,
 }
@@ -66,6 +86,14 @@ impl<T: Send + 'static> Sender<T> {
     /// If all receivers have gone; the value comes back.
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         self.half.0.blocking_send(value)
+    }
+
+    /// See [`Channel::post`].
+    ///
+    /// # Errors
+    /// If all receivers have gone; the value comes back.
+    pub fn post(&self, value: T) -> Result<(), SendError<T>> {
+        self.half.0.post(value)
     }
 
     /// See [`Channel::send_async`].
