@@ -175,11 +175,11 @@ impl Settings {
         Ok(Settings {
             row: named.unwrap_or(default),
             threads: value(&plan.threads).or(options.threads).unwrap_or_else(cores).max(1),
-            queue: value(&plan.queue).unwrap_or(QUEUE_DEFAULT),
-            flows_max: value(&plan.flows).unwrap_or(options.flows_max),
+            queue: value(&plan.queue_length_max).unwrap_or(QUEUE_DEFAULT),
+            flows_max: value(&plan.flows_max).unwrap_or(options.flows_max),
             sessions: SessionLimits {
-                sessions: value(&plan.sessions).unwrap_or(options.sessions.sessions),
-                idle: value(&plan.session_idle).unwrap_or(options.sessions.idle),
+                sessions: value(&plan.sessions_max).unwrap_or(options.sessions.sessions),
+                idle: value(&plan.session_idle_timeout).unwrap_or(options.sessions.idle),
             },
         })
     }

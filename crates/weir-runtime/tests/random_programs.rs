@@ -109,7 +109,7 @@ fn plan_text(case: &Case, seed: u64) -> String {
     for (index, nodes) in sections.iter().enumerate().filter(|(_, nodes)| !nodes.is_empty()) {
         let (engine, queue) = (engines[random.below(engines.len())], 1 + random.below(4));
         text += &format!(
-            "[[section]]\nname = \"s{index}\"\nnodes = [{}]\nengine = {engine:?}\nqueue = {queue}\n",
+            "[[section]]\nname = \"s{index}\"\nnodes = [{}]\nengine = {engine:?}\nqueue_length_max = {queue}\n",
             nodes.join(", ")
         );
     }

@@ -24,7 +24,7 @@ const EXIT_CODES: &str = "Exit codes: 0 success, 1 errors in the program, 2 inva
 pub(crate) enum Command {
     /// Run a program until it ends or is stopped
     Run(RunArguments),
-    /// Check programs, and print their errors and warnings
+    /// Check programs and their plans, and print errors and warnings
     Check(CheckArguments),
     /// Print the graph of a program
     Graph(GraphArguments),

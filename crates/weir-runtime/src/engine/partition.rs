@@ -253,7 +253,7 @@ impl Partitioner<'_> {
             name: section_name(named, key, flow, node, self.has_one_flow()),
             planned,
             engine,
-            queue: value(named.and_then(|section| section.queue.as_ref())).unwrap_or(self.planned.queue),
+            queue: value(named.and_then(|section| section.queue_length_max.as_ref())).unwrap_or(self.planned.queue),
             // 0 stands for "not given", until `replica_count` decides.
             replicas: value(named.and_then(|section| section.replicas.as_ref())).unwrap_or(0),
             state: None,
