@@ -143,7 +143,7 @@ pub use pair::halves;
 pub use pair::{Receiver, Sender, bounded, rendezvous, unbounded};
 pub use signal::Signal;
 #[cfg(feature = "stream")]
-pub use stream::Values;
+pub use stream::ChannelStream;
 pub use time::{after, after_about, at};
 pub use watch::{WatchReceiver, WatchSender, watch};
 

@@ -15,7 +15,7 @@ use crate::pair::Receiver;
 ///
 /// Cancellation safe: a stream that is dropped leaves the values that it has not yielded in the channel.
 #[must_use = "a stream does nothing until it is polled"]
-pub struct Values<T: 'static, H = ()> {
+pub struct ChannelStream<T: 'static, H = ()> {
     receive: Event<Result<T, Closed>>,
     /// The synchronisation of the next value, once it has been polled.
     next: Option<Synchronisation<Result<T, Closed>>>,
@@ -25,19 +25,19 @@ pub struct Values<T: 'static, H = ()> {
 
 impl<T: Send + 'static> Channel<T> {
     /// Returns the values of the channel as a stream, until it is closed.
-    pub fn stream(&self) -> Values<T> {
-        Values { receive: self.receive(), next: None, _handle: () }
+    pub fn stream(&self) -> ChannelStream<T> {
+        ChannelStream { receive: self.receive(), next: None, _handle: () }
     }
 }
 
 impl<T: Send + 'static> Receiver<T> {
     /// Returns the values as a stream, until all senders have been dropped.
-    pub fn into_stream(self) -> Values<T, Receiver<T>> {
-        Values { receive: self.receive(), next: None, _handle: self }
+    pub fn into_stream(self) -> ChannelStream<T, Receiver<T>> {
+        ChannelStream { receive: self.receive(), next: None, _handle: self }
     }
 }
 
-impl<T: 'static, H: Unpin> Stream for Values<T, H> {
+impl<T: 'static, H: Unpin> Stream for ChannelStream<T, H> {
     type Item = T;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
@@ -49,8 +49,8 @@ impl<T: 'static, H: Unpin> Stream for Values<T, H> {
     }
 }
 
-impl<T: 'static, H> fmt::Debug for Values<T, H> {
+impl<T: 'static, H> fmt::Debug for ChannelStream<T, H> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Values").finish_non_exhaustive()
+        formatter.debug_struct("ChannelStream").finish_non_exhaustive()
     }
 }
