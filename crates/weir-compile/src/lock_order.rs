@@ -2,9 +2,9 @@
 //!
 //! All locks are taken in one canonical order, that of [`Resource`], so that flows never wait for each other in a
 //! cycle. If a step holds a lock and something inside it takes an earlier one, the earlier lock is hoisted to the step,
-//! as a reader or writer as the inner use needs it. The analysis goes from the outermost step inwards and subtracts
-//! what outer steps hold, so that one pass suffices. Every `fn`, branch, handler and loop is inlined, so that nesting
-//! in the source is nesting of blocks. A lock that a step holds is not taken again.
+//! in the mode (reader or writer) that the inner use needs. The analysis goes from the outermost step inwards and
+//! subtracts what outer steps hold, so that one pass suffices. Every `fn`, branch, handler and loop is inlined, so that
+//! nesting in the source is nesting of blocks. A lock that a step holds is not taken again.
 //!
 //! The paper hoists at nodes that carry a constraint; a nested node without its own constraint escaped the original
 //! compiler. Here every call inside a step counts, with or without a constraint.
@@ -34,8 +34,8 @@ pub(crate) fn order(program: &mut Program, context: &mut CheckContext<'_>) {
     }
 }
 
-/// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits until the
-/// earlier flows have made theirs, and one of them may wait for what the step holds.
+/// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits at its ticket
+/// gate for the earlier flows, and one of these may wait for a lock that the step holds.
 fn turns_in_steps(block: &Block, step: Option<Origin>, context: &mut CheckContext<'_>) {
     for binding in &block.lets {
         let step = match &binding.op {
@@ -172,7 +172,8 @@ impl LockOrdering<'_, '_> {
         locks
     }
 
-    /// Hoists to a step the locks that are taken out of order inside it, and upgrades its readers that must write.
+    /// Hoists to a step the locks that are taken out of order inside it, and upgrades its read locks that inner uses
+    /// need for writing.
     fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &LockUses, step: Origin) {
         for held in constraints.iter_mut() {
             if let Some(taken) = within.get(&(held.resource.clone(), !held.per_session)) {

@@ -43,7 +43,7 @@ struct MoveChecker<'a, 'c> {
     known: BTreeMap<Var, (Text, Type)>,
     /// The place where each moved variable was moved.
     gone: BTreeMap<Var, Origin>,
-    /// The variables that moved because a body that may be cancelled uses them.
+    /// The variables that count as moved because a body that may be cancelled uses them.
     given_up: BTreeSet<Var>,
     context: &'a mut CheckContext<'c>,
 }
@@ -112,8 +112,9 @@ impl MoveChecker<'_, '_> {
         }
     }
 
-    /// Checks a body that may be cancelled. A move-only value of outside that it uses may be lost with a dropped call,
-    /// and a value that it changes may be half changed. It therefore takes both for good, even if it only borrows them.
+    /// Checks a body that may be cancelled. A move-only value from outside that it uses may be lost with a dropped
+    /// call, and a value that it changes may be left half changed. Both therefore count as moved into the body, even if
+    /// it only borrows them.
     fn given_up(&mut self, body: &Block, origin: Origin) {
         let outside: Vec<Var> = self.known.keys().copied().filter(|var| !self.gone.contains_key(var)).collect();
         let mut changed = BTreeSet::new();
@@ -199,7 +200,7 @@ impl MoveChecker<'_, '_> {
         }
     }
 
-    /// A `fn` that is inlined twice has the same error twice; it is reported once.
+    /// Adds the diagnostic, unless it was reported before: a `fn` that is inlined twice has the same error twice.
     fn report(&mut self, diagnostic: Diagnostic) {
         self.context.report_once(diagnostic);
     }

@@ -4,9 +4,9 @@ use weir_host::{Resource, Type, TypeShape, Value};
 use weir_ir::graph::{ArmTest, Graph, Node, NodeKind, Operand, Program};
 use weir_ir::prim::Prim;
 
-/// The most characters of a description, so that a drawing stays readable.
+/// The maximum number of characters of a description, so that a drawing stays readable.
 const LENGTH_MAX: usize = 34;
-/// The most nested primitives in a description.
+/// The maximum number of nested primitives in a description.
 const DEPTH_MAX: usize = 4;
 
 /// A graph, and the names of its parameters.

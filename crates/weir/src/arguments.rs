@@ -58,7 +58,7 @@ pub(crate) struct RunArguments {
     /// Folder that `files` reads from; default: the folder of the program
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Maximal size of the file cache in megabytes; 0 disables it. Default: 64
+    /// Maximum size of the file cache in megabytes; 0 disables it. Default: 64
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32))]
     pub(crate) files_kept: Option<u32>,
     /// Listen on this port instead of the one in the program; 0 chooses a free port
@@ -94,8 +94,8 @@ pub(crate) struct ExecutionArguments {
     /// Number of threads; overrides the plan. Default: the number of cores
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Maximal number of flows in progress; further ones are refused, by HTTP with status 503. Overrides the plan. Default:
-    /// 10000
+    /// Maximum number of flows in progress; further ones are refused, by HTTP with status 503. Overrides the plan.
+    /// Default: 10000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) flows_max: Option<u32>,
 }

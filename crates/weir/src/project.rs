@@ -13,7 +13,7 @@ use crate::arguments::ErrorFormat;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::Terminal;
 
-/// Maximal number of bytes read from standard input; a longer text is not a valid source file.
+/// Maximum number of bytes read from standard input; a longer text is not a valid source file.
 const INPUT_BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64 + 1;
 
 /// Compiles the program in a file.

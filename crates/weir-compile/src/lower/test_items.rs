@@ -98,7 +98,8 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    /// Calls the replacement of a function, if it has one. Inside the replacement, the function is itself again.
+    /// Calls the replacement of a function, if it has one. Inside the replacement, the name refers to the original
+    /// function.
     pub(super) fn call_replaced(
         &mut self,
         target: &CallTarget,

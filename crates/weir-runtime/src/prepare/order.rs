@@ -1,16 +1,16 @@
 //! The order of steps: nodes are in topological order, and edges become bit masks.
 //!
 //! Every node that may have to wait has a bit, and every node has the bits of all earlier nodes that it depends on.
-//! There are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them, which is
-//! always sound, because the order of the list is the meaning of the program.
+//! There are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them. That is
+//! always sound, because running the list in order is the semantics of the program.
 //!
-//! An atomic step begins only when everything is there that it will need from outside, so that a flow that holds a lock
-//! never waits for one of its own calls that queues behind other flows for the same lock.
+//! An atomic step begins only when all values that it needs from outside are available. Otherwise a flow that holds a
+//! lock could wait for one of its own calls that queues behind other flows for the same lock.
 //!
 //! *Iteration orders* keep the iterations of one `map` in order: one for each resource that the body writes, and one
-//! for ends of the flow, which effects of later iterations wait for. A step of an iteration order waits until all steps
-//! of that order have run in all earlier iterations. Like locks, the iteration orders within an atomic step are waited
-//! for before it begins.
+//! for early ends of the flow, because effects of later iterations wait for these. A step of an iteration order waits
+//! until all steps of that order have run in all earlier iterations. Like its locks, the iteration orders within an
+//! atomic step are awaited before it begins.
 
 use std::collections::BTreeMap;
 
