@@ -81,7 +81,7 @@ pub const LOWERING: &str = "lowering";
 
 /// A program as it is after one step of [`optimize_with`].
 #[derive(Clone, Copy)]
-pub enum Stage<'p> {
+pub enum ProgramStage<'p> {
     /// A program in the expression IR.
     Expr(&'p Program<Block>),
     /// A program in graphs.
@@ -103,19 +103,19 @@ pub fn optimize(program: &Program<Block>, library: &Library) -> Program<Graph> {
 pub fn optimize_with(
     program: &Program<Block>,
     library: &Library,
-    observe: &mut dyn FnMut(&'static str, Stage<'_>),
+    observe: &mut dyn FnMut(&'static str, ProgramStage<'_>),
 ) -> Program<Graph> {
     let mut program = program.clone();
     for pass in EXPR_PASSES {
         run(pass, &mut program, library);
-        observe(pass.name, Stage::Expr(&program));
+        observe(pass.name, ProgramStage::Expr(&program));
     }
     let mut graph = lower(&program, library);
     debug_assert_eq!(verify::graph(&graph, library), [], "the lowering leaves a right program behind");
-    observe(LOWERING, Stage::Graph(&graph));
+    observe(LOWERING, ProgramStage::Graph(&graph));
     for pass in GRAPH_PASSES {
         run_on_graph(pass, &mut graph, library);
-        observe(pass.name, Stage::Graph(&graph));
+        observe(pass.name, ProgramStage::Graph(&graph));
     }
     graph
 }

@@ -105,8 +105,8 @@ fn every_pass_rewrites_many_programs() {
         let mut before = String::new();
         _ = optimize_with(&case.program, &library, &mut |name, stage| {
             let text = match stage {
-                passes::Stage::Expr(program) => print::expr(program),
-                passes::Stage::Graph(program) => print::graph(program),
+                passes::ProgramStage::Expr(program) => print::expr(program),
+                passes::ProgramStage::Graph(program) => print::graph(program),
             };
             *changed.entry(name).or_default() += usize::from(text != before);
             before = text;

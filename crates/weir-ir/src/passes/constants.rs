@@ -19,12 +19,12 @@ use crate::prim::Prim;
 const SIZE_MAX: usize = 256;
 
 pub(super) fn run(body: &mut Block, facts: &mut Facts<'_>) {
-    rewrite(body, facts, &mut Constants);
+    rewrite(body, facts, &mut ConstantFolding);
 }
 
-struct Constants;
+struct ConstantFolding;
 
-impl Simplify for Constants {
+impl Simplify for ConstantFolding {
     fn simplify(&mut self, binding: &Let, _: &mut Facts<'_>) -> Simplified {
         match &binding.op {
             Op::Prim(Prim::Copy, operands) => Simplified::Value(operands[0].clone()),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir_host::Library;
 use weir_ir::expr::Program;
-use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, LOWERING, Stage, optimize_with};
+use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, LOWERING, ProgramStage, optimize_with};
 use weir_ir::print;
 
 use crate::arguments::Ir;
@@ -54,8 +54,8 @@ pub(super) fn printed(
     _ = optimize_with(program, library, &mut |name, stage| {
         if name == after {
             text = match stage {
-                Stage::Expr(program) => print::expr(program),
-                Stage::Graph(program) => print::graph(program),
+                ProgramStage::Expr(program) => print::expr(program),
+                ProgramStage::Graph(program) => print::graph(program),
             };
         }
     });
