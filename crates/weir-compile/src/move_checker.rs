@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Field, Passing, Text, Type, TypeDefinition, TypeShape};
-use weir_ir::expr::{Atom, Block, Op, Origin, Var, Variable};
+use weir_ir::expr::{Atom, Block, Op, Origin, Runs, Scope, Var, Variable};
 use weir_syntax::{Code, Diagnostic};
 
 use crate::context::CheckContext;
@@ -73,7 +73,6 @@ impl MoveChecker<'_, '_> {
 
     fn op(&mut self, op: &Op, origin: Origin) {
         match op {
-            Op::Prim(_, operands) => operands.iter().for_each(|atom| self.take(atom, origin)),
             Op::Call(call) => {
                 let parameters = self.context.parameters(&call.function);
                 for (atom, parameter) in call.arguments.iter().zip(parameters) {
@@ -95,27 +94,21 @@ impl MoveChecker<'_, '_> {
                 }
                 self.gone = after;
             }
-            Op::Map { list, element, body } => {
-                self.take(list, origin);
-                self.rounds(&[element], body);
-            }
-            Op::Fold { list, init, accumulator, element, body } => {
-                self.take(list, origin);
-                self.take(init, origin);
-                self.rounds(&[accumulator, element], body);
-            }
-            Op::Loop { init, state, body, .. } => {
-                self.take(init, origin);
-                self.rounds(&[state], body);
-            }
+            // The session is only looked at.
             Op::Atomic { body, .. } => self.block(body),
-            Op::Within { limit, body } => {
-                self.take(limit, origin);
-                self.given_up(body, origin);
+            op => {
+                op.operands().for_each(|atom| self.take(atom, origin));
+                // All bodies of a race start, so that only one of them may take a value.
+                op.scopes().for_each(|scope| self.scope(&scope, origin));
             }
-            // All bodies of a race start, so that only one of them may take a value.
-            Op::Race { bodies } => bodies.iter().for_each(|body| self.given_up(body, origin)),
-            Op::Return(atom) | Op::Fail(atom) => self.take(atom, origin),
+        }
+    }
+
+    fn scope(&mut self, scope: &Scope<'_>, origin: Origin) {
+        match scope.runs {
+            Runs::Once | Runs::IfChosen => self.block(scope.block),
+            Runs::Repeatedly => self.rounds(&scope.variables().collect::<Vec<_>>(), scope.block),
+            Runs::UnlessCancelled => self.given_up(scope.block, origin),
         }
     }
 
@@ -128,7 +121,7 @@ impl MoveChecker<'_, '_> {
         self.changed_in(body, &mut changed);
         changed.retain(|var| self.bound.contains_key(var));
         self.block(body);
-        let taken = outside.into_iter().filter(|var| mentions(body, *var));
+        let taken = outside.into_iter().filter(|var| body.mentions(*var));
         for var in taken.chain(changed).collect::<BTreeSet<Var>>() {
             self.gone.entry(var).or_insert(origin);
             self.given_up.insert(var);
@@ -140,17 +133,12 @@ impl MoveChecker<'_, '_> {
 
     /// Adds the variables that calls in the block take by `&mut`.
     fn changed_in(&self, block: &Block, found: &mut BTreeSet<Var>) {
-        for binding in &block.lets {
-            if let Op::Call(call) = &binding.op {
-                let parameters = self.context.parameters(&call.function);
-                let changed = call.arguments.iter().zip(parameters).filter_map(|(atom, parameter)| match atom {
-                    Atom::Var(var) if parameter.passing == Passing::Change => Some(*var),
-                    _ => None,
-                });
-                found.extend(changed);
-            }
-            binding.op.blocks().for_each(|inner| self.changed_in(inner, found));
-        }
+        block.each_binding(&mut |binding| {
+            let Op::Call(call) = &binding.op else { return };
+            let pairs = call.arguments.iter().zip(self.context.parameters(&call.function));
+            let changed = pairs.filter(|(_, parameter)| parameter.passing == Passing::Change);
+            found.extend(changed.filter_map(|(atom, _)| atom.variable()));
+        });
     }
 
     /// Checks a body that runs once for each element: it may move only what it binds.
@@ -247,12 +235,6 @@ fn part_is_move_only<'d>(
         }
         _ => false,
     }
-}
-
-fn mentions(block: &Block, var: Var) -> bool {
-    let is_it = |atom: &Atom| *atom == Atom::Var(var);
-    let within = |op: &Op| op.operands().any(is_it) || op.blocks().any(|inner| mentions(inner, var));
-    is_it(&block.result) || block.lets.iter().any(|binding| within(&binding.op))
 }
 
 fn shown(name: &str) -> String {

@@ -119,6 +119,8 @@ mod pair;
 mod primitives;
 mod queue;
 mod signal;
+#[cfg(feature = "stream")]
+mod stream;
 mod time;
 mod timer_thread;
 mod waiter;
@@ -140,6 +142,8 @@ pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pair::halves;
 pub use pair::{Receiver, Sender, bounded, rendezvous, unbounded};
 pub use signal::Signal;
+#[cfg(feature = "stream")]
+pub use stream::ChannelStream;
 pub use time::{after, after_about, at};
 pub use watch::{WatchReceiver, WatchSender, watch};
 

@@ -18,6 +18,7 @@ pub mod graph;
 pub mod lower;
 mod move_only;
 pub mod parse;
+pub mod passes;
 pub mod plan;
 pub mod prim;
 pub mod print;
@@ -25,3 +26,4 @@ pub mod program;
 pub mod verify;
 
 pub use lower::lower;
+pub use passes::optimize;

@@ -17,19 +17,19 @@ mod lines;
 mod program;
 mod value;
 
-/// How deep blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
+/// The depth to which blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
 pub const NESTING_MAX: usize = 256;
 
-/// What is wrong with a text.
+/// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What should stand there.
+    /// The construct that was expected.
     pub expected: String,
-    /// What stands there, cut to a few characters.
+    /// The text that was found, cut to a few characters.
     pub found: String,
 }
 

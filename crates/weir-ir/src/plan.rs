@@ -23,6 +23,7 @@
 use crate::graph::Program;
 
 mod check;
+mod former;
 mod keys;
 mod parse;
 mod pattern;

@@ -28,7 +28,7 @@ use weir_host::{ParameterFrom, Text, TypeDefinition, TypeShape};
 
 use crate::expr::Block;
 use crate::graph::Graph;
-use crate::program::{Entry, Flow, FlowRoute, Origin, Program, SharedValue, Variable};
+use crate::program::{Entry, Flow, FlowRoute, FormerSite, Origin, Program, SharedValue, Variable};
 
 mod expr;
 mod graph;
@@ -66,7 +66,7 @@ pub fn body(graph: &Graph) -> String {
     page.text
 }
 
-/// The text so far, and how deep its next line is.
+/// The text so far, and the depth of its next line.
 #[derive(Default)]
 struct IndentedText {
     text: String,
@@ -143,8 +143,15 @@ fn flow<B>(page: &mut IndentedText, flow: &Flow<B>, body: PrintBody<B>) {
     page.line(format_args!("flow {} ({parameters}) -> {}", NameText(&flow.name), TypeText(&flow.result)));
     page.nested(|page| {
         flow.route.iter().for_each(|value| route(page, value));
+        flow.former_sites.iter().for_each(|value| former_site(page, value));
         body(page, &flow.body);
     });
+}
+
+/// `former files.read#2 now files.read`
+fn former_site(page: &mut IndentedText, former: &FormerSite) {
+    let now = former.now.as_ref().map_or(String::new(), |now| format!(" now {}", NameText(now)));
+    page.line(format_args!("former {}{now}", NameText(&former.site)));
 }
 
 fn route(page: &mut IndentedText, route: &FlowRoute) {
@@ -173,7 +180,7 @@ impl Display for Binder<'_> {
     }
 }
 
-/// The name of something that has a number already; nothing where it is empty.
+/// The name of a variable behind its number; nothing if it is empty.
 struct NameHint<'a>(&'a Text);
 
 impl Display for NameHint<'_> {
@@ -182,7 +189,7 @@ impl Display for NameHint<'_> {
     }
 }
 
-/// ` @12..20`; nothing where there is no place.
+/// ` @12..20`; nothing for an empty origin.
 struct OriginText(Origin);
 
 impl Display for OriginText {

@@ -115,7 +115,7 @@ impl NodePart {
             (Some(call), _) => call.passing.get(input) == Some(&Passing::Change),
             // The inputs are the body's parameters. The list is an exception, but is never changed itself.
             (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
-            _ => timed::captured(node, &self.timed, input).is_some_and(|(body, index)| body.handed[index]),
+            _ => node.captured(input).is_some_and(|(body, parameter)| self.timed[body].handed[parameter]),
         }
     }
 }
@@ -176,7 +176,13 @@ impl<'a> Preparation<'a> {
                     bodies.map(|body| self.body(body, None, depth + 1).map_err(|error| error.within(&node.name)));
                 part.timed = bodies.collect::<Result<_, _>>()?;
             }
-            _ => {}
+            NodeKind::Prim(_)
+            | NodeKind::Switch { .. }
+            | NodeKind::Select { .. }
+            | NodeKind::Acquire { .. }
+            | NodeKind::Release { .. }
+            | NodeKind::Return
+            | NodeKind::Fail => {}
         }
         part.ticket_gates = self.ticket_gates[gates_before..].to_vec();
         Ok(part)

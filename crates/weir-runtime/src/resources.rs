@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{Mode, Resource, Shared, Text, Value};
-use weir_ir::graph::{Graph, NodeKind, Program};
+use weir_ir::graph::{Graph, Program};
 
 use crate::lock::{FairRwLock, SessionLimits, SessionRetention, SessionTable};
 use crate::platform::Platform;
@@ -100,11 +100,8 @@ fn collect(graph: &Graph, locks: &mut BTreeMap<Resource, ResourceLocks>) {
             locks.entry(resource.clone()).or_default();
         }
     };
-    for node in &graph.nodes {
+    graph.each_node(&mut |node| {
         node.uses.iter().for_each(|used| note(&used.resource, used.mode));
-        if let NodeKind::Acquire { constraints } = &node.kind {
-            constraints.iter().for_each(|constraint| note(&constraint.resource, constraint.mode));
-        }
-    }
-    graph.nodes.iter().flat_map(|node| node.bodies()).for_each(|body| collect(body, locks));
+        node.kind.constraints().iter().for_each(|constraint| note(&constraint.resource, constraint.mode));
+    });
 }

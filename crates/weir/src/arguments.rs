@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, LOWERING};
 
 use crate::{Exit, programs};
 
@@ -142,6 +143,18 @@ pub(crate) struct GraphArguments {
     /// Show every node, including control nodes
     #[arg(long)]
     pub(crate) all: bool,
+    /// Print the program in this representation, as text: `expr` before all passes, `graph` behind all of them
+    #[arg(long, value_enum)]
+    pub(crate) ir: Option<Ir>,
+    /// Print the program as it is after this pass
+    #[arg(long, value_name = "PASS", value_parser = passes())]
+    pub(crate) after: Option<String>,
+    /// List the passes in their order
+    #[arg(long)]
+    pub(crate) passes: bool,
+    /// Show how long each pass takes for the program
+    #[arg(long)]
+    pub(crate) time_passes: bool,
 }
 
 /// Arguments of `weir explain`.
@@ -221,6 +234,32 @@ pub(crate) enum GraphFormat {
     Dot,
     /// SVG image
     Svg,
+}
+
+/// A representation of a program between its text and its engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ir {
+    /// Expressions: a sequence of bindings for each flow
+    Expr,
+    /// Graphs: nodes with typed ports, and edges for resources
+    Graph,
+}
+
+impl Ir {
+    /// Returns its word on the command line.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Ir::Expr => "expr",
+            Ir::Graph => "graph",
+        }
+    }
+}
+
+/// Returns the names of the passes.
+fn passes() -> PossibleValuesParser {
+    let exprs = EXPR_PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.caption));
+    let graphs = GRAPH_PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.caption));
+    exprs.chain([PossibleValue::new(LOWERING)]).chain(graphs).into()
 }
 
 /// Returns the engines of the runtime, by name.

@@ -111,6 +111,12 @@ fn optional(name: &str, code: FunctionCode) -> Function {
     optional
 }
 
+/// Marks a function that returns for every argument.
+fn total(mut function: Function) -> Function {
+    function.signature.effects.total = true;
+    function
+}
+
 fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> FunctionCode {
     FunctionCode::Immediate(Arc::new(code))
 }
@@ -123,12 +129,18 @@ fn settled(value: i64) -> Settled {
 fn world(name: &'static str, recording: &Recording) -> Module {
     let failure = || Some(Type::Failure);
     Module::new(name, "A part of the outside world.")
-        .function(function("mix", World::Pure, None, immediate(|call| Outcome::Value(Value::Int(mix(argument(call)))))))
-        .function(function("half", World::Pure, failure(), immediate(|call| half(argument(call)))))
+        .function(total(function(
+            "mix",
+            World::Pure,
+            None,
+            immediate(|call| Outcome::Value(Value::Int(mix(argument(call))))),
+        )))
+        .function(total(function("half", World::Pure, failure(), immediate(|call| half(argument(call))))))
+        .function(function("picky", World::Pure, None, immediate(|call| picky(argument(call)))))
         .function(function("refuse", World::Pure, Some(Type::Text), immediate(|call| refuse(argument(call)))))
-        .function(optional("quarter", immediate(|call| quarter(argument(call)))))
+        .function(total(optional("quarter", immediate(|call| quarter(argument(call))))))
         .function(optional("made_quarter", immediate(|call| made_quarter(argument(call)))))
-        .function(function("look", World::Reads, None, look(name, recording)))
+        .function(total(function("look", World::Reads, None, look(name, recording))))
         .function(function("slow_look", World::Reads, None, slow_look(name, recording)))
         .function(function("change", World::Writes, None, change(name, recording)))
         .function(function("try_change", World::Writes, failure(), try_change(name, recording)))
@@ -142,6 +154,14 @@ fn argument(call: &mut Call<'_>) -> i64 {
 
 fn mix(x: i64) -> i64 {
     x.wrapping_mul(7).wrapping_add(3) % 101
+}
+
+/// Refuses one argument in seven: a fault, which ends the flow.
+fn picky(x: i64) -> Outcome {
+    if x % 7 == 0 {
+        return Outcome::Fault(Box::new(Failure::argument(format!("{x} can be divided by 7"))));
+    }
+    Outcome::Value(Value::Int(x.wrapping_add(1)))
 }
 
 fn half(x: i64) -> Outcome {
@@ -272,7 +292,7 @@ fn slow_value(recording: &Recording) -> FunctionCode {
 }
 
 impl Recording {
-    /// Adds to a counter, and says what it is now.
+    /// Adds to a counter, and returns its new count.
     fn add(&self, counter: &mut Counter, x: i64, what: &str) -> i64 {
         if counter.number >= SHARED_FROM {
             self.write_down(&format!("counter {}", counter.number), format!("{what} {x}"));
@@ -350,7 +370,7 @@ fn slow_next(recording: &Recording) -> FunctionCode {
     }))
 }
 
-/// Gives the thread up so often before it is ready.
+/// A future that yields the thread this number of times before it is ready.
 struct Yields(usize);
 
 impl Future for Yields {

@@ -36,7 +36,7 @@ impl Recording {
     }
 }
 
-/// What the entry of a generated program names; tests begin its flows by themselves.
+/// The source of a generated program, which cannot be opened: tests begin the flows by themselves.
 struct NoSource;
 
 impl Source for NoSource {

@@ -26,7 +26,7 @@ impl Random {
         usize::try_from(self.number() % end).expect("it is below a usize")
     }
 
-    /// Whether something of this chance in a hundred happens.
+    /// Returns true with this probability in percent.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,4 +1,4 @@
-//! What the functions of a generated program do is written down.
+//! The recording library of generated programs: its functions log their effects.
 //!
 //! - The modules `a`, `b` and `c` each have a part of the outside world: one number, which `look`s read and `change`s
 //!   change. Every change is written down under the module's name; a function that waits writes down when it begins and
@@ -24,14 +24,14 @@ pub(super) const SHARED_FROM: i64 = 1_000;
 pub struct Recording {
     log: Arc<Mutex<EffectLog>>,
     seed: u64,
-    /// Whether flows run side by side.
+    /// True if flows run side by side.
     many: bool,
 }
 
 #[derive(Default)]
 struct EffectLog {
     effects: BTreeMap<String, Vec<String>>,
-    /// What each part of the outside world is.
+    /// The number that each part of the outside world holds.
     worlds: BTreeMap<&'static str, i64>,
 }
 
@@ -66,7 +66,7 @@ impl Recording {
         self.log.lock().worlds.get(module).copied().unwrap_or(1)
     }
 
-    /// Changes a part of the world, and says what it is now.
+    /// Changes a part of the world, and returns its new number.
     pub(super) fn change(&self, module: &'static str, by: i64) -> i64 {
         if self.many {
             return by % 1_000;
@@ -77,12 +77,12 @@ impl Recording {
         *world
     }
 
-    /// Whether a counter keeps what is added to it: a shared one does not where flows run side by side.
+    /// Returns true if a counter keeps what is added to it: a shared one does not if flows run side by side.
     pub(super) fn keeps(&self, number: i64) -> bool {
         !self.many || number < SHARED_FROM
     }
 
-    /// How often a call with this argument yields before it is done.
+    /// Returns how often a call with this argument yields before it is done.
     pub(super) fn yields(&self, argument: i64) -> usize {
         super::Random::new(self.seed ^ argument.unsigned_abs()).below(4)
     }

@@ -1,4 +1,4 @@
-//! Smaller programs than a given one, so that a difference can be shown by a program that a person can read.
+//! Shrinking of random programs, so that a difference can be shown by a program that a person can read.
 //!
 //! Candidates come in the order of how much they take away. Many are not valid, such as those that lack a binding which
 //! is used; whoever tries them verifies them first.
@@ -75,12 +75,8 @@ fn edits(case: &Case) -> Vec<(usize, usize, Reduction)> {
 
 fn edits_of(binding: &Let) -> impl Iterator<Item = Reduction> + use<> {
     let is_plain = matches!(&binding.op, Op::Prim(Prim::Copy, operands) if matches!(operands[..], [Atom::Value(_)]));
-    let operands = match &binding.op {
-        Op::Prim(Prim::Copy, _) => 0,
-        Op::Prim(_, operands) => operands.len(),
-        Op::Call(call) => call.arguments.len(),
-        _ => 1,
-    };
+    let is_copy = matches!(&binding.op, Op::Prim(Prim::Copy, _));
+    let operands = if is_copy { 0 } else { binding.op.operands().count() };
     let inline = (0..binding.op.blocks().count()).map(Reduction::Inline);
     let plain = (!is_plain).then_some(Reduction::Plain);
     std::iter::once(Reduction::Drop).chain(plain).chain(inline).chain((0..operands).map(Reduction::Operand))
@@ -120,7 +116,7 @@ fn apply(block: &mut Block, index: usize, edit: Reduction) -> Option<()> {
             block.lets.splice(index..index, body.lets);
         }
         Reduction::Operand(operand) => {
-            let atom = operands(&mut block.lets[index].op).into_iter().nth(operand)?;
+            let atom = block.lets[index].op.operands_mut().nth(operand)?;
             let Atom::Value(value) = atom else { return None };
             *value = plainer(value)?;
         }
@@ -143,19 +139,6 @@ fn settle_payload(subject: &Atom, arm: &Arm, body: &mut Block) {
         origin: Origin::default(),
     });
     body.lets.splice(0..0, named);
-}
-
-fn operands(op: &mut Op) -> Vec<&mut Atom> {
-    match op {
-        Op::Prim(_, operands) => operands.iter_mut().collect(),
-        Op::Call(call) => call.arguments.iter_mut().collect(),
-        Op::Switch { subject, .. } => vec![subject],
-        Op::Map { list, .. } | Op::Fold { list, .. } => vec![list],
-        Op::Loop { init, .. } => vec![init],
-        Op::Within { limit: atom, .. } | Op::Return(atom) | Op::Fail(atom) => vec![atom],
-        Op::Race { .. } => Vec::new(),
-        Op::Atomic { session, .. } => session.iter_mut().collect(),
-    }
 }
 
 /// A value of the same type with less in it; `None` of the plainest.
@@ -188,22 +171,5 @@ fn visit(block: &Block, see: &mut impl FnMut(&Block)) {
 
 /// Visits the blocks in the order of [`visit`] as long as `see` says so.
 fn visit_mut(block: &mut Block, see: &mut impl FnMut(&mut Block) -> bool) -> bool {
-    see(block)
-        && block
-            .lets
-            .iter_mut()
-            .all(|binding| blocks_mut(&mut binding.op).into_iter().all(|inner| visit_mut(inner, see)))
-}
-
-fn blocks_mut(op: &mut Op) -> Vec<&mut Block> {
-    match op {
-        Op::Switch { arms, .. } => arms.iter_mut().map(|arm| &mut arm.body).collect(),
-        Op::Map { body, .. }
-        | Op::Fold { body, .. }
-        | Op::Loop { body, .. }
-        | Op::Atomic { body, .. }
-        | Op::Within { body, .. } => vec![body],
-        Op::Race { bodies } => bodies.iter_mut().collect(),
-        Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => Vec::new(),
-    }
+    see(block) && block.lets.iter_mut().all(|binding| binding.op.blocks_mut().all(|inner| visit_mut(inner, see)))
 }

@@ -13,7 +13,7 @@ pub(super) struct Cursor<'t> {
     text: &'t str,
     /// In bytes; always between two characters.
     at: usize,
-    /// How deep in types and constants it is.
+    /// The nesting depth of types and constants.
     depth: usize,
 }
 
@@ -38,7 +38,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Goes over spaces and then this mark or word, where it stands here. A word must not go on.
+    /// Skips spaces and this mark or word, if it comes next; returns whether it did. A word must end there.
     pub(super) fn eat(&mut self, mark: &str) -> bool {
         let rest = self.rest().trim_start_matches(' ');
         let Some(after) = rest.strip_prefix(mark) else { return false };
@@ -54,7 +54,7 @@ impl<'t> Cursor<'t> {
         if self.eat(mark) { Ok(()) } else { Err(self.error(&format!("`{mark}`"))) }
     }
 
-    /// Whether this mark stands here.
+    /// Returns true if this mark comes next.
     pub(super) fn sees(&self, mark: &str) -> bool {
         self.rest().trim_start_matches(' ').starts_with(mark)
     }

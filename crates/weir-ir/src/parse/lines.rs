@@ -15,7 +15,7 @@ struct IndentedLine<'t> {
 /// The lines that are still to be read.
 pub(super) struct LineReader<'t> {
     lines: std::iter::Peekable<std::vec::IntoIter<IndentedLine<'t>>>,
-    /// Where the text ends, for messages.
+    /// The number of the line after the last, for messages.
     end: usize,
 }
 

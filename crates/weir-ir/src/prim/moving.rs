@@ -1,11 +1,11 @@
-//! Values that can only be moved: whether one is or holds such a value, and moving it.
+//! Move-only values: testing for them, and moving them out.
 
 use weir_host::{Elements, Value, Values};
 
-/// How deep [`moves`] looks into a value by recursion; deeper, it walks.
+/// The depth up to which [`moves`] recurses into a value; deeper parts are walked without the stack.
 const NESTED_MAX: u32 = 128;
 
-/// Whether the value is or holds one that can only be moved.
+/// Returns true if the value is or holds a move-only value.
 #[must_use]
 pub fn moves(value: &Value) -> bool {
     moves_within(value, NESTED_MAX)
@@ -25,14 +25,14 @@ fn moves_within(value: &Value, room: u32) -> bool {
     }
 }
 
-/// Whether values of this one's type may hold others, or can only be moved themselves.
+/// Returns true if values of the same type may hold other values, or are move-only themselves.
 fn holds(value: &Value) -> bool {
     use Value::{Absent, List, Map, Record, Unique, Variant};
     // What was moved away says nothing of its type.
     matches!(value, Absent | List(_) | Map(_) | Record(_) | Variant(..) | Unique(_))
 }
 
-/// The value: itself where it can only be moved, and [`Value::Absent`] stays behind; else a clone.
+/// Moves a move-only value out, so that [`Value::Absent`] stays behind; clones any other value.
 #[must_use]
 pub fn move_or_clone(value: &mut Value) -> Value {
     if moves(value) { value.take() } else { value.clone() }

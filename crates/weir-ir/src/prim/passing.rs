@@ -1,4 +1,4 @@
-//! Primitives that pass on values which can only be moved.
+//! Primitives that pass move-only operands on to their result.
 //!
 //! [`Prim::apply`] clones what it passes on, and a clone of a [`Value::Unique`] is empty. Here what can only be moved is
 //! moved out of its operand, and everything else stays where it is: taking a record apart field by field works. An

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value, Values};
-use weir_ir::evaluate::{failure_of, holds};
+use weir_ir::evaluate::{failure_of, test_holds};
 use weir_ir::prim::{Prim, interpolate, parts};
 
 use super::repeat::Run;
@@ -257,7 +257,7 @@ impl Frame {
     #[inline]
     fn switch(&mut self, step: &SwitchStep, body: &Body) -> Ran {
         let subject = self.place(&step.subject, body);
-        let chosen = step.arms.iter().position(|(test, _)| holds(test, subject));
+        let chosen = step.arms.iter().position(|(test, _)| test_holds(test, subject));
         let Some(arm) = chosen else {
             let message = format!("no arm of the match fits {subject}");
             return Ran::fail(Box::new(Failure::new(FailureKind::Program, message)));

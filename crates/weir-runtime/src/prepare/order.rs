@@ -161,11 +161,7 @@ impl IterationOrders {
 /// Returns the resources that a node uses, with the constraints of an atomic step and the state of a call site.
 fn touched<'a>(node: &'a Node, part: &'a NodePart) -> impl Iterator<Item = (Resource, Mode)> + 'a {
     let used = node.uses.iter().map(|used| (used.resource.clone(), used.mode));
-    let constraints = match &node.kind {
-        NodeKind::Acquire { constraints } => &constraints[..],
-        _ => &[],
-    };
-    let held = constraints.iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
+    let held = node.kind.constraints().iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
     let has_state = part.call.as_ref().is_some_and(|call| call.state.is_some());
     let state = has_state.then(|| (Resource::State(node.name.clone()), Mode::Write));
     used.chain(held).chain(state)
@@ -208,17 +204,7 @@ fn earlier_users(graph: &Graph, moves: &MoveOnlyTypes<'_>) -> Vec<Vec<NodeId>> {
 
 fn direct(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     let node = graph.node(id);
-    let inputs = node.inputs.iter().filter_map(|source| match source {
-        Operand::Port(earlier, _) => Some(*earlier),
-        _ => None,
-    });
-    let named = match &node.kind {
-        NodeKind::Select { switch } => Some(*switch),
-        NodeKind::Release { acquire } => Some(*acquire),
-        _ => None,
-    };
-    let control = node.control.map(|control| control.switch);
-    inputs.chain(named).chain(control).chain(node.within).chain(node.after.iter().copied()).collect()
+    node.waits_for().chain(node.within).collect()
 }
 
 /// Returns the nodes listed before an atomic step that anything within it comes after.
