@@ -1,8 +1,8 @@
-//! The reference evaluator: runs the expression IR from top to bottom, and thereby defines what a program means.
+//! The reference evaluator: runs the expression IR from top to bottom, and thereby defines the semantics of a program.
 //!
-//! Every pass and every engine is tested against it, so it is small and obvious before all else: one
-//! flow at a time, one operation after the other, one table of variables. It blocks on functions that
-//! wait, and an atomic step waits for nothing, because no other flow runs.
+//! Every pass and every engine is tested against it, so it is small and obvious before all else: one flow at a time,
+//! one operation after the other, one table of variables. It blocks on functions that wait, and an atomic step waits
+//! for nothing, because no other flow runs.
 //!
 //! It runs programs that [`crate::verify`] has accepted; on others it may panic.
 
@@ -21,7 +21,7 @@ mod wait;
 pub struct Evaluator<'p> {
     program: &'p Program,
     library: &'p Library,
-    /// The shared values, in the order of the program; of one per session, that of the session that came last.
+    /// The shared values, in the order of the program; of a session-scoped value, that of the latest session.
     shared: Vec<Shared>,
     /// The values of sessions, by the index of the shared value and the session.
     sessions: IndexMap<(usize, Value), Shared>,
@@ -44,10 +44,10 @@ impl From<Box<Failure>> for FlowEnd {
 }
 
 impl<'p> Evaluator<'p> {
-    /// Makes the shared values and the private states of `program`, whose functions are those of `library`.
+    /// Creates the shared values and the private states of `program`, whose functions are those of `library`.
     ///
     /// # Errors
-    /// Fails if the making of one does.
+    /// Fails if the creation of one does.
     pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, Failure> {
         let (sessions, states) = (IndexMap::new(), BTreeMap::new());
         let mut evaluator = Evaluator { program, library, shared: Vec::new(), sessions, states };
@@ -93,15 +93,15 @@ impl<'p> Evaluator<'p> {
         self.shared.get(index)
     }
 
-    /// Evaluates the body that makes a shared value.
+    /// Evaluates the body that computes a shared value.
     fn made(&mut self, init: &Block) -> Result<Value, Box<Failure>> {
         self.flow((usize::MAX, 0), init, &[], Vec::new())
     }
 
-    /// Switches the session-scoped shared values to those of this session, and makes those that it lacks.
+    /// Switches the session-scoped shared values to those of this session, and creates those that do not exist yet.
     ///
-    /// Here a session's values are kept for ever. Freeing one that no flow uses is another outcome that a program allows by
-    /// saying `per session`.
+    /// The evaluator never frees a session's values. Freeing one that no flow uses is another outcome that `per
+    /// session` allows.
     fn begin_session(&mut self, constraints: &[Constraint], session: &Value) -> Result<(), Box<Failure>> {
         let program = self.program;
         for (index, shared) in program.shared.iter().enumerate().filter(|(_, shared)| shared.per_session) {
@@ -161,7 +161,7 @@ impl FlowEvaluation<'_, '_> {
         Ok(())
     }
 
-    /// Returns the operand's value: a clone, or the value itself if it is move-only, which is then gone.
+    /// Returns the operand's value: a clone, or the value itself if it is move-only, which is then moved out.
     fn value(&mut self, atom: &Atom) -> Value {
         match atom {
             Atom::Var(var) => match self.variables.get_mut(var) {
@@ -196,8 +196,8 @@ impl FlowEvaluation<'_, '_> {
                 }
                 self.block(body)
             }
-            // Here time is never up, and the first body is the first to get to its end: one of the outcomes that a
-            // program allows by saying `within` or `race`.
+            // The evaluator produces one of the outcomes that `within` and `race` allow: no time limit expires, and the
+            // first body wins.
             Op::Within { body, .. } => Ok(Value::some(self.block(body)?)),
             Op::Race { bodies } => self.block(bodies.first().expect("the verifier has seen a body")),
             Op::Return(answer) => Err(FlowEnd::Return(self.value(answer))),
@@ -205,7 +205,7 @@ impl FlowEvaluation<'_, '_> {
         }
     }
 
-    /// Puts back what is left of an operand after it was read or taken apart.
+    /// Puts back the rest of an operand after it was read or taken apart.
     fn give_back(&mut self, atom: &Atom, rest: Value) {
         if let Atom::Var(var) = atom {
             self.variables.insert(*var, rest);

@@ -2,8 +2,8 @@
 //!
 //! A [`Block`] is a sequence of [`Let`]s and the [`Atom`] that it yields. Every operand is an atom, so the order of
 //! evaluation is the order of the `let`s. Three operations leave a block early: [`Op::Return`], [`Op::Fail`], and any
-//! operation that fails by itself ([`Op::may_end`]); all of them end the flow. Leaving an inlined `fn` early is nesting:
-//! what follows moves into the branches that do not leave.
+//! other operation that fails ([`Op::may_end`]); all of them end the flow. An early exit from an inlined `fn` is
+//! expressed by nesting: the continuation is moved into the branches that do not exit.
 
 use weir_host::{Mode, Resource, Text, Value};
 
@@ -51,7 +51,7 @@ pub struct Let {
 /// An operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
-    /// A primitive: arithmetic, comparison, making and taking apart of values.
+    /// A primitive: arithmetic, comparison, construction and deconstruction of values.
     Prim(Prim, Vec<Atom>),
     /// A call of a host function.
     Call(Call),
@@ -101,23 +101,23 @@ pub enum Op {
     Atomic {
         /// The constraints that the step holds, in the canonical order, each once.
         constraints: Vec<Constraint>,
-        /// The session, where a constraint is per session.
+        /// The session, if a constraint is per session.
         session: Option<Atom>,
         /// The body, which is one atomic step.
         body: Block,
     },
-    /// Evaluates the body for as long as the limit allows: `Some` of what it yields, or `None`. It is given up where it
-    /// waits when the time is up; what it did before stays done.
+    /// Evaluates the body for as long as the limit allows: `Some` of what it yields, or `None`. When the limit expires,
+    /// the body is cancelled at its current wait; its effects so far remain.
     ///
-    /// A captured variable that the body changes, or whose value can only be moved, is gone afterwards in either case.
+    /// A captured variable that the body changes, or whose value can only be moved, is moved out in either case.
     Within {
         /// The time limit, a `Duration`.
         limit: Atom,
-        /// The body, which is cancelled when the time is up.
+        /// The body, which is cancelled when the limit expires.
         body: Block,
     },
-    /// Evaluates the bodies side by side, and yields what the first yields that gets to its end; the others are given up
-    /// where they wait. What they capture is as for [`Op::Within`].
+    /// Evaluates the bodies concurrently, and yields the result of the first that ends; the others are cancelled at
+    /// their current waits. For captured variables, see [`Op::Within`].
     Race {
         /// The bodies, at least one.
         bodies: Vec<Block>,
@@ -175,8 +175,8 @@ pub struct Constraint {
 impl Op {
     /// Returns true if the operation itself may end the flow, apart from the operations in its blocks.
     ///
-    /// Faults of calls (a panic, an argument outside the Rust type's range) do not count: they are bugs of a function or
-    /// its caller, and ordering every effect after every earlier call would leave nothing to overlap.
+    /// Faults of calls (a panic, an argument outside the Rust type's range) do not count: they are bugs of a function
+    /// or its caller, and if every effect were ordered after every earlier call, nothing could overlap.
     #[must_use]
     pub fn may_end(&self) -> bool {
         match self {

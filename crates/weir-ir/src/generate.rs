@@ -1,12 +1,12 @@
-//! Random programs, to compare the executions of one and the same program by the evaluator and by engines.
+//! Random programs, for differential tests of engines against the evaluator.
 //!
 //! A [`Case`] is a program that the verifier accepts, and inputs for its one flow; the same seed gives the same case.
-//! Its functions come from a [`Recording`] library, made afresh for each execution, that writes down the effects on each
-//! resource in their order. What an execution came to is an [`Execution`]; two of them are compared with `==`. [`check`]
-//! looks for a difference, and shrinks the program that shows it to one that a person can read.
+//! Its functions come from a [`Recording`] library, created anew for each execution, that records the effects on each
+//! resource in their order. The outcome of an execution is an [`Execution`]; two of them are compared with `==`.
+//! [`check`] looks for a difference, and shrinks the program that shows it until a person can read it.
 //!
-//! Faults, that is panics and arguments out of range, are not generated, because they are no part of a program's
-//! order ([`crate::expr::Op::may_end`]).
+//! Faults, that is panics and arguments out of range, are not generated, because engines do not order them
+//! ([`crate::expr::Op::may_end`]).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -66,10 +66,10 @@ pub struct Counterexample {
     pub difference: String,
 }
 
-/// Executes a case with the reference evaluator. The seed decides how long functions wait.
+/// Executes a case with the reference evaluator. The seed determines how long functions wait.
 ///
 /// # Errors
-/// Fails if the making of a shared value does.
+/// Fails if the creation of a shared value does.
 pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
     let recording = Recording::new(seed);
     let library = recording.library();
@@ -79,10 +79,11 @@ pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
     Ok(Execution { results, effects: recording.effects() })
 }
 
-/// Executes many flows of a case with the reference evaluator, one after the other: the rows of its inputs in turns.
+/// Executes many flows of a case with the reference evaluator, one after the other: with the rows of its inputs in
+/// turn.
 ///
 /// # Errors
-/// Fails if the making of a shared value does.
+/// Fails if the creation of a shared value does.
 pub fn evaluate_many(case: &Case, seed: u64, flows: usize) -> Result<Execution, Failure> {
     let recording = Recording::of_many(seed);
     let library = recording.library();

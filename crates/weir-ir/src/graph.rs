@@ -1,21 +1,23 @@
 //! The graph: nodes with typed ports, control flow turned into data, resources as explicit edges.
 //!
-//! *Control.* A [`NodeKind::Switch`] chooses one of its arms; a node in an arm says so in [`Node::control`] and runs only if
-//! that arm was chosen; a [`NodeKind::Select`] takes the value of the arm that was (Ohua thesis §3.2, `ctrl` and `select`).
-//! A node whose control does not hold is *skipped*, and so is all that it controls. It is skipped only when all that it
-//! would have waited for has run or was skipped, so that an order that goes through it holds.
+//! *Control.* A [`NodeKind::Switch`] chooses one of its arms; a node in an arm has the arm as its [`Node::control`] and
+//! runs only if that arm was chosen; a [`NodeKind::Select`] takes the value of the arm that was (Ohua thesis §3.2,
+//! `ctrl` and `select`). A node in an arm that was not chosen is *skipped*, and so are all nodes that it controls. It
+//! is skipped only when all nodes that it would have waited for have run or were skipped, so that orders through it are
+//! preserved.
 //!
 //! *Order.* Nodes are listed in the order of the program, which is a topological order of all edges. A node may run as
 //! soon as the nodes that its inputs, its control and its [`Node::after`] edges name have run or were skipped. `after`
-//! holds the order of resources (calls that touch one resource keep their order, unless all only read it) and of
-//! ends (a node with an effect waits for every earlier node that may end the flow).
+//! holds the order of resources (calls that touch one resource keep their order, unless all only read it) and of ends
+//! (a node with an effect waits for every earlier node that may end the flow).
 //!
-//! *Ends.* [`NodeKind::Return`], [`NodeKind::Fail`] and a node that fails end the flow. What was listed earlier still runs, and
-//! an earlier end wins over a later one; nothing that is listed later begins.
+//! *Ends.* [`NodeKind::Return`], [`NodeKind::Fail`] and a node that fails end the flow. Nodes listed earlier still run,
+//! and an earlier end wins over a later one; no node that is listed later begins.
 //!
-//! *Bodies.* `map`, `fold` and `loop` hold a graph of their own, run once for each element or round. An end within it ends
-//! the whole flow. A captured value that the body changes by `&mut` is handed from one iteration to the next, and back.
-//! `within` and `race` hold graphs that may be given up on their way: such a value goes into them and never comes back.
+//! *Bodies.* `map`, `fold` and `loop` hold a graph of their own, run once for each element or round. An end within it
+//! ends the whole flow. A captured value that the body changes by `&mut` is passed from one iteration to the next, and
+//! returned at the end. `within` and `race` hold graphs that may be cancelled: such a value is moved into them and
+//! never returned.
 
 use std::collections::BTreeSet;
 
@@ -153,18 +155,18 @@ pub enum NodeKind {
         /// The body.
         body: Box<Graph>,
     },
-    /// Runs the bodies side by side, and yields the result of the first that gets to its end. Its inputs are what the
-    /// first body captures, then what the second does, and so on.
+    /// Runs the bodies concurrently, and yields the result of the first that ends. Its inputs are the captures of the
+    /// first body, then those of the second, and so on.
     Race {
         /// The bodies.
         bodies: Vec<Graph>,
     },
-    /// Begins an atomic step: waits for the constraints, in their order. Its input, where it has one, is the session.
+    /// Begins an atomic step: waits for the constraints, in their order. Its input, if it has one, is the session.
     Acquire {
         /// The constraints that the step holds, in the canonical order.
         constraints: Vec<Constraint>,
     },
-    /// Ends an atomic step. An end of the flow does so too.
+    /// Ends an atomic step. An end of the flow also ends it.
     Release {
         /// The node that began it.
         acquire: NodeId,
@@ -180,12 +182,12 @@ pub enum NodeKind {
 pub struct SwitchArm {
     /// The test that chooses this arm.
     pub test: ArmTest,
-    /// The number of payload fields that it puts out.
+    /// The number of payload fields that it outputs.
     pub payload: u32,
 }
 
 impl Graph {
-    /// The node with this index.
+    /// Returns the node with this index.
     ///
     /// # Panics
     /// Panics on an index of another graph.
@@ -194,7 +196,7 @@ impl Graph {
         &self.nodes[id.0 as usize]
     }
 
-    /// The nodes with their indices.
+    /// Returns the nodes with their indices.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes.iter().zip(0..).map(|(node, index)| (NodeId(index), node))
     }

@@ -4,12 +4,12 @@
 //! construction. `OrderTracker` computes what the nodes must wait for beyond their inputs:
 //!
 //! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
-//!    (design, "What the program means", 2). A frame's own value that some call takes by `&mut`, or that can only be
+//!    (ARCHITECTURE, "Semantics", rule 2). A frame's own value that some call takes by `&mut`, or that can only be
 //!    moved, counts as a resource; moving it away is writing it.
 //! 2. *Ends.* A node that writes a resource waits for every earlier node that may end the flow.
-//! 3. *Atomic steps.* An `acquire` waits for every earlier node that may wait itself, so that no flow holds a constraint
-//!    while it waits for something outside the step: without this, two flows that overlap independent steps could wait
-//!    for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.
+//! 3. *Atomic steps.* An `acquire` waits for every earlier node that may wait itself, so that no flow holds a
+//!    constraint while it waits for something outside the step: without this, two flows that overlap independent steps
+//!    could wait for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.
 //!
 //! Constraints that an enclosing step holds already are not taken again, and one that an inner step or call needs as a
 //! writer is a writer from its first acquisition on (Flux §3.1.1).

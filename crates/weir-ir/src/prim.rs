@@ -24,9 +24,9 @@ pub enum Prim {
     Subtract,
     /// `a * b` of numbers, or of a duration or size and an integer.
     Multiply,
-    /// `a / b`, towards zero for integers; fails where `b` is the integer 0.
+    /// `a / b`, towards zero for integers; fails if `b` is the integer 0.
     Divide,
-    /// `a % b`, with the sign of `a`; fails where `b` is the integer 0.
+    /// `a % b`, with the sign of `a`; fails if `b` is the integer 0.
     Remainder,
     /// `-a`.
     Negate,
@@ -70,16 +70,16 @@ pub enum Prim {
     IsVariant(u32),
     /// The number of elements of a list or map, bytes of bytes, or characters of a text.
     Length,
-    /// `list[i]`, fails where there is none; `map[k]`, an `Option`.
+    /// `list[i]`, which fails if there is no such element; `map[k]`, an `Option`.
     Index,
     /// The elements of a list from the integer on, which is at most its length.
     Rest,
-    /// The elements of a list without the first and the last so many: list, then two integers.
+    /// The elements of a list without a number of the first and of the last ones: the list, then the two numbers.
     Middle,
-    /// The pairs of a map, in the order in which their keys came, as a list of tuples.
+    /// The pairs of a map, in the order in which their keys were inserted, as a list of tuples.
     Pairs,
-    /// Lists with one more element at their end, as [`Prim::Flatten`] sees them. Few elements are copied: it joins the last
-    /// lists where they are of one length, so that each element is copied once for each doubling of all.
+    /// Lists with one more element at their end, as [`Prim::Flatten`] sees them. Few elements are copied: it joins the
+    /// last lists if they have equal lengths, so that each element is copied once each time the total doubles.
     Collect,
     /// The elements of all lists of a list, in one.
     Flatten,

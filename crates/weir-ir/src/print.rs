@@ -1,4 +1,4 @@
-//! Both IRs as text that people read and [`crate::parse`] reads back.
+//! Printing of both IRs, as text that [`crate::parse`] parses back.
 //!
 //! Indentation by two spaces is nesting. A program is its types, its shared values and its entries:
 //!
@@ -19,8 +19,8 @@
 //!     yield %1
 //! ```
 //!
-//! Everything that a constant can be prints and parses back, floats to the bit. Values of host types cannot be
-//! constants; they print as `<image.Ppm>`, which does not parse. How the bodies look is said in the two submodules.
+//! Every constant can be printed and parsed back, floats exactly. Values of host types cannot be constants; they print
+//! as `<image.Ppm>`, which does not parse. The two submodules describe the format of bodies.
 
 use std::fmt::{self, Display, Write};
 
@@ -38,19 +38,19 @@ pub(crate) use graph::{OperandText, UseText};
 pub use value::{Constant, NameText, TypeText};
 pub(crate) use value::{is_bare, is_type_word};
 
-/// The expression IR of a program as text.
+/// Returns the expression IR of a program as text.
 #[must_use]
 pub fn expr(program: &Program<Block>) -> String {
     whole(program, expr::block)
 }
 
-/// The graphs of a program as text.
+/// Returns the graphs of a program as text.
 #[must_use]
 pub fn graph(program: &Program<Graph>) -> String {
     whole(program, graph::graph)
 }
 
-/// One block as text.
+/// Returns one block as text.
 #[must_use]
 pub fn block(block: &Block) -> String {
     let mut page = IndentedText::default();
@@ -58,7 +58,7 @@ pub fn block(block: &Block) -> String {
     page.text
 }
 
-/// One graph as text.
+/// Returns one graph as text.
 #[must_use]
 pub fn body(graph: &Graph) -> String {
     let mut page = IndentedText::default();

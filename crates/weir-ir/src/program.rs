@@ -7,7 +7,7 @@ use weir_host::{Text, Type, TypeDefinition, Value};
 pub struct Program<B> {
     /// The named types that the program defines or uses.
     pub types: Vec<TypeDefinition>,
-    /// The shared values, in the order in which they are made.
+    /// The shared values, in the order in which they are created.
     pub shared: Vec<SharedValue<B>>,
     /// The entry points, in the order of the text.
     pub entries: Vec<Entry<B>>,
@@ -22,8 +22,8 @@ pub struct SharedValue<B> {
     pub ty: Type,
     /// True if each session has a value of its own.
     pub per_session: bool,
-    /// The body that makes the value: once, when the program starts, or when a step of a session first holds it. The body
-    /// touches no resource of the program; the body of a session's value neither waits nor has private states.
+    /// The body that computes the value: once, when the program starts, or when a step of a session first holds it. The
+    /// body touches no resource of the program; the body of a session's value neither waits nor has private states.
     pub init: B,
 }
 
@@ -34,8 +34,8 @@ pub struct Entry<B> {
     pub name: Text,
     /// The path of the source among the libraries' sources: `http.http` for `service … on http(…)`, `files.lines`.
     pub source: Text,
-    /// The body that makes the source's arguments once, when the program starts: it yields a tuple in the order of the source's
-    /// parameters.
+    /// The body that computes the source's arguments once, when the program starts: it yields a tuple in the order of
+    /// the source's parameters.
     pub arguments: B,
     /// True if stateful functions must see the elements in the order of the source.
     pub ordered: bool,
@@ -56,7 +56,7 @@ pub struct Flow<B> {
     pub route: Option<FlowRoute>,
     /// The parameters.
     pub parameters: Vec<Variable>,
-    /// The type of the answer, [`Type::Unit`] if nothing waits for one.
+    /// The type of the answer, [`Type::Unit`] if none is awaited.
     pub result: Type,
     /// The body.
     pub body: B,

@@ -104,7 +104,7 @@ fn whole<B>(program: &Program<B>, library: &Library, report: &mut Report) {
 /// Checks that a stream has one flow for its elements and at most one for their end, without parameters and answer.
 fn ends<B>(entry: &Entry<B>, report: &mut Report) {
     if entry.source.is_empty() {
-        // The flows are tests, which nothing begins by itself.
+        // The flows are tests, which no source begins.
         return;
     }
     let mut behind = entry.flows.iter().skip(AT_END).filter(|flow| flow.route.is_none());

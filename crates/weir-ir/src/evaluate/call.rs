@@ -17,7 +17,7 @@ use super::{Evaluator, FlowEnd, FlowEvaluation, failure_of};
 use crate::expr::{Atom, Block, Call, Op, Var};
 use crate::prim::moves;
 
-/// The arguments of one call, laid out as an adaptor wants them.
+/// The arguments of one call, in the layout that an adaptor expects.
 #[derive(Default)]
 struct Scratch {
     slots: Vec<Value>,
@@ -28,7 +28,7 @@ struct Scratch {
 }
 
 impl Evaluator<'_> {
-    /// Makes the private states of all calls in a block, in the order of the text: before there are flows.
+    /// Creates the private states of all calls in a block, in source order, before the first flow.
     pub(super) fn make_states(&mut self, place: (usize, usize), block: &Block) -> Result<(), Box<Failure>> {
         for binding in &block.lets {
             if let Op::Call(call) = &binding.op
@@ -41,7 +41,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// Returns the private state of the call's site, and makes it if there is none.
+    /// Returns the private state of the call's site, and creates it if there is none.
     fn state(
         &mut self,
         place: (usize, usize),

@@ -70,7 +70,7 @@ fn int(value: &Value) -> i64 {
     }
 }
 
-/// The modules of the library.
+/// Returns the modules of the library.
 pub(super) fn modules(recording: &Recording) -> Vec<Module> {
     let mut modules: Vec<Module> = ["a", "b", "c"].into_iter().map(|name| world(name, recording)).collect();
     modules.push(counters(recording));
@@ -82,7 +82,7 @@ fn parameter(name: &str, ty: Type, passing: Passing) -> Parameter {
     Parameter { name: name.into(), ty, passing, default: None }
 }
 
-/// A function of one integer, by this name.
+/// Returns a function of one integer with this name.
 fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode) -> Function {
     let effects = Effects {
         world,
@@ -104,7 +104,7 @@ fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode)
     Function { signature, code, batch: None, types: Vec::new(), location: None }
 }
 
-/// A function of one integer that may give none.
+/// Returns a function of one integer that may return `None`.
 fn optional(name: &str, code: FunctionCode) -> Function {
     let mut optional = function(name, World::Pure, None, code);
     optional.signature.result = Type::option(Type::Int);
@@ -125,7 +125,7 @@ fn settled(value: i64) -> Settled {
     Settled { outcome: Outcome::Value(Value::Int(value)), restored: Vec::new() }
 }
 
-/// The module of one part of the outside world.
+/// Returns the module of one part of the outside world.
 fn world(name: &'static str, recording: &Recording) -> Module {
     let failure = || Some(Type::Failure);
     Module::new(name, "A part of the outside world.")
@@ -176,7 +176,7 @@ fn quarter(x: i64) -> Outcome {
     if x % 4 == 0 { Outcome::Some(Value::Int(x / 4)) } else { Outcome::None }
 }
 
-/// The same by a function that makes its `Option` by itself.
+/// Does the same, but creates the `Option` value itself.
 fn made_quarter(x: i64) -> Outcome {
     Outcome::Value(if x % 4 == 0 { Value::some(Value::Int(x / 4)) } else { Value::none() })
 }
@@ -335,7 +335,7 @@ fn slow_add(recording: &Recording) -> FunctionCode {
     }))
 }
 
-/// Functions with private state: each call site has a counter of its own.
+/// Returns the module of functions with private state: each call site has a counter of its own.
 fn steps(recording: &Recording) -> Module {
     let stateful = |mut function: Function, mode| {
         function.signature.state = Some(StateOf { name: "Steps".into(), mode, make: |_| Ok(new_counter(0)) });

@@ -88,7 +88,7 @@ pub(super) struct Generator {
     pub(super) shared: Vec<Text>,
     /// The shared counters that steps hold per session; all steps hold a counter in the same way.
     per_session: BTreeSet<Text>,
-    /// The shared counters that each session has one of: they are accessed within steps only.
+    /// The shared counters that are declared per session: they are accessed within steps only.
     own: BTreeSet<Text>,
     /// True within an atomic step.
     in_step: bool,
@@ -131,7 +131,7 @@ impl Generator {
         format!("{function}#{}", self.sites).into()
     }
 
-    /// A block that yields a value of this type; `may_end` where it may end the flow instead.
+    /// Generates a block that yields a value of this type, or if `may_end`, that may end the flow instead.
     pub(super) fn block(&mut self, want: &Type, may_end: bool) -> Block {
         let (from, outer) = (self.scope.len(), self.block_from);
         self.block_from = from;
@@ -148,7 +148,7 @@ impl Generator {
         Block { lets, result }
     }
 
-    /// A block below variables of its own.
+    /// Generates a block with parameters of its own.
     pub(super) fn body(&mut self, own: &[Variable], want: &Type, may_end: bool) -> Block {
         let from = self.scope.len();
         self.scope.extend(own.iter().cloned());
@@ -157,7 +157,7 @@ impl Generator {
         block
     }
 
-    /// Ends the flow.
+    /// Generates an end of the flow.
     fn end(&mut self, lets: &mut Vec<Let>) -> Atom {
         let op = if self.random.chance(60) {
             let want = self.result.clone();
@@ -169,7 +169,7 @@ impl Generator {
         Atom::Value(Value::Unit)
     }
 
-    /// A binding of any sort, where the budget allows one.
+    /// Generates a binding of any type, if the budget allows one.
     fn any(&mut self, lets: &mut Vec<Let>) {
         let ty = if self.random.chance(8) { counter() } else { data_type(&mut self.random) };
         if self.budget > 0 {
@@ -177,7 +177,7 @@ impl Generator {
         }
     }
 
-    /// An operand of this type: something in scope, a constant, or a new binding.
+    /// Returns an operand of this type: a variable in scope, a constant, or a new binding.
     pub(super) fn operand(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Atom {
         if *ty == counter() {
             return Atom::Var(self.own_counter(lets));
@@ -192,7 +192,7 @@ impl Generator {
         Atom::Value(value(&mut self.random, ty))
     }
 
-    /// A counter to be given away: one that this block has made, or a new one.
+    /// Returns a counter to be moved: one that this block has created, or a new one.
     fn own_counter(&mut self, lets: &mut Vec<Let>) -> Var {
         let made = self.scope[self.block_from..].iter().rposition(|known| known.ty == counter());
         match made {
@@ -201,7 +201,7 @@ impl Generator {
         }
     }
 
-    /// A binding of this type.
+    /// Generates a binding of this type.
     fn compute(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Var {
         self.budget = self.budget.saturating_sub(1);
         if let Some(op) = self.again(ty, lets) {
@@ -233,7 +233,7 @@ impl Generator {
         var
     }
 
-    /// An operation without blocks, or a map where a list is wanted.
+    /// Generates an operation without blocks, or a map if a list is requested.
     fn plain(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
         match ty {
@@ -266,14 +266,14 @@ impl Generator {
         let (own, round) = (std::slice::from_ref(&state), flagged(ty.clone()));
         let mut body = self.carried(own, &state, &round).unwrap_or_else(|| self.body(own, &round, false));
         if let Atom::Value(Value::Record(round)) = &mut body.result {
-            // A constant that is not done never is.
+            // With the constant `false`, the loop would never be done.
             *round = [round[0].clone(), Value::Bool(true)].into();
         }
         let at_most = 1 + u64::try_from(self.random.below(5)).unwrap_or(0);
         Op::Loop { init, state, body, at_most }
     }
 
-    /// A step that holds some of the counters; only those are touched within.
+    /// Generates a step that holds some of the counters; only those are accessed in it.
     fn atomic(&mut self, ty: &Type) -> Op {
         let outside = self.shared.clone();
         let first = self.random.below(outside.len());

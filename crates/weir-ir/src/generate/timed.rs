@@ -1,5 +1,5 @@
-//! `within` and `race` whose outcome does not depend on time: limits that no test reaches, and races of bodies that differ
-//! only in how long they take.
+//! `within` and `race` whose outcome does not depend on time: limits that no test reaches, and races of bodies that
+//! differ only in their duration.
 
 use weir_host::{Type, Value};
 
@@ -29,7 +29,7 @@ impl Generator {
         Op::Switch { subject: Atom::Var(in_time), arms }
     }
 
-    /// Bodies that yield the same, some sooner than others.
+    /// Generates a race of bodies that yield the same value, some sooner than others.
     pub(super) fn race(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let result = self.operand(ty, lets);
         let bodies = (0..1 + self.random.below(3)).map(|_| self.runner(&result));

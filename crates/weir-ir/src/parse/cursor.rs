@@ -67,7 +67,7 @@ impl<'t> Cursor<'t> {
         self.at = self.text.len() - self.rest().trim_start_matches(' ').len();
     }
 
-    /// The longest run of these characters; may be empty.
+    /// Returns the longest run of these characters; may be empty.
     pub(super) fn run(&mut self, of: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let length = rest.find(|c| !of(c)).unwrap_or(rest.len());
@@ -176,7 +176,7 @@ impl<'t> Cursor<'t> {
         Ok(items)
     }
 
-    /// Reads something that may hold more of its own sort.
+    /// Runs `read` one nesting level deeper, up to the limit.
     pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth == NESTING_MAX {
             return Err(self.error(&format!("at most {NESTING_MAX} levels of nesting")));

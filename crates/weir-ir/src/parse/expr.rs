@@ -143,12 +143,12 @@ fn atom(cursor: &mut Cursor<'_>) -> ParseResult<Atom> {
     } else {
         let here = cursor.error("a variable, a constant or `shared`");
         let constant = value(cursor);
-        // Where it fails further inside, the inner error says more.
+        // If the inner parser got further, its error is more precise.
         Ok(Atom::Value(constant.map_err(|inner| if inner.column == here.column { here } else { inner })?))
     }
 }
 
-/// A primitive with its index; `None` where there is none here.
+/// Parses a primitive with its index; `None` if there is none here.
 pub(super) fn prim(cursor: &mut Cursor<'_>) -> ParseResult<Option<Prim>> {
     let Some(prim) = Prim::ALL.into_iter().find(|prim| cursor.eat(prim.name())) else { return Ok(None) };
     if prim.index().is_none() {

@@ -78,14 +78,14 @@ fn colon_type(cursor: &mut Cursor<'_>) -> ParseResult<Type> {
     ty(cursor)
 }
 
-/// `%3 name: Type`, where the name may be left out.
+/// `%3 name: Type`, whose name may be missing.
 pub(super) fn binder(cursor: &mut Cursor<'_>) -> ParseResult<Variable> {
     let var = cursor.var()?;
     let name = if cursor.sees(":") { Text::default() } else { cursor.name("a name or `:`")? };
     Ok(Variable { var, name, ty: colon_type(cursor)? })
 }
 
-/// `shared hits: count.Counter`, `shared carts: shop.Cart per session`, and what makes it below.
+/// `shared hits: count.Counter`, `shared carts: shop.Cart per session`, and the body that computes it below.
 fn shared<B>(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> ParseResult<SharedValue<B>> {
     let name = line.name("the name of a shared value")?;
     let ty = colon_type(line)?;

@@ -1,12 +1,12 @@
-//! Dead code: operations whose result is not used and that nobody can observe are left out.
+//! Dead code: operations whose result is not used, and whose evaluation cannot be observed, are removed.
 //!
-//! *Source.* Ohua thesis §4.2.1, where the explicit-data-dependency form shows which bindings nothing depends on; backward
-//! liveness over single-assignment bindings (Cytron et al., TOPLAS 1991, §7.1).
+//! *Source.* Ohua thesis §4.2.1, where the explicit-data-dependency form shows which bindings nothing depends on;
+//! backward liveness over single-assignment bindings (Cytron et al., TOPLAS 1991, §7.1).
 //!
-//! *Law.* An operation may go if its result is used nowhere and it has no effect, cannot end the flow and does not wait:
-//! primitives that cannot fail, `pure` calls of `total` functions, `reads` of `total` functions that return no failure, and
-//! switches, maps and folds of such operations. A call that may fault stays, because the fault would end the flow. A call
-//! site that goes is a [`FormerSite`](crate::program::FormerSite).
+//! *Law.* An operation may go if its result is used nowhere and it has no effect, cannot end the flow and does not
+//! wait: primitives that cannot fail, `pure` calls of `total` functions, `reads` of `total` functions that return no
+//! failure, and switches, maps and folds of such operations. A call that may fault stays, because the fault would end
+//! the flow. A call site that goes is a [`FormerSite`](crate::program::FormerSite).
 
 use std::collections::BTreeSet;
 

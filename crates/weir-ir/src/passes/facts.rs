@@ -87,8 +87,8 @@ impl<'a> Facts<'a> {
         is_pure && op.operands().all(|atom| self.is_steady(atom))
     }
 
-    /// Returns true if the operation is pure, ends at once and always yields, so that nobody can tell whether or when it
-    /// is evaluated. A failure that a call returns as a value counts as yielding.
+    /// Returns true if the operation is pure, ends at once and always yields, so that its evaluation cannot be
+    /// observed. A failure that a call returns as a value counts as yielding.
     pub(super) fn is_total(&self, op: &Op) -> bool {
         let is_total = match op {
             Op::Prim(prim, _) => !prim.may_fail(),

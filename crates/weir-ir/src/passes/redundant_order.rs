@@ -1,10 +1,10 @@
-//! Redundant order: an `after` edge goes if a path of other edges implies it.
+//! Redundant order: an `after` edge is removed if a path of other edges implies it.
 //!
 //! *Source.* Transitive reduction of a directed acyclic graph (Aho, Garey and Ullman, SIAM J. Comput. 1972).
 //!
-//! *Law.* A node waits for every node from which a path of edges leads to it, also if nodes on the path are skipped: skipping
-//! hands the order on. So the pairs of nodes that are ordered stay the same, and with them the order of effects and of
-//! ends. Inputs and control stay, and so does the edge of a node to the acquire of its step.
+//! *Law.* A node waits for every node from which a path of edges leads to it, even if nodes on the path are skipped,
+//! because skipping preserves the order. The pairs of nodes that are ordered stay the same, and with them the order of
+//! effects and of ends. Inputs and control stay, and so does the edge of a node to the acquire of its step.
 
 use crate::graph::{Graph, NodeId, Predecessors};
 
@@ -18,8 +18,8 @@ pub(super) fn run(graph: &mut Graph) {
     graph.nodes.iter_mut().flat_map(|node| node.kind.bodies_mut()).for_each(run);
 }
 
-/// Removes the edges of one graph that others imply. An edge that goes is implied by edges that stay: of a chain of implied
-/// edges the last one is not, for the graph has no circle.
+/// Removes the edges of one graph that others imply. An edge that goes is implied by edges that stay: of a chain of
+/// implied edges the last one is not, because the graph has no cycle.
 fn reduce(graph: &mut Graph) {
     let earlier = Predecessors::new(graph);
     for node in &mut graph.nodes {

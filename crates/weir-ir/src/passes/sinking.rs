@@ -1,13 +1,13 @@
 //! Sinking: a total operation whose result only one arm of a later switch uses moves into that arm.
 //!
-//! *Source.* Ohua thesis §4.2.1: bindings float inward as far as possible, so that work is done only where its result is
-//! needed (let-floating: Peyton Jones, Partain and Santos, ICFP 1996). Batching floats bindings the other way, out of arms,
-//! to bring I/O calls together; it therefore runs after this pass.
+//! *Source.* Ohua thesis §4.2.1: bindings float inward as far as possible, so that work is done only where its result
+//! is needed (let-floating: Peyton Jones, Partain and Santos, ICFP 1996). Batching floats bindings the other way, out
+//! of arms, to bring I/O calls together; it therefore runs after this pass.
 //!
-//! *Law.* The operation is total: it has no effect, cannot end the flow and does not wait, so that nobody can tell whether
-//! or when it is evaluated. Its operands never change, so that it yields the same in the arm. Every use of its result lies
-//! in that one arm, which runs at most once for each evaluation of the block. Nothing moves into bodies that run more than
-//! once, hold a constraint or may be cancelled.
+//! *Law.* The operation is total: it has no effect, cannot end the flow and does not wait, so that its evaluation
+//! cannot be observed. Its operands never change, so that it yields the same in the arm. Every use of its result lies
+//! in that one arm, which runs at most once for each evaluation of the block. Nothing moves into bodies that run more
+//! than once, hold a constraint or may be cancelled.
 
 use std::collections::BTreeMap;
 

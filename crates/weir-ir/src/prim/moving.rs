@@ -16,10 +16,10 @@ fn moves_within(value: &Value, room: u32) -> bool {
     let moves = |value| moves_within(value, room);
     match value {
         Value::Unique(_) => true,
-        // The elements of a list are of one type: where one holds nothing, none does.
+        // The elements of a list are of one type: if one holds no move-only value, none does.
         Value::List(elements) => elements.first().is_some_and(holds) && elements.iter().any(moves),
         Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().any(moves),
-        // So are the values of a map, and a key can be copied, for it is compared.
+        // So are the values of a map, and a key can be copied, because it is compared.
         Value::Map(map) => map.first().is_some_and(|(_, value)| holds(value)) && map.values().any(moves),
         _ => false,
     }
@@ -28,7 +28,7 @@ fn moves_within(value: &Value, room: u32) -> bool {
 /// Returns true if values of the same type may hold other values, or are move-only themselves.
 fn holds(value: &Value) -> bool {
     use Value::{Absent, List, Map, Record, Unique, Variant};
-    // What was moved away says nothing of its type.
+    // A value that was moved away does not show its type.
     matches!(value, Absent | List(_) | Map(_) | Record(_) | Variant(..) | Unique(_))
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn is_type_word(name: &str) -> bool {
     WORDS.contains(&name)
 }
 
-/// A name: bare where it is made of letters, digits, `_`, `.`, `/` and `#` and does not begin with a digit; else quoted.
+/// A name: bare if it consists of letters, digits, `_`, `.`, `/` and `#` and does not begin with a digit; else quoted.
 #[derive(Clone, Copy)]
 pub struct NameText<'a>(pub &'a str);
 

@@ -1,7 +1,7 @@
 //! Verification of order: nodes that may not overlap are connected by a path of inputs, control and `after` edges.
 //!
-//! A path counts also where a node on it is skipped: a node is skipped only when all that it waits for has run or was
-//! skipped, so that skipping hands the order on. Nodes in different arms of one switch need no order.
+//! A path counts even if a node on it is skipped: a node is skipped only when all that it waits for has run or was
+//! skipped, so that skipping preserves the order. Nodes in different arms of one switch need no order.
 
 use std::collections::BTreeMap;
 

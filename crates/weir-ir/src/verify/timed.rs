@@ -1,7 +1,7 @@
 //! Verification of `within` and `race`, whose bodies may be cancelled.
 //!
-//! Two bodies of one race may touch one resource: each takes it for its own calls. What an atomic step around the race
-//! holds is different: nobody takes it again, so that two bodies would touch it at once.
+//! Two bodies of one race may touch one resource: each takes it for its own calls. A resource that an atomic step
+//! around the race holds is different: it is not taken again, so that two bodies would access it at once.
 
 use weir_host::{Mode, Resource, Type};
 

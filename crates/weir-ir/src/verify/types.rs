@@ -1,4 +1,4 @@
-//! The definitions of named types, and the test whether a constant is of a type.
+//! The definitions of named types, and the test that a constant has a type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::program::Program;
 pub(super) struct TypeTable<'a> {
     pub(super) definitions: TypeDefinitions<'a>,
     pub(super) shared: BTreeMap<&'a str, &'a Type>,
-    /// The shared values that each session has one of.
+    /// The session-scoped shared values.
     pub(super) per_session: BTreeSet<&'a str>,
 }
 

@@ -41,16 +41,16 @@ pub(super) fn check<'a>(
     }
 }
 
-/// Returns a resource that is taken although a step around holds it in a weaker mode, or holds a later one:
-/// two flows could wait for each other (Flux §3.1.1). The lock of a session that is held is not taken again, and what is
-/// narrowed to sessions a call takes last.
+/// Returns a resource that is taken although a step around holds it in a weaker mode, or holds a later one: two flows
+/// could wait for each other (Flux §3.1.1). The lock of a session that is held is not taken again, and a call takes
+/// session-scoped resources last.
 fn out_of_order<'a>(
     node: &Node,
     held: &'a HeldResources,
     session_scoped: &BTreeSet<Resource>,
 ) -> Option<(Resource, &'a Resource)> {
     let used = node.uses.iter().filter(|usage| !usage.held && !session_scoped.contains(&usage.resource));
-    // What a body takes is checked where it is taken.
+    // Resources that a body takes are checked at the node that takes them.
     let used = used.filter(|_| node.bodies().is_empty()).map(|usage| usage.resource.clone());
     let acquired = node.kind.constraints().iter().filter(|own| {
         let session = held.get(&(own.resource.clone(), false)).filter(|_| own.per_session);
@@ -139,8 +139,8 @@ pub(super) fn constraints(node: &Node) -> impl Iterator<Item = (Resource, Mode)>
     node.kind.constraints().iter().map(|constraint| (constraint.resource.clone(), constraint.mode))
 }
 
-/// Returns the resources held when the node runs: by the steps around it, here and in enclosing graphs. Session locks count
-/// narrowed to them counts.
+/// Returns the resources held when the node runs: by the steps around it, here and in enclosing graphs. Session locks
+/// count only for session-scoped resources.
 pub(super) fn held_at(
     view: &GraphView<'_>,
     node: Option<NodeId>,
