@@ -17,9 +17,9 @@ pub(crate) trait Peer<V>: 'static {
 
 /// A kind of channel with a choice.
 pub(crate) trait ChoosingPeer: Peer<usize> {
-    /// Receives so many values from any of the channels.
+    /// Receives this many values from any of the channels.
     fn receive_any(channels: &[Self::Channel], messages: usize);
-    /// Sends so many values on any of the channels.
+    /// Sends this many values on any of the channels.
     fn send_any(channels: &[Self::Channel], messages: usize);
 }
 

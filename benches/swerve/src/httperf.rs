@@ -38,7 +38,7 @@ pub(crate) fn is_installed() -> bool {
     Command::new("httperf").arg("--version").output().is_ok()
 }
 
-/// Offers so many requests per second to a server.
+/// Offers this many requests per second to a server.
 ///
 /// # Errors
 /// If httperf does not start, does not end, or says something else than what came of the requests.

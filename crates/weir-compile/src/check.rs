@@ -66,14 +66,14 @@ impl Expected {
     }
 }
 
-/// The exits of the body that is checked: the target of `return` and `?`.
+/// The exits of the body being checked: the targets of `return` and `?`.
 #[derive(Clone)]
 enum Exits {
-    /// Both end the flow, with this answer.
+    /// In the body of a flow, both end the flow with this answer.
     Flow(Expected),
-    /// Both leave the `fn`, with this result.
+    /// In the body of a `fn`, both return from it with this result.
     Function(Expected),
-    /// A closure has no exit but its value.
+    /// A closure has no exit other than its value.
     Closure,
     /// The code runs when the program starts; a failure ends the start.
     Start,
@@ -101,7 +101,7 @@ struct TypeChecker<'a, 'c> {
     scopes_of: BTreeMap<Arc<str>, (bool, Span)>,
     /// The calls between `fn`s: caller, callee and the span of the call.
     fn_calls: Vec<(usize, usize, Span)>,
-    /// The `fn` that is checked.
+    /// The `fn` being checked.
     current_fn: Option<usize>,
     /// The types of empty literals, such as `[]` and `None`. An error if they are still unknown at the end.
     open: Vec<(Span, Ty)>,

@@ -16,10 +16,10 @@ use crate::typed_tree::TypedTree;
 use crate::types::Ty;
 use constructors::{Constructor, DeconstructedPattern, MatchContext};
 
-/// The most rows that the search visits for one match. A row counts each time it is visited.
+/// The maximum number of rows that the search visits for one match. A row counts each time it is visited.
 const STEPS_MAX: usize = 2_000_000;
 
-/// The most missing cases that one diagnostic lists.
+/// The maximum number of missing cases that one diagnostic lists.
 const MISSING_MAX: usize = 3;
 
 /// Checks the arms of a match.

@@ -5,8 +5,8 @@
 //! 2. the comment's whole text, except for a trailing comma, is an expression of literals and visible names whose first
 //!    operand is a number, a duration or a size.
 //!
-//! `// 3 tries`, `// seconds` and `// see above` are comments everywhere. So is the one in `7 / 2 // 3`, because nobody
-//! divides literals.
+//! `// 3 tries`, `// seconds` and `// see above` are ordinary comments everywhere. So is the one in `7 / 2 // 3`,
+//! because programs hardly ever divide literals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::types::Ty;
 /// The longest comment that is parsed as a divisor.
 const TEXT_BYTES_MAX: usize = 80;
 
-/// The most comments of a file whose names are resolved.
+/// The maximum number of comments of a file whose names are resolved.
 const COMMENTS_MAX: usize = 100;
 
 /// Warns of comments that hide a division.

@@ -117,12 +117,11 @@ pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compil
     Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
 }
 
-/// Lowers the program to graphs. Debug builds verify both IRs, because a violation is a bug of the compiler.
+/// Lowers the program to graphs and runs all passes. Debug builds verify it after each step, because a violation is a bug of
+/// the compiler.
 fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
     debug_assert_eq!(weir_ir::verify::expr(program, library), [], "the lowering of the tree is right");
-    let graph = weir_ir::lower(program, library);
-    debug_assert_eq!(weir_ir::verify::graph(&graph, library), [], "the lowering to graphs is right");
-    graph
+    weir_ir::optimize(program, library)
 }
 
 /// Lowers a file without errors to its program and its tests, and runs the checks that need the IR.

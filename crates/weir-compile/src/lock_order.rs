@@ -2,9 +2,9 @@
 //!
 //! All locks are taken in one canonical order, that of [`Resource`], so that flows never wait for each other in a
 //! cycle. If a step holds a lock and something inside it takes an earlier one, the earlier lock is hoisted to the step,
-//! as a reader or writer as the inner use needs it. The analysis goes from the outermost step inwards and subtracts
-//! what outer steps hold, so that one pass suffices. Every `fn`, branch, handler and loop is inlined, so that nesting
-//! in the source is nesting of blocks. A lock that a step holds is not taken again.
+//! in the mode (reader or writer) that the inner use needs. The analysis goes from the outermost step inwards and
+//! subtracts what outer steps hold, so that one pass suffices. Every `fn`, branch, handler and loop is inlined, so that
+//! nesting in the source is nesting of blocks. A lock that a step holds is not taken again.
 //!
 //! The paper hoists at nodes that carry a constraint; a nested node without its own constraint escaped the original
 //! compiler. Here every call inside a step counts, with or without a constraint.
@@ -34,8 +34,8 @@ pub(crate) fn order(program: &mut Program, context: &mut CheckContext<'_>) {
     }
 }
 
-/// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits until the
-/// earlier flows have made theirs, and one of them may wait for what the step holds.
+/// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits at its ticket
+/// gate for the earlier flows, and one of these may wait for a lock that the step holds.
 fn turns_in_steps(block: &Block, step: Option<Origin>, context: &mut CheckContext<'_>) {
     for binding in &block.lets {
         let step = match &binding.op {
@@ -87,19 +87,11 @@ fn session_of(block: &Block) -> Option<Atom> {
 }
 
 fn each_step(block: &Block, visit: &mut dyn FnMut(&[Constraint], Option<&Atom>)) {
-    for binding in &block.lets {
+    block.each_binding(&mut |binding| {
         if let Op::Atomic { constraints, session, .. } = &binding.op {
             visit(constraints, session.as_ref());
         }
-        binding.op.blocks().for_each(|inner| each_step(inner, visit));
-    }
-}
-
-fn shared(atom: &Atom) -> Option<&Text> {
-    match atom {
-        Atom::Shared(name) => Some(name),
-        Atom::Var(_) | Atom::Value(_) => None,
-    }
+    });
 }
 
 /// A lock that a block takes.
@@ -132,11 +124,6 @@ impl LockOrdering<'_, '_> {
     fn binding(&mut self, binding: &mut Let, held: &BTreeSet<(Resource, bool)>) {
         let origin = binding.origin;
         match &mut binding.op {
-            Op::Switch { arms, .. } => arms.iter_mut().for_each(|arm| self.block(&mut arm.body, held)),
-            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Within { body, .. } => {
-                self.block(body, held);
-            }
-            Op::Race { bodies } => bodies.iter_mut().for_each(|body| self.block(body, held)),
             Op::Atomic { constraints, session, body } => {
                 let mut within = self.locks_of(body);
                 within.retain(|key, _| !held.contains(key));
@@ -148,27 +135,24 @@ impl LockOrdering<'_, '_> {
                 held.extend(constraints.iter().map(|held| (held.resource.clone(), !held.per_session)));
                 self.block(body, &held);
             }
-            Op::Call(_) | Op::Prim(..) | Op::Return(_) | Op::Fail(_) => {}
+            op => op.blocks_mut().for_each(|body| self.block(body, held)),
         }
     }
 
     /// Returns all locks that a block takes, at any depth.
     fn locks_of(&self, block: &Block) -> LockUses {
         let mut locks = LockUses::new();
-        for binding in &block.lets {
-            match &binding.op {
-                Op::Call(call) => join(&mut locks, self.call(call, binding.origin)),
-                Op::Atomic { constraints, .. } => {
-                    let own = constraints.iter().map(|held| {
-                        let taken = LockUse { mode: held.mode, per_session: held.per_session, at: binding.origin };
-                        ((held.resource.clone(), !held.per_session), taken)
-                    });
-                    join(&mut locks, own.collect());
-                }
-                _ => {}
+        block.each_binding(&mut |binding| {
+            if let Op::Call(call) = &binding.op {
+                join(&mut locks, self.call(call, binding.origin));
+            } else if let Op::Atomic { constraints, .. } = &binding.op {
+                let own = constraints.iter().map(|held| {
+                    let taken = LockUse { mode: held.mode, per_session: held.per_session, at: binding.origin };
+                    ((held.resource.clone(), !held.per_session), taken)
+                });
+                join(&mut locks, own.collect());
             }
-            binding.op.blocks().for_each(|inner| join(&mut locks, self.locks_of(inner)));
-        }
+        });
         locks
     }
 
@@ -176,7 +160,7 @@ impl LockOrdering<'_, '_> {
         let parameters = self.context.parameters(&call.function);
         let mut locks = LockUses::new();
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
-            let Some(name) = shared(atom) else { continue };
+            let Some(name) = atom.shared() else { continue };
             let resource = Resource::Shared(name.clone());
             // The lock is held during this call only, which waits for nothing else: it cannot be part of a cycle.
             if self.per_session.contains(&resource) {
@@ -188,7 +172,8 @@ impl LockOrdering<'_, '_> {
         locks
     }
 
-    /// Hoists to a step the locks that are taken out of order inside it, and upgrades its readers that must write.
+    /// Hoists to a step the locks that are taken out of order inside it, and upgrades its read locks that inner uses
+    /// need for writing.
     fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &LockUses, step: Origin) {
         for held in constraints.iter_mut() {
             if let Some(taken) = within.get(&(held.resource.clone(), !held.per_session)) {

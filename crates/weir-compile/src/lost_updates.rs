@@ -64,7 +64,6 @@ impl LostUpdateLint<'_, '_> {
 
     fn op(&mut self, op: &Op, origin: Origin) -> BTreeSet<SharedRead> {
         match op {
-            Op::Prim(_, operands) => self.reads_of_all(operands),
             Op::Call(call) => self.call(call, origin),
             Op::Switch { subject, arms } => {
                 let decided = self.reads_of(subject);
@@ -80,22 +79,6 @@ impl LostUpdateLint<'_, '_> {
                 self.decides = outer;
                 reads
             }
-            Op::Map { list, element, body } => {
-                let of = self.reads_of(list);
-                self.depends.insert(element.var, of.clone());
-                self.body(of, body)
-            }
-            Op::Fold { list, init, accumulator, element, body } => {
-                let of = self.reads_of_all([list, init]);
-                self.depends.insert(element.var, of.clone());
-                self.depends.insert(accumulator.var, of.clone());
-                self.body(of, body)
-            }
-            Op::Loop { init, state, body, .. } => {
-                let of = self.reads_of(init);
-                self.depends.insert(state.var, of.clone());
-                self.body(of, body)
-            }
             Op::Atomic { constraints, body, .. } => {
                 let held = constraints.iter().filter_map(|constraint| match &constraint.resource {
                     Resource::Shared(name) => Some(name.clone()),
@@ -107,19 +90,18 @@ impl LostUpdateLint<'_, '_> {
                 self.steps.pop();
                 reads
             }
-            Op::Within { limit, body } => {
-                let of = self.reads_of(limit);
-                self.body(of, body)
-            }
-            Op::Race { bodies } => bodies.iter().flat_map(|body| self.block(body)).collect(),
+            // What ends the flow yields nothing that could be written.
             Op::Return(_) | Op::Fail(_) => BTreeSet::new(),
+            op => {
+                let of = self.reads_of_all(op.operands());
+                let mut reads = of.clone();
+                for scope in op.scopes() {
+                    self.depends.extend(scope.variables().map(|variable| (variable.var, of.clone())));
+                    reads.extend(self.block(scope.block));
+                }
+                reads
+            }
         }
-    }
-
-    fn body(&mut self, of: BTreeSet<SharedRead>, body: &Block) -> BTreeSet<SharedRead> {
-        let mut reads = self.block(body);
-        reads.extend(of);
-        reads
     }
 
     fn call(&mut self, call: &Call, origin: Origin) -> BTreeSet<SharedRead> {

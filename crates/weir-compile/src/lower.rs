@@ -1,6 +1,6 @@
 //! Lowers the checked tree to the expression IR: inlines every `fn`, and turns every `match` into switches.
 //!
-//! An *inline frame* is one inlined call of a `fn`; the outermost is the flow itself. The *call path* of a host
+//! An *inline frame* is one inlined call of a `fn`; the outermost frame is the flow itself. The *call path* of a host
 //! function's call lists the `fn`s that lead to it: `thumbnail/image.scale`, `files.read#2`. A local name stands for an
 //! [`Atom`], or for a callable, which is inlined where it is called: no value of the IR is a function.
 
@@ -41,7 +41,7 @@ pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 
-/// The most operations of one flow, after inlining.
+/// The maximum number of operations of one flow, after inlining.
 pub const OPERATIONS_MAX: usize = 100_000;
 
 /// The deepest nesting of expressions, after inlining, so that no recursive pass overflows the stack of a thread.
@@ -50,7 +50,7 @@ const DEPTH_MAX: usize = 400;
 /// The deepest nesting of blocks.
 const BLOCKS_MAX: usize = 200;
 
-/// Lowers a checked tree without errors. Reports errors that only show after inlining.
+/// Lowers a checked tree without errors. Reports errors that can be detected only after inlining.
 pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) -> Program {
     let tree = context.tree();
     let mut program = Program { types: Vec::new(), shared: Vec::new(), entries: Vec::new() };

@@ -29,10 +29,12 @@ impl RaceChecker<'_, '_> {
     fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
         for binding in &block.lets {
             let mut inner = held.clone();
-            match &binding.op {
-                Op::Atomic { constraints, .. } => inner.extend(shared_of(constraints)),
-                Op::Race { bodies } if !held.is_empty() => self.race(bodies, held, binding.origin),
-                _ => {}
+            if let Op::Atomic { constraints, .. } = &binding.op {
+                inner.extend(shared_of(constraints));
+            } else if let Op::Race { bodies } = &binding.op
+                && !held.is_empty()
+            {
+                self.race(bodies, held, binding.origin);
             }
             binding.op.blocks().for_each(|body| self.block(body, &inner));
         }
@@ -57,15 +59,13 @@ impl RaceChecker<'_, '_> {
     }
 
     fn touched(&self, block: &Block, found: &mut SharedAccesses) {
-        for binding in &block.lets {
-            if let Op::Call(call) = &binding.op {
-                for (name, mode) in self.shared_arguments(call) {
-                    let entry = found.entry(name.clone()).or_insert((mode, binding.origin));
-                    entry.0 = entry.0.max(mode);
-                }
+        block.each_binding(&mut |binding| {
+            let Op::Call(call) = &binding.op else { return };
+            for (name, mode) in self.shared_arguments(call) {
+                let entry = found.entry(name.clone()).or_insert((mode, binding.origin));
+                entry.0 = entry.0.max(mode);
             }
-            binding.op.blocks().for_each(|inner| self.touched(inner, found));
-        }
+        });
     }
 
     fn shared_arguments<'c>(&self, call: &'c Call) -> Vec<(&'c Text, Mode)> {

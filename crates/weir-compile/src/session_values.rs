@@ -25,12 +25,11 @@ struct SessionValueChecker<'a, 'c> {
 
 impl SessionValueChecker<'_, '_> {
     fn block(&mut self, block: &Block) {
-        for binding in &block.lets {
+        block.each_binding(&mut |binding| {
             if let Some(does) = self.fault(&binding.op) {
                 self.report(&does, binding.origin);
             }
-            binding.op.blocks().for_each(|inner| self.block(inner));
-        }
+        });
     }
 
     /// Returns why an operation may not be part of an initial value.

@@ -55,13 +55,13 @@
 //! `ABANDONED`. A channel is a lock over a buffer and two queues of *offers* (a second lock lets receivers take from a
 //! buffer beside the senders, which no offer sees; `channel/core.rs`). An offer names its waiter and base event and, to
 //! send, holds the value; its result stays in its slot of the queue until the owner fetches it. A value in a parcel has
-//! the parcel's lock. Locks are taken in the order channel, then parcel, and never two channels; nobody sleeps under
+//! the parcel's lock. Locks are taken in the order channel, then parcel, and never two channels; no thread sleeps under
 //! them (`lock.rs`). A task that just sends or receives has no waiter: it waits in the queue itself, where only the
 //! holder of the channel's lock can take it. An *initiator*, which looks for a peer, takes such a task as it takes from
 //! a buffer: a published initiator commits its own state alone.
 //!
 //! 1. **Force.** The owner runs all guards. It holds no lock. A panic here abandons the synchronisation.
-//! 2. **Attempt.** For each base event in turn the owner takes the channel's lock and looks for a peer. Nobody can see
+//! 2. **Attempt.** For each base event in turn the owner takes the channel's lock and looks for a peer. No peer can see
 //!    the owner yet, so one commit state decides: the owner moves the peer's from `WAITING` to `COMMITTED`
 //!    (compare-and-exchange, acquire-release). If that succeeds it exchanges the value through the peer's slot in the
 //!    queue, releases the lock, and wakes the peer. If the peer is `CLAIMED`, it waits for the end of the claim; if the
@@ -119,6 +119,8 @@ mod pair;
 mod primitives;
 mod queue;
 mod signal;
+#[cfg(feature = "stream")]
+mod stream;
 mod time;
 mod timer_thread;
 mod waiter;
@@ -140,6 +142,8 @@ pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pair::halves;
 pub use pair::{Receiver, Sender, bounded, rendezvous, unbounded};
 pub use signal::Signal;
+#[cfg(feature = "stream")]
+pub use stream::ChannelStream;
 pub use time::{after, after_about, at};
 pub use watch::{WatchReceiver, WatchSender, watch};
 

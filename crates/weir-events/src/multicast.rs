@@ -96,10 +96,10 @@ impl<T: Clone + Send + 'static> Multicast<T> {
         MulticastPort { channel, ports: self.ports.clone() }
     }
 
-    /// Sends a clone of `value` to every port at once, beside the bound.
+    /// Sends a clone of `value` to every port at once, even beyond the bound.
     ///
     /// # Errors
-    /// If the multicast is closed; the value comes back.
+    /// If the multicast is closed; the error returns the value.
     pub fn post(&self, value: T) -> Result<(), SendError<T>> {
         self.post_copies(PortCopy { value, _slot: None }).map_err(|copy| SendError(copy.value))
     }
@@ -180,7 +180,7 @@ impl<T: Send + 'static> Drop for MulticastPort<T> {
             drop(ports);
             drop(gone);
         }
-        // The copies that nobody receives free their slots.
+        // Copies that will not be received free their slots.
         self.channel.close();
         while self.channel.try_receive().is_ok() {}
     }

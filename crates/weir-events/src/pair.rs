@@ -75,7 +75,8 @@ impl<T: Send + 'static> Sender<T> {
     /// See [`Channel::try_send`].
     ///
     /// # Errors
-    /// If nobody takes the value now, or nobody ever will; it comes back.
+    /// If no receiver or buffer slot takes the value now, or all receivers have been dropped; the error returns the
+    /// value.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         self.half.0.try_send(value)
     }
@@ -83,7 +84,7 @@ impl<T: Send + 'static> Sender<T> {
     /// See [`Channel::blocking_send`].
     ///
     /// # Errors
-    /// If all receivers have gone; the value comes back.
+    /// If all receivers have been dropped; the error returns the value.
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         self.half.0.blocking_send(value)
     }
@@ -91,7 +92,7 @@ impl<T: Send + 'static> Sender<T> {
     /// See [`Channel::post`].
     ///
     /// # Errors
-    /// If all receivers have gone; the value comes back.
+    /// If all receivers have been dropped; the error returns the value.
     pub fn post(&self, value: T) -> Result<(), SendError<T>> {
         self.half.0.post(value)
     }
@@ -116,7 +117,7 @@ impl<T: Send + 'static> Receiver<T> {
     /// See [`Channel::try_receive`].
     ///
     /// # Errors
-    /// If nothing is there now, or nothing will come any more.
+    /// If no value is available now, or none will arrive.
     pub fn try_receive(&self) -> Result<T, TryReceiveError> {
         self.half.0.try_receive()
     }
@@ -124,7 +125,7 @@ impl<T: Send + 'static> Receiver<T> {
     /// See [`Channel::blocking_receive`].
     ///
     /// # Errors
-    /// If all senders have gone and nothing is left.
+    /// If all senders have been dropped and no value is left.
     pub fn blocking_receive(&self) -> Result<T, Closed> {
         self.half.0.blocking_receive()
     }

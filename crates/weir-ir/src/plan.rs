@@ -23,6 +23,7 @@
 use crate::graph::Program;
 
 mod check;
+mod former;
 mod keys;
 mod mapping;
 mod parse;

@@ -110,7 +110,7 @@ fn lowered_graphs_verify() {
 fn lowered_graphs_mean_what_their_expressions_mean() {
     holds(|case| {
         let expected = evaluate(case, 0).map_err(|failure| failure.to_string())?;
-        let (graph, execution) = support::interpret(case, 0);
+        let (graph, execution) = support::interpret(case, 0, lower);
         if execution == expected {
             return Ok(());
         }
@@ -162,5 +162,5 @@ fn the_deepest_program_goes_through_everything() {
     let case = Case { program, inputs: vec![vec![weir_host::Value::Bool(true)]] };
     let expected = evaluate(&case, 0).expect("nothing is shared");
     assert_eq!(expected.results, [Ok(weir_host::Value::Int(7))]);
-    assert_eq!(support::interpret(&case, 0).1, expected);
+    assert_eq!(support::interpret(&case, 0, lower).1, expected);
 }

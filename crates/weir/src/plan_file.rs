@@ -31,7 +31,10 @@ pub(crate) fn read(
     let (plan, problems) = problems(&text, program);
     let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
     terminal.eprint(&shown.collect::<String>());
-    if problems.iter().any(PlanProblem::is_error) { Err(Exit::Failure) } else { Ok(Some((path, plan))) }
+    if problems.iter().any(PlanProblem::is_error) {
+        return Err(Exit::Failure);
+    }
+    Ok(Some((path, plan.following(program))))
 }
 
 /// Checks the plan beside a program, and prints its errors and warnings.

@@ -9,9 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
+use weir_host::{
+    Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, ParameterFrom, Route, Source, Stop, Value,
+};
 use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
-use weir_ir::program::FlowRoute;
+use weir_ir::program::{FlowRoute, RouteParameter};
 use weir_runtime::{ENGINES, EngineRow, Options, RunningProgram, ScriptedPlatform, engine, start};
 
 /// Default number of programs.
@@ -79,7 +81,7 @@ fn execute(case: &Case, options: Options) -> Result<Execution, String> {
     let results = Results::default();
     let source = OneByOne { inputs: case.inputs.clone(), results: Arc::clone(&results) };
     let library = with_source(recording.library(), source);
-    let program = weir_ir::lower(&case.program, &library);
+    let program = weir_ir::optimize(&case.program, &library);
     let running = start(&program, &library, options).map_err(|error| error.to_string())?;
     wait(running)?;
     let results = std::mem::take(&mut *results.lock());
@@ -145,7 +147,10 @@ fn flows_that_a_pool_begins_on_its_loop_come_to_what_the_evaluator_says() {
     let pool = engine("pool").expect("there is a pool");
     let answering = |mut case: Case| {
         case.program.entries.iter_mut().flat_map(|entry| &mut entry.flows).for_each(|flow| {
-            flow.route = Some(FlowRoute { method: "GET".into(), pattern: "/".into(), parameters: Vec::new() });
+            let name = |index: usize| format!("parameter{index}").as_str().into();
+            let parameter = |index| RouteParameter { name: name(index), from: ParameterFrom::Query, default: None };
+            let parameters = (0..flow.parameters.len()).map(parameter).collect();
+            flow.route = Some(FlowRoute { method: "GET".into(), pattern: "/".into(), parameters });
         });
         case
     };

@@ -12,7 +12,7 @@ const LONGER: &[(&str, &str, usize)] = &[
     ("crates/weir-ir/src/verify/prims.rs", "check", 78),
     ("crates/weir-ir/tests/support/mod.rs", "node", 74),
 ];
-/// Nine functions in ten have at most so many lines.
+/// The maximum number of lines of nine functions in ten.
 const LINES_P90: usize = 20;
 
 const FOLDERS: [&str; 4] = ["crates", "benches", "examples", "tests"];

@@ -257,5 +257,5 @@ impl<'a> TypeChecker<'a, '_> {
     }
 }
 
-/// The most functions of a module that a diagnostic lists.
+/// The maximum number of functions of a module that a diagnostic lists.
 const FUNCTIONS_LISTED_MAX: usize = 8;

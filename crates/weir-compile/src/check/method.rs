@@ -59,8 +59,8 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    /// Returns the type of a shared value. An initial value may not use one whose type is unknown yet; the lowering
-    /// reports the others, which are not initialised yet.
+    /// Returns the type of a shared value. Reports a use in an initial value if the type is not known yet. The lowering
+    /// reports all other uses of a shared value before its initialisation.
     pub(super) fn shared_type(&mut self, span: Span, at: usize) -> Ty {
         let (name, declared) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
         if !matches!(self.exits, Exits::Start) || declared.ty != Ty::Error {

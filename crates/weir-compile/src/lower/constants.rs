@@ -12,7 +12,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
 
-/// The most parts of a tracked value: characters, bytes, elements and fields, at any depth.
+/// The maximum number of parts of a tracked value: characters, bytes, elements and fields, at any depth.
 const PARTS_MAX: usize = 10_000;
 
 /// The deepest nesting of a tracked value, more than source text can write. It becomes a constant of the graph, which

@@ -73,7 +73,7 @@ impl<'a> Lowering<'a, '_> {
             parameters: places.collect(),
         };
         let name = format!("{method} {pattern}").into();
-        Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body }
+        Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body, former_sites: Vec::new() }
     }
 
     fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
@@ -87,7 +87,14 @@ impl<'a> Lowering<'a, '_> {
             lowering.block(&entry.body);
             Atom::Value(Value::Unit)
         });
-        Flow { name: info.source.clone(), route: None, parameters: vec![element], result: Type::Unit, body }
+        Flow {
+            name: info.source.clone(),
+            route: None,
+            parameters: vec![element],
+            result: Type::Unit,
+            body,
+            former_sites: Vec::new(),
+        }
     }
 
     /// Lowers the `at end` block of a source.
@@ -98,7 +105,7 @@ impl<'a> Lowering<'a, '_> {
             Atom::Value(Value::Unit)
         });
         let name = format!("{} at end", info.source).into();
-        Flow { name, route: None, parameters: Vec::new(), result: Type::Unit, body }
+        Flow { name, route: None, parameters: Vec::new(), result: Type::Unit, body, former_sites: Vec::new() }
     }
 
     fn source_arguments(&mut self, info: &EntryInfo, arguments: &'a [ast::Argument]) -> Block {

@@ -26,7 +26,14 @@ pub(crate) fn lower_tests<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTr
             lowering.block(&test.body);
             Atom::Value(Value::Unit)
         });
-        Flow { name: (&*test.name).into(), route: None, parameters: Vec::new(), result: Type::Unit, body }
+        Flow {
+            name: (&*test.name).into(),
+            route: None,
+            parameters: Vec::new(),
+            result: Type::Unit,
+            body,
+            former_sites: Vec::new(),
+        }
     });
     let flows: Vec<_> = flows.collect();
     let mut lowering = Lowering::new(context, typed);
@@ -91,7 +98,8 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    /// Calls the replacement of a function, if it has one. Inside the replacement, the function is itself again.
+    /// Calls the replacement of a function, if it has one. Inside the replacement, the name refers to the original
+    /// function.
     pub(super) fn call_replaced(
         &mut self,
         target: &CallTarget,

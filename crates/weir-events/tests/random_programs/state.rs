@@ -75,13 +75,13 @@ pub(crate) struct Offer {
 pub(crate) struct Receipt {
     pub(crate) offer: Offer,
     pub(crate) value: u32,
-    /// It may be received after so many values, and must be after `certain`: the queue of senders may have held some that
-    /// no longer waited when it came.
+    /// The number of values after which it may be received; after `certain` values it must be: the queue of senders may
+    /// have held some that no longer waited when it came.
     pub(crate) possible: usize,
     pub(crate) certain: usize,
 }
 
-/// The side that starts a communication: a branch of a process, or an asynchronous event that nobody waits for.
+/// The side that starts a communication: a branch of a process, or an asynchronous event for which no process waits.
 #[derive(Clone, Copy)]
 pub(crate) enum Initiator {
     Process(Offer),

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use weir_host::{Resource, Text};
 
+use super::former::names_former_site;
 use super::keys::{KeyCheck, PLAN_KEYS, Plan, PlanKey, SECTION_KEYS, Section};
 use super::pattern::NodePattern;
 use super::problem::{Located, PlanProblem};
@@ -106,7 +107,10 @@ impl<'a> PlanChecker<'a> {
 
     /// Reports a pattern that matches no node.
     fn names_something(&mut self, pattern: &Located<NodePattern>) {
-        if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name)) {
+        let mut flows = self.program.entries.iter().flat_map(|entry| &entry.flows);
+        if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name))
+            || flows.any(|flow| names_former_site(&pattern.value, flow))
+        {
             return;
         }
         let name = pattern.value.as_str();

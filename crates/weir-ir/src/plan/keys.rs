@@ -10,13 +10,13 @@ use weir_host::{Text, Value};
 use super::pattern::NodePattern;
 use super::problem::Located;
 
-/// Maximal number of threads in a plan; guards against typing errors.
+/// Maximum number of threads in a plan; guards against typing errors.
 const THREADS_MAX: usize = 1_024;
-/// Maximal length of a queue in a plan.
+/// Maximum length of a queue in a plan.
 const QUEUE_LENGTH_MAX: usize = 1 << 20;
-/// Maximal number of sessions in a plan.
+/// Maximum number of sessions in a plan.
 const SESSIONS_MAX: usize = 100_000_000;
-/// Maximal idle time of a session in a plan.
+/// Maximum idle time of a session in a plan.
 const SESSION_IDLE_TIMEOUT_MAX: Duration = Duration::from_hours(24 * 365);
 
 /// Key of the array of sections in a plan.
@@ -29,11 +29,11 @@ pub struct Plan {
     pub engine: Option<Located<Text>>,
     /// Number of threads of the engine.
     pub threads: Option<Located<usize>>,
-    /// Maximal number of flows in progress.
+    /// Maximum number of flows in progress.
     pub flows_max: Option<Located<usize>>,
-    /// Maximal number of flows that wait before each section.
+    /// Maximum number of flows that wait before each section.
     pub queue_length_max: Option<Located<usize>>,
-    /// Maximal number of sessions whose value is kept, for each shared value that is `per session`.
+    /// Maximum number of sessions whose value is kept, for each shared value that is `per session`.
     pub sessions_max: Option<Located<usize>>,
     /// Idle time after which the value of a session is dropped.
     pub session_idle_timeout: Option<Located<Duration>>,
@@ -52,7 +52,7 @@ pub struct Section {
     pub engine: Option<Located<Text>>,
     /// Number of threads.
     pub threads: Option<Located<usize>>,
-    /// Maximal number of flows that wait before the section.
+    /// Maximum number of flows that wait before the section.
     pub queue_length_max: Option<Located<usize>>,
     /// Number of replicas that run in parallel.
     pub replicas: Option<Located<usize>>,

@@ -2,9 +2,9 @@
 //!
 //! Three rules give the section of a node:
 //!
-//! 1. A node that a pattern of the plan names is in the section of that pattern.
-//! 2. A node that does no work of its own (a primitive, a switch), or that waits without a thread, joins the section before
-//!    it if every flow that reaches the node has been there, and otherwise the section after it.
+//! 1. A node that a pattern of the plan names belongs to the section of that pattern.
+//! 2. A node that does no work of its own (a primitive, a switch), or that waits without a thread, joins the preceding
+//!    section if every flow that reaches the node has passed that section, and the following section otherwise.
 //! 3. Every other node is placed by the engine's [`Granularity`]: all in one section, around calls that have a private
 //!    state, or one section for each call.
 
@@ -75,8 +75,8 @@ struct SectionMapper<'a> {
 }
 
 impl SectionMapper<'_> {
-    /// Returns the section of a node. A node that waits needs no thread: it joins the section before it, where it overlaps
-    /// with whatever else waits there.
+    /// Returns the section of a node. A node that waits needs no thread: it joins the section before it, where its wait
+    /// overlaps with others.
     fn key(&self, id: NodeId, works: bool) -> SectionKey {
         let node = self.body.node(id);
         match (self.plan.section_of(self.flow, &node.name), self.keys.last()) {
@@ -117,7 +117,7 @@ impl SectionMapper<'_> {
         successors(node.control, |arm| self.body.nodes[arm.switch.0 as usize].control)
     }
 
-    /// Notes that the last run of nodes in one section has grown by a node.
+    /// Records that the last run of nodes in one section has grown by a node.
     fn pass(&mut self, index: usize) {
         let depth = |index: usize| self.arms(&self.body.nodes[index]).count();
         let [fewest, _] = self.passed;

@@ -6,7 +6,7 @@ use weir_host::{Mode, Resource};
 
 use super::*;
 use crate::graph::{Graph, Node, NodeKind, ResourceUse};
-use crate::program::{Entry, Flow};
+use crate::program::{Entry, Flow, FormerSite};
 
 const ENGINES: &[EngineFact<'_>] = &[
     EngineFact { name: "event", has_sections: false },
@@ -38,7 +38,14 @@ fn program() -> Program {
     ];
     let body = Graph { nodes, ..Graph::default() };
     let result = weir_host::Type::Unit;
-    let flow = Flow { name: "get /{name}".into(), route: None, parameters: Vec::new(), result, body };
+    let flow = Flow {
+        name: "get /{name}".into(),
+        route: None,
+        parameters: Vec::new(),
+        result,
+        body,
+        former_sites: Vec::new(),
+    };
     let arguments = Graph::default();
     let (name, source) = ("images".into(), "http.http".into());
     Program {
@@ -77,6 +84,21 @@ fn nodes_belong_to_the_section_that_names_them() {
     assert_eq!(plan.section_of("post /x", "files.read"), Some(0));
     assert_eq!(plan.section_of("get /x", "files.read"), Some(1));
     assert_eq!(plan.section_of("get /x", "image.scale"), None);
+}
+
+#[test]
+fn a_call_that_was_merged_into_another_one_answers_to_its_name() {
+    let mut program = program();
+    let former = |site: &str, now: Option<&str>| FormerSite { site: site.into(), now: now.map(Into::into) };
+    program.entries[0].flows[0].former_sites =
+        vec![former("thumbnail/image.scale#2", Some("thumbnail/image.scale")), former("text.upper", None)];
+    let (plan, _) = Plan::parse(
+        "[[section]]\nname = \"a\"\nnodes = [\"*/image.scale#2\"]\n[[section]]\nname = \"b\"\nnodes = [\"text.upper\", \"files.*\"]\n",
+    );
+    assert_eq!(plan.check(&program, ENGINES), []);
+    assert_eq!(plan.section_of("get /{name}", "thumbnail/image.scale"), None);
+    let plan = plan.following(&program);
+    assert_eq!(plan.section_of("get /{name}", "thumbnail/image.scale"), Some(0));
 }
 
 #[test]

@@ -18,12 +18,12 @@ use weir_scheduler::{PortId, ThreadControl};
 use super::{Drive, PlannedProgram, ThreadingModel, engine};
 use crate::step::{Action, PreparedStep};
 
-/// The capacity of a section's queue where neither the section nor the plan gives one. Capacities of 128 to 256 did better
+/// The capacity of a section's queue if neither the section nor the plan sets one. Capacities of 128 to 256 did better
 /// than larger ones when the sections were first measured; a longer queue holds more frames that have left the cache.
 pub(crate) const QUEUE_DEFAULT: usize = 256;
 
-/// Replicas of a stateless section for each thread that may serve it. A judgement, not a measurement: with one replica for
-/// each thread, a long flow would hold up all flows that share its port; each further replica costs a queue.
+/// Replicas of a stateless section for each thread that may serve it. Chosen by judgement, not by measurement: with one
+/// replica for each thread, a long flow would delay all flows that share its port; each further replica costs a queue.
 const REPLICAS_PER_THREAD: usize = 4;
 
 /// A section of a program under a plan, as its engine runs it.
@@ -45,11 +45,11 @@ pub struct EngineSection {
     pub nodes: Vec<(Text, Text)>,
     /// The section's ports; empty until all sections are known.
     pub(super) ports: Range<usize>,
-    /// Some function of the section holds its thread.
+    /// True if a function of the section blocks its thread.
     pub(super) blocks: bool,
-    /// The way in which threads serve the section.
+    /// The threading model of the section.
     pub(super) threading: ThreadingModel,
-    /// The most threads that the plan allows.
+    /// The maximum number of threads that the plan allows.
     threads: usize,
 }
 
@@ -64,9 +64,9 @@ pub(super) struct Segment {
     port: usize,
     /// The number of ports of the section.
     replicas: usize,
-    /// A function of the segment may wait, which needs an event loop.
+    /// True if a function of the segment may wait, which needs an event loop.
     pub calls_out: bool,
-    /// A flow may have to wait in the segment, for a function, a lock or its ticket.
+    /// True if a flow may have to wait in the segment, for a function, a lock or its ticket.
     pub waits: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Partition {
 }
 
 impl Segment {
-    /// Returns the port at which the flow of this sequence number takes its turn.
+    /// Returns the port that the flow of this sequence number passes.
     pub(super) fn port_of(&self, sequence: u64) -> PortId {
         let replicas = self.replicas as u64;
         // A division takes longer than everything else at a hop. The remainder by a number of ports fits a `usize`.
@@ -175,8 +175,8 @@ impl Partitioner<'_> {
         self.planned.program.entries.iter().map(|entry| entry.flows.len()).sum::<usize>() == 1
     }
 
-    /// Returns a section without nodes. `node` will be the first, and names the section if the plan does not. The settings of
-    /// the plan's section go before those of the whole program.
+    /// Returns a section without nodes. `node` will be the first, and names the section if the plan does not. The
+    /// settings of the plan's section take precedence over those of the whole program.
     fn new_section(&self, key: SectionKey, flow: &str, node: &Node) -> EngineSection {
         let plan = self.planned.plan;
         let planned = if let SectionKey::Named(index) = key { Some(index) } else { None };
@@ -188,7 +188,7 @@ impl Partitioner<'_> {
             planned,
             engine,
             queue: value(named.and_then(|section| section.queue_length_max.as_ref())).unwrap_or(self.planned.queue),
-            // 0 stands for "not given", until `replica_count` decides.
+            // 0 means "not set", until `replica_count` decides.
             replicas: value(named.and_then(|section| section.replicas.as_ref())).unwrap_or(0),
             state: None,
             nodes: Vec::new(),
@@ -220,7 +220,7 @@ impl EngineSection {
         }
     }
 
-    /// Returns the number of replicas: the plan's if it gives one, and otherwise enough for all threads that may serve a
+    /// Returns the number of replicas: the plan's if it sets one, and otherwise enough for all threads that may serve a
     /// section without state.
     fn replica_count(&self) -> usize {
         match self.replicas {
@@ -232,8 +232,8 @@ impl EngineSection {
         }
     }
 
-    /// Returns the control of the thread pool that serves this section and `ports` ports in all, of which each occupies one
-    /// thread at most.
+    /// Returns the control of the thread pool that serves this section and `ports` ports in all, each of which occupies
+    /// at most one thread.
     pub(super) fn control(&self, ports: usize) -> ThreadControl {
         (self.threading.control)(self.threads.min(ports), self.queue)
     }
@@ -244,7 +244,7 @@ impl EngineSection {
         self.threading.shares_threads
     }
 
-    /// Returns the least and the greatest number of threads that serve the section.
+    /// Returns the minimum and the maximum number of threads that serve the section.
     #[must_use]
     pub fn threads(&self) -> RangeInclusive<usize> {
         let ports = if self.shares_threads() { usize::MAX } else { self.replicas };
@@ -274,7 +274,7 @@ fn calls_out(step: &PreparedStep) -> bool {
     })
 }
 
-/// Returns true if a step calls a function that holds its thread.
+/// Returns true if a step calls a function that blocks its thread.
 fn blocks(step: &PreparedStep) -> bool {
     step.has(&|action| matches!(action, Action::Call(call) if matches!(call.code, FunctionCode::Blocking(_))))
 }

@@ -43,7 +43,7 @@ pub(crate) fn execute(
     let rows = case.inputs.iter().cycle().take(flows).cloned().collect();
     let rows = Arc::new(Rows { begin, rows, answers: Mutex::new(vec![Answers::default(); flows]) });
     let library = with_source(recording.library(), Arc::clone(&rows));
-    let program = weir_ir::lower(&case.program, &library);
+    let program = weir_ir::optimize(&case.program, &library);
     let (recorder, reader) = Recorder::new(Detail::Sections, Recorder::EVENTS_MAX);
     let options =
         Options { plan: setting.plan.clone(), thread_counts: setting.thread_counts, recorder, ..Options::default() };

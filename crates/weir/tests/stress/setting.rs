@@ -56,7 +56,7 @@ fn plan(case: &Case, random: &mut Random) -> String {
     if !engine.has_sections() {
         return text;
     }
-    let graph = weir_ir::lower(&case.program, &Recording::new(0).library());
+    let graph = weir_ir::optimize(&case.program, &Recording::new(0).library());
     let mut sections: Vec<Vec<&Node>> = vec![Vec::new(); 1 + random.below(SECTIONS_MAX)];
     for node in &graph.entries[0].flows[0].body.nodes {
         let section = random.below(sections.len() + 1);

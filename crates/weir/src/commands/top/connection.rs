@@ -9,9 +9,9 @@ use std::time::Duration;
 use crate::trace_socket::message::VERSION;
 use crate::trace_socket::{Message, TraceLine};
 
-/// Maximal number of lines in the channel. Further ones wait in the program, which drops events if necessary.
+/// Maximum number of lines in the channel. Further ones wait in the program, which drops events if necessary.
 const LINES_MAX: usize = 4_096;
-/// Maximal length of a line.
+/// Maximum length of a line.
 const LINE_MAX: u64 = 1 << 20;
 
 /// A connection to a program.

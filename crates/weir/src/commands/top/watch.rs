@@ -17,7 +17,7 @@ use crate::trace_socket::directory::SocketFile;
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Poll interval for a restarted program.
 const RETRY: Duration = Duration::from_millis(500);
-/// Maximal number of lines processed before the screen is redrawn.
+/// Maximum number of lines processed before the screen is redrawn.
 const LINES_MAX: usize = 10_000;
 
 /// Draws until the user quits.
