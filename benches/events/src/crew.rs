@@ -1,25 +1,27 @@
-//! A small executor that wakes as Go's scheduler does: whoever is woken runs next, where the waker runs.
+//! A small executor that schedules woken tasks as Go does: a woken task runs next, on the worker that woke it.
 //!
-//! The channels of weir-events belong to no executor, Go's have one of their own. Where each value is a wait, most of what is
-//! measured is the executor; with this one the channels can be compared. It has no clock and no input or output.
+//! The channels of weir-events belong to no executor; Go's channels have one of their own. If each value causes a wait,
+//! a benchmark mostly measures the executor; with this one, the channels themselves can be compared. It has no clock
+//! and no input or output.
 //!
-//! Words: a *worker* is a thread of the crew; who calls [`Crew::run`] is the first one. A *turn* is a task that was woken and
-//! is to be polled.
+//! Terms: a *worker* is a thread of the executor; the caller of [`Crew::run`] is the first one. A *turn* is a task that
+//! was woken and is to be polled.
 //!
 //! The rules, which are Go's:
-//! 1. A task that is woken takes the *slot* of the worker on which it is woken, and has its turn as soon as the waker waits.
-//!    What was in the slot goes to the end of the worker's queue.
-//! 2. A worker with an empty slot takes the first of its queue. After [`SLOT_TURNS_MAX`] turns from the slot it looks into
-//!    the queue first, so that two tasks cannot keep others out.
-//! 3. A worker that has nothing searches the queues of all for a while, and then sleeps. It is called when something is
-//!    queued and nobody searches. So two tasks that wake each other in turns stay on one thread.
+//! 1. A task that is woken takes the *slot* of the worker on which it is woken, and is polled as soon as the waking
+//!    task waits. A task that was in the slot goes to the end of the worker's queue.
+//! 2. A worker with an empty slot takes the first of its queue. After [`SLOT_TURNS_MAX`] turns from the slot it takes
+//!    from the queue first, so that two tasks cannot starve the others.
+//! 3. A worker without work searches the queues of all workers for a while, and then sleeps. It is woken when a task is
+//!    queued and no worker is searching. Two tasks that wake each other in turns therefore stay on one thread.
 //!
-//! One is ours. Work that is moved takes its cache lines with it, and the channel's:
-//! 4. A searching worker takes what would wait for longer than that costs: where the other one is in the same turn as some
-//!    microseconds ago, or has a backlog. After a search in vain it is called less often, up to every [`SKIPS_MAX`] times.
+//! One rule is not Go's. A task that moves to another thread moves its cache lines, and the channel's:
+//! 4. A searching worker steals a task only if the task would wait for longer than its move costs: if its worker has
+//!    been in the same turn for some microseconds, or has a backlog. After an unsuccessful search, workers are woken
+//!    less often, down to once in [`SKIPS_MAX`] times.
 //!
-//! Each worker serves its own queue, so a call that is missed costs parallel work at the most. The ends of sleep that must not be
-//! missed, of what comes from outside and of the run, are told under the lock.
+//! Each worker serves its own queue, so a missed wake-up costs at most some parallelism. Wake-ups that must not be
+//! missed, for tasks from outside and for the end of the run, are sent under the lock.
 
 use crate::wakes::Task;
 use async_task::Runnable;
@@ -30,24 +32,24 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, spawn};
 
-/// A task's future lies in it with who schedules it, so that a wake needs no count of references.
+/// A task. It holds its future and its scheduler, so that a wake-up changes no reference count.
 type Turn = Runnable<Arc<Shared>>;
 
-/// So many turns from the slot in a row.
+/// The maximum number of turns from the slot in a row.
 const SLOT_TURNS_MAX: u32 = 64;
-/// So many times a worker looks for something to do before it sleeps: for as long as it takes to wake it.
+/// The number of searches before a worker sleeps; together they take about as long as waking it.
 const SEARCHES_MAX: u32 = 16;
-/// Pauses of the processor between two of them, some microseconds.
+/// The number of processor pauses between two searches, some microseconds.
 const PAUSES: u32 = 128;
-/// So many short turns wait for as long.
+/// The length of a queue whose last short turn waits for about as long as a move costs.
 const BACKLOG: usize = 32;
-/// So many times at the most something is queued and nobody is called.
+/// The maximum number of times in a row that a task is queued and no worker is woken.
 const SKIPS_MAX: usize = 1024;
 
-/// The executor with its threads, which end with it.
+/// The executor and its threads, which end with it.
 pub(crate) struct Crew {
     shared: Arc<Shared>,
-    /// The first worker's, between two runs.
+    /// The first worker's queue, between two runs.
     queue: Cell<Option<Worker<Turn>>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -56,40 +58,40 @@ pub(crate) struct Crew {
 struct Shared {
     outside: Injector<Turn>,
     workers: Vec<Colleague>,
-    /// Tasks that have not ended, and one for each crew that has not.
+    /// The number of tasks, plus one for the executor, that have not ended.
     left: AtomicUsize,
     searching: AtomicUsize,
-    /// As in the naps, to be looked at without the lock.
+    /// A copy of the number of sleeping workers that can be read without the lock.
     sleeping: AtomicUsize,
-    /// So many times nobody is called, after searches in vain.
+    /// The number of times that no worker is woken, after unsuccessful searches.
     skips: AtomicUsize,
     naps: Mutex<Naps>,
     called: Condvar,
 }
 
-/// The part of a worker that others see.
+/// The part of a worker that other workers access.
 #[repr(align(128))]
 struct Colleague {
     queue: Stealer<Turn>,
-    /// Counted by the worker alone.
+    /// The number of turns so far. Written by the worker only.
     turns: AtomicUsize,
 }
 
 /// The workers that sleep.
 #[derive(Default)]
 struct Naps {
-    /// Workers that nobody has called.
+    /// The number of workers that sleep and have not been woken.
     sleeping: usize,
-    /// Workers that were called and do not know it yet; they count as searching.
+    /// The number of workers that have been woken and have not continued yet; they count as searching.
     called: usize,
 }
 
 /// The state of a worker's thread.
 struct Local {
-    /// None on any other thread.
+    /// `None` on any thread that is not a worker.
     queue: RefCell<Option<Worker<Turn>>>,
     slot: Cell<Option<Turn>>,
-    /// Times that nobody was called.
+    /// The number of times in a row that no worker was woken.
     skipped: Cell<usize>,
 }
 
@@ -149,7 +151,7 @@ impl Shared {
         self.call();
     }
 
-    /// A task or the crew has ended, and with it perhaps what somebody waits for.
+    /// Records that a task or the executor has ended, and wakes workers that may wait for that.
     fn ended(&self) {
         if self.left.fetch_sub(1, AcqRel) <= 2 {
             drop(self.naps());
@@ -157,7 +159,7 @@ impl Shared {
         }
     }
 
-    /// Works until no more than so many are left; gives the queue back.
+    /// Works until at most `left` tasks are left, and returns the queue.
     fn work(&self, number: usize, queue: Worker<Turn>, left: usize) -> Worker<Turn> {
         LOCAL.with(|local| {
             local.queue.replace(Some(queue));
@@ -174,7 +176,7 @@ impl Shared {
         })
     }
 
-    /// Something to do that is anybody's, unless it is over.
+    /// Returns a task from outside or from another worker; `None` if there is none or the run is over.
     fn search(&self, is_over: &impl Fn() -> bool) -> Option<Turn> {
         self.searching.fetch_add(1, AcqRel);
         let mut seen = vec![usize::MAX; self.workers.len()];
@@ -199,14 +201,14 @@ impl Shared {
         found
     }
 
-    /// Takes a task from outside, or one that a colleague will not run soon; `seen` are the colleagues' batch counts
-    /// at the last look.
+    /// Takes a task from outside, or one that another worker will not run soon; `seen` holds the other workers' turn
+    /// counts at the last search.
     fn steal(&self, seen: &mut [usize]) -> Option<Turn> {
         let outside = self.outside.steal().success();
         outside.or_else(|| self.workers.iter().zip(seen).find_map(|(worker, seen)| worker.help(seen)))
     }
 
-    /// Lets a searching worker sleep until it is called.
+    /// Lets a searching worker sleep until it is woken.
     fn sleep(&self, is_over: &impl Fn() -> bool) {
         let mut naps = self.naps();
         self.searching.fetch_sub(1, AcqRel);
@@ -224,7 +226,7 @@ impl Shared {
         self.searching.fetch_add(1, AcqRel);
     }
 
-    /// There is more to do: calls a worker, if one sleeps and nobody searches.
+    /// Wakes a worker after a task was queued, if one sleeps and none is searching.
     fn call_for_help(&self, skipped: &Cell<usize>) {
         if self.sleeping.load(Relaxed) == 0 || self.searching.load(Relaxed) > 0 {
             return;
@@ -236,7 +238,7 @@ impl Shared {
         }
     }
 
-    /// Calls a worker that sleeps, if there is one.
+    /// Wakes a sleeping worker, if there is one.
     fn call(&self) {
         let mut naps = self.naps();
         if naps.sleeping > 0 {
@@ -281,7 +283,7 @@ impl Local {
     }
 }
 
-/// A task was woken.
+/// Schedules a task that was woken.
 fn schedule(turn: Turn) {
     LOCAL.with(|local| match &*local.queue.borrow() {
         Some(queue) => {

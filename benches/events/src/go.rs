@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Error, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// The Go program with so many processors for its goroutines.
+/// The Go program with this many processors for its goroutines.
 pub(crate) struct Go {
     child: Child,
     pipes: RefCell<(ChildStdin, BufReader<ChildStdout>)>,

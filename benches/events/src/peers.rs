@@ -1,25 +1,33 @@
-//! The contenders behind one face: channels of threads, with a choice where they have one.
+//! The contenders behind one interface: channels of threads, with a choice if they have one.
+//!
+//! Cancellation safe in a `select!` of tasks, that is, without losing a value when they lose: receiving from weir-events,
+//! tokio's `mpsc`, flume and async-channel; sending on weir-events alone, because the others drop the value with the
+//! future. kanal's receiving future drops a value that has arrived.
 
-/// A kind of channel.
-pub(crate) trait Peer: 'static {
+/// A kind of channel between threads, for values of one type.
+pub(crate) trait Peer<V>: 'static {
     const NAME: &'static str;
     type Channel: Clone + Send + Sync + 'static;
 
     /// `None` is unbounded.
     fn make(capacity: Option<usize>) -> Self::Channel;
-    fn send(channel: &Self::Channel, value: usize);
-    fn receive(channel: &Self::Channel) -> usize;
-    /// Receives so many values from any of the channels.
+    fn send(channel: &Self::Channel, value: V);
+    fn receive(channel: &Self::Channel) -> V;
+}
+
+/// A kind of channel with a choice.
+pub(crate) trait ChoosingPeer: Peer<usize> {
+    /// Receives this many values from any of the channels.
     fn receive_any(channels: &[Self::Channel], messages: usize);
-    /// Sends so many values on any of the channels.
+    /// Sends this many values on any of the channels.
     fn send_any(channels: &[Self::Channel], messages: usize);
 }
 
 pub(crate) struct Weir;
 
-impl Peer for Weir {
+impl<V: Send + 'static> Peer<V> for Weir {
     const NAME: &'static str = "weir";
-    type Channel = weir_events::Channel<usize>;
+    type Channel = weir_events::Channel<V>;
 
     fn make(capacity: Option<usize>) -> Self::Channel {
         match capacity {
@@ -28,14 +36,16 @@ impl Peer for Weir {
         }
     }
 
-    fn send(channel: &Self::Channel, value: usize) {
-        channel.blocking_send(value).expect("the channel is open");
+    fn send(channel: &Self::Channel, value: V) {
+        assert!(channel.blocking_send(value).is_ok(), "the channel is open");
     }
 
-    fn receive(channel: &Self::Channel) -> usize {
+    fn receive(channel: &Self::Channel) -> V {
         channel.blocking_receive().expect("the channel is open")
     }
+}
 
+impl ChoosingPeer for Weir {
     fn receive_any(channels: &[Self::Channel], messages: usize) {
         let event = weir_events::choose(channels.iter().map(weir_events::Channel::receive));
         (0..messages).for_each(|_| _ = event.sync().expect("the channels are open"));
@@ -54,24 +64,24 @@ impl Peer for Weir {
 
 pub(crate) struct Crossbeam;
 
-type CrossbeamChannel = (crossbeam_channel::Sender<usize>, crossbeam_channel::Receiver<usize>);
-
-impl Peer for Crossbeam {
+impl<V: Send + 'static> Peer<V> for Crossbeam {
     const NAME: &'static str = "crossbeam";
-    type Channel = CrossbeamChannel;
+    type Channel = (crossbeam_channel::Sender<V>, crossbeam_channel::Receiver<V>);
 
     fn make(capacity: Option<usize>) -> Self::Channel {
         capacity.map_or_else(crossbeam_channel::unbounded, crossbeam_channel::bounded)
     }
 
-    fn send(channel: &Self::Channel, value: usize) {
-        channel.0.send(value).expect("the channel is open");
+    fn send(channel: &Self::Channel, value: V) {
+        assert!(channel.0.send(value).is_ok(), "the channel is open");
     }
 
-    fn receive(channel: &Self::Channel) -> usize {
+    fn receive(channel: &Self::Channel) -> V {
         channel.1.recv().expect("the channel is open")
     }
+}
 
+impl ChoosingPeer for Crossbeam {
     fn receive_any(channels: &[Self::Channel], messages: usize) {
         let mut select = crossbeam_channel::Select::new();
         for (_, receiver) in channels {
@@ -99,37 +109,58 @@ impl Peer for Crossbeam {
 
 pub(crate) struct Flume;
 
-impl Peer for Flume {
+impl<V: Send + 'static> Peer<V> for Flume {
     const NAME: &'static str = "flume";
-    type Channel = (flume::Sender<usize>, flume::Receiver<usize>);
+    type Channel = (flume::Sender<V>, flume::Receiver<V>);
 
     fn make(capacity: Option<usize>) -> Self::Channel {
         capacity.map_or_else(flume::unbounded, flume::bounded)
     }
 
-    fn send(channel: &Self::Channel, value: usize) {
-        channel.0.send(value).expect("the channel is open");
+    fn send(channel: &Self::Channel, value: V) {
+        assert!(channel.0.send(value).is_ok(), "the channel is open");
     }
 
-    fn receive(channel: &Self::Channel) -> usize {
+    fn receive(channel: &Self::Channel) -> V {
         channel.1.recv().expect("the channel is open")
     }
+}
 
-    fn receive_any(channels: &[Self::Channel], messages: usize) {
-        for _ in 0..messages {
-            let select = channels.iter().fold(flume::Selector::new(), |select, (_, receiver)| {
-                select.recv(receiver, |value| value.expect("the channels are open"))
-            });
-            select.wait();
-        }
+pub(crate) struct Kanal;
+
+impl<V: Send + 'static> Peer<V> for Kanal {
+    const NAME: &'static str = "kanal";
+    type Channel = (kanal::Sender<V>, kanal::Receiver<V>);
+
+    fn make(capacity: Option<usize>) -> Self::Channel {
+        capacity.map_or_else(kanal::unbounded, kanal::bounded)
     }
 
-    fn send_any(channels: &[Self::Channel], messages: usize) {
-        for message in 0..messages {
-            let select = channels.iter().fold(flume::Selector::new(), |select, (sender, _)| {
-                select.send(sender, message, |sent| sent.expect("the channels are open"))
-            });
-            select.wait();
-        }
+    fn send(channel: &Self::Channel, value: V) {
+        assert!(channel.0.send(value).is_ok(), "the channel is open");
+    }
+
+    fn receive(channel: &Self::Channel) -> V {
+        channel.1.recv().expect("the channel is open")
+    }
+}
+
+pub(crate) struct AsyncChannel;
+
+impl<V: Send + 'static> Peer<V> for AsyncChannel {
+    const NAME: &'static str = "async-channel";
+    type Channel = (async_channel::Sender<V>, async_channel::Receiver<V>);
+
+    fn make(capacity: Option<usize>) -> Self::Channel {
+        // It has no rendezvous: the smallest capacity is 1.
+        capacity.map_or_else(async_channel::unbounded, |capacity| async_channel::bounded(capacity.max(1)))
+    }
+
+    fn send(channel: &Self::Channel, value: V) {
+        assert!(channel.0.send_blocking(value).is_ok(), "the channel is open");
+    }
+
+    fn receive(channel: &Self::Channel) -> V {
+        channel.1.recv_blocking().expect("the channel is open")
     }
 }

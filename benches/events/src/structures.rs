@@ -10,7 +10,7 @@ const PORTS: usize = 4;
 
 pub(crate) fn run(report: &mut Report) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the system gives a runtime");
-    report.case("asynchronous send", vec![send_and_go(), spawn_a_task(&runtime), spawn_a_thread()]);
+    report.case("asynchronous send", vec![post(), spawn_a_task(&runtime), spawn_a_thread()]);
     report.case("asynchronous send as an event", vec![a_send_event(), spawn_a_task(&runtime)]);
     report.case("mailbox", vec![mailbox(), hand_written_mailbox()]);
     report.case("multicast to 4", vec![multicast(), hand_written_multicast()]);
@@ -20,10 +20,10 @@ fn receive_all(channel: &Channel<usize>, messages: usize) {
     (0..messages).for_each(|_| _ = channel.blocking_receive().expect("the channel is open"));
 }
 
-fn send_and_go() -> Contender<'static> {
+fn post() -> Contender<'static> {
     let round = |messages| {
         let channel = Channel::rendezvous();
-        (0..messages).for_each(|message| channel.send_and_go(message));
+        (0..messages).for_each(|message| _ = channel.post(message));
         receive_all(&channel, messages);
     };
     here("weir", round)

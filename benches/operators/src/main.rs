@@ -28,9 +28,9 @@
 //! rounds. The program prints a table, and writes `bench-operators.json` and the elastic engine's thread counts over
 //! time, as `bench-operators-elastic-….svg`, into the target directory.
 //!
-//! Three options measure something else: `--hops` a hop between two sections on two cores, as the median of so many
-//! rounds; `--levels` the number of threads of the elastic engine over so many periods; `--idle` the processor time of
-//! engines without work.
+//! Three options measure something else: `--hops` a hop between two sections on two cores, as the median of this many
+//! rounds; `--levels` the number of threads of the elastic engine over this many periods; `--idle` the processor time
+//! of engines without work.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod chart;

@@ -68,7 +68,14 @@ pub(crate) fn program(case: OverheadCase, count: i64) -> Program {
     let last = Var(u32::try_from(lets.len()).unwrap_or(0));
     let arguments = tuple_of(count);
     let body = Block { lets, result: Atom::Var(last) };
-    let flow = Flow { name: "burst".into(), route: None, parameters: vec![integer(0)], result: Type::Int, body };
+    let flow = Flow {
+        name: "burst".into(),
+        route: None,
+        parameters: vec![integer(0)],
+        result: Type::Int,
+        body,
+        former_sites: Vec::new(),
+    };
     let entry =
         Entry { name: "burst".into(), source: "chain.burst".into(), arguments, ordered: false, flows: vec![flow] };
     Program { entries: vec![entry], ..Program::default() }

@@ -38,7 +38,7 @@ pub(crate) fn is_installed() -> bool {
     Command::new("httperf").arg("--version").output().is_ok()
 }
 
-/// Offers so many requests per second to a server.
+/// Offers this many requests per second to a server.
 ///
 /// # Errors
 /// If httperf does not start, does not end, or says something else than what came of the requests.
@@ -54,7 +54,7 @@ pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> BenchResult
     parse(&text, requests).ok_or_else(|| format!("httperf said something else:\n{text}").into())
 }
 
-/// What a program writes until it ends; one that does not end in time is killed.
+/// Returns the output of a program, which is killed if it does not end in time.
 fn said_within(command: &mut Command, limit: Duration) -> BenchResult<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (told, ended) = mpsc::channel();

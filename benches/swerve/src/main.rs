@@ -1,4 +1,4 @@
-//! Both styles of Swerve beside apache2's event module: under httperf at rising rates, and under clients that read slowly.
+//! Swerve in its three styles (lock-step, read-ahead alone, asynchronous events) beside apache2's event module: under httperf at rising rates, and under clients that read slowly.
 //!
 //! ```sh
 //! cargo run --release -p bench-swerve -- [--seconds 3] [--rates 500,1000,2000,4000,8000]
@@ -29,9 +29,9 @@ const SLOW_FILE: (&str, usize) = ("slow", 1024 * 1024);
 /// Slow clients at a time: as many as Swerve has threads for connections.
 const SLOW_CLIENTS: usize = servers::CONNECTIONS;
 
-/// What the command line may change.
+/// Options of the command line.
 struct SwerveOptions {
-    /// How long each rate is offered.
+    /// Duration of each rate.
     seconds: f64,
     /// Requests offered per second.
     rates: Vec<u32>,

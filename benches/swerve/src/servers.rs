@@ -1,4 +1,4 @@
-//! The servers: Swerve in both styles, as children of this program, and apache2.
+//! The servers: Swerve in its three styles, as children of this program, and apache2.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -15,7 +15,7 @@ const READERS: usize = 8;
 /// All servers, on `folder/files`.
 pub(crate) fn start(folder: &Path) -> BenchResult<Vec<ServerProcess>> {
     let mut servers = Vec::new();
-    for name in ["sync", "async"] {
+    for name in ["sync", "ahead", "async"] {
         let port = free_port()?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--child", name, &port.to_string()]).arg(folder.join("files"));
@@ -25,10 +25,14 @@ pub(crate) fn start(folder: &Path) -> BenchResult<Vec<ServerProcess>> {
     Ok(servers)
 }
 
-/// What a child process does: `STYLE PORT FOLDER`.
+/// Runs the server of a child process: `STYLE PORT FOLDER`.
 pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let [style, port, folder] = arguments else { return Err("STYLE PORT FOLDER expected".into()) };
-    let style = if style == "sync" { Style::Synchronous } else { Style::Asynchronous };
+    let style = match style.as_str() {
+        "sync" => Style::Synchronous,
+        "ahead" => Style::ReadAhead,
+        _ => Style::Asynchronous,
+    };
     let _server = swerve::Server::start(&Settings {
         root: folder.into(),
         address: SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse()?)),

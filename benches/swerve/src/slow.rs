@@ -19,7 +19,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 /// A server that sends nothing for so long, or does not take a connection, has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many whole files so many clients get in a second, each asking again and again.
+/// Returns how many whole files these clients receive per second, each requesting again and again.
 pub(crate) fn answers_per_second(port: u16, file: &str, clients: usize, time: Duration) -> BenchResult<f64> {
     let (begin, got) = (Instant::now(), AtomicUsize::new(0));
     let one_client = || -> io::Result<()> {

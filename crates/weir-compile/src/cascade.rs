@@ -2,9 +2,13 @@
 
 use weir_syntax::{Code, Diagnostic, Span};
 
-/// Removes from `checked` every diagnostic that lies in a span that `parsed` reports, or on a line that the parser
-/// could not make sense of. Reports each module that lacks a `use` only once.
-pub(crate) fn suppress(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, text: &str) {
+use crate::context::CheckContext;
+
+/// Removes every diagnostic that lies in a span that the parser reports, or on a line that the parser could not make
+/// sense of. Keeps one diagnostic for each module that lacks a `use`.
+pub(crate) fn suppress(context: &mut CheckContext<'_>) {
+    let (parsed, text) = (&context.parsed.diagnostics, context.text);
+    let checked = context.diagnostics_mut();
     if !parsed.is_empty() {
         let reported: Vec<Span> = parsed.iter().filter_map(Diagnostic::span).collect();
         let unclear = parsed.iter().filter(|found| found.code != Code::DialectSyntax).filter_map(Diagnostic::span);

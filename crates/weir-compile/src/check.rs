@@ -25,25 +25,24 @@ mod recursion;
 mod test_items;
 mod waiting;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use weir_host::Library;
-use weir_syntax::ast::{self, Expr, ExprId, ItemKind, PatternId};
+use weir_syntax::ast::{self, Expr, ItemKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use crate::context::CheckContext;
 use crate::declare::{self, Declarations};
 use crate::effects::{self, BodyEffects};
+use crate::exhaustiveness;
 use crate::symbol::{Reference, Symbol};
-use crate::typed_tree::{
-    CallTarget, EntryInfo, Local, LocalId, Resolution, ResolvedCall, ResolvedHandler, ResolvedTry, TypedTree,
-};
+use crate::typed_tree::{CallTarget, Local, LocalId, TypedTree};
 use crate::types::{Inference, Ty};
 
-/// Checks a tree. Adds what it reports to `diagnostics`.
-pub(crate) fn check(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> TypedTree {
-    let declarations = declare::declare(tree, library, diagnostics);
-    let mut checker = TypeChecker::new(tree, library, declarations, diagnostics);
+/// Checks the tree of a file.
+pub(crate) fn check(context: &mut CheckContext<'_>) -> TypedTree {
+    let declarations = declare::declare(context);
+    let mut checker = TypeChecker::new(context, declarations);
     checker.items();
     checker.finish()
 }
@@ -67,66 +66,45 @@ impl Expected {
     }
 }
 
-/// The exits of the body that is checked: the target of `return` and `?`.
+/// The exits of the body being checked: the targets of `return` and `?`.
 #[derive(Clone)]
 enum Exits {
-    /// Both end the flow, with this answer.
+    /// In the body of a flow, both end the flow with this answer.
     Flow(Expected),
-    /// Both leave the `fn`, with this result.
+    /// In the body of a `fn`, both return from it with this result.
     Function(Expected),
-    /// A closure has no exit but its value.
+    /// A closure has no exit other than its value.
     Closure,
     /// The code runs when the program starts; a failure ends the start.
     Start,
 }
 
-struct TypeChecker<'a> {
-    tree: &'a ast::Tree,
-    library: &'a Library,
-    declarations: Declarations,
-    diagnostics: &'a mut Vec<Diagnostic>,
+struct TypeChecker<'a, 'c> {
+    context: &'c mut CheckContext<'a>,
+    /// The results so far.
+    typed: TypedTree,
     inference: Inference,
-    expr_types: Vec<Ty>,
-    expr_spans: Vec<Span>,
     /// The end of the expression that was checked last.
     reached: u32,
-    pattern_types: Vec<Ty>,
-    resolutions: BTreeMap<ExprId, Resolution>,
-    calls: BTreeMap<ExprId, ResolvedCall>,
-    tries: BTreeMap<ExprId, ResolvedTry>,
-    handlers: BTreeMap<u32, ResolvedHandler>,
     /// The callee of the call whose result a local holds, so that a `?` on the local names the right function.
     local_calls: BTreeMap<LocalId, CallTarget>,
-    locals: Vec<Local>,
-    pattern_locals: BTreeMap<PatternId, LocalId>,
-    pattern_tags: BTreeMap<PatternId, u32>,
-    failure_locals: BTreeMap<ExprId, LocalId>,
-    at_most: BTreeMap<ExprId, u64>,
-    /// The functions that each `with` replaces.
-    replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
     in_test: bool,
     /// The failure type of the innermost `retry` around the current expression, the target of a `?`.
     retried: Option<Ty>,
-    fn_locals: Vec<Vec<LocalId>>,
-    entries: Vec<EntryInfo>,
     scope: names::LocalScope,
     exits: Exits,
     /// The effects of the current body so far.
     seen: BodyEffects,
+    /// The effects of the bodies of `fn`s.
     fn_seen: Vec<BodyEffects>,
     /// For each resource, whether it is held per session, and the first step that says so.
     scopes_of: BTreeMap<Arc<str>, (bool, Span)>,
-    /// The `fn`s that bodies of flows call.
-    flow_callees: BTreeSet<usize>,
-    unit_blocks: BTreeSet<u32>,
     /// The calls between `fn`s: caller, callee and the span of the call.
     fn_calls: Vec<(usize, usize, Span)>,
-    /// The `fn` that is checked.
+    /// The `fn` being checked.
     current_fn: Option<usize>,
     /// The types of empty literals, such as `[]` and `None`. An error if they are still unknown at the end.
     open: Vec<(Span, Ty)>,
-    /// True if the parser reported errors: a match without arms may then have lost them.
-    text_is_wrong: bool,
     /// The matches and patterns to check for exhaustiveness, once all types are known.
     matches: Vec<ExhaustivenessCheck<'a>>,
 }
@@ -138,48 +116,21 @@ enum ExhaustivenessCheck<'a> {
     Irrefutable(&'a ast::Pattern),
 }
 
-impl<'a> TypeChecker<'a> {
-    fn new(
-        tree: &'a ast::Tree,
-        library: &'a Library,
-        declarations: Declarations,
-        diagnostics: &'a mut Vec<Diagnostic>,
-    ) -> Self {
-        let fns = declarations.functions.len();
-        let text_is_wrong = !diagnostics.is_empty();
+impl<'a, 'c> TypeChecker<'a, 'c> {
+    fn new(context: &'c mut CheckContext<'a>, declarations: Declarations) -> Self {
         TypeChecker {
-            tree,
-            library,
-            declarations,
-            diagnostics,
+            fn_seen: vec![BodyEffects::default(); declarations.functions.len()],
+            typed: TypedTree::new(context.tree(), declarations),
+            context,
             inference: Inference::default(),
-            expr_types: vec![Ty::Error; tree.expr_count as usize],
             reached: 0,
-            expr_spans: vec![Span::default(); tree.expr_count as usize],
-            pattern_types: vec![Ty::Error; tree.pattern_count as usize],
-            resolutions: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            tries: BTreeMap::new(),
-            handlers: BTreeMap::new(),
             local_calls: BTreeMap::new(),
-            locals: Vec::new(),
-            pattern_locals: BTreeMap::new(),
-            pattern_tags: BTreeMap::new(),
-            failure_locals: BTreeMap::new(),
-            at_most: BTreeMap::new(),
-            replacements: BTreeMap::new(),
             in_test: false,
             retried: None,
-            fn_locals: vec![Vec::new(); fns],
-            entries: Vec::new(),
             scope: names::LocalScope::default(),
             exits: Exits::Start,
             seen: BodyEffects::default(),
-            fn_seen: vec![BodyEffects::default(); fns],
             scopes_of: BTreeMap::new(),
-            flow_callees: BTreeSet::new(),
-            unit_blocks: BTreeSet::new(),
-            text_is_wrong,
             fn_calls: Vec::new(),
             current_fn: None,
             open: Vec::new(),
@@ -188,17 +139,17 @@ impl<'a> TypeChecker<'a> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        self.context.report(diagnostic);
     }
 
     fn items(&mut self) {
-        let tree = self.tree;
+        let tree = self.context.tree();
         for item in &tree.items {
             if let ItemKind::Shared(shared) = &item.kind {
                 self.shared(shared);
             }
         }
-        for at in 0..self.declarations.functions.len() {
+        for at in 0..self.typed.declarations.functions.len() {
             self.function(at);
         }
         for (at, item) in tree.items.iter().enumerate() {
@@ -227,7 +178,7 @@ impl<'a> TypeChecker<'a> {
                 .fix("add `?`: a failure then keeps the program from starting", shared.value.span.at_end(), "?");
             self.report(diagnostic);
         }
-        if let Some(declared) = self.declarations.shared.get_mut(&shared.name.text)
+        if let Some(declared) = self.typed.declarations.shared.get_mut(&shared.name.text)
             && declared.span == shared.name.span
         {
             declared.ty = ty;
@@ -237,14 +188,14 @@ impl<'a> TypeChecker<'a> {
     fn begin_body(&mut self, exits: Exits) {
         self.scope = names::LocalScope::default();
         self.exits = exits;
-        self.flow_callees.append(&mut self.seen.callees);
+        self.typed.flow_callees.append(&mut self.seen.callees);
         self.seen = BodyEffects::default();
         self.current_fn = None;
     }
 
     fn function(&mut self, at: usize) {
-        let tree = self.tree;
-        let declared = &self.declarations.functions[at];
+        let tree = self.context.tree();
+        let declared = &self.typed.declarations.functions[at];
         let ItemKind::Function(function) = &tree.items[declared.item].kind else { return };
         let taken: Vec<_> = declared.parameters.iter().map(|p| p.ty.clone()).collect();
         let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
@@ -255,7 +206,7 @@ impl<'a> TypeChecker<'a> {
                 self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
             }
             let local = self.bind(parameter.name.text.clone(), parameter.name.span, ty);
-            self.fn_locals[at].push(local);
+            self.typed.fn_locals[at].push(local);
         }
         self.handlers_of_block(&function.body);
         self.block(&function.body, Some(&result));
@@ -263,22 +214,22 @@ impl<'a> TypeChecker<'a> {
     }
 
     fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
-        declare::resolve_type(&mut self.declarations, self.library, ty, self.diagnostics)
+        declare::resolve_type(&mut self.typed.declarations, self.context, ty)
     }
 
     /// Brings a local name into scope.
     fn bind(&mut self, name: Arc<str>, span: Span, ty: Ty) -> LocalId {
-        let id = LocalId(self.locals.len() as u32);
+        let id = LocalId(self.typed.locals.len() as u32);
         let from = span.end.max(self.reached);
-        self.locals.push(Local { name: name.clone(), span, ty, from });
+        self.typed.locals.push(Local { name: name.clone(), span, ty, from });
         self.scope.bind(name, id);
         let symbol = Symbol::Local(id.0);
-        self.declarations.references.push(Reference { span, symbol, defines: true });
+        self.typed.declarations.references.push(Reference { span, symbol, defines: true });
         id
     }
 
     fn refer(&mut self, span: Span, symbol: Symbol) {
-        self.declarations.refer(span, symbol);
+        self.typed.declarations.refer(span, symbol);
     }
 
     fn finish(mut self) -> TypedTree {
@@ -286,42 +237,18 @@ impl<'a> TypeChecker<'a> {
         self.resolve_all();
         self.unknown_types();
         self.unused_modules();
-        recursion::report(&self.fn_calls, &self.declarations, self.diagnostics);
-        let matches = std::mem::take(&mut self.matches);
-        let fn_effects = effects::close(&self.fn_seen);
-        let own = self.declarations.shared.iter().filter(|(_, shared)| shared.per_session);
-        let mut per_session: BTreeSet<Arc<str>> = own.map(|(name, _)| name.clone()).collect();
-        per_session.extend(self.scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name));
-        let typed = TypedTree {
-            declarations: self.declarations,
-            expr_types: self.expr_types,
-            expr_spans: self.expr_spans,
-            pattern_types: self.pattern_types,
-            resolutions: self.resolutions,
-            calls: self.calls,
-            tries: self.tries,
-            handlers: self.handlers,
-            locals: self.locals,
-            pattern_locals: self.pattern_locals,
-            pattern_tags: self.pattern_tags,
-            failure_locals: self.failure_locals,
-            at_most: self.at_most,
-            replacements: self.replacements,
-            fn_locals: self.fn_locals,
-            fn_effects,
-            entries: self.entries,
-            fn_callees: self.fn_seen.into_iter().map(|seen| seen.callees).collect(),
-            flow_callees: self.flow_callees,
-            per_session,
-            unit_blocks: self.unit_blocks,
-        };
-        for cases in matches {
-            match cases {
-                ExhaustivenessCheck::Match(value, arms) => {
-                    crate::exhaustiveness::check_match(&typed, self.library, value, arms, self.diagnostics)
-                }
+        recursion::report(&self.fn_calls, &self.typed.declarations, self.context);
+        let TypeChecker { context, mut typed, fn_seen, scopes_of, matches, .. } = self;
+        typed.fn_effects = effects::close(&fn_seen);
+        typed.fn_callees = fn_seen.into_iter().map(|seen| seen.callees).collect();
+        let declared = typed.declarations.shared.iter().filter(|(_, shared)| shared.per_session);
+        typed.per_session = declared.map(|(name, _)| name.clone()).collect();
+        typed.per_session.extend(scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name));
+        for check in matches {
+            match check {
+                ExhaustivenessCheck::Match(value, arms) => exhaustiveness::check_match(context, &typed, value, arms),
                 ExhaustivenessCheck::Irrefutable(pattern) => {
-                    crate::exhaustiveness::check_irrefutable(&typed, self.library, pattern, self.diagnostics)
+                    exhaustiveness::check_irrefutable(context, &typed, pattern);
                 }
             }
         }
@@ -330,9 +257,9 @@ impl<'a> TypeChecker<'a> {
 
     fn resolve_all(&mut self) {
         let inference = &self.inference;
-        let types = self.expr_types.iter_mut().chain(&mut self.pattern_types);
-        let types = types.chain(self.locals.iter_mut().map(|local| &mut local.ty));
-        for ty in types.chain(self.declarations.shared.values_mut().map(|shared| &mut shared.ty)) {
+        let types = self.typed.expr_types.iter_mut().chain(&mut self.typed.pattern_types);
+        let types = types.chain(self.typed.locals.iter_mut().map(|local| &mut local.ty));
+        for ty in types.chain(self.typed.declarations.shared.values_mut().map(|shared| &mut shared.ty)) {
             *ty = inference.resolve(ty);
         }
     }
@@ -352,7 +279,7 @@ impl<'a> TypeChecker<'a> {
     }
 
     fn unused_modules(&mut self) {
-        let unused: Vec<_> = self.declarations.modules.iter().filter(|(_, module)| !module.used).collect();
+        let unused: Vec<_> = self.typed.declarations.modules.iter().filter(|(_, module)| !module.used).collect();
         let unused: Vec<_> = unused.into_iter().map(|(name, module)| (name.clone(), module.span)).collect();
         for (name, span) in unused {
             let diagnostic = Diagnostic::new(Code::UnusedModule, format!("the module `{name}` is never used"))

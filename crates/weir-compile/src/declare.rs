@@ -9,6 +9,7 @@ use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use crate::context::CheckContext;
 use crate::suggest::nearest;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
@@ -68,9 +69,8 @@ pub(crate) struct DeclaredShared {
 }
 
 /// Collects the declarations of a tree.
-pub(crate) fn declare(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> Declarations {
-    let mut declarer =
-        Declarer { library, tree, declarations: Declarations::default(), taken: IndexMap::new(), diagnostics };
+pub(crate) fn declare(context: &mut CheckContext<'_>) -> Declarations {
+    let mut declarer = Declarer { context, declarations: Declarations::default(), taken: IndexMap::new() };
     declarer.uses();
     declarer.type_names();
     declarer.type_shapes();
@@ -78,18 +78,16 @@ pub(crate) fn declare(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec
     declarer.declarations
 }
 
-struct Declarer<'a> {
-    library: &'a Library,
-    tree: &'a ast::Tree,
+struct Declarer<'a, 'c> {
+    context: &'a mut CheckContext<'c>,
     declarations: Declarations,
     /// The spans of the declared names. Values are lower case and types upper case, so that they share one map.
     taken: IndexMap<Arc<str>, Span>,
-    diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Declarer<'_> {
+impl Declarer<'_, '_> {
     fn uses(&mut self) {
-        for item in &self.tree.items {
+        for item in &self.context.tree().items {
             if let ItemKind::Use(used) = &item.kind {
                 used.modules.iter().for_each(|module| self.use_module(module));
             }
@@ -101,15 +99,15 @@ impl Declarer<'_> {
             return;
         }
         let called = used.alias.as_ref().unwrap_or(&used.name);
-        let Some(module) = self.library.modules.get(used.name.as_str()) else {
+        let Some(module) = self.context.library.modules.get(used.name.as_str()) else {
             let mut diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{}`", used.name))
                 .at(used.name.span, "not found in the library");
-            let known = self.library.modules.keys().map(Text::as_str);
+            let known = self.context.library.modules.keys().map(Text::as_str);
             diagnostic = match nearest(used.name.as_str(), known) {
                 Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), used.name.span, near),
                 None => diagnostic.hint("modules are written in Rust: `weir new NAME --rust` creates one"),
             };
-            self.diagnostics.push(diagnostic);
+            self.context.report(diagnostic);
             self.declarations.unknown_modules.insert(called.text.clone());
             return;
         };
@@ -130,7 +128,7 @@ impl Declarer<'_> {
                 .at(name.span, "declared again here")
                 .because(*first, "first declared here")
                 .hint("rename one of them");
-            self.diagnostics.push(diagnostic);
+            self.context.report(diagnostic);
             return false;
         }
         self.taken.insert(name.text.clone(), name.span);
@@ -138,7 +136,7 @@ impl Declarer<'_> {
     }
 
     fn type_names(&mut self) {
-        for item in &self.tree.items {
+        for item in &self.context.tree().items {
             let name = match &item.kind {
                 ItemKind::Record(record) => &record.name,
                 ItemKind::Enum(declared) => &declared.name,
@@ -155,7 +153,7 @@ impl Declarer<'_> {
     }
 
     fn type_shapes(&mut self) {
-        let tree = self.tree;
+        let tree = self.context.tree();
         for item in &tree.items {
             let (name, shape) = match &item.kind {
                 ItemKind::Record(record) => (&record.name, self.record(record)),
@@ -218,7 +216,7 @@ impl Declarer<'_> {
                 .at(name.span, "declared again here")
                 .because(*first, "first declared here")
                 .hint("rename one of them");
-            self.diagnostics.push(diagnostic);
+            self.context.report(diagnostic);
             return false;
         }
         seen.insert(name.text.clone(), name.span);
@@ -234,7 +232,7 @@ impl Declarer<'_> {
                 let diagnostic = Diagnostic::new(Code::EndlessType, format!("the record `{name}` contains itself"))
                     .at(span, "a value would be infinitely large")
                     .hint(format!("wrap it: `Option({name})` or `List({name})`"));
-                self.diagnostics.push(diagnostic);
+                self.context.report(diagnostic);
                 self.declarations.types[&name].definition.shape = TypeShape::Record(Vec::new());
             }
         }
@@ -261,7 +259,7 @@ impl Declarer<'_> {
     }
 
     fn values(&mut self) {
-        let tree = self.tree;
+        let tree = self.context.tree();
         for (at, item) in tree.items.iter().enumerate() {
             match &item.kind {
                 ItemKind::Function(function) => self.function(at, function),
@@ -317,7 +315,7 @@ impl Declarer<'_> {
     }
 
     fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
-        resolve_type(&mut self.declarations, self.library, ty, self.diagnostics)
+        resolve_type(&mut self.declarations, self.context, ty)
     }
 }
 

@@ -70,7 +70,7 @@ pub(crate) struct BodyEffects {
     pub(crate) callees: BTreeSet<usize>,
 }
 
-/// Returns the transitive effects of each `fn`. Recursion, which is reported elsewhere, is cut.
+/// Returns the transitive effects of each `fn`. A recursive call, which is reported elsewhere, adds nothing.
 pub(crate) fn close(seen: &[BodyEffects]) -> Vec<EffectSummary> {
     let mut closed: Vec<Option<EffectSummary>> = vec![None; seen.len()];
     for at in 0..seen.len() {

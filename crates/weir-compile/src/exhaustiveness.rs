@@ -8,44 +8,38 @@
 
 mod constructors;
 
-use weir_host::Library;
 use weir_syntax::ast::{Arm, Expr, Pattern};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use crate::context::CheckContext;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
 use constructors::{Constructor, DeconstructedPattern, MatchContext};
 
-/// The most rows that the search visits for one match. A row counts each time it is visited.
+/// The maximum number of rows that the search visits for one match. A row counts each time it is visited.
 const STEPS_MAX: usize = 2_000_000;
 
-/// The most missing cases that one diagnostic lists.
+/// The maximum number of missing cases that one diagnostic lists.
 const MISSING_MAX: usize = 3;
 
 /// Checks the arms of a match.
-pub(crate) fn check_match(
-    typed: &TypedTree,
-    library: &Library,
-    value: &Expr,
-    arms: &[Arm],
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(crate) fn check_match(context: &mut CheckContext<'_>, typed: &TypedTree, value: &Expr, arms: &[Arm]) {
     let ty = typed.expr_type(value.id);
     if *ty == Ty::Error || ty.is_never() || matches!(ty, Ty::Unknown(_)) {
         return;
     }
-    let context = MatchContext { typed, library };
+    let patterns = MatchContext { typed, library: context.library };
     let mut rows = Vec::new();
-    let mut search = UsefulnessSearch { context: &context, steps: 0 };
+    let mut search = UsefulnessSearch { patterns: &patterns, steps: 0 };
     for arm in arms {
-        let Some(case) = context.deconstruct(&arm.pattern) else { return };
+        let Some(case) = patterns.deconstruct(&arm.pattern) else { return };
         if search.useful(&rows, std::slice::from_ref(&case), std::slice::from_ref(ty)) == Usefulness::Useless {
             let mut diagnostic = Diagnostic::new(Code::UnreachableArm, "this arm is unreachable")
                 .at(arm.pattern.span, "the arms before it match every such value");
             if let Some(first) = arms.first().filter(|first| first.guard.is_none() && arms.len() == 2) {
                 diagnostic = diagnostic.because(first.pattern.span, "matches every value");
             }
-            diagnostics.push(diagnostic.hint("remove it, or move it up"));
+            context.report(diagnostic.hint("remove it, or move it up"));
         }
         if arm.guard.is_none() {
             rows.push(vec![case]);
@@ -53,8 +47,8 @@ pub(crate) fn check_match(
     }
     match missing(&mut search, rows, ty) {
         Ok(missing) if missing.is_empty() => {}
-        Ok(missing) => diagnostics.push(missing_cases(value, arms, &missing, ty)),
-        Err(SearchLimitReached) => diagnostics.push(search_limit_reached(value.span)),
+        Ok(missing) => context.report(missing_cases(value, arms, &missing, ty)),
+        Err(SearchLimitReached) => context.report(search_limit_reached(value.span)),
     }
 }
 
@@ -69,7 +63,7 @@ fn missing(
     while missing.len() < MISSING_MAX {
         match search.useful(&rows, &[DeconstructedPattern::Wildcard], std::slice::from_ref(ty)) {
             Usefulness::Useful(witness) => {
-                missing.push(search.context.shown(&witness[0], ty));
+                missing.push(search.patterns.shown(&witness[0], ty));
                 rows.push(witness);
             }
             Usefulness::Useless => break,
@@ -103,22 +97,17 @@ fn missing_cases(value: &Expr, arms: &[Arm], missing: &[String], ty: &Ty) -> Dia
 }
 
 /// Checks a pattern that has to match every value: of a `let` without `else`, a parameter or a `for`.
-pub(crate) fn check_irrefutable(
-    typed: &TypedTree,
-    library: &Library,
-    pattern: &Pattern,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(crate) fn check_irrefutable(context: &mut CheckContext<'_>, typed: &TypedTree, pattern: &Pattern) {
     let ty = typed.pattern_type(pattern.id);
     if *ty == Ty::Error || ty.is_never() || matches!(ty, Ty::Unknown(_)) {
         return;
     }
-    let context = MatchContext { typed, library };
-    let Some(case) = context.deconstruct(pattern) else { return };
-    let mut search = UsefulnessSearch { context: &context, steps: 0 };
+    let patterns = MatchContext { typed, library: context.library };
+    let Some(case) = patterns.deconstruct(pattern) else { return };
+    let mut search = UsefulnessSearch { patterns: &patterns, steps: 0 };
     match missing(&mut search, vec![vec![case]], ty) {
-        Ok(missing) => diagnostics.extend(missing.first().map(|missing| refutable(pattern, missing, ty))),
-        Err(SearchLimitReached) => diagnostics.push(search_limit_reached(pattern.span)),
+        Ok(missing) => missing.first().into_iter().for_each(|missing| context.report(refutable(pattern, missing, ty))),
+        Err(SearchLimitReached) => context.report(search_limit_reached(pattern.span)),
     }
 }
 
@@ -138,7 +127,7 @@ enum Usefulness {
 }
 
 struct UsefulnessSearch<'s> {
-    context: &'s MatchContext<'s>,
+    patterns: &'s MatchContext<'s>,
     steps: usize,
 }
 
@@ -158,7 +147,7 @@ impl UsefulnessSearch<'_> {
         match first {
             DeconstructedPattern::Or(cases) => self.useful_for_any_alternative(cases, rows, rest, types),
             DeconstructedPattern::Constructed(constructor, _) => {
-                let constructors = self.context.split(constructor, rows);
+                let constructors = self.patterns.split(constructor, rows);
                 self.useful_for_any_constructor(constructors, rows, row, types)
             }
             DeconstructedPattern::Wildcard if rows.iter().all(|row| row[0] == DeconstructedPattern::Wildcard) => {
@@ -171,7 +160,7 @@ impl UsefulnessSearch<'_> {
                 }
             }
             DeconstructedPattern::Wildcard => {
-                let constructors = self.context.all_constructors(&types[0], rows);
+                let constructors = self.patterns.all_constructors(&types[0], rows);
                 self.useful_for_any_constructor(constructors, rows, row, types)
             }
         }
@@ -203,7 +192,7 @@ impl UsefulnessSearch<'_> {
         types: &[Ty],
     ) -> Usefulness {
         for constructor in constructors {
-            let parts = self.context.parts(&constructor, &types[0]);
+            let parts = self.patterns.parts(&constructor, &types[0]);
             let inner: Vec<Ty> = parts.iter().chain(&types[1..]).cloned().collect();
             let specialized: Vec<Vec<DeconstructedPattern>> =
                 rows.iter().flat_map(|row| specialize(row, &constructor, parts.len())).collect();

@@ -5,8 +5,8 @@
 //! 2. the comment's whole text, except for a trailing comma, is an expression of literals and visible names whose first
 //!    operand is a number, a duration or a size.
 //!
-//! `// 3 tries`, `// seconds` and `// see above` are comments everywhere. So is the one in `7 / 2 // 3`, because nobody
-//! divides literals.
+//! `// 3 tries`, `// seconds` and `// see above` are ordinary comments everywhere. So is the one in `7 / 2 // 3`,
+//! because programs hardly ever divide literals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,23 +14,19 @@ use std::sync::Arc;
 use weir_syntax::ast::{self, Expr, ExprKind, ItemKind, LiteralValue, StatementKind, Visitor, walk_expr, walk_tree};
 use weir_syntax::{Code, Diagnostic, Parsed, SourceId, Span};
 
+use crate::context::CheckContext;
 use crate::typed_tree::{Resolution, TypedTree};
 use crate::types::Ty;
 
 /// The longest comment that is parsed as a divisor.
 const TEXT_BYTES_MAX: usize = 80;
 
-/// The most comments of a file whose names are resolved.
+/// The maximum number of comments of a file whose names are resolved.
 const COMMENTS_MAX: usize = 100;
 
 /// Warns of comments that hide a division.
-pub(crate) fn check(
-    source: SourceId,
-    text: &str,
-    parsed: &Parsed,
-    typed: &TypedTree,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let (source, text, parsed) = (context.source, context.text, context.parsed);
     let behind_code = parsed.comments.iter().filter_map(|comment| {
         let divisor = CommentedDivisor::of(source, &comment.text)?;
         let line = text[..comment.span.start as usize].rsplit('\n').next()?;
@@ -45,7 +41,7 @@ pub(crate) fn check(
     let behind_numbers = before.wanted.iter().filter(|(end, _)| before.found.get(end) == Some(&true));
     for (end, (span, divisor)) in behind_numbers.take(COMMENTS_MAX) {
         if divisor.is_known(end - 1, parsed, typed) {
-            diagnostics.push(hidden(*span, &divisor.text));
+            context.report(hidden(*span, &divisor.text));
         }
     }
 }

@@ -14,6 +14,7 @@ mod cascade;
 mod check;
 mod check_cache;
 mod constant;
+mod context;
 mod declare;
 mod dialects;
 mod effects;
@@ -38,6 +39,7 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
+use context::CheckContext;
 pub use effects::EffectSummary;
 pub use lower::OPERATIONS_MAX;
 pub use symbol::{Reference, Symbol};
@@ -91,28 +93,15 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
 #[must_use]
 pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Checked {
     let mut parsed = weir_syntax::parse(source, file.text());
+    let mut context = CheckContext::new(source, file.text(), &parsed, library);
+    let typed = check::check(&mut context);
+    cascade::suppress(&mut context);
+    integer_division::check(&mut context, &typed);
+    let (expr, tests) = lower_and_check(&mut context, &typed, cache).unzip();
+    let found = context.into_diagnostics();
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
-    let from_parser = diagnostics.len();
-    let typed = check::check(&parsed.tree, library, &mut diagnostics);
-    let mut from_checker = diagnostics.split_off(from_parser);
-    cascade::suppress(&diagnostics, &mut from_checker, file.text());
-    integer_division::check(source, file.text(), &parsed, &typed, &mut from_checker);
-    diagnostics.append(&mut from_checker);
-    let (mut expr, mut tests) = (None, None);
-    if !has_errors(&diagnostics) {
-        let mut program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
-        lock_order::order(&mut program, library, source, &mut diagnostics);
-        session_values::check(&program, library, source, &mut diagnostics);
-        check_bodies((source, file), &parsed, &typed, library, &program, cache, &mut diagnostics);
-        let mut tested = lower::lower_tests(&parsed.tree, &typed, library, file.text(), &program, &mut diagnostics);
-        lock_order::order(&mut tested, library, source, &mut diagnostics);
-        check_values(source, library, &tested, &mut diagnostics);
-        if !has_errors(&diagnostics) {
-            (expr, tests) = (Some(program), Some(tested));
-        }
-    }
+    diagnostics.extend(found);
     diagnostics.sort_by_key(|diagnostic| diagnostic.span().map_or((0, 0), |span| (span.start, span.end)));
-    parsed.diagnostics.clone_from(&diagnostics);
     Checked { parsed, typed, expr, tests, diagnostics }
 }
 
@@ -121,63 +110,72 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
     let checked = check(source, file, library);
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
-    debug_assert!(checked.tests.iter().all(|tests| tests_are_valid(tests, library)), "the lowering of tests is right");
+    if cfg!(debug_assertions) {
+        // Tests run as expressions; their graphs are only verified.
+        checked.tests.iter().for_each(|tests| drop(to_graph(tests, library)));
+    }
     Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
 }
 
-/// Returns whether the verifier accepts the tests. Their entry point has no source, which is the only violation
-/// allowed.
-fn tests_are_valid(tests: &expr::Program, library: &Library) -> bool {
-    weir_ir::verify::expr(tests, library).iter().all(|found| found.rule == weir_ir::verify::Rule::Known)
-}
-
-/// Lowers the program to graphs. Debug builds verify both IRs, because a violation is a bug of the compiler.
+/// Lowers the program to graphs and runs all passes. Debug builds verify it after each step, because a violation is a bug of
+/// the compiler.
 fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
     debug_assert_eq!(weir_ir::verify::expr(program, library), [], "the lowering of the tree is right");
-    let graph = weir_ir::lower(program, library);
-    debug_assert_eq!(weir_ir::verify::graph(&graph, library), [], "the lowering to graphs is right");
-    graph
+    weir_ir::optimize(program, library)
 }
 
-fn has_errors(diagnostics: &[Diagnostic]) -> bool {
-    diagnostics.iter().any(Diagnostic::is_error)
+/// Lowers a file without errors to its program and its tests, and runs the checks that need the IR.
+fn lower_and_check<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
+    cache: &mut CheckCache,
+) -> Option<(expr::Program, expr::Program)> {
+    if context.has_errors() {
+        return None;
+    }
+    let mut program = lower::lower(context, typed);
+    lock_order::order(&mut program, context);
+    session_values::check(&program, context);
+    check_values(&program, context);
+    // Only flows can lose an update: each test has its own shared values.
+    lost_updates::check(&program, context);
+    check_unreached_fns(context, typed, &program, cache);
+    let mut tests = lower::lower_tests(context, typed, &program);
+    lock_order::order(&mut tests, context);
+    check_values(&tests, context);
+    (!context.has_errors()).then_some((program, tests))
 }
 
-/// Runs the checks that need the IR, on every flow and every `fn` that no flow reaches.
-fn check_bodies(
-    (source, file): (SourceId, &SourceFile),
-    parsed: &Parsed,
-    typed: &TypedTree,
-    library: &Library,
+/// Checks the values in every flow of a program.
+fn check_values(program: &expr::Program, context: &mut CheckContext<'_>) {
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        move_checker::check(&flow.parameters, &flow.body, &program.types, context);
+        races::check(&flow.body, context);
+    }
+}
+
+/// Checks every `fn` that no flow reaches, unless the cache knows it to be clean.
+fn check_unreached_fns<'a>(
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
     program: &expr::Program,
     cache: &mut CheckCache,
-    diagnostics: &mut Vec<Diagnostic>,
 ) {
-    check_values(source, library, program, diagnostics);
-    // Only flows can lose an update: each test has its own shared values.
-    lost_updates::check(program, library, source, diagnostics);
-    let fingerprints = check_cache::Fingerprints::new(&parsed.tree, typed, file.text());
+    let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text);
     let mut clean = BTreeSet::new();
     for at in typed.unreached_fns() {
         let fingerprint = fingerprints.of(at);
-        let before = diagnostics.len();
+        let before = context.reported();
         if !cache.knows(fingerprint)
-            && let Some((parameters, body)) = lower::lower_unreached_fn(at, &parsed.tree, typed, library, diagnostics)
+            && let Some((parameters, body)) = lower::lower_unreached_fn(at, context, typed)
         {
-            move_checker::check(&parameters, &body, &program.types, library, source, diagnostics);
-            lost_updates::check_body(&body, library, source, diagnostics);
-            races::check(&body, library, source, diagnostics);
+            move_checker::check(&parameters, &body, &program.types, context);
+            lost_updates::check_body(&body, context);
+            races::check(&body, context);
         }
-        if diagnostics.len() == before {
+        if context.reported() == before {
             clean.insert(fingerprint);
         }
     }
     cache.keep(clean);
-}
-
-fn check_values(source: SourceId, library: &Library, program: &expr::Program, diagnostics: &mut Vec<Diagnostic>) {
-    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        move_checker::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
-        races::check(&flow.body, library, source, diagnostics);
-    }
 }

@@ -2,9 +2,9 @@
 //!
 //! All locks are taken in one canonical order, that of [`Resource`], so that flows never wait for each other in a
 //! cycle. If a step holds a lock and something inside it takes an earlier one, the earlier lock is hoisted to the step,
-//! as a reader or writer as the inner use needs it. The analysis goes from the outermost step inwards and subtracts
-//! what outer steps hold, so that one pass suffices. Every `fn`, branch, handler and loop is inlined, so that nesting
-//! in the source is nesting of blocks. A lock that a step holds is not taken again.
+//! in the mode (reader or writer) that the inner use needs. The analysis goes from the outermost step inwards and
+//! subtracts what outer steps hold, so that one pass suffices. Every `fn`, branch, handler and loop is inlined, so that
+//! nesting in the source is nesting of blocks. A lock that a step holds is not taken again.
 //!
 //! The paper hoists at nodes that carry a constraint; a nested node without its own constraint escaped the original
 //! compiler. Here every call inside a step counts, with or without a constraint.
@@ -15,61 +15,55 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Mode, Passing, Resource, Text};
+use weir_host::{Mode, Passing, Resource, Text};
 use weir_ir::expr::{Atom, Block, Call, Constraint, Let, Op, Origin, Program};
-use weir_syntax::{Code, Diagnostic, SourceId, Span};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use crate::context::CheckContext;
 
 /// Hoists constraints in every step of a program, and reports each hoisting.
-pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
+pub(crate) fn order(program: &mut Program, context: &mut CheckContext<'_>) {
     let per_session = sessions_of(program);
     for entry in program.entries.iter().filter(|entry| entry.ordered) {
-        entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, library, source, diagnostics));
+        entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, context));
     }
-    let mut steps = LockOrdering { library, source, per_session, session: None, diagnostics };
+    let mut steps = LockOrdering { per_session, session: None, context };
     for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
         steps.session = session_of(&flow.body);
         steps.block(&mut flow.body, &BTreeSet::new());
     }
 }
 
-/// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits until the
-/// earlier flows have made theirs, and one of them may wait for what the step holds.
-fn turns_in_steps(
-    block: &Block,
-    step: Option<Origin>,
-    library: &Library,
-    source: SourceId,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+/// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits at its ticket
+/// gate for the earlier flows, and one of these may wait for a lock that the step holds.
+fn turns_in_steps(block: &Block, step: Option<Origin>, context: &mut CheckContext<'_>) {
     for binding in &block.lets {
         let step = match &binding.op {
             Op::Atomic { .. } => step.or(Some(binding.origin)),
             _ => step,
         };
         if let (Op::Call(call), Some(step)) = (&binding.op, step)
-            && library.function(&call.function).is_some_and(|function| function.signature.state.is_some())
+            && context.library.function(&call.function).is_some_and(|function| function.signature.state.is_some())
         {
-            let diagnostic = turn_in_step(call, binding.origin, step, source);
-            if !diagnostics.contains(&diagnostic) {
-                diagnostics.push(diagnostic);
-            }
+            let diagnostic = turn_in_step(call, binding.origin, step, context);
+            context.report_once(diagnostic);
         }
-        binding.op.blocks().for_each(|inner| turns_in_steps(inner, step, library, source, diagnostics));
+        binding.op.blocks().for_each(|inner| turns_in_steps(inner, step, context));
     }
 }
 
-fn turn_in_step(call: &Call, at: Origin, step: Origin, source: SourceId) -> Diagnostic {
-    let span = |origin: Origin| Span { source, start: origin.start, end: origin.end };
-    let begin = Span { end: (step.start + STEP_WORD_BYTES).min(step.end), ..span(step) };
+fn turn_in_step(call: &Call, at: Origin, step: Origin, context: &CheckContext<'_>) -> Diagnostic {
     Diagnostic::new(Code::TurnInStep, format!("`{}` waits for earlier flows inside an atomic step", call.function))
-        .at(span(at), "called in the order of the source's elements")
-        .because(begin, "the step begins here")
+        .at(context.span(at), "called in the order of the source's elements")
+        .because(keyword(context.span(step)), "the step begins here")
         .note("an earlier flow may wait for this step, and this step waits for that flow: a deadlock")
         .hint("call it before or after the step")
 }
 
-/// The length of the keyword `atomic`.
-const STEP_WORD_BYTES: u32 = 6;
+/// Returns the span of a step's keyword, `atomic`.
+fn keyword(step: Span) -> Span {
+    Span { end: (step.start + "atomic".len() as u32).min(step.end), ..step }
+}
 
 /// Returns the resources that are held per session.
 fn sessions_of(program: &Program) -> BTreeSet<Resource> {
@@ -93,19 +87,11 @@ fn session_of(block: &Block) -> Option<Atom> {
 }
 
 fn each_step(block: &Block, visit: &mut dyn FnMut(&[Constraint], Option<&Atom>)) {
-    for binding in &block.lets {
+    block.each_binding(&mut |binding| {
         if let Op::Atomic { constraints, session, .. } = &binding.op {
             visit(constraints, session.as_ref());
         }
-        binding.op.blocks().for_each(|inner| each_step(inner, visit));
-    }
-}
-
-fn shared(atom: &Atom) -> Option<&Text> {
-    match atom {
-        Atom::Shared(name) => Some(name),
-        Atom::Var(_) | Atom::Value(_) => None,
-    }
+    });
 }
 
 /// A lock that a block takes.
@@ -118,18 +104,16 @@ struct LockUse {
     at: Origin,
 }
 
-struct LockOrdering<'a> {
-    library: &'a Library,
-    source: SourceId,
+struct LockOrdering<'a, 'c> {
     per_session: BTreeSet<Resource>,
     session: Option<Atom>,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    context: &'a mut CheckContext<'c>,
 }
 
 /// The locks that a block takes, by resource and scope. `false`, the session's lock, comes first.
 type LockUses = BTreeMap<(Resource, bool), LockUse>;
 
-impl LockOrdering<'_> {
+impl LockOrdering<'_, '_> {
     /// Hoists constraints in the steps of a block; `held` holds the locks of the steps around it.
     fn block(&mut self, block: &mut Block, held: &BTreeSet<(Resource, bool)>) {
         for binding in &mut block.lets {
@@ -140,11 +124,6 @@ impl LockOrdering<'_> {
     fn binding(&mut self, binding: &mut Let, held: &BTreeSet<(Resource, bool)>) {
         let origin = binding.origin;
         match &mut binding.op {
-            Op::Switch { arms, .. } => arms.iter_mut().for_each(|arm| self.block(&mut arm.body, held)),
-            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Within { body, .. } => {
-                self.block(body, held);
-            }
-            Op::Race { bodies } => bodies.iter_mut().for_each(|body| self.block(body, held)),
             Op::Atomic { constraints, session, body } => {
                 let mut within = self.locks_of(body);
                 within.retain(|key, _| !held.contains(key));
@@ -156,36 +135,32 @@ impl LockOrdering<'_> {
                 held.extend(constraints.iter().map(|held| (held.resource.clone(), !held.per_session)));
                 self.block(body, &held);
             }
-            Op::Call(_) | Op::Prim(..) | Op::Return(_) | Op::Fail(_) => {}
+            op => op.blocks_mut().for_each(|body| self.block(body, held)),
         }
     }
 
     /// Returns all locks that a block takes, at any depth.
     fn locks_of(&self, block: &Block) -> LockUses {
         let mut locks = LockUses::new();
-        for binding in &block.lets {
-            match &binding.op {
-                Op::Call(call) => join(&mut locks, self.call(call, binding.origin)),
-                Op::Atomic { constraints, .. } => {
-                    let own = constraints.iter().map(|held| {
-                        let taken = LockUse { mode: held.mode, per_session: held.per_session, at: binding.origin };
-                        ((held.resource.clone(), !held.per_session), taken)
-                    });
-                    join(&mut locks, own.collect());
-                }
-                _ => {}
+        block.each_binding(&mut |binding| {
+            if let Op::Call(call) = &binding.op {
+                join(&mut locks, self.call(call, binding.origin));
+            } else if let Op::Atomic { constraints, .. } = &binding.op {
+                let own = constraints.iter().map(|held| {
+                    let taken = LockUse { mode: held.mode, per_session: held.per_session, at: binding.origin };
+                    ((held.resource.clone(), !held.per_session), taken)
+                });
+                join(&mut locks, own.collect());
             }
-            binding.op.blocks().for_each(|inner| join(&mut locks, self.locks_of(inner)));
-        }
+        });
         locks
     }
 
     fn call(&self, call: &Call, at: Origin) -> LockUses {
-        let parameters =
-            self.library.function(&call.function).map_or(&[][..], |function| &function.signature.parameters);
+        let parameters = self.context.parameters(&call.function);
         let mut locks = LockUses::new();
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
-            let Some(name) = shared(atom) else { continue };
+            let Some(name) = atom.shared() else { continue };
             let resource = Resource::Shared(name.clone());
             // The lock is held during this call only, which waits for nothing else: it cannot be part of a cycle.
             if self.per_session.contains(&resource) {
@@ -197,7 +172,8 @@ impl LockOrdering<'_> {
         locks
     }
 
-    /// Hoists to a step the locks that are taken out of order inside it, and upgrades its readers that must write.
+    /// Hoists to a step the locks that are taken out of order inside it, and upgrades its read locks that inner uses
+    /// need for writing.
     fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &LockUses, step: Origin) {
         for held in constraints.iter_mut() {
             if let Some(taken) = within.get(&(held.resource.clone(), !held.per_session)) {
@@ -225,11 +201,11 @@ impl LockOrdering<'_> {
             Mode::Write => format!("every other flow that uses `{name}` waits during the step"),
         };
         let scope = if taken.per_session { " per session" } else { "" };
-        let begin = Span { source: self.source, start: step.start, end: (step.start + STEP_WORD_BYTES).min(step.end) };
+        let begin = keyword(self.context.span(step));
         let diagnostic =
             Diagnostic::new(Code::HoistedConstraint, format!("`{name}` is held for the whole step, not only while it is used"))
                 .at(begin, format!("holds `{last}`, and therefore `{name}` too"))
-                .because(self.span(taken.at), format!("uses `{name}`"))
+                .because(self.context.span(taken.at), format!("uses `{name}`"))
                 .note(format!("all flows take `{name}` before `{last}`: taking them in different orders could deadlock"))
                 .note(cost)
                 .fix(
@@ -237,13 +213,7 @@ impl LockOrdering<'_> {
                     begin.at_end(),
                     format!(" {name}{scope},"),
                 );
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    fn span(&self, origin: Origin) -> Span {
-        Span { source: self.source, start: origin.start, end: origin.end }
+        self.context.report_once(diagnostic);
     }
 }
 

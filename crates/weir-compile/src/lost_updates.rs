@@ -14,35 +14,36 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Text};
-use weir_ir::expr::{Block, Origin, Program};
+use weir_host::Text;
+use weir_ir::expr::{Block, Program};
 use weir_ir::program::AT_END;
-use weir_syntax::{Code, Diagnostic, SourceId, Span};
+use weir_syntax::{Code, Diagnostic};
 
 use self::uses::{BodyUses, SharedUse, UseKind};
+use crate::context::CheckContext;
 
 mod uses;
 
 /// Checks the flows of a program, each against every flow that may run at the same time.
-pub(crate) fn check(program: &Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
+pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>) {
     let mut flows = Vec::new();
     for (number, entry) in program.entries.iter().enumerate() {
         for (index, flow) in entry.flows.iter().enumerate() {
             let at_end = index == AT_END && flow.route.is_none();
-            flows.push((number, at_end, FlowUses::of(&flow.body, library)));
+            flows.push((number, at_end, FlowUses::of(&flow.body, context)));
         }
     }
     for (entry, at_end, flow) in &flows {
         let concurrent = flows.iter().filter(|(other, other_ends, _)| other != entry || !(*at_end || *other_ends));
         let others: Vec<&FlowUses> = concurrent.map(|(_, _, other)| other).collect();
-        report(flow, &others, source, diagnostics);
+        report(flow, &others, context);
     }
 }
 
 /// Checks a body against itself.
-pub(crate) fn check_body(body: &Block, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
-    let flow = FlowUses::of(body, library);
-    report(&flow, &[&flow], source, diagnostics);
+pub(crate) fn check_body(body: &Block, context: &mut CheckContext<'_>) {
+    let flow = FlowUses::of(body, context);
+    report(&flow, &[&flow], context);
 }
 
 /// The part that a use has in a conflict.
@@ -92,9 +93,9 @@ struct FlowUses {
 }
 
 impl FlowUses {
-    fn of(body: &Block, library: &Library) -> FlowUses {
+    fn of(body: &Block, context: &CheckContext<'_>) -> FlowUses {
         let mut flow = FlowUses {
-            body: BodyUses::of(body, library),
+            body: BodyUses::of(body, context.library),
             reads: BTreeMap::new(),
             split_reads: BTreeMap::new(),
             changes: BTreeMap::new(),
@@ -161,8 +162,8 @@ fn roles(body: &BodyUses) -> Vec<Option<Role>> {
 }
 
 /// Reports the faults of a flow beside the others: one for each use, and nothing more of a read that loses an update.
-fn report(flow: &FlowUses, others: &[&FlowUses], source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
-    let report = Report { flow, source };
+fn report(flow: &FlowUses, others: &[&FlowUses], context: &mut CheckContext<'_>) {
+    let report = Report { flow, context };
     let (mut lost, mut rest) = (BTreeMap::new(), BTreeMap::new());
     let mut reads = BTreeSet::new();
     for ((x, y, role), pairs) in &flow.split_reads {
@@ -184,9 +185,7 @@ fn report(flow: &FlowUses, others: &[&FlowUses], source: SourceId, diagnostics: 
     }
     rest.retain(|later, (earlier, _)| !lost.contains_key(later) && !reads.contains(earlier));
     for diagnostic in lost.into_values().chain(rest.into_values().map(|(_, diagnostic)| diagnostic)) {
-        if !diagnostics.contains(&diagnostic) {
-            diagnostics.push(diagnostic);
-        }
+        context.report_once(diagnostic);
     }
 }
 
@@ -196,18 +195,18 @@ fn in_conflict(pairs: &BTreeMap<PairKey, UsePair>, x: &Text, y: &Text, role: Rol
     roles.find_map(|other| pairs.get(&(x.clone(), y.clone(), other)).copied())
 }
 
-struct Report<'a> {
+struct Report<'a, 'c> {
     flow: &'a FlowUses,
-    source: SourceId,
+    context: &'a CheckContext<'c>,
 }
 
-impl Report<'_> {
+impl Report<'_, '_> {
     fn lost_update(&self, pair: UsePair) -> Diagnostic {
         let (read, later) = (self.flow.at(pair.first), self.flow.at(pair.second));
         let message = format!("another flow may change `{}` between this read and this write", read.shared);
         Diagnostic::new(Code::LostUpdate, message)
-            .at(self.span(later.origin), "this write depends on the read")
-            .because(self.span(read.origin), "read here")
+            .at(self.context.span(later.origin), "this write depends on the read")
+            .because(self.context.span(read.origin), "read here")
             .hint(self.one_step(read, later))
     }
 
@@ -218,9 +217,9 @@ impl Report<'_> {
         let message =
             format!("another flow may change `{x}` between this read and the {} `{}`", noun(later), later.shared);
         Diagnostic::new(Code::LostUpdate, message)
-            .at(self.span(later.origin), format!("the {} `{}`", noun(later), later.shared))
-            .because(self.span(read.origin), "a write depends on this read")
-            .because(self.span(changed.origin), format!("this changes `{x}`"))
+            .at(self.context.span(later.origin), format!("the {} `{}`", noun(later), later.shared))
+            .because(self.context.span(read.origin), "a write depends on this read")
+            .because(self.context.span(changed.origin), format!("this changes `{x}`"))
             .hint(self.one_step(read, later))
     }
 
@@ -230,9 +229,9 @@ impl Report<'_> {
         let (x, y) = (&change.shared, &earlier.shared);
         let message = format!("another flow may read `{x}` between the {} `{y}` and this write", noun(earlier));
         Diagnostic::new(Code::LostUpdate, message)
-            .at(self.span(change.origin), format!("the write of `{x}`"))
-            .because(self.span(earlier.origin), format!("the {} `{y}`", noun(earlier)))
-            .because(self.span(read.origin), format!("a write depends on this read of `{x}`"))
+            .at(self.context.span(change.origin), format!("the write of `{x}`"))
+            .because(self.context.span(earlier.origin), format!("the {} `{y}`", noun(earlier)))
+            .because(self.context.span(read.origin), format!("a write depends on this read of `{x}`"))
             .hint(self.one_step(earlier, change))
     }
 
@@ -240,10 +239,6 @@ impl Report<'_> {
         let mut names = [&one.shared, &other.shared].map(ToString::to_string).to_vec();
         names.dedup();
         format!("make it one step: `atomic {} {{ … }}` around both", names.join(", "))
-    }
-
-    fn span(&self, origin: Origin) -> Span {
-        Span { source: self.source, start: origin.start, end: origin.end }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lowers the checked tree to the expression IR: inlines every `fn`, and turns every `match` into switches.
 //!
-//! An *inline frame* is one inlined call of a `fn`; the outermost is the flow itself. The *call path* of a host
+//! An *inline frame* is one inlined call of a `fn`; the outermost frame is the flow itself. The *call path* of a host
 //! function's call lists the `fn`s that lead to it: `thumbnail/image.scale`, `files.read#2`. A local name stands for an
 //! [`Atom`], or for a callable, which is inlined where it is called: no value of the IR is a function.
 
@@ -27,20 +27,21 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use weir_host::{Library, Text, Type, Value};
+use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
 use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use crate::context::CheckContext;
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::Ty;
 pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 
-/// The most operations of one flow, after inlining.
+/// The maximum number of operations of one flow, after inlining.
 pub const OPERATIONS_MAX: usize = 100_000;
 
 /// The deepest nesting of expressions, after inlining, so that no recursive pass overflows the stack of a thread.
@@ -49,17 +50,13 @@ const DEPTH_MAX: usize = 400;
 /// The deepest nesting of blocks.
 const BLOCKS_MAX: usize = 200;
 
-/// Lowers a checked tree without errors. Reports errors that only show after inlining.
-pub(crate) fn lower(
-    tree: &ast::Tree,
-    typed: &TypedTree,
-    library: &Library,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Program {
+/// Lowers a checked tree without errors. Reports errors that can be detected only after inlining.
+pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) -> Program {
+    let tree = context.tree();
     let mut program = Program { types: Vec::new(), shared: Vec::new(), entries: Vec::new() };
     for (name, shared) in &typed.declarations.shared {
         let ItemKind::Shared(item) = &tree.items[shared.item].kind else { continue };
-        let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+        let mut lowering = Lowering::new(context, typed);
         lowering.session = Some(Atom::Value(Value::Unit));
         let init = lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
         let (name, ty, per_session) = ((&**name).into(), shared.ty.to_type(), shared.per_session);
@@ -67,29 +64,27 @@ pub(crate) fn lower(
     }
     let mut names = IndexMap::new();
     for entry in &typed.entries {
-        let mut lowered = entry::lower_entry(entry, tree, typed, library, diagnostics);
+        let mut lowered = entry::lower_entry(entry, context, typed);
         lowered.name = numbered(&mut names, lowered.name.to_string()).into();
         program.entries.push(lowered);
     }
-    program.types = types::types_of(typed, library);
+    program.types = types::types_of(typed, context.library);
     program
 }
 
 /// Lowers a `fn` that no flow reaches, as the body of a flow that takes its parameters, for the checks that need the
 /// IR. Returns `None` if it takes functions.
-pub(crate) fn lower_unreached_fn(
+pub(crate) fn lower_unreached_fn<'a>(
     at: usize,
-    tree: &ast::Tree,
-    typed: &TypedTree,
-    library: &Library,
-    diagnostics: &mut Vec<Diagnostic>,
+    context: &mut CheckContext<'a>,
+    typed: &'a TypedTree,
 ) -> Option<(Vec<Variable>, Block)> {
     let declared = &typed.declarations.functions[at];
-    let ItemKind::Function(function) = &tree.items[declared.item].kind else { return None };
+    let ItemKind::Function(function) = &context.tree().items[declared.item].kind else { return None };
     if declared.parameters.iter().any(|parameter| matches!(parameter.ty, Ty::Function(_))) {
         return None;
     }
-    let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+    let mut lowering = Lowering::new(context, typed);
     let parameters = lowering.parameters(&typed.fn_locals[at]);
     // Only a flow that reaches the `fn` decides whether there is a session.
     lowering.session = Some(Atom::Value(Value::Unit));
@@ -144,10 +139,8 @@ struct InlineFrame<'a> {
 
 /// The state of lowering one flow.
 struct Lowering<'a, 'd> {
-    tree: &'a ast::Tree,
+    context: &'d mut CheckContext<'a>,
     typed: &'a TypedTree,
-    library: &'a Library,
-    diagnostics: &'d mut Vec<Diagnostic>,
     vars: VariableSupply,
     names: Names<'a>,
     frames: Vec<InlineFrame<'a>>,
@@ -155,8 +148,6 @@ struct Lowering<'a, 'd> {
     builders: Vec<BlockBuilder>,
     /// The functions replaced by `with`, innermost last.
     replaced: Vec<(CallTarget, Callable<'a>)>,
-    /// The source text, to quote failed expectations.
-    text: &'a str,
     /// The key of the flow's session.
     session: Option<Atom>,
     /// The resources of the atomic steps around the current expression, innermost last.
@@ -174,24 +165,16 @@ struct Lowering<'a, 'd> {
 }
 
 impl<'a, 'd> Lowering<'a, 'd> {
-    fn new(
-        tree: &'a ast::Tree,
-        typed: &'a TypedTree,
-        library: &'a Library,
-        diagnostics: &'d mut Vec<Diagnostic>,
-    ) -> Self {
+    fn new(context: &'d mut CheckContext<'a>, typed: &'a TypedTree) -> Self {
         Lowering {
-            tree,
+            context,
             typed,
-            library,
-            diagnostics,
             vars: VariableSupply::default(),
             names: BTreeMap::new(),
             frames: Vec::new(),
             frame_count: 0,
             builders: Vec::new(),
             replaced: Vec::new(),
-            text: "",
             session: None,
             steps: Vec::new(),
             alone: false,
@@ -288,9 +271,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
                 .at(span, "used as a value")
                 .hint("call a function on it");
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
+        self.context.report_once(diagnostic);
     }
 
     fn too_large(&mut self, span: Span) {
@@ -309,7 +290,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
                 "a flow has at most {OPERATIONS_MAX} operations, nested at most {DEPTH_MAX} expressions and {BLOCKS_MAX} branches deep"
             ))
             .hint(advice);
-            self.diagnostics.push(diagnostic);
+            self.context.report(diagnostic);
         }
     }
 
@@ -326,16 +307,12 @@ impl<'a, 'd> Lowering<'a, 'd> {
                 && let Some(Atom::Shared(name)) = call.arguments.iter().find(|atom| matches!(atom, Atom::Shared(_)))
             {
                 let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not initialised yet"))
-                    .at(self.span_of(binding.origin), "evaluated when the program starts")
+                    .at(self.context.span(binding.origin), "evaluated when the program starts")
                     .hint("use it in a flow instead");
-                self.diagnostics.push(diagnostic);
+                self.context.report(diagnostic);
             }
             binding.op.blocks().for_each(|inner| self.uses_no_shared(inner));
         }
-    }
-
-    fn span_of(&self, origin: Origin) -> Span {
-        Span { start: origin.start, end: origin.end, ..self.tree.span }
     }
 
     /// Binds the parameters of a flow to new variables and returns these.

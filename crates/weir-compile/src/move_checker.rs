@@ -7,28 +7,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Field, Library, Passing, Text, Type, TypeDefinition, TypeShape};
-use weir_ir::expr::{Atom, Block, Op, Origin, Var, Variable};
-use weir_syntax::{Code, Diagnostic, SourceId, Span};
+use weir_host::{Field, Passing, Text, Type, TypeDefinition, TypeShape};
+use weir_ir::expr::{Atom, Block, Op, Origin, Runs, Scope, Var, Variable};
+use weir_syntax::{Code, Diagnostic};
+
+use crate::context::CheckContext;
 
 /// Checks one body.
-pub(crate) fn check(
-    parameters: &[Variable],
-    body: &Block,
-    types: &[TypeDefinition],
-    library: &Library,
-    source: SourceId,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(crate) fn check(parameters: &[Variable], body: &Block, types: &[TypeDefinition], context: &mut CheckContext<'_>) {
     let mut moves = MoveChecker {
         types,
-        library,
-        source,
         bound: BTreeMap::new(),
         known: BTreeMap::new(),
         gone: BTreeMap::new(),
         given_up: BTreeSet::new(),
-        diagnostics,
+        context,
     };
     parameters.iter().for_each(|parameter| moves.bind(parameter));
     moves.block(body);
@@ -42,28 +35,26 @@ struct BoundVariable {
     ty: Type,
 }
 
-struct MoveChecker<'a> {
+struct MoveChecker<'a, 'c> {
     types: &'a [TypeDefinition],
-    library: &'a Library,
-    source: SourceId,
     /// All variables.
     bound: BTreeMap<Var, BoundVariable>,
     /// The variables whose moves are tracked: those of a move-only type, and those that a cancelled body may lose.
     known: BTreeMap<Var, (Text, Type)>,
     /// The place where each moved variable was moved.
     gone: BTreeMap<Var, Origin>,
-    /// The variables that moved because a body that may be cancelled uses them.
+    /// The variables that count as moved because a body that may be cancelled uses them.
     given_up: BTreeSet<Var>,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    context: &'a mut CheckContext<'c>,
 }
 
-impl MoveChecker<'_> {
+impl MoveChecker<'_, '_> {
     fn bind(&mut self, variable: &Variable) {
         let bound = BoundVariable { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
         self.bound.entry(variable.var).or_insert(bound);
         let definition = |name: &Text| {
             let own = self.types.iter().find(|definition| definition.name == *name);
-            own.or_else(|| self.library.definition(name))
+            own.or_else(|| self.context.library.definition(name))
         };
         if is_move_only(&variable.ty, &definition) {
             self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
@@ -82,10 +73,8 @@ impl MoveChecker<'_> {
 
     fn op(&mut self, op: &Op, origin: Origin) {
         match op {
-            Op::Prim(_, operands) => operands.iter().for_each(|atom| self.take(atom, origin)),
             Op::Call(call) => {
-                let function = self.library.function(&call.function);
-                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+                let parameters = self.context.parameters(&call.function);
                 for (atom, parameter) in call.arguments.iter().zip(parameters) {
                     match parameter.passing {
                         Passing::Value | Passing::Typed => self.take(atom, origin),
@@ -105,39 +94,34 @@ impl MoveChecker<'_> {
                 }
                 self.gone = after;
             }
-            Op::Map { list, element, body } => {
-                self.take(list, origin);
-                self.rounds(&[element], body);
-            }
-            Op::Fold { list, init, accumulator, element, body } => {
-                self.take(list, origin);
-                self.take(init, origin);
-                self.rounds(&[accumulator, element], body);
-            }
-            Op::Loop { init, state, body, .. } => {
-                self.take(init, origin);
-                self.rounds(&[state], body);
-            }
+            // The session is only looked at.
             Op::Atomic { body, .. } => self.block(body),
-            Op::Within { limit, body } => {
-                self.take(limit, origin);
-                self.given_up(body, origin);
+            op => {
+                op.operands().for_each(|atom| self.take(atom, origin));
+                // All bodies of a race start, so that only one of them may take a value.
+                op.scopes().for_each(|scope| self.scope(&scope, origin));
             }
-            // All bodies of a race start, so that only one of them may take a value.
-            Op::Race { bodies } => bodies.iter().for_each(|body| self.given_up(body, origin)),
-            Op::Return(atom) | Op::Fail(atom) => self.take(atom, origin),
         }
     }
 
-    /// Checks a body that may be cancelled. A move-only value of outside that it uses may be lost with a dropped call,
-    /// and a value that it changes may be half changed. It therefore takes both for good, even if it only borrows them.
+    fn scope(&mut self, scope: &Scope<'_>, origin: Origin) {
+        match scope.runs {
+            Runs::Once | Runs::IfChosen => self.block(scope.block),
+            Runs::Repeatedly => self.rounds(&scope.variables().collect::<Vec<_>>(), scope.block),
+            Runs::UnlessCancelled => self.given_up(scope.block, origin),
+        }
+    }
+
+    /// Checks a body that may be cancelled. A move-only value from outside that it uses may be lost with a dropped
+    /// call, and a value that it changes may be left half changed. Both therefore count as moved into the body, even if
+    /// it only borrows them.
     fn given_up(&mut self, body: &Block, origin: Origin) {
         let outside: Vec<Var> = self.known.keys().copied().filter(|var| !self.gone.contains_key(var)).collect();
         let mut changed = BTreeSet::new();
         self.changed_in(body, &mut changed);
         changed.retain(|var| self.bound.contains_key(var));
         self.block(body);
-        let taken = outside.into_iter().filter(|var| mentions(body, *var));
+        let taken = outside.into_iter().filter(|var| body.mentions(*var));
         for var in taken.chain(changed).collect::<BTreeSet<Var>>() {
             self.gone.entry(var).or_insert(origin);
             self.given_up.insert(var);
@@ -149,18 +133,12 @@ impl MoveChecker<'_> {
 
     /// Adds the variables that calls in the block take by `&mut`.
     fn changed_in(&self, block: &Block, found: &mut BTreeSet<Var>) {
-        for binding in &block.lets {
-            if let Op::Call(call) = &binding.op {
-                let function = self.library.function(&call.function);
-                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
-                let changed = call.arguments.iter().zip(parameters).filter_map(|(atom, parameter)| match atom {
-                    Atom::Var(var) if parameter.passing == Passing::Change => Some(*var),
-                    _ => None,
-                });
-                found.extend(changed);
-            }
-            binding.op.blocks().for_each(|inner| self.changed_in(inner, found));
-        }
+        block.each_binding(&mut |binding| {
+            let Op::Call(call) = &binding.op else { return };
+            let pairs = call.arguments.iter().zip(self.context.parameters(&call.function));
+            let changed = pairs.filter(|(_, parameter)| parameter.passing == Passing::Change);
+            found.extend(changed.filter_map(|(atom, _)| atom.variable()));
+        });
     }
 
     /// Checks a body that runs once for each element: it may move only what it binds.
@@ -194,8 +172,8 @@ impl MoveChecker<'_> {
                 false => "moved here",
             };
             let diagnostic = Diagnostic::new(Code::MovedValue, format!("{shown} was moved and cannot be used again"))
-                .at(self.span(origin), "used again here")
-                .because(self.span(*at), how)
+                .at(self.context.span(origin), "used again here")
+                .because(self.context.span(*at), how)
                 .note(self.why(*var, ty))
                 .hint("use it before it is moved, or create another one");
             self.report(diagnostic);
@@ -205,7 +183,7 @@ impl MoveChecker<'_> {
     fn moved_in_rounds(&mut self, var: Var, at: Origin) {
         let Some((name, ty)) = self.known.get(&var) else { return };
         let diagnostic = Diagnostic::new(Code::MovedValue, format!("{} is moved in every iteration", shown(name)))
-            .at(self.span(at), "moved here in the first iteration")
+            .at(self.context.span(at), "moved here in the first iteration")
             .note(self.why(var, ty))
             .hint("create it inside the body, so that each iteration has its own");
         self.report(diagnostic);
@@ -222,15 +200,9 @@ impl MoveChecker<'_> {
         }
     }
 
-    /// A `fn` that is inlined twice has the same error twice; it is reported once.
+    /// Adds the diagnostic, unless it was reported before: a `fn` that is inlined twice has the same error twice.
     fn report(&mut self, diagnostic: Diagnostic) {
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    fn span(&self, origin: Origin) -> Span {
-        Span { source: self.source, start: origin.start, end: origin.end }
+        self.context.report_once(diagnostic);
     }
 }
 
@@ -263,12 +235,6 @@ fn part_is_move_only<'d>(
         }
         _ => false,
     }
-}
-
-fn mentions(block: &Block, var: Var) -> bool {
-    let is_it = |atom: &Atom| *atom == Atom::Var(var);
-    let within = |op: &Op| op.operands().any(is_it) || op.blocks().any(|inner| mentions(inner, var));
-    is_it(&block.result) || block.lets.iter().any(|binding| within(&binding.op))
 }
 
 fn shown(name: &str) -> String {

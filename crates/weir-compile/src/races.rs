@@ -6,33 +6,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Mode, Passing, Resource, Text};
+use weir_host::{Mode, Passing, Resource, Text};
 use weir_ir::expr::{Atom, Block, Call, Constraint, Op, Origin};
-use weir_syntax::{Code, Diagnostic, SourceId, Span};
+use weir_syntax::{Code, Diagnostic};
+
+use crate::context::CheckContext;
 
 /// Checks one body.
-pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
-    RaceChecker { library, source, diagnostics }.block(body, &BTreeSet::new());
+pub(crate) fn check(body: &Block, context: &mut CheckContext<'_>) {
+    RaceChecker { context }.block(body, &BTreeSet::new());
 }
 
-struct RaceChecker<'a> {
-    library: &'a Library,
-    source: SourceId,
-    diagnostics: &'a mut Vec<Diagnostic>,
+struct RaceChecker<'a, 'c> {
+    context: &'a mut CheckContext<'c>,
 }
 
 /// The strongest access of a body to each shared value, and the place of the first.
 type SharedAccesses = BTreeMap<Text, (Mode, Origin)>;
 
-impl RaceChecker<'_> {
+impl RaceChecker<'_, '_> {
     /// Checks a block; `held` holds the shared values of the steps around it.
     fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
         for binding in &block.lets {
             let mut inner = held.clone();
-            match &binding.op {
-                Op::Atomic { constraints, .. } => inner.extend(shared_of(constraints)),
-                Op::Race { bodies } if !held.is_empty() => self.race(bodies, held, binding.origin),
-                _ => {}
+            if let Op::Atomic { constraints, .. } = &binding.op {
+                inner.extend(shared_of(constraints));
+            } else if let Op::Race { bodies } = &binding.op
+                && !held.is_empty()
+            {
+                self.race(bodies, held, binding.origin);
             }
             binding.op.blocks().for_each(|body| self.block(body, &inner));
         }
@@ -57,20 +59,17 @@ impl RaceChecker<'_> {
     }
 
     fn touched(&self, block: &Block, found: &mut SharedAccesses) {
-        for binding in &block.lets {
-            if let Op::Call(call) = &binding.op {
-                for (name, mode) in self.shared_arguments(call) {
-                    let entry = found.entry(name.clone()).or_insert((mode, binding.origin));
-                    entry.0 = entry.0.max(mode);
-                }
+        block.each_binding(&mut |binding| {
+            let Op::Call(call) = &binding.op else { return };
+            for (name, mode) in self.shared_arguments(call) {
+                let entry = found.entry(name.clone()).or_insert((mode, binding.origin));
+                entry.0 = entry.0.max(mode);
             }
-            binding.op.blocks().for_each(|inner| self.touched(inner, found));
-        }
+        });
     }
 
     fn shared_arguments<'c>(&self, call: &'c Call) -> Vec<(&'c Text, Mode)> {
-        let function = self.library.function(&call.function);
-        let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+        let parameters = self.context.parameters(&call.function);
         let arguments = call.arguments.iter().zip(parameters).filter_map(|(atom, parameter)| match atom {
             Atom::Shared(name) if parameter.passing == Passing::Change => Some((name, Mode::Write)),
             Atom::Shared(name) => Some((name, Mode::Read)),
@@ -82,20 +81,14 @@ impl RaceChecker<'_> {
     fn report(&mut self, name: &Text, first: Origin, second: Origin, race: Origin) {
         let diagnostic =
             Diagnostic::new(Code::RaceInStep, format!("two bodies of this race access `{name}` in one atomic step"))
-                .at(self.span(second), "accessed here")
-                .because(self.span(first), "also accessed here")
+                .at(self.context.span(second), "accessed here")
+                .because(self.context.span(first), "also accessed here")
                 .because(
-                    self.span(race),
+                    self.context.span(race),
                     format!("the bodies run concurrently, and the step around them holds `{name}`"),
                 )
                 .hint(format!("move the race out of `atomic {name}`, or access it in only one body"));
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    fn span(&self, origin: Origin) -> Span {
-        Span { source: self.source, start: origin.start, end: origin.end }
+        self.context.report_once(diagnostic);
     }
 }
 

@@ -165,6 +165,34 @@ pub(crate) struct RouteInfo {
 }
 
 impl TypedTree {
+    /// Creates the typed tree of a file whose expressions are still to be checked.
+    pub(crate) fn new(tree: &Tree, declarations: Declarations) -> Self {
+        let (exprs, patterns) = (tree.expr_count as usize, tree.pattern_count as usize);
+        TypedTree {
+            fn_locals: vec![Vec::new(); declarations.functions.len()],
+            declarations,
+            expr_types: vec![Ty::Error; exprs],
+            expr_spans: vec![Span::default(); exprs],
+            pattern_types: vec![Ty::Error; patterns],
+            resolutions: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            tries: BTreeMap::new(),
+            handlers: BTreeMap::new(),
+            locals: Vec::new(),
+            pattern_locals: BTreeMap::new(),
+            pattern_tags: BTreeMap::new(),
+            failure_locals: BTreeMap::new(),
+            at_most: BTreeMap::new(),
+            replacements: BTreeMap::new(),
+            fn_effects: Vec::new(),
+            entries: Vec::new(),
+            fn_callees: Vec::new(),
+            flow_callees: BTreeSet::new(),
+            per_session: BTreeSet::new(),
+            unit_blocks: BTreeSet::new(),
+        }
+    }
+
     /// Returns the `fn`s that no flow reaches and no other `fn` calls.
     pub(crate) fn unreached_fns(&self) -> Vec<usize> {
         let mut reached = self.flow_callees.clone();

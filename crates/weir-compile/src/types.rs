@@ -203,7 +203,7 @@ impl Inference {
         }
     }
 
-    /// Makes every unknown in a type an error, because what would determine it is an error.
+    /// Resolves every unknown in a type to [`Ty::Error`], because the expression that would determine it has an error.
     fn spoil(&mut self, ty: &Ty) {
         match self.shallow(ty) {
             Ty::Unknown(at) => self.known[at as usize] = Some(Ty::Error),

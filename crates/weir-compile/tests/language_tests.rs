@@ -53,3 +53,12 @@ fn tests_run_as_flows_and_show_what_differs() {
     }
     insta::assert_snapshot!(shown);
 }
+
+#[test]
+fn tests_lower_to_programs_that_the_verifier_accepts() {
+    let library = fixture::library();
+    let compiled = weir_compile::compile(SourceId(0), &SourceFile::new("case.weir", TEXT), &library);
+    let tests = compiled.tests.unwrap();
+    assert_eq!(weir_ir::verify::expr(&tests, &library), []);
+    assert_eq!(weir_ir::verify::graph(&weir_ir::lower(&tests, &library), &library), []);
+}

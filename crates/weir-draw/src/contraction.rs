@@ -199,11 +199,7 @@ fn arm_of_port(switch: &Node, port: u32) -> u32 {
 
 fn touched(node: &Node) -> Vec<(&Resource, weir_host::Mode)> {
     let uses = node.uses.iter().map(|usage| (&usage.resource, usage.mode));
-    let held: &[_] = match &node.kind {
-        NodeKind::Acquire { constraints } => constraints,
-        _ => &[],
-    };
-    uses.chain(held.iter().map(|constraint| (&constraint.resource, constraint.mode))).collect()
+    uses.chain(node.kind.constraints().iter().map(|constraint| (&constraint.resource, constraint.mode))).collect()
 }
 
 fn conflict(one: &[(&Resource, weir_host::Mode)], other: &[(&Resource, weir_host::Mode)]) -> bool {

@@ -4,11 +4,13 @@
 //! atomic step) precedes them. Both ends of an edge have the same parent: an edge that would cross the border of a mark
 //! ends at that border.
 
+mod reduction;
+mod sections;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Mode, Resource, Type};
 use weir_ir::graph::{Graph, Node, NodeId, NodeKind};
-use weir_ir::plan::{Plan, REST};
 use weir_ir::program::Flow;
 
 use crate::contraction::{Contraction, EdgeSource};
@@ -66,7 +68,7 @@ pub(crate) struct DiagramMark {
     /// The section. With a plan, its number, where 0 is the rest; otherwise the number of times that the flow may have
     /// left its thread before.
     pub(crate) section: u32,
-    /// The section that the plan assigns to it by name.
+    /// The section of the node that it represents, under a plan; `None` in inner bodies.
     pub(crate) planned: Option<u32>,
 }
 
@@ -104,8 +106,8 @@ impl Diagram {
         let mut diagram = builder.diagram;
         diagram.reduce();
         match drawing.plan.filter(|plan| !plan.sections.is_empty()) {
-            Some(plan) => diagram.cut_as_planned(plan),
-            None => diagram.cut(),
+            Some(plan) => diagram.assign_planned_sections(plan),
+            None => diagram.assign_sections(),
         }
         diagram
     }
@@ -113,74 +115,6 @@ impl Diagram {
     /// Returns the marks directly inside a mark, or the outermost ones.
     pub(crate) fn inside(&self, parent: Option<MarkId>) -> Vec<MarkId> {
         (0..self.marks.len()).filter(|&mark| self.marks[mark].parent == parent).collect()
-    }
-
-    /// Removes edges that another path implies (transitive reduction). For a choice, the path must start with the same
-    /// arm.
-    fn reduce(&mut self) {
-        self.edges.sort();
-        self.edges.dedup();
-        let below = self.below();
-        let outgoing = self.outgoing();
-        let follows = |edge: &Edge| {
-            outgoing[edge.from].iter().map(|&other| &self.edges[other]).any(|other| {
-                let same_start = !matches!(edge.label, EdgeLabel::Choice(_)) || other.label == edge.label;
-                let stronger =
-                    other.to == edge.to && other.label < edge.label && !matches!(edge.label, EdgeLabel::Choice(_));
-                stronger || (same_start && other.to != edge.to && below[other.to].contains(edge.to))
-            })
-        };
-        let kept: Vec<Edge> = self.edges.iter().filter(|edge| !follows(edge)).cloned().collect();
-        self.edges = kept;
-    }
-
-    fn outgoing(&self) -> Vec<Vec<usize>> {
-        let mut outgoing = vec![Vec::new(); self.marks.len()];
-        self.edges.iter().enumerate().for_each(|(index, edge)| outgoing[edge.from].push(index));
-        outgoing
-    }
-
-    /// Returns, for each mark, the marks that are reachable from it.
-    fn below(&self) -> Vec<Bits> {
-        let mut below = vec![Bits::default(); self.marks.len()];
-        for edge in self.edges.iter().rev() {
-            // Edges are sorted by `from` and point forward, so that the set of `to` is complete.
-            let reached = below[edge.to].clone();
-            below[edge.from].add(edge.to);
-            below[edge.from].add_all(&reached);
-        }
-        below
-    }
-
-    /// Assigns the sections of a plan. A mark that does no work belongs to the section of its predecessor.
-    fn cut_as_planned(&mut self, plan: &Plan) {
-        let names = plan.sections.iter().map(|section| section.name.value.to_string());
-        self.sections = std::iter::once(REST.to_owned()).chain(names).collect();
-        for index in 0..self.marks.len() {
-            let before = self.edges.iter().find(|edge| edge.to == index).map(|edge| edge.from);
-            let before = before.or(self.marks[index].parent).map_or(0, |before| self.marks[before].section);
-            let mark = &mut self.marks[index];
-            mark.section =
-                mark.planned.unwrap_or(if mark.kind == MarkKind::Call && mark.parent.is_none() { 0 } else { before });
-        }
-    }
-
-    /// Assigns sections without a plan: a new one starts after each mark that may leave its thread.
-    fn cut(&mut self) {
-        let mut left = vec![0; self.marks.len()];
-        let mut incoming = vec![Vec::new(); self.marks.len()];
-        self.edges.iter().for_each(|edge| incoming[edge.to].push(edge.from));
-        for index in 0..self.marks.len() {
-            let outside = self.marks[index].parent.map_or(0, |parent| self.marks[parent].section);
-            let section = incoming[index].iter().map(|&from| left[from]).fold(outside, u32::max);
-            self.marks[index].section = section;
-            left[index] = section + u32::from(self.marks[index].leaves);
-            let mut parent = self.marks[index].parent;
-            while let Some(outer) = parent {
-                left[outer] = left[outer].max(left[index]);
-                parent = self.marks[outer].parent;
-            }
-        }
     }
 }
 
@@ -195,11 +129,13 @@ impl DiagramBuilder<'_> {
     /// Adds the visible nodes of a graph, which starts at the mark `entry`.
     fn graph(&mut self, scope: &GraphScope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
         let contraction = Contraction::new(scope, self.drawing.detail);
+        let sections = self.sections(scope.graph, parent);
         let mut marks = BTreeMap::new();
         for (id, node) in scope.graph.nodes() {
             if contraction.is_seen(id) {
                 let outer = node.within.and_then(|step| marks.get(&step).copied()).or(parent);
                 let mark = self.node(scope, node, outer, contraction.fallible.contains(&id));
+                self.diagram.marks[mark].planned = sections.get(id.0 as usize).copied();
                 marks.insert(id, mark);
                 self.edges_to(mark, node, &contraction, scope, &marks, entry);
             }
@@ -207,11 +143,15 @@ impl DiagramBuilder<'_> {
         self.result(scope, &contraction, &marks, entry, parent, yields);
     }
 
+    /// Returns the number of the section of each node, if the graph is that of a flow under a plan.
+    fn sections(&self, graph: &Graph, parent: Option<MarkId>) -> Vec<u32> {
+        let waits = |function: &str| self.drawing.leaves_thread(function);
+        let plan = self.drawing.plan.filter(|_| parent.is_none());
+        plan.map_or_else(Vec::new, |plan| sections::section_numbers(plan, self.flow, graph, &waits))
+    }
+
     fn node(&mut self, scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
         let mut drawn = DiagramMark { fallible, ..drawn(scope, node, parent) };
-        let named =
-            self.drawing.plan.filter(|_| parent.is_none()).and_then(|plan| plan.section_of(self.flow, &node.name));
-        drawn.planned = named.and_then(|index| u32::try_from(index + 1).ok());
         if let NodeKind::Call { function } = &node.kind {
             drawn.leaves = self.drawing.leaves_thread(function);
         }
@@ -394,28 +334,4 @@ fn parameters(flow: &Flow<Graph>) -> String {
         format!("{}: {}{default}", parameter.name, parameter.ty)
     });
     shown.collect::<Vec<_>>().join(", ")
-}
-
-/// A set of marks.
-#[derive(Clone, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn add(&mut self, index: usize) {
-        if self.0.len() <= index / 64 {
-            self.0.resize(index / 64 + 1, 0);
-        }
-        self.0[index / 64] |= 1 << (index % 64);
-    }
-
-    fn add_all(&mut self, other: &Bits) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        self.0.iter_mut().zip(&other.0).for_each(|(word, more)| *word |= more);
-    }
-
-    fn contains(&self, index: usize) -> bool {
-        self.0.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
-    }
 }

@@ -9,7 +9,7 @@ use weir_ir::plan::Plan;
 pub struct Drawing<'a> {
     /// The program.
     pub program: &'a Program,
-    /// The library of its functions. It says which of them wait, which separates sections.
+    /// The library of its functions. Its signatures show which calls wait, which determines the borders of sections.
     pub library: Option<&'a Library>,
     /// The plan, which assigns calls to sections; without one, a section ends where a flow may leave its thread.
     pub plan: Option<&'a Plan>,

@@ -4,9 +4,9 @@ use weir_host::{Resource, Type, TypeShape, Value};
 use weir_ir::graph::{ArmTest, Graph, Node, NodeKind, Operand, Program};
 use weir_ir::prim::Prim;
 
-/// The most characters of a description, so that a drawing stays readable.
+/// The maximum number of characters of a description, so that a drawing stays readable.
 const LENGTH_MAX: usize = 34;
-/// The most nested primitives in a description.
+/// The maximum number of nested primitives in a description.
 const DEPTH_MAX: usize = 4;
 
 /// A graph, and the names of its parameters.
@@ -22,12 +22,13 @@ impl<'a> GraphScope<'a> {
         let own: &[&str] = match node.kind {
             NodeKind::Fold { .. } => &["so far", "each"],
             NodeKind::Loop { .. } => &["state"],
-            NodeKind::Within { .. } | NodeKind::Race { .. } => &[],
-            _ => &["each"],
+            NodeKind::Map { .. } => &["each"],
+            // Only the three above hand something of their own to their bodies.
+            _ => &[],
         };
-        // The first inputs are the list, the initial value or the limit; captured values follow.
-        let first = if matches!(node.kind, NodeKind::Within { .. }) { 1 } else { own.len() };
-        let mut captured = node.inputs.iter().skip(first).map(|input| self.describe(input));
+        // Own inputs come first; captured values follow.
+        debug_assert_eq!(own.len(), node.kind.own().parameters, "each own parameter has a name");
+        let mut captured = node.inputs.iter().skip(node.kind.own().inputs).map(|input| self.describe(input));
         let scope = |graph: &'a Graph| {
             let count = graph.parameters.len().saturating_sub(own.len());
             let parameters = own.iter().map(|name| (*name).to_owned()).chain(captured.by_ref().take(count)).collect();

@@ -21,7 +21,7 @@ use crate::diagram::Diagram;
 use crate::drawing::Drawing;
 use placed_diagram::PlacedDiagram;
 
-/// The most marks in one flow: nobody could read more, and the layout takes quadratic time.
+/// The maximum number of marks in one flow: a larger drawing would be unreadable, and the layout takes quadratic time.
 const MARKS_MAX: usize = 3000;
 /// The margin of the drawing.
 const MARGIN: f64 = 28.0;

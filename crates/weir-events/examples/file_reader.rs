@@ -40,11 +40,11 @@ impl Arbitration {
         match transfer {
             Transfer::Chunk(_) => {
                 self.consumer.send(transfer).sync()?;
-                self.turn.send_and_go(());
+                _ = self.turn.post(());
             }
             Transfer::Done => self.consumer.send(transfer).sync()?,
             Transfer::Timeout => {
-                self.stopped.send_and_go(());
+                _ = self.stopped.post(());
                 self.turn.close();
                 self.consumer.send(transfer).sync()?;
             }
@@ -62,7 +62,7 @@ fn read_file(file: &mut dyn Read, abort: &Event<()>, consumer: &Channel<Transfer
         abort: abort.clone(),
         consumer: consumer.clone(),
     });
-    arbitration.turn.send_and_go(());
+    _ = arbitration.turn.post(());
     let kick_off = arbitration.clone();
     a_always(()).a_wrap(move |()| kick_off.arbitrate()).a_sync();
     let mut chunks = 0;

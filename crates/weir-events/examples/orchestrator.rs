@@ -113,7 +113,7 @@ mod tests {
     fn the_other_branch_leaves_the_processor_alone() {
         let (answers, connections, log) = (Channel::rendezvous(), Channel::rendezvous(), Log::default());
         let work = orchestrator(&processor(&answers, &log), &manager(&connections), &log);
-        connections.send_and_go("client");
+        _ = connections.post("client");
         work.sync();
         let lines = log.lock().unwrap().clone();
         assert_eq!(lines, ["request start", "connection start", "connection end"]);

@@ -46,7 +46,7 @@ fn finish(started: &mut std::collections::VecDeque<Event<Result<String, Closed>>
 
 fn main() {
     let stream = Channel::rendezvous();
-    (0..20).for_each(|n| stream.send_and_go(format!("chunk {n}")));
+    (0..20).for_each(|n| _ = stream.post(format!("chunk {n}")));
     collate(&stream, |chunk| format!("<{chunk}>"), 20, |packet| println!("{packet}"));
 }
 
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn packets_are_sent_in_the_order_of_their_chunks() {
         let stream = Channel::rendezvous();
-        (0..200).for_each(|n| stream.send_and_go(n.to_string()));
+        (0..200).for_each(|n| _ = stream.post(n.to_string()));
         let mut sent = Vec::new();
         collate(&stream, |chunk| chunk + "!", 200, |packet| sent.push(packet));
         assert_eq!(sent, (0..200).map(|n| format!("{n}!")).collect::<Vec<_>>());
@@ -70,7 +70,7 @@ mod tests {
         static ALL_AT_ONCE: Barrier = Barrier::new(PARALLEL);
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let stream = Channel::rendezvous();
-        (0..PARALLEL).for_each(|n| stream.send_and_go(n.to_string()));
+        (0..PARALLEL).for_each(|n| _ = stream.post(n.to_string()));
         // Each packet waits until all of them are being made: one after the other would never end.
         let make = |chunk| {
             ALL_AT_ONCE.wait();

@@ -51,7 +51,7 @@ impl Log {
                     Record::Line(line) => writeln!(lock(&out).out, "{line}")?,
                     Record::Flush(done) => {
                         lock(&out).out.flush()?;
-                        done.send_and_go(());
+                        _ = done.post(());
                     }
                 }
             }
@@ -62,7 +62,7 @@ impl Log {
 
     /// Writes a record without waiting for it.
     fn write(&self, line: &str) {
-        self.records.send_and_go(Record::Line(line.to_owned()));
+        _ = self.records.post(Record::Line(line.to_owned()));
     }
 
     /// Writes the last record; yields what to do when everything is cleaned up.
@@ -72,7 +72,7 @@ impl Log {
             .callback(move |_| {
                 // The log has received the record; now let it finish writing.
                 let flushed = Channel::rendezvous();
-                records.send_and_go(Record::Flush(flushed.clone()));
+                _ = records.post(Record::Flush(flushed.clone()));
                 let _ = flushed.receive().sync();
                 exit();
             })
@@ -186,7 +186,7 @@ mod tests {
         let log = Log::start(files.open(), weir_events::never()).unwrap();
         let (exiting, disk) = (exits.clone(), files.clone());
         log.write("fine");
-        let exit = log.fail("fatal", move || exiting.send_and_go(disk.texts().concat()));
+        let exit = log.fail("fatal", move || _ = exiting.post(disk.texts().concat()));
         log.write("clean up");
         assert_eq!(exits.receive().poll(), None, "nobody exits before it is asked to");
         exit.sync();

@@ -4,9 +4,10 @@
 //! core has to be woken. A spinning thread sees a new value within some hundred nanoseconds, provided that the other
 //! thread is running at the same time.
 //!
-//! On shared cores only the past tells whether the other thread runs. Each thread therefore keeps a *spin limit*, the
-//! number of pauses that it spends on the next wait: a hit raises the limit by a constant, a miss halves it. Misses
-//! thus never cost much more than the hits between them have saved, and a thread that never hits spends nearly nothing.
+//! On shared cores, only past waits indicate whether the other thread is running. Each thread therefore keeps a *spin
+//! limit*, the number of pauses that it spends on the next wait: a hit raises the limit by a constant, a miss halves
+//! it. Misses thus never cost much more than the hits between them have saved, and a thread that never hits spends
+//! nearly nothing.
 //!
 //! Once one of two threads blocks, the other one waits for as long as waking it takes. With a shorter limit it blocks
 //! too, and the two go on to block and wake each other in turns although each has a core. The largest limit is

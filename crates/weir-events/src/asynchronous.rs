@@ -154,9 +154,10 @@ pub fn s_trans<B: Send + 'static>(event: &Event<B>) -> AsyncEvent<(), B> {
 }
 
 impl<T: Send + 'static> Channel<T> {
-    /// Sends this very value at once, whether a receiver waits or not; see [`a_send`].
+    /// The former name of [`post`](Channel::post), which does not report a closed channel.
     ///
     /// Allocates nothing beyond the entry in the channel, and starts no thread.
+    #[deprecated(since = "0.2.0", note = "use `post`, which reports a closed channel")]
     pub fn send_and_go(&self, value: T) {
         self.core.send_buffered(value, PostConsumption::none());
     }

@@ -1,4 +1,4 @@
-//! Channels: the meeting point of offers to send and offers to receive.
+//! Channels: the rendezvous of offers to send and offers to receive.
 //!
 //! Each file imports at most those declared before it here, and none imports this one.
 

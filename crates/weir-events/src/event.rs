@@ -15,6 +15,8 @@ mod choose;
 pub(crate) mod guard;
 mod wrap;
 
+mod wrap_once;
+
 mod pending;
 
 mod synchronise;
@@ -34,6 +36,14 @@ impl<T: 'static> Event<T> {
     /// panics, the commit stands.
     pub fn wrap<B: 'static>(&self, action: impl Fn(T) -> B + Send + Sync + 'static) -> Event<B> {
         Event::of(wrap::Wrap::new(self.clone(), action))
+    }
+
+    /// Like [`wrap`](Event::wrap) with an action that runs at most once and may consume what it has captured. After that the
+    /// event never takes effect again.
+    ///
+    /// The action belongs to one synchronisation at a time: beside a synchronisation that waits, others never take effect.
+    pub fn wrap_once<B: 'static>(&self, action: impl FnOnce(T) -> B + Send + 'static) -> Event<B> {
+        wrap_once::wrap_once(self.clone(), action)
     }
 
     /// Returns a fair choice of this event and another one (`choose` of two).
@@ -72,4 +82,29 @@ pub fn choose<T: 'static>(branches: impl IntoIterator<Item = Event<T>>) -> Event
 /// Only a choice between ready branches is biased: if all have to wait, the first to become ready is taken.
 pub fn choose_biased<T: 'static>(branches: impl IntoIterator<Item = Event<T>>) -> Event<T> {
     Event::of(Choose::new(branches.into_iter().collect(), Preference::First))
+}
+
+/// Chooses fairly among events of different types: each branch gives its value a pattern, and all results have one type.
+///
+/// The whole is an [`Event`] again, so the expressions are closures that run for each synchronisation: what they capture
+/// is moved into them.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_events::{Channel, after, choose};
+///
+/// let (numbers, words) = (Channel::<u32>::unbounded(), Channel::<String>::unbounded());
+/// words.post("hello".to_owned()).unwrap();
+/// let next = choose! {
+///     number = numbers.receive() => number.map_or(0, |number| number as usize),
+///     word = words.receive() => word.map_or(0, |word| word.len()),
+///     () = after(Duration::from_secs(1)) => 0,
+/// };
+/// assert_eq!(next.sync(), 5);
+/// ```
+#[macro_export]
+macro_rules! choose {
+    ($($pattern:pat = $event:expr => $result:expr),+ $(,)?) => {
+        $crate::choose([$($event.wrap(move |$pattern| $result)),+])
+    };
 }

@@ -2,7 +2,7 @@
 //!
 //! Several synchronisations may wait for one future; a [`WakerFanOut`] wakes all of them, whichever polled it last.
 //! (The other direction needs nothing: an event can be awaited, so it can be a branch of `tokio::select!`, where it
-//! loses nothing if it loses. [`until`] does that for one future and one event.)
+//! loses no value if another branch wins. [`until`] does that for one future and one event.)
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,6 +14,7 @@ use crate::event::nacks::NackSet;
 use crate::event::node::{EventNode, EventShape, Registration};
 use crate::event::registration::RegistrationContext;
 use crate::event::{Event, Synchronisation};
+use crate::mutants::{Mutant, is_active};
 use crate::primitives::SpinLock;
 
 /// Returns an event that takes effect once, when the future is ready; after that it never does again.
@@ -87,8 +88,8 @@ struct FutureEvent<T> {
 /// The progress of a shared future.
 ///
 /// The future is user code, so it is polled outside the lock: by the synchronisation that finds it `Running`. Another
-/// one that comes meanwhile sets `is_wanted`, and the polling one wakes everybody afterwards, because the wake-up that
-/// the other one followed may have come after the poll began.
+/// one that comes meanwhile sets `is_wanted`, and the polling one wakes all of them afterwards, because the wake-up
+/// that caused the second poll may have come after the first poll began.
 enum FutureState<T> {
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
     /// One synchronisation is polling the future.
@@ -142,7 +143,8 @@ impl FutureWatch {
     }
 }
 
-/// A future outside its state while it is polled. If the poll panics, the future is over and everybody is woken.
+/// A future outside its state while it is polled. If the poll panics, the future has ended and all waiting
+/// synchronisations are woken.
 struct PollingGuard<'a, T: Send + 'static>(&'a FutureEvent<T>);
 
 impl<T: Send + 'static> Drop for PollingGuard<'_, T> {
@@ -152,7 +154,7 @@ impl<T: Send + 'static> Drop for PollingGuard<'_, T> {
 }
 
 impl<T: Send + 'static> FutureEvent<T> {
-    /// Polls the future if it is there and nobody else does.
+    /// Polls the future if it is present and no other synchronisation is polling it.
     fn advance(&self) {
         let mut state = self.state.lock();
         match &mut *state {
@@ -175,7 +177,8 @@ impl<T: Send + 'static> FutureEvent<T> {
 
     fn finish_poll(&self, next: FutureState<T>) {
         let polling = std::mem::replace(&mut *self.state.lock(), next);
-        if matches!(polling, FutureState::Polling { is_wanted: true }) {
+        let is_wanted = matches!(polling, FutureState::Polling { is_wanted: true });
+        if is_wanted && !is_active(Mutant::ForgetWantedPoll) {
             self.wakers.wake_all();
         }
     }
@@ -201,8 +204,8 @@ impl<T: Send + 'static> FutureEvent<T> {
         }
     }
 
-    /// Commits the waiter if the result is there, and keeps the result for it. A waiter that was committed to another
-    /// base event leaves the result to the others, who have to be woken for it.
+    /// Commits the waiter if the result is available, and keeps the result for it. A waiter that was committed to
+    /// another base event leaves the result to the others, who have to be woken for it.
     fn claim(&self, context: &RegistrationContext<'_>) {
         let mut state = self.state.lock();
         if !matches!(&*state, FutureState::Ready(_)) {

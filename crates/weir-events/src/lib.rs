@@ -17,14 +17,14 @@
 //!     after(Duration::from_millis(200)).wrap(|()| "too late"),
 //!     stop.fired().wrap(|()| "we are closing"),
 //! ]);
-//! answers.send_and_go("42");
+//! answers.post("42").unwrap();
 //! assert_eq!(answer_in_time.sync(), "42");
 //! assert_eq!(answer_in_time.sync(), "too late");
 //! ```
 //!
 //! Sources: J. Reppy, *Concurrent Programming in ML* (1999), for events; L. Ziarek, K. Sivaramakrishnan and S.
 //! Jagannathan, *Composable Asynchronous Events* (PLDI 2011), "the paper" below, for the asynchronous ones.
-//! `docs/events.md` is the guide.
+//! `GUIDE.md` in the package is the guide.
 //!
 //! # Guarantees
 //!
@@ -55,13 +55,13 @@
 //! `ABANDONED`. A channel is a lock over a buffer and two queues of *offers* (a second lock lets receivers take from a
 //! buffer beside the senders, which no offer sees; `channel/core.rs`). An offer names its waiter and base event and, to
 //! send, holds the value; its result stays in its slot of the queue until the owner fetches it. A value in a parcel has
-//! the parcel's lock. Locks are taken in the order channel, then parcel, and never two channels; nobody sleeps under
+//! the parcel's lock. Locks are taken in the order channel, then parcel, and never two channels; no thread sleeps under
 //! them (`lock.rs`). A task that just sends or receives has no waiter: it waits in the queue itself, where only the
 //! holder of the channel's lock can take it. An *initiator*, which looks for a peer, takes such a task as it takes from
 //! a buffer: a published initiator commits its own state alone.
 //!
 //! 1. **Force.** The owner runs all guards. It holds no lock. A panic here abandons the synchronisation.
-//! 2. **Attempt.** For each base event in turn the owner takes the channel's lock and looks for a peer. Nobody can see
+//! 2. **Attempt.** For each base event in turn the owner takes the channel's lock and looks for a peer. No peer can see
 //!    the owner yet, so one commit state decides: the owner moves the peer's from `WAITING` to `COMMITTED`
 //!    (compare-and-exchange, acquire-release). If that succeeds it exchanges the value through the peer's slot in the
 //!    queue, releases the lock, and wakes the peer. If the peer is `CLAIMED`, it waits for the end of the claim; if the
@@ -107,19 +107,24 @@ mod backoff;
 mod channel;
 mod cooperative;
 mod event;
+mod exclusion;
 mod future;
-mod halves;
 mod lock;
 mod mailbox;
 mod multicast;
 mod mutants;
 mod nack;
+mod oneshot;
+mod pair;
 mod primitives;
 mod queue;
 mod signal;
+#[cfg(feature = "stream")]
+mod stream;
 mod time;
 mod timer_thread;
 mod waiter;
+mod watch;
 
 pub use actions::{ActionTask, action_panics, action_threads, set_action_executor};
 pub use asynchronous::{
@@ -127,13 +132,20 @@ pub use asynchronous::{
 };
 pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
+pub use exclusion::{EventMutex, EventMutexGuard, Semaphore, SemaphorePermit};
 pub use future::{Until, from_future, from_future_with, until};
-pub use halves::{Receiver, Sender, halves};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, MulticastPort};
 pub use nack::with_nack;
+pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
+#[expect(deprecated, reason = "the former name stays for a release")]
+pub use pair::halves;
+pub use pair::{Receiver, Sender, bounded, rendezvous, unbounded};
 pub use signal::Signal;
+#[cfg(feature = "stream")]
+pub use stream::ChannelStream;
 pub use time::{after, after_about, at};
+pub use watch::{WatchReceiver, WatchSender, watch};
 
 /// The former limit of implicit threads; only the system limits their number.
 #[deprecated(since = "0.2.0", note = "implicit threads have no limit of their own")]
@@ -148,5 +160,10 @@ pub use mutants::{Mutant, activate};
 
 /// The guide; its examples are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/events.md")]
+#[doc = include_str!("../GUIDE.md")]
 mod guide {}
+
+/// The README; its example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

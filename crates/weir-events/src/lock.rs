@@ -2,9 +2,9 @@
 //!
 //! Passing a value through a buffer costs little more than its atomic exchanges. A lock that puts threads to sleep
 //! needs one exchange to take it and another to release it, because the holder must learn of sleepers. The critical
-//! sections of this crate take some tens of nanoseconds and never wait, so nobody sleeps: a thread that finds the lock
-//! taken pauses and then yields its core. The holder can thus do several operations in a row, which is cheaper for both
-//! than alternating.
+//! sections of this crate take some tens of nanoseconds and never wait, so no thread sleeps: a thread that finds the
+//! lock taken pauses and then yields its core. The holder can thus do several operations in a row, which is cheaper for
+//! both than alternating.
 //!
 //! The protocol:
 //! 1. Lock: one compare-and-exchange from free to taken (acquire).

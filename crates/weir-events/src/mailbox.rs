@@ -7,7 +7,8 @@ use crate::event::{Event, always};
 /// A buffered channel made of a rendezvous channel and asynchronous sends.
 ///
 /// A bounded mailbox adds a second channel of *credits*: a send takes one, and receiving its letter gives it back.
-/// Letters that were put in beside the bound, by [`post`](Mailbox::post) or [`a_send`](Mailbox::a_send), hold no credit.
+/// Letters that were put in without regard to the bound, by [`post`](Mailbox::post) or [`a_send`](Mailbox::a_send),
+/// hold no credit.
 #[derive(Clone, Debug)]
 pub struct Mailbox<T> {
     letters: Channel<Letter<T>>,
@@ -23,9 +24,9 @@ struct Letter<T> {
 /// The credit of a letter in a bounded mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Credit {
-    /// Given back when the letter is received.
+    /// The letter holds a credit, which is returned when the letter is received.
     Held,
-    /// The letter was put in beside the bound.
+    /// The letter was put in without regard to the bound.
     None,
 }
 
@@ -57,17 +58,17 @@ impl<T: Send + 'static> Mailbox<T> {
         }
     }
 
-    /// Puts a letter in at once, beside the bound.
+    /// Puts a letter in at once, even beyond the bound.
     ///
     /// # Errors
-    /// If the mailbox is closed; the letter comes back.
+    /// If the mailbox is closed; the error returns the letter.
     pub fn post(&self, letter: T) -> Result<(), SendError<T>> {
         let letter = Letter { value: letter, credit: Credit::None };
         self.letters.post(letter).map_err(|SendError(letter)| SendError(letter.value))
     }
 
-    /// Returns the asynchronous event of putting a letter in, beside the bound; its post-consumption actions run when
-    /// the letter is received.
+    /// Returns the asynchronous event of putting a letter in, even beyond the bound; its post-consumption actions run
+    /// when the letter is received.
     pub fn a_send(&self, letter: T) -> AsyncEvent<(), Result<(), Closed>>
     where
         T: Clone + Sync,

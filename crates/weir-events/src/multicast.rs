@@ -34,13 +34,13 @@ pub struct MulticastPort<T: Send + 'static> {
 struct PortCopy<T> {
     value: T,
     /// Shared by all copies of the value; freed with the last of them.
-    _slot: Option<Arc<Slot>>,
+    _slot: Option<Arc<MulticastSlot>>,
 }
 
 /// One of the slots of a bounded multicast, taken by a value that not all ports have received.
-struct Slot(Channel<()>);
+struct MulticastSlot(Channel<()>);
 
-impl Drop for Slot {
+impl Drop for MulticastSlot {
     fn drop(&mut self) {
         // A closed multicast needs no slots.
         _ = self.0.post(());
@@ -96,10 +96,10 @@ impl<T: Clone + Send + 'static> Multicast<T> {
         MulticastPort { channel, ports: self.ports.clone() }
     }
 
-    /// Sends a clone of `value` to every port at once, beside the bound.
+    /// Sends a clone of `value` to every port at once, even beyond the bound.
     ///
     /// # Errors
-    /// If the multicast is closed; the value comes back.
+    /// If the multicast is closed; the error returns the value.
     pub fn post(&self, value: T) -> Result<(), SendError<T>> {
         self.post_copies(PortCopy { value, _slot: None }).map_err(|copy| SendError(copy.value))
     }
@@ -120,7 +120,7 @@ impl<T: Clone + Send + 'static> Multicast<T> {
             None => always(()).wrap(move |()| send(None)),
             Some(slots) => slots.receive().wrap(move |slot| {
                 slot?;
-                send(Some(Arc::new(Slot(slots.clone()))))
+                send(Some(Arc::new(MulticastSlot(slots.clone()))))
             }),
         }
     }
@@ -180,7 +180,7 @@ impl<T: Send + 'static> Drop for MulticastPort<T> {
             drop(ports);
             drop(gone);
         }
-        // The copies that nobody receives free their slots.
+        // Copies that will not be received free their slots.
         self.channel.close();
         while self.channel.try_receive().is_ok() {}
     }

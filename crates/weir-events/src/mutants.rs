@@ -32,6 +32,8 @@ pub enum Mutant {
     DropWithoutReturn,
     /// Returned values are received in the reverse of their order.
     ReturnInAnyOrder,
+    /// A synchronisation that finds a future being polled is not woken after the poll.
+    ForgetWantedPoll,
 }
 
 /// Returns true if a fault is active: never outside the model.

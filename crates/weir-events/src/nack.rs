@@ -8,8 +8,8 @@ use crate::signal::Signal;
 /// Like [`guard`](fn@crate::guard); `make` also receives an event that takes effect if this one is not chosen
 /// (`withNack`, Reppy 1999, §4.2.5).
 ///
-/// The nack takes effect, from then on and for everybody, if and only if the synchronisation chose a branch outside of
-/// this event or was abandoned: by a time limit, a drop before the commit, or a panic in a guard.
+/// The nack takes effect, permanently and for every synchronisation on it, if and only if the synchronisation chose a
+/// branch outside of this event or was abandoned: by a time limit, a drop before the commit, or a panic in a guard.
 pub fn with_nack<T: 'static>(make: impl Fn(Event<()>) -> Event<T> + Send + Sync + 'static) -> Event<T> {
     guarded(move |first, context| {
         let signal = Signal::new();

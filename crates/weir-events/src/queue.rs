@@ -16,7 +16,7 @@ pub(crate) struct QueueTicket {
 
 /// A doubly linked list inside a slab, in order of arrival.
 pub(crate) struct OfferQueue<E> {
-    slots: Vec<Slot<E>>,
+    slots: Vec<QueueSlot<E>>,
     head: u32,
     tail: u32,
     free: u32,
@@ -26,7 +26,7 @@ pub(crate) struct OfferQueue<E> {
     stamps: u64,
 }
 
-struct Slot<E> {
+struct QueueSlot<E> {
     entry: Option<E>,
     stamp: u64,
     previous: u32,
@@ -62,7 +62,7 @@ impl<E> OfferQueue<E> {
     /// Appends an entry.
     pub(crate) fn push(&mut self, entry: E) -> QueueTicket {
         self.stamps += 1;
-        let slot = Slot { entry: Some(entry), stamp: self.stamps, previous: self.tail, next: NONE };
+        let slot = QueueSlot { entry: Some(entry), stamp: self.stamps, previous: self.tail, next: NONE };
         let place = self.store(slot);
         match self.tail {
             NONE => self.head = place,
@@ -73,7 +73,7 @@ impl<E> OfferQueue<E> {
         QueueTicket { place, stamp: self.stamps }
     }
 
-    fn store(&mut self, slot: Slot<E>) -> u32 {
+    fn store(&mut self, slot: QueueSlot<E>) -> u32 {
         if self.free == NONE {
             let place = u32::try_from(self.slots.len()).expect("memory ends before places do");
             self.slots.push(slot);
@@ -128,7 +128,7 @@ impl<E> OfferQueue<E> {
     pub(crate) fn push_detached(&mut self, entry: E) -> QueueTicket {
         self.stamps += 1;
         self.detached += 1;
-        let slot = Slot { entry: Some(entry), stamp: self.stamps, previous: DETACHED, next: NONE };
+        let slot = QueueSlot { entry: Some(entry), stamp: self.stamps, previous: DETACHED, next: NONE };
         QueueTicket { place: self.store(slot), stamp: self.stamps }
     }
 

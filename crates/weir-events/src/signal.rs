@@ -7,8 +7,8 @@ use crate::event::{Event, choose_biased};
 
 /// An event that happens at most once and that any number of threads and tasks can wait for.
 ///
-/// It is a channel on which nobody ever sends and that is closed when the signal fires, so its event goes into any
-/// choice, before and after.
+/// It is a channel on which no value is ever sent and which is closed when the signal fires, so its event can be part
+/// of any choice, before and after the signal fires.
 #[derive(Clone, Debug)]
 pub struct Signal {
     channel: Channel<Infallible>,

@@ -11,7 +11,7 @@
 //!    state, with no shard locked: if the timer thread sleeps past the timer, or is scanning, it requests another scan.
 //! 2. The timer thread clears the request, takes all due timers from each shard, and notes the earliest of the rest. It
 //!    sleeps until then only if no scan was requested meanwhile; otherwise it scans again.
-//! 3. Dropping a timer notifies nobody: at worst the thread wakes once for nothing.
+//! 3. Dropping a timer notifies no thread: at worst the timer thread wakes once without a due timer.
 //!
 //! Waiters are committed and woken outside all locks.
 
@@ -53,7 +53,7 @@ struct SleepState {
     until: Option<Instant>,
 }
 
-/// Number of shards. Threads are assigned in turn; with so many, threads that run at once hardly ever share one.
+/// Number of shards. Threads are assigned in turn; with this many, threads that run at once hardly ever share one.
 const SHARDS: usize = 16;
 
 /// Commits `waiter` to the base event `base` at `instant`, unless it is committed before, and wakes it.
@@ -179,7 +179,7 @@ mod tests {
     fn a_timer_that_is_set_during_a_scan_makes_the_thread_scan_again() {
         let timer_thread = TimerThread::new();
         timer_thread.notify(Instant::now() + HOUR);
-        // Sleeps for good if it forgets the request.
+        // Without the request this would sleep forever.
         timer_thread.sleep_until(None);
         let sleep = lock(&timer_thread.sleep_state);
         assert!(sleep.is_looking && !sleep.look_again, "it scans, and the request is done with");

@@ -37,13 +37,13 @@ use crate::primitives::{AtomicUsize, Parker, SpinLock};
 const WAITING: usize = 0;
 /// The owner is trying to commit itself together with a peer.
 const CLAIMED: usize = 1;
-/// The owner gave up before any commit.
+/// The owner abandoned the synchronisation before any commit.
 const ABANDONED: usize = 2;
 /// `COMMITTED + base`: the base event with index `base` took effect.
 const COMMITTED: usize = 3;
 
-/// The commit state of one synchronisation, with its way to be woken. Its identity is its own, not that of its thread
-/// or task.
+/// The commit state of one synchronisation, with the means to wake its owner. Its identity is its own, not that of its
+/// thread or task.
 pub(crate) struct Waiter {
     /// See [`Waiter::id`].
     #[cfg(loom)]
@@ -52,7 +52,7 @@ pub(crate) struct Waiter {
     wake: Wake,
 }
 
-/// The way to wake the owner. The waker of a task may change between polls.
+/// The means to wake the owner. The waker of a task may change between polls.
 enum Wake {
     Thread(Parker),
     Task(SpinLock<Option<Waker>>),
@@ -74,7 +74,7 @@ pub(crate) enum MatchOutcome {
 /// The synchronisation that looks for a peer.
 #[derive(Clone, Copy)]
 pub(crate) enum Initiator<'a> {
-    /// Nobody can commit the initiator: none of its offers is queued, or it has none.
+    /// No peer can commit the initiator: none of its offers is queued, or it has none.
     Private,
     /// The initiator offers this base event, and others may commit it at any moment.
     Published(&'a Waiter, usize),
@@ -113,7 +113,7 @@ impl Waiter {
         self.id
     }
 
-    /// Makes a waiter ready for another synchronisation; nobody else may hold it.
+    /// Makes a waiter ready for another synchronisation; the caller must hold the only reference to it.
     #[cfg(not(loom))]
     pub(crate) fn reset(&mut self) {
         self.commit_state = AtomicUsize::new(WAITING);
@@ -124,7 +124,7 @@ impl Waiter {
         self.commit_state.load(Acquire).checked_sub(COMMITTED)
     }
 
-    /// Owner: gives up and returns true, unless a base event has taken effect.
+    /// Owner: abandons the synchronisation and returns true, unless a base event has taken effect.
     pub(crate) fn abandon(&self) -> bool {
         self.commit_state.compare_exchange(WAITING, ABANDONED, AcqRel, Acquire).is_ok()
     }

@@ -66,7 +66,7 @@ fn the_nth_asynchronous_receive_gets_the_nth_value() {
         .map(|_| {
             let place = Channel::rendezvous();
             let into = place.clone();
-            a_receive(&channel).a_wrap(move |value| into.send_and_go(value.unwrap())).a_sync();
+            a_receive(&channel).a_wrap(move |value| _ = into.post(value.unwrap())).a_sync();
             place
         })
         .collect();
@@ -226,7 +226,7 @@ fn a_transformed_event_that_wins_runs_its_actions_each_in_its_thread() {
     let receiving = a_receive(&channel)
         .a_wrap(move |value| note(&consumed, format!("{value:?} {}", thread::current().id() == here)))
         .s_wrap(move |()| thread::current().id() == here);
-    channel.send_and_go(3);
+    _ = channel.post(3);
     assert!(choose([receiving.a_trans(), never()]).sync());
     until(|| lines(&log) == ["Ok(3) false"]);
 }
@@ -275,16 +275,16 @@ fn a_synchronous_event_made_asynchronous_runs_its_wrap_in_the_implicit_thread() 
     let ran = Channel::rendezvous();
     let out = ran.clone();
     let wrapped = channel.receive().wrap(move |value| (value, thread::current().id() != here));
-    let event = s_trans(&wrapped).a_wrap(move |result| out.send_and_go(result));
+    let event = s_trans(&wrapped).a_wrap(move |result| _ = out.post(result));
     event.a_sync();
     assert_eq!(channel.receivers_len(), 1, "its offer is placed when it is started");
     channel.send(1).sync().unwrap();
     assert_eq!(ran.receive().sync(), Ok((Ok(1), true)));
     // The same when a value is there already, and when it is taken in a choice.
-    channel.send_and_go(2);
+    _ = channel.post(2);
     event.a_sync();
     assert_eq!(ran.receive().sync(), Ok((Ok(2), true)));
-    channel.send_and_go(3);
+    _ = channel.post(3);
     event.a_trans().sync();
     assert_eq!(ran.receive().sync(), Ok((Ok(3), true)));
 }
@@ -293,7 +293,7 @@ fn a_synchronous_event_made_asynchronous_runs_its_wrap_in_the_implicit_thread() 
 fn always_and_never_are_asynchronous_too() {
     let ran = Channel::rendezvous();
     let out = ran.clone();
-    a_always(4).a_wrap(move |value| out.send_and_go(value)).a_sync();
+    a_always(4).a_wrap(move |value| _ = out.post(value)).a_sync();
     assert_eq!(ran.receive().sync(), Ok(4));
     a_never::<u8>().a_wrap(|_| unreachable!()).a_sync();
 }
@@ -302,10 +302,10 @@ fn always_and_never_are_asynchronous_too() {
 fn a_closed_channel_ends_what_was_started_on_it() {
     let (channel, ended) = (Channel::<u8>::rendezvous(), Channel::rendezvous());
     let (receiving, sending) = (ended.clone(), ended.clone());
-    a_receive(&channel).a_wrap(move |value| receiving.send_and_go(value.err())).a_sync();
+    a_receive(&channel).a_wrap(move |value| _ = receiving.post(value.err())).a_sync();
     channel.close();
     assert_eq!(ended.receive().sync(), Ok(Some(Closed)));
-    a_send(&channel, 1).a_wrap(move |sent| sending.send_and_go(sent.err())).a_sync();
+    a_send(&channel, 1).a_wrap(move |sent| _ = sending.post(sent.err())).a_sync();
     assert_eq!(ended.receive().sync(), Ok(Some(Closed)));
 }
 

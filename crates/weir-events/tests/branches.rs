@@ -80,7 +80,7 @@ fn an_event_can_be_a_branch_of_select_and_loses_nothing() {
     let receive = channel.receive();
     on_one_thread(async {
         for round in 0..100 {
-            channel.send_and_go(round);
+            _ = channel.post(round);
             tokio::select! {
                 value = receive.synchronise() => assert_eq!(value, Ok(round)),
                 () = std::future::ready(()) => assert_eq!(receive.synchronise().await, Ok(round)),
@@ -124,9 +124,9 @@ fn an_event_within_a_limit_and_unless_a_signal() {
     let (channel, stop) = (Channel::rendezvous(), Signal::new());
     let event = channel.receive().within(Duration::from_millis(5)).unless(&stop);
     assert_eq!(event.sync(), Some(None));
-    channel.send_and_go(1);
+    _ = channel.post(1);
     assert_eq!(on_one_thread(async { event.synchronise().await }), Some(Some(Ok(1))));
-    channel.send_and_go(2);
+    _ = channel.post(2);
     assert_eq!(channel.receive().within(Duration::ZERO).sync(), Some(Ok(2)), "what is there is taken");
     stop.fire();
     assert_eq!(event.sync(), None);
@@ -135,7 +135,7 @@ fn an_event_within_a_limit_and_unless_a_signal() {
 
 #[test]
 fn dropping_all_senders_or_all_receivers_closes_the_channel() {
-    let (sender, receiver) = halves(Channel::bounded(2));
+    let (sender, receiver) = bounded(2);
     let second = sender.clone();
     sender.blocking_send(1).unwrap();
     drop(sender);
@@ -144,7 +144,7 @@ fn dropping_all_senders_or_all_receivers_closes_the_channel() {
     drop(second);
     assert_eq!(waiting.join().unwrap(), Err(Closed));
 
-    let (sender, receiver) = halves(Channel::rendezvous());
+    let (sender, receiver) = rendezvous();
     let sending = thread::spawn(move || sender.send_once(String::from("to nobody")).sync());
     drop(receiver);
     assert_eq!(sending.join().unwrap(), Err(Closed));
@@ -163,7 +163,7 @@ fn a_future_is_given_up_when_the_event_takes_effect() {
             };
             weir_events::until(pin!(pending), &end).await
         };
-        let (ended, _) = tokio::join!(waiting, async { sender.send_and_go(5) });
+        let (ended, _) = tokio::join!(waiting, async { _ = sender.post(5) });
         assert_eq!((ended, Arc::strong_count(&held)), (Err(Ok(5)), 1), "the future was dropped where it waited");
     });
 }
@@ -192,7 +192,7 @@ fn a_glance_tells_whether_a_synchronisation_still_waits() {
     let mut receiving = channel.receive().synchronise();
     assert!(!receiving.is_waiting(), "it has not begun");
     assert!(poll_once(&mut receiving).is_pending() && receiving.is_waiting());
-    channel.send_and_go(1);
+    _ = channel.post(1);
     assert!(!receiving.is_waiting());
     assert_eq!(poll_once(&mut receiving), Poll::Ready(Ok(1)));
     let mut future = from_future(std::future::pending::<()>()).synchronise();

@@ -18,7 +18,7 @@ fn values_of_dropped_receives_go_back_in_order_whatever_the_order_of_the_drops()
             let mut directly: Vec<_> = (0..2).map(|_| channel.receive_async()).collect();
             receiving.iter_mut().flatten().for_each(|future| assert!(poll_once(future).is_pending()));
             directly.iter_mut().for_each(|future| assert!(poll_once(future).is_pending()));
-            (0..8).for_each(|value| channel.send_and_go(value));
+            (0..8).for_each(|value| _ = channel.post(value));
             order.iter().for_each(|&number| receiving[number] = None);
             directly.drain(..).rev().for_each(drop);
             let all: Vec<_> = std::iter::from_fn(|| channel.try_receive().ok()).collect();

@@ -1,4 +1,4 @@
-//! Nobody waits for ever: random mixes of all ways to send and to receive, in which every value has a taker.
+//! Liveness: random mixes of all ways to send and to receive, in which every value has a receiver, terminate.
 //!
 //! Other than in `stress.rs` nothing is cut off for good by a limit, so a wake-up that is lost is a round that does not
 //! end. A few thousand values by default; `WEIR_EVENTS_ROUNDS=5000000` for more.
@@ -38,7 +38,7 @@ impl Random {
         (mixed ^ (mixed >> 31)) % bound
     }
 
-    /// Up to about as long as it takes to wake somebody. Not nothing: two that only look never meet.
+    /// A wait of up to about the duration of a wake-up. It is not zero, because two threads that only poll never meet.
     fn moment(&mut self) -> Duration {
         Duration::from_micros(1 + self.below(60))
     }
@@ -69,7 +69,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Polls a synchronisation so many times, and then drops it: it must lose nothing.
+/// Polls a synchronisation this many times, and then drops it: it must lose no value.
 async fn for_some_polls<T: 'static>(event: &Event<T>, polls: u64) -> Option<T> {
     let (mut synchronisation, mut left) = (event.synchronise(), polls);
     std::future::poll_fn(move |context| {
@@ -108,7 +108,7 @@ impl Party {
         let parcel = Parcel::new(value);
         match self.random.below(7) {
             0 => self.channel.blocking_send(value).unwrap(),
-            1 => self.channel.send_and_go(value),
+            1 => _ = self.channel.post(value),
             2 => s_trans(&self.channel.send(value)).a_sync(),
             3 => {
                 let event = self.channel.send_parcel(&parcel);
@@ -157,7 +157,7 @@ impl Party {
             4 => {
                 let there = Channel::bounded(1);
                 let hand_over = there.clone();
-                a_receive(&self.channel).a_wrap(move |value| hand_over.send_and_go(value.unwrap())).a_sync();
+                a_receive(&self.channel).a_wrap(move |value| _ = hand_over.post(value.unwrap())).a_sync();
                 there.blocking_receive().unwrap()
             }
             5 => loop {

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use weir_events::{
     Channel, Closed, Event, Mutant, Parcel, SendError, TryReceiveError, a_send, activate, choose, choose_biased,
+    from_future,
 };
 
 /// One model at a time: which fault is on is one value for the process.
@@ -206,7 +207,7 @@ fn coming_before_who_only_receives() {
 /// A value is sent while a task receives it.
 fn comes_to(channel: &Channel<u8>, mut future: impl Future<Output = Result<u8, Closed>> + Unpin) {
     let sender = channel.clone();
-    let sending = thread::spawn(move || sender.send_and_go(5u8));
+    let sending = thread::spawn(move || _ = sender.post(5u8));
     let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
     let mut received = poll();
     sending.join().unwrap();
@@ -311,6 +312,43 @@ fn taking_aside_beside_another() {
     assert_eq!((all, channel.try_receive()), ([1, 2], Err(TryReceiveError::Empty)));
 }
 
+/// Two synchronisations share a future, and one of them may be taken by another branch: the other one has the result.
+fn sharing_a_future() {
+    let (a, b) = (Channel::<u8>::rendezvous(), Channel::<u8>::rendezvous());
+    let source = std::sync::Arc::new(loom::sync::Mutex::new((false, None::<Waker>)));
+    let state = source.clone();
+    let shared = from_future(std::future::poll_fn(move |context| {
+        let mut state = state.lock().unwrap();
+        if state.0 {
+            return Poll::Ready(());
+        }
+        state.1 = Some(context.waker().clone());
+        Poll::Pending
+    }));
+    let there = {
+        let (a, b, shared) = (a.clone(), b.clone(), shared.clone());
+        thread::spawn(move || {
+            let has_result = choose_biased([shared.wrap(|()| true), a.receive().wrap(|_| false)]).sync();
+            if has_result {
+                b.close();
+            }
+            has_result
+        })
+    };
+    let setting = thread::spawn(move || {
+        a.close();
+        let waker = {
+            let mut state = source.lock().unwrap();
+            state.0 = true;
+            state.1.take()
+        };
+        waker.into_iter().for_each(Waker::wake);
+    });
+    let here = choose_biased([shared.wrap(|()| true), b.receive().wrap(|_| false)]).sync();
+    setting.join().unwrap();
+    assert_ne!(here, there.join().unwrap());
+}
+
 /// Closing wakes whoever waits, whenever it comes.
 fn closing() {
     let channel = Channel::<u8>::rendezvous();
@@ -391,10 +429,15 @@ fn closing_wakes_whoever_waits() {
     assert!(holds(Mutant::None, 4, closing_before_a_waiting_task));
 }
 
+#[test]
+fn a_shared_future_gives_its_result_to_one_of_two() {
+    assert!(holds(Mutant::None, 2, sharing_a_future));
+}
+
 /// The models that must fail under each fault: at least one of them.
 #[test]
 fn every_mutant_is_caught() {
-    let cases: [(Mutant, fn()); 15] = [
+    let cases: [(Mutant, fn()); 16] = [
         (Mutant::CommitWithoutCompare, one_choice_two_peers),
         (Mutant::MatchWithoutClaim, taken_while_seeking),
         (Mutant::PairWithItself, symmetric_pair),
@@ -408,6 +451,7 @@ fn every_mutant_is_caught() {
         (Mutant::DropWithoutReturn, dropping),
         (Mutant::DropWithoutReturn, dropping_who_only_receives),
         (Mutant::ReturnInAnyOrder, dropping_two),
+        (Mutant::ForgetWantedPoll, sharing_a_future),
         (Mutant::IgnoreConsumerBuffer, taking_all_aside),
         (Mutant::ForgetConsumerBufferLen, taking_all_aside),
     ];

@@ -91,6 +91,20 @@ fn an_offer_that_waits_for_its_receipt_keeps_its_place_among_buffered_values() {
 }
 
 #[test]
+fn a_returned_value_comes_before_an_offer_that_waits_for_its_receipt() {
+    let channel = Channel::bounded(64);
+    let mut receiving = channel.receive_async();
+    assert!(poll_once(&mut receiving).is_pending());
+    (0..3).for_each(|value| channel.try_send(value).unwrap());
+    let mut sending = a_send(&channel, 3).a_trans().synchronise();
+    assert!(poll_once(&mut sending).is_pending());
+    channel.try_send(4).unwrap();
+    drop(receiving);
+    let received: Vec<_> = (0..5).map(|_| channel.try_receive().unwrap()).collect();
+    assert_eq!(received, [0, 1, 2, 3, 4]);
+}
+
+#[test]
 fn an_offer_that_waits_for_its_receipt_holds_up_no_other_sender() {
     let channel = Channel::bounded(2);
     let mut sending = a_send(&channel, 9).a_trans().synchronise();
@@ -106,7 +120,7 @@ fn a_channel_that_closes_refuses_an_offer_that_waits_for_its_receipt() {
     for channel in channels() {
         let ended = Channel::unbounded();
         let into = ended.clone();
-        let mut sending = a_send(&channel, 9).a_wrap(move |sent| into.send_and_go(sent)).a_trans().synchronise();
+        let mut sending = a_send(&channel, 9).a_wrap(move |sent| _ = into.post(sent)).a_trans().synchronise();
         assert!(poll_once(&mut sending).is_pending());
         channel.close();
         assert!(poll_once(&mut sending).is_ready());

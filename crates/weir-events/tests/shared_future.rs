@@ -13,7 +13,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use weir_events::*;
 
-/// A future that waits until it is woken; the poll after that blocks until the test opens the gate, and is then ready.
+/// A future that waits until it is woken; the poll after that blocks until the test opens the gate. Then it is ready, or
+/// the next poll is, for which it was woken during this one.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<GateState>, Condvar)>);
 
@@ -22,6 +23,8 @@ struct GateState {
     is_woken: bool,
     is_inside: bool,
     is_open: bool,
+    /// The poll that is let go on is too early, and the next one is ready.
+    is_late: bool,
     waker: Option<Waker>,
 }
 
@@ -36,7 +39,10 @@ impl Future for Gate {
             return Poll::Pending;
         }
         state.is_inside = true;
-        let _open = opened.wait_while(state, |state| !state.is_open).unwrap();
+        let mut state = opened.wait_while(state, |state| !state.is_open).unwrap();
+        if std::mem::take(&mut state.is_late) {
+            return Poll::Pending;
+        }
         Poll::Ready("ready")
     }
 }
@@ -62,6 +68,10 @@ impl Gate {
 
 #[test]
 fn a_synchronisation_that_was_woken_during_anothers_poll_is_woken_again() {
+    [false, true].into_iter().for_each(woken_during_a_poll);
+}
+
+fn woken_during_a_poll(is_late: bool) {
     let (gate, other) = (Gate::default(), Channel::rendezvous());
     let shared = from_future(gate.clone());
     let first = choose([shared.clone(), other.receive().wrap(|_: Result<(), Closed>| "other")]);
@@ -73,6 +83,7 @@ fn a_synchronisation_that_was_woken_during_anothers_poll_is_woken_again() {
     gate.wake();
     let polling = thread::spawn(move || told_first.poll(&mut first));
     until(|| gate.is_inside());
+    gate.0.0.lock().unwrap().is_late = is_late;
     // The first is inside the poll; the second follows its wake-up, and the first is taken by another branch.
     let woken = told_second.count();
     assert!(told_second.poll(&mut second).is_pending());

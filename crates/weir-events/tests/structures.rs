@@ -71,7 +71,7 @@ fn a_closed_mailbox_drains_and_wakes_its_senders() {
 fn the_actions_of_an_asynchronous_letter_run_when_it_is_received() {
     let (mailbox, read) = (Mailbox::unbounded(), Channel::rendezvous());
     let receipt = read.clone();
-    mailbox.a_send("letter").a_wrap(move |sent| receipt.send_and_go(sent)).a_sync();
+    mailbox.a_send("letter").a_wrap(move |sent| _ = receipt.post(sent)).a_sync();
     assert_eq!(read.receive().poll(), None);
     assert_eq!(mailbox.receive().sync(), Ok("letter"));
     assert_eq!(read.receive().sync(), Ok(Ok(())));

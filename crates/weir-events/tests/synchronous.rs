@@ -122,7 +122,7 @@ fn of_fifty_five_symmetric_waiters_exactly_one_is_left() {
 fn exactly_one_branch_takes_effect_and_losers_keep_what_they_have() {
     let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
     let parcel = Parcel::new(String::from("dear"));
-    b.send_and_go(5);
+    _ = b.post(5);
     let event = choose([a.send_parcel(&parcel).wrap(|_| 0), b.receive().wrap(|received| received.unwrap())]);
     assert_eq!(event.sync(), 5);
     assert_eq!(parcel.take().as_deref(), Some("dear"), "a losing send still owns its value");
@@ -251,8 +251,8 @@ fn two_channels_that_always_have_values_are_both_served() {
 fn receiving_from_a_closed_channel_drains_it_and_then_reports_it() {
     let channel = Channel::bounded(2);
     channel.send(1).sync().unwrap();
-    channel.send_and_go(2);
-    channel.send_and_go(3);
+    _ = channel.post(2);
+    _ = channel.post(3);
     channel.close();
     let receive = channel.receive();
     let all: Vec<_> = (0..4).map(|_| receive.sync()).collect();

@@ -15,7 +15,7 @@ fn no_thread_is_made_without_post_consumption_actions_and_no_storm_leaves_one() 
     let channel = Channel::rendezvous();
     for n in 0..1000 {
         a_send(&channel, n).s_wrap(|()| ()).a_sync();
-        channel.send_and_go(n);
+        _ = channel.post(n);
     }
     (0..2000).for_each(|n| assert_eq!(channel.receive().sync(), Ok(n / 2)));
     (0..1000).for_each(|_| a_receive(&channel).a_sync());
@@ -23,7 +23,7 @@ fn no_thread_is_made_without_post_consumption_actions_and_no_storm_leaves_one() 
     let callback = a_send(&channel, 1).callback(|sent| sent).a_sync();
     assert_eq!((channel.receive().sync(), callback.sync()), (Ok(1), Ok(())));
     s_trans(&channel.receive()).a_sync();
-    channel.send_and_go(1);
+    _ = channel.post(1);
     a_always(1).a_sync();
     a_never::<u8>().a_sync();
     let lost = choose([channel.receive().wrap(|_| ()), after(Duration::from_secs(3600)), always(())]);

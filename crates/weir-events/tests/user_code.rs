@@ -102,12 +102,12 @@ fn wakers_use_the_channel_when_they_are_woken_and_dropped() {
                     poll_stepping(&step, &mut chosen).is_pending() && poll_stepping(&step, &mut direct).is_pending()
                 );
             }
-            channel.send_and_go(1);
-            channel.send_and_go(2);
+            _ = channel.post(1);
+            _ = channel.post(2);
             assert_eq!(poll_stepping(&step, &mut chosen), Poll::Ready(Ok(1)));
             drop(direct);
             assert_eq!(channel.try_receive(), Ok(2));
-            (0..capacity).for_each(|_| channel.send_and_go(0));
+            (0..capacity).for_each(|_| _ = channel.post(0));
             let mut sending = channel.send_async(3);
             let mut choosing = choose([channel.send(4)]).synchronise();
             for _ in 0..2 {
@@ -134,7 +134,7 @@ fn values_use_their_channel_when_they_are_cloned_and_dropped() {
             let _ = channel.try_receive();
             let mut received = channel.receive_async();
             assert!(poll_with(Waker::noop(), &mut received).is_pending());
-            channel.send_and_go(value());
+            _ = channel.post(value());
             drop(received);
             drop(channel.try_receive());
             let parcel = Parcel::new(value());
@@ -145,7 +145,7 @@ fn values_use_their_channel_when_they_are_cloned_and_dropped() {
             let _ = poll_with(Waker::noop(), &mut sending);
             channel.close();
             drop(sending);
-            channel.send_and_go(value());
+            _ = channel.post(value());
             while channel.try_receive().is_ok() {}
         });
     }

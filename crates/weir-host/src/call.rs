@@ -1,7 +1,7 @@
 //! Calling convention of host functions: argument locations and answers.
 //!
 //! Arguments are not gathered: a call refers to slots of its frame, constants of its program and the table of shared
-//! values, so that a fused call moves only what the function takes by value.
+//! values, so that a call moves only what the function takes by value.
 //!
 //! Protocol of an adaptor (the code that `#[weir::function]` generates). The order satisfies Rust's borrow rules:
 //! 1. take everything that is taken by value ([`Call::take`]); scalars are copied and stay in their slots;

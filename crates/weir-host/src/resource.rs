@@ -16,7 +16,7 @@ pub enum Mode {
     Write,
 }
 
-/// A resource that calls access and that therefore orders them (rule 2 of "What the program means" in ARCHITECTURE.md).
+/// A resource that calls access and that therefore orders them (rule 2 of "Semantics" in ARCHITECTURE.md).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     /// A `shared` value, by its name in the program.
@@ -42,8 +42,8 @@ impl fmt::Display for Resource {
 
 /// The Rust value behind a `shared` name or the state of a call site.
 ///
-/// Engines use constraints to exclude flows before a call begins, in a canonical order and without blocking a thread.
-/// The lock here is uncontended under a correct engine; it keeps an incorrect one sound, if slow.
+/// Engines use locks of their own to exclude flows before a call begins, in a canonical order and without blocking a
+/// thread. The lock here is uncontended under a correct engine; it keeps an incorrect one sound, if slow.
 #[derive(Clone)]
 pub struct Shared(Arc<RwLock<Value>>);
 

@@ -83,6 +83,9 @@ pub struct Effects {
     pub blocking: bool,
     /// `true` if the function may wait (`async`).
     pub waits: bool,
+    /// True if it returns for all arguments of its types: it neither panics nor refuses an argument nor ends the flow in
+    /// another way. A failure that it returns counts as returning.
+    pub total: bool,
 }
 
 /// Effect of a call on its library's part of the outside world.
@@ -105,6 +108,7 @@ impl Default for Effects {
             idempotent: false,
             blocking: false,
             waits: false,
+            total: false,
         }
     }
 }

@@ -100,7 +100,7 @@ pub trait Flows: Send + Sync {
     /// cloned, such as a connection, is still there when there is room.
     fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun;
 
-    /// Begins a detached flow, whose result nobody awaits, such as one of a stream. [`Begun::Done`] then means only
+    /// Begins a detached flow, whose result is not awaited, such as a flow of a stream. [`Begun::Done`] then means only
     /// that the engine is responsible for the flow; it may not begin before the source waits for something.
     fn begin_detached(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
         self.begin(entry, inputs)
@@ -126,12 +126,12 @@ pub enum Begun {
 pub struct Stop(Event<()>);
 
 impl Stop {
-    /// Creates a signal from an event that takes effect when the program stops, and ever after.
+    /// Creates a signal from an event that takes effect when the program stops, and stays in effect.
     pub fn new(stopped: Event<()>) -> Self {
         Stop(stopped)
     }
 
-    /// Returns the event that takes effect when the program stops, and ever after; it can be awaited or used in a
+    /// Returns the event that takes effect when the program stops, and stays in effect; it can be awaited or used in a
     /// choice.
     pub fn stopped(&self) -> Event<()> {
         self.0.clone()

@@ -19,7 +19,7 @@ impl Text {
         &self.0
     }
 
-    /// Adds characters at the end, in amortised constant time if nobody else holds the text; otherwise it is copied first.
+    /// Adds characters at the end, in amortised constant time if the text is not shared; otherwise it is copied first.
     pub fn push(&mut self, characters: &str) {
         self.0.push_str(characters);
     }

@@ -93,6 +93,7 @@ fn shown(function: &Function) -> String {
         ("idempotent", effects.idempotent),
         ("blocking", effects.blocking),
         ("waits", effects.waits),
+        ("total", effects.total),
     ] {
         text.push_str(if given { " " } else { "" });
         text.push_str(if given { name } else { "" });

@@ -81,7 +81,7 @@ impl Document {
     }
 }
 
-/// The most proposals of one kind. More would not help anybody, and take long to transmit.
+/// The maximum number of proposals of one kind. More would not help the user, and take long to transmit.
 pub const COMPLETIONS_MAX: usize = 200;
 
 /// Returns whether the label contains the letters of the partial word in their order, ignoring case.

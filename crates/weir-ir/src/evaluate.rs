@@ -1,8 +1,8 @@
-//! The reference evaluator: runs the expression IR from top to bottom, and by that says what a program means.
+//! The reference evaluator: runs the expression IR from top to bottom, and thereby defines the semantics of a program.
 //!
-//! It is the law that every pass and every engine is tested against, so it is small and obvious before all else: one
-//! flow at a time, one operation after the other, one table of variables. Functions that wait are waited for on the
-//! spot, and an atomic step waits for nothing, because nobody else is there.
+//! Every pass and every engine is tested against it, so it is small and obvious before all else: one flow at a time,
+//! one operation after the other, one table of variables. It blocks on functions that wait, and an atomic step waits
+//! for nothing, because no other flow runs.
 //!
 //! It runs programs that [`crate::verify`] has accepted; on others it may panic.
 
@@ -21,15 +21,15 @@ mod wait;
 pub struct Evaluator<'p> {
     program: &'p Program,
     library: &'p Library,
-    /// The shared values, in the order of the program; of one per session, that of the session that came last.
+    /// The shared values, in the order of the program; of a session-scoped value, that of the latest session.
     shared: Vec<Shared>,
-    /// What sessions have of their own, by the place of the shared value and the session.
+    /// The values of sessions, by the index of the shared value and the session.
     sessions: IndexMap<(usize, Value), Shared>,
     /// The private states of the call sites that were reached, by entry, flow and site.
     states: BTreeMap<(usize, usize, Text), Shared>,
 }
 
-/// How a flow ends before the end of its body.
+/// An early end of a flow, before the end of its body.
 enum FlowEnd {
     /// With an answer.
     Return(Value),
@@ -44,10 +44,10 @@ impl From<Box<Failure>> for FlowEnd {
 }
 
 impl<'p> Evaluator<'p> {
-    /// Makes the shared values and the private states of `program`, whose functions are those of `library`.
+    /// Creates the shared values and the private states of `program`, whose functions are those of `library`.
     ///
     /// # Errors
-    /// Fails where the making of one does.
+    /// Fails if the creation of one does.
     pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, Failure> {
         let (sessions, states) = (IndexMap::new(), BTreeMap::new());
         let mut evaluator = Evaluator { program, library, shared: Vec::new(), sessions, states };
@@ -63,10 +63,10 @@ impl<'p> Evaluator<'p> {
         Ok(evaluator)
     }
 
-    /// The arguments of an entry point's source, in the order of its parameters.
+    /// Returns the arguments of an entry point's source, in the order of its parameters.
     ///
     /// # Errors
-    /// Fails where their evaluation does.
+    /// Fails if their evaluation does.
     pub fn arguments(&mut self, entry: usize) -> Result<Vec<Value>, Box<Failure>> {
         match self.flow((usize::MAX, 0), &self.program.entries[entry].arguments, &[], Vec::new())? {
             Value::Record(mut arguments) => Ok(prim::parts(&mut arguments)),
@@ -74,34 +74,34 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// Runs one flow of an entry point to its end, and gives its answer.
+    /// Runs one flow of an entry point to its end, and returns its answer.
     ///
     /// # Errors
-    /// Fails where the flow ends with a failure.
+    /// Fails if the flow ends with a failure.
     ///
     /// # Panics
-    /// Panics where the program has no such flow, or was not verified.
+    /// Panics if the program has no such flow, or was not verified.
     pub fn run(&mut self, entry: usize, flow: usize, inputs: Vec<Value>) -> Result<Value, Box<Failure>> {
         let body = &self.program.entries[entry].flows[flow];
         self.flow((entry, flow), &body.body, &body.parameters, inputs)
     }
 
-    /// The shared value of this name.
+    /// Returns the shared value of this name.
     #[must_use]
     pub fn shared(&self, name: &str) -> Option<&Shared> {
         let index = self.program.shared.iter().position(|shared| shared.name.as_str() == name)?;
         self.shared.get(index)
     }
 
-    /// What makes a shared value, evaluated.
+    /// Evaluates the body that computes a shared value.
     fn made(&mut self, init: &Block) -> Result<Value, Box<Failure>> {
         self.flow((usize::MAX, 0), init, &[], Vec::new())
     }
 
-    /// Lets the shared values that each session has be those of this one, made where it had none.
+    /// Switches the session-scoped shared values to those of this session, and creates those that do not exist yet.
     ///
-    /// Here a session's values are kept for ever. Freeing one that no flow uses is another outcome that a program allows by
-    /// saying `per session`.
+    /// The evaluator never frees a session's values. Freeing one that no flow uses is another outcome that `per
+    /// session` allows.
     fn begin_session(&mut self, constraints: &[Constraint], session: &Value) -> Result<(), Box<Failure>> {
         let program = self.program;
         for (index, shared) in program.shared.iter().enumerate().filter(|(_, shared)| shared.per_session) {
@@ -135,7 +135,7 @@ impl<'p> Evaluator<'p> {
     }
 }
 
-/// One flow on its way.
+/// The evaluation of one flow.
 struct FlowEvaluation<'e, 'p> {
     evaluator: &'e mut Evaluator<'p>,
     /// The entry and the flow, by which states are found.
@@ -161,7 +161,7 @@ impl FlowEvaluation<'_, '_> {
         Ok(())
     }
 
-    /// The operand's value: a copy of what can be shared, else the value itself, which is then gone.
+    /// Returns the operand's value: a clone, or the value itself if it is move-only, which is then moved out.
     fn value(&mut self, atom: &Atom) -> Value {
         match atom {
             Atom::Var(var) => match self.variables.get_mut(var) {
@@ -196,8 +196,8 @@ impl FlowEvaluation<'_, '_> {
                 }
                 self.block(body)
             }
-            // Here time is never up, and the first body is the first to get to its end: one of the outcomes that a
-            // program allows by saying `within` or `race`.
+            // The evaluator produces one of the outcomes that `within` and `race` allow: no time limit expires, and the
+            // first body wins.
             Op::Within { body, .. } => Ok(Value::some(self.block(body)?)),
             Op::Race { bodies } => self.block(bodies.first().expect("the verifier has seen a body")),
             Op::Return(answer) => Err(FlowEnd::Return(self.value(answer))),
@@ -205,7 +205,7 @@ impl FlowEvaluation<'_, '_> {
         }
     }
 
-    /// Puts back what is left of an operand that was only looked at, or taken apart.
+    /// Puts back the rest of an operand after it was read or taken apart.
     fn give_back(&mut self, atom: &Atom, rest: Value) {
         if let Atom::Var(var) = atom {
             self.variables.insert(*var, rest);
@@ -223,7 +223,8 @@ impl FlowEvaluation<'_, '_> {
 
     fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> Result<Value, FlowEnd> {
         let mut tested = self.value(subject);
-        let chosen = arms.iter().find(|arm| holds(&arm.test, &tested)).expect("the verifier has seen an arm for it");
+        let chosen =
+            arms.iter().find(|arm| test_holds(&arm.test, &tested)).expect("the verifier has seen an arm for it");
         for (variable, index) in chosen.payload.iter().zip(0..) {
             let part = Prim::Payload(index).apply_moving(std::slice::from_mut(&mut tested))?;
             self.bind(variable, part);
@@ -263,9 +264,9 @@ impl FlowEvaluation<'_, '_> {
     }
 }
 
-/// Whether the arm with this test is chosen for the subject.
+/// Returns true if the test holds for the subject.
 #[must_use]
-pub fn holds(test: &ArmTest, subject: &Value) -> bool {
+pub fn test_holds(test: &ArmTest, subject: &Value) -> bool {
     match (test, subject) {
         (ArmTest::Tag(tag), Value::Variant(actual, _)) => tag == actual,
         (ArmTest::Tag(_), _) => false,
@@ -274,7 +275,7 @@ pub fn holds(test: &ArmTest, subject: &Value) -> bool {
     }
 }
 
-/// The failure that [`Op::Fail`] ends a flow with: its operand, or of a function's own error type what it says.
+/// Returns the failure that [`Op::Fail`] ends a flow with: its operand, or a failure with the text of any other error.
 #[must_use]
 pub fn failure_of(value: Value) -> Box<Failure> {
     match value {
@@ -283,7 +284,7 @@ pub fn failure_of(value: Value) -> Box<Failure> {
     }
 }
 
-/// The failure of a loop that was not done after its bound.
+/// Returns the failure of a loop that was not done after its bound.
 #[must_use]
 pub fn rounds_exceeded(at_most: u64) -> Box<Failure> {
     Box::new(Failure::new(FailureKind::Limit, format!("the loop was not done after {at_most} rounds")))

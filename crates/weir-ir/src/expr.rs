@@ -2,20 +2,23 @@
 //!
 //! A [`Block`] is a sequence of [`Let`]s and the [`Atom`] that it yields. Every operand is an atom, so the order of
 //! evaluation is the order of the `let`s. Three operations leave a block early: [`Op::Return`], [`Op::Fail`], and any
-//! operation that fails by itself ([`Op::may_end`]); all of them end the flow. Leaving an inlined `fn` early is nesting:
-//! what follows moves into the branches that do not leave.
+//! other operation that fails ([`Op::may_end`]); all of them end the flow. An early exit from an inlined `fn` is
+//! expressed by nesting: the continuation is moved into the branches that do not exit.
 
 use weir_host::{Mode, Resource, Text, Value};
+
+mod traverse;
 
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::{Origin, Var, Variable};
+pub use traverse::{Runs, Scope, ScopeMut};
 
 /// A program whose bodies are blocks.
 pub type Program = program::Program<Block>;
 
-/// An operand: something that needs no evaluation.
-#[derive(Clone, Debug, PartialEq)]
+/// An operand: a variable, a constant or a shared value, none of which needs evaluation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Atom {
     /// A variable.
     Var(Var),
@@ -25,36 +28,36 @@ pub enum Atom {
     Shared(Text),
 }
 
-/// A sequence of bindings and what it yields.
+/// A sequence of bindings and the value that it yields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// The bindings, evaluated in this order.
     pub lets: Vec<Let>,
-    /// What the block yields. A block whose last binding never yields has `()` here, which nobody sees.
+    /// The value that the block yields. A block whose last binding never yields has `()` here, which nothing reads.
     pub result: Atom,
 }
 
 /// One binding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Let {
-    /// What is bound; [`weir_host::Type::Never`] for an operation that does not yield.
+    /// The variable that it binds, of [`weir_host::Type::Never`] if the operation never yields.
     pub bound: Variable,
-    /// What is evaluated.
+    /// The operation that is evaluated.
     pub op: Op,
-    /// Where it stands in the text.
+    /// The position in the text.
     pub origin: Origin,
 }
 
 /// An operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
-    /// A primitive: arithmetic, comparison, making and taking apart of values.
+    /// A primitive: arithmetic, comparison, construction and deconstruction of values.
     Prim(Prim, Vec<Atom>),
     /// A call of a host function.
     Call(Call),
     /// Chooses the first arm whose test holds, and yields what it yields. Tests cover every value.
     Switch {
-        /// What is tested.
+        /// The value that the arms test.
         subject: Atom,
         /// The arms.
         arms: Vec<Arm>,
@@ -65,56 +68,56 @@ pub enum Op {
         list: Atom,
         /// The element within the body.
         element: Variable,
-        /// What yields an element of the result.
+        /// The body, which yields one element of the result.
         body: Block,
     },
     /// Folds a list from its front.
     Fold {
         /// The list.
         list: Atom,
-        /// What it begins with.
+        /// The initial value.
         init: Atom,
-        /// What has been folded so far, within the body.
+        /// The accumulator within the body.
         accumulator: Variable,
         /// The element, within the body.
         element: Variable,
-        /// What yields the next accumulator.
+        /// The body, which yields the next accumulator.
         body: Block,
     },
     /// `loop state = init { body } until … at most n`: evaluates the body with the state, whose result is the pair
     /// `(next state, done)`; yields the next state when done. Fails with [`weir_host::FailureKind::Limit`] after
     /// `at_most` rounds.
     Loop {
-        /// What it begins with.
+        /// The initial value.
         init: Atom,
         /// The state, within the body.
         state: Variable,
-        /// What yields the pair.
+        /// The body, which yields the pair.
         body: Block,
         /// The bound, at least 1.
         at_most: u64,
     },
     /// Evaluates the body while it holds the constraints, and yields what it yields.
     Atomic {
-        /// What is held, in the canonical order, each once.
+        /// The constraints that the step holds, in the canonical order, each once.
         constraints: Vec<Constraint>,
-        /// The session, where a constraint is per session.
+        /// The session, if a constraint is per session.
         session: Option<Atom>,
-        /// What is one atomic step.
+        /// The body, which is one atomic step.
         body: Block,
     },
-    /// Evaluates the body for as long as the limit allows: `Some` of what it yields, or `None`. It is given up where it
-    /// waits when the time is up; what it did before stays done.
+    /// Evaluates the body for as long as the limit allows: `Some` of what it yields, or `None`. When the limit expires,
+    /// the body is cancelled at its current wait; its effects so far remain.
     ///
-    /// What it captures and changes, or what can only be moved, is gone afterwards, whichever way it went.
+    /// A captured variable that the body changes, or whose value can only be moved, is moved out in either case.
     Within {
-        /// How long it may take, a `Duration`.
+        /// The time limit, a `Duration`.
         limit: Atom,
-        /// What may take long.
+        /// The body, which is cancelled when the limit expires.
         body: Block,
     },
-    /// Evaluates the bodies side by side, and yields what the first yields that gets to its end; the others are given up
-    /// where they wait. What they capture is as for [`Op::Within`].
+    /// Evaluates the bodies concurrently, and yields the result of the first that ends; the others are cancelled at
+    /// their current waits. For captured variables, see [`Op::Within`].
     Race {
         /// The bodies, at least one.
         bodies: Vec<Block>,
@@ -130,7 +133,7 @@ pub enum Op {
 pub struct Call {
     /// Its path: `image.to_jpeg`.
     pub function: Text,
-    /// What people and plans call this call site, unique within the flow: `thumbnail/image.to_jpeg`, `files.read#2`.
+    /// The name of this call site in plans and messages, unique within the flow: `thumbnail/image.to_jpeg`, `files.read#2`.
     pub site: Text,
     /// The arguments, one for each parameter.
     pub arguments: Vec<Atom>,
@@ -139,15 +142,15 @@ pub struct Call {
 /// One arm of a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
-    /// When it is chosen.
+    /// The test that chooses this arm.
     pub test: ArmTest,
     /// Names for the payload of the variant that was tested; empty, or one for each field.
     pub payload: Vec<Variable>,
-    /// What happens then.
+    /// The body that runs if the arm is chosen.
     pub body: Block,
 }
 
-/// What the subject of a switch is compared with.
+/// The test of one arm of a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArmTest {
     /// The variant with this tag.
@@ -161,19 +164,19 @@ pub enum ArmTest {
 /// One constraint of an atomic step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Constraint {
-    /// What is held.
+    /// The resource that is held.
     pub resource: Resource,
-    /// Beside readers, or alone.
+    /// Shared with other readers, or exclusive.
     pub mode: Mode,
-    /// Whether it is held for the flow's session only.
+    /// True if it is held for the flow's session only.
     pub per_session: bool,
 }
 
 impl Op {
-    /// Whether evaluating it may end the flow by itself, beyond what its blocks do.
+    /// Returns true if the operation itself may end the flow, apart from the operations in its blocks.
     ///
-    /// Faults of calls (a panic, an argument outside the Rust type's range) are left out: they are bugs of a function or
-    /// its caller, and to order every effect behind every earlier call would leave nothing to overlap.
+    /// Faults of calls (a panic, an argument outside the Rust type's range) do not count: they are bugs of a function
+    /// or its caller, and if every effect were ordered after every earlier call, nothing could overlap.
     #[must_use]
     pub fn may_end(&self) -> bool {
         match self {
@@ -187,55 +190,5 @@ impl Op {
             | Op::Within { .. }
             | Op::Race { .. } => false,
         }
-    }
-
-    /// The blocks inside it.
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
-        let (arms, bodies): (&[Arm], &[Block]) = match self {
-            Op::Switch { arms, .. } => (arms, &[]),
-            Op::Map { body, .. }
-            | Op::Fold { body, .. }
-            | Op::Loop { body, .. }
-            | Op::Atomic { body, .. }
-            | Op::Within { body, .. } => (&[], std::slice::from_ref(body)),
-            Op::Race { bodies } => (&[], bodies),
-            Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => (&[], &[]),
-        };
-        arms.iter().map(|arm| &arm.body).chain(bodies)
-    }
-
-    /// The operands, those of inner blocks left out.
-    pub fn operands(&self) -> impl Iterator<Item = &Atom> {
-        let (list, single): (&[Atom], [Option<&Atom>; 2]) = match self {
-            Op::Prim(_, operands) => (operands, [None, None]),
-            Op::Call(call) => (&call.arguments, [None, None]),
-            Op::Switch { subject, .. } => (&[], [Some(subject), None]),
-            Op::Map { list, .. } => (&[], [Some(list), None]),
-            Op::Fold { list, init, .. } => (&[], [Some(list), Some(init)]),
-            Op::Loop { init, .. } => (&[], [Some(init), None]),
-            Op::Atomic { session, .. } => (&[], [session.as_ref(), None]),
-            Op::Within { limit, .. } => (&[], [Some(limit), None]),
-            Op::Race { .. } => (&[], [None, None]),
-            Op::Return(atom) | Op::Fail(atom) => (&[], [Some(atom), None]),
-        };
-        list.iter().chain(single.into_iter().flatten())
-    }
-
-    /// The variables that it binds within its blocks.
-    pub fn binders(&self) -> impl Iterator<Item = &Variable> {
-        let (arms, single): (&[Arm], [Option<&Variable>; 2]) = match self {
-            Op::Switch { arms, .. } => (arms, [None, None]),
-            Op::Map { element, .. } => (&[], [Some(element), None]),
-            Op::Fold { accumulator, element, .. } => (&[], [Some(accumulator), Some(element)]),
-            Op::Loop { state, .. } => (&[], [Some(state), None]),
-            Op::Prim(..)
-            | Op::Call(_)
-            | Op::Atomic { .. }
-            | Op::Within { .. }
-            | Op::Race { .. }
-            | Op::Return(_)
-            | Op::Fail(_) => (&[], [None, None]),
-        };
-        arms.iter().flat_map(|arm| &arm.payload).chain(single.into_iter().flatten())
     }
 }

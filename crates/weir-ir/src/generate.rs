@@ -1,12 +1,12 @@
-//! Random programs, to compare the executions of one and the same program by the evaluator and by engines.
+//! Random programs, for differential tests of engines against the evaluator.
 //!
 //! A [`Case`] is a program that the verifier accepts, and inputs for its one flow; the same seed gives the same case.
-//! Its functions come from a [`Recording`] library, made afresh for each execution, that writes down the effects on each
-//! resource in their order. What an execution came to is an [`Execution`]; two of them are compared with `==`. [`check`]
-//! looks for a difference, and shrinks the program that shows it to one that a person can read.
+//! Its functions come from a [`Recording`] library, created anew for each execution, that records the effects on each
+//! resource in their order. The outcome of an execution is an [`Execution`]; two of them are compared with `==`.
+//! [`check`] looks for a difference, and shrinks the program that shows it until a person can read it.
 //!
-//! What is not generated: faults, that is panics and arguments out of range, because they are no part of a program's
-//! order ([`crate::expr::Op::may_end`]).
+//! Faults, that is panics and arguments out of range, are not generated, because engines do not order them
+//! ([`crate::expr::Op::may_end`]).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -25,20 +25,21 @@ mod operations;
 mod program;
 mod random;
 mod recording;
+mod rewritable;
 mod shrink;
 mod timed;
 mod values;
 
 pub use cover::constructs;
-pub use program::case;
+pub use program::{case, rewritable_case};
 pub use random::Random;
 pub use recording::Recording;
 pub use shrink::smaller;
 
-/// How many executions the shrinking of one case may cost.
+/// The number of executions that the shrinking of one case may cost.
 const SHRINKING_MAX: usize = 4_000;
 
-/// A program, and what its one flow (entry 0, flow 0) is begun with, once for each row.
+/// A random program, and rows of inputs for its one flow (entry 0, flow 0).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// The program.
@@ -47,7 +48,7 @@ pub struct Case {
     pub inputs: Vec<Vec<Value>>,
 }
 
-/// What an execution of a case came to.
+/// The results and effects of an execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execution {
     /// The answer of each flow, or its failure.
@@ -61,14 +62,14 @@ pub struct Execution {
 pub struct Counterexample {
     /// The smallest case found.
     pub case: Case,
-    /// What is different.
+    /// The difference.
     pub difference: String,
 }
 
-/// Executes a case with the reference evaluator. The recording's seed says how long its functions wait.
+/// Executes a case with the reference evaluator. The seed determines how long functions wait.
 ///
 /// # Errors
-/// Fails where the making of a shared value does.
+/// Fails if the creation of a shared value does.
 pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
     let recording = Recording::new(seed);
     let library = recording.library();
@@ -78,10 +79,11 @@ pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
     Ok(Execution { results, effects: recording.effects() })
 }
 
-/// Executes many flows of a case with the reference evaluator, one after the other: the rows of its inputs in turns.
+/// Executes many flows of a case with the reference evaluator, one after the other: with the rows of its inputs in
+/// turn.
 ///
 /// # Errors
-/// Fails where the making of a shared value does.
+/// Fails if the creation of a shared value does.
 pub fn evaluate_many(case: &Case, seed: u64, flows: usize) -> Result<Execution, Failure> {
     let recording = Recording::of_many(seed);
     let library = recording.library();
@@ -91,10 +93,14 @@ pub fn evaluate_many(case: &Case, seed: u64, flows: usize) -> Result<Execution, 
     Ok(Execution { results, effects: recording.effects() })
 }
 
-/// Runs the test on the case of this seed, and shrinks the case where it fails or panics.
+/// Runs the test on the case of this seed, and shrinks the case if the test fails or panics.
 pub fn find(seed: u64, test: impl Fn(&Case) -> Result<(), String>) -> Option<Counterexample> {
+    find_in(case(seed), test)
+}
+
+/// Runs the test on a case, and shrinks the case if the test fails or panics.
+pub fn find_in(case: Case, test: impl Fn(&Case) -> Result<(), String>) -> Option<Counterexample> {
     let library = Recording::new(0).library();
-    let case = case(seed);
     let difference = outcome(&test, &case).err()?;
     let mut found = Counterexample { case, difference };
     let mut tests_left = SHRINKING_MAX;
@@ -104,7 +110,7 @@ pub fn find(seed: u64, test: impl Fn(&Case) -> Result<(), String>) -> Option<Cou
     Some(found)
 }
 
-/// The first smaller case that fails too.
+/// Returns the first smaller case that fails too.
 fn step(
     case: &Case,
     library: &Library,
@@ -132,7 +138,7 @@ fn outcome(test: &impl Fn(&Case) -> Result<(), String>, case: &Case) -> Result<(
 /// Runs the test on the case of this seed.
 ///
 /// # Panics
-/// Panics where the test fails, with the shrunk program, its inputs and what is different.
+/// Panics if the test fails, with the shrunk program, its inputs and the difference.
 pub fn check(seed: u64, test: impl Fn(&Case) -> Result<(), String>) {
     if let Some(found) = find(seed, test) {
         panic!("seed {seed}: {found}");

@@ -1,30 +1,37 @@
 //! The graph: nodes with typed ports, control flow turned into data, resources as explicit edges.
 //!
-//! *Control.* A [`NodeKind::Switch`] chooses one of its arms; a node in an arm says so in [`Node::control`] and runs only if
-//! that arm was chosen; a [`NodeKind::Select`] takes the value of the arm that was (Ohua thesis §3.2, `ctrl` and `select`).
-//! A node whose control does not hold is *skipped*, and so is all that it controls. It is skipped only when all that it
-//! would have waited for has run or was skipped, so that an order that goes through it holds.
+//! *Control.* A [`NodeKind::Switch`] chooses one of its arms; a node in an arm has the arm as its [`Node::control`] and
+//! runs only if that arm was chosen; a [`NodeKind::Select`] takes the value of the arm that was (Ohua thesis §3.2,
+//! `ctrl` and `select`). A node in an arm that was not chosen is *skipped*, and so are all nodes that it controls. It
+//! is skipped only when all nodes that it would have waited for have run or were skipped, so that orders through it are
+//! preserved.
 //!
 //! *Order.* Nodes are listed in the order of the program, which is a topological order of all edges. A node may run as
 //! soon as the nodes that its inputs, its control and its [`Node::after`] edges name have run or were skipped. `after`
-//! holds the order of resources (calls that touch one resource keep their order, unless all only read it) and of
-//! ends (a node with an effect waits for every earlier node that may end the flow).
+//! holds the order of resources (calls that touch one resource keep their order, unless all only read it) and of ends
+//! (a node with an effect waits for every earlier node that may end the flow).
 //!
-//! *Ends.* [`NodeKind::Return`], [`NodeKind::Fail`] and a node that fails end the flow. What was listed earlier still runs, and
-//! an earlier end wins over a later one; nothing that is listed later begins.
+//! *Ends.* [`NodeKind::Return`], [`NodeKind::Fail`] and a node that fails end the flow. Nodes listed earlier still run,
+//! and an earlier end wins over a later one; no node that is listed later begins.
 //!
-//! *Bodies.* `map`, `fold` and `loop` hold a graph of their own, run once for each element or round. An end within it ends
-//! the whole flow. A captured value that the body changes by `&mut` is handed from one iteration to the next, and back.
-//! `within` and `race` hold graphs that may be given up on their way: such a value goes into them and never comes back.
+//! *Bodies.* `map`, `fold` and `loop` hold a graph of their own, run once for each element or round. An end within it
+//! ends the whole flow. A captured value that the body changes by `&mut` is passed from one iteration to the next, and
+//! returned at the end. `within` and `race` hold graphs that may be cancelled: such a value is moved into them and
+//! never returned.
 
 use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
+mod predecessors;
+mod traverse;
+
 pub use crate::expr::{ArmTest, Constraint};
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::Origin;
+pub(crate) use predecessors::{NodeSet, Predecessors};
+pub use traverse::Own;
 
 /// A program whose bodies are graphs.
 pub type Program = program::Program<Graph>;
@@ -32,14 +39,14 @@ pub type Program = program::Program<Graph>;
 /// A graph, or the body of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
-    /// The types of what it begins with. Of a body: the element, or accumulator and element, or state, or nothing of its
-    /// own; then what it captures, in the order of the node's further inputs.
+    /// The types of the parameters. A body has the element, or accumulator and element, or state, or nothing of its
+    /// own; then its captures, in the order of the node's further inputs.
     pub parameters: Vec<Type>,
     /// The constants that inputs name.
     pub constants: Vec<Value>,
     /// The nodes, in the order of the program.
     pub nodes: Vec<Node>,
-    /// What it yields where nothing has ended the flow before.
+    /// The value that the graph yields unless a node ends the flow first.
     pub result: Operand,
 }
 
@@ -47,7 +54,7 @@ pub struct Graph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// Where an input comes from.
+/// An input of a node: the value of a port, a parameter, a constant or a shared value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operand {
     /// An output port of an earlier node.
@@ -58,7 +65,7 @@ pub enum Operand {
     Constant(u32),
     /// A shared value of the program.
     Shared(Text),
-    /// Nothing: the arm of a `select` that never yields, the result of a graph that always ends before.
+    /// No value: the arm of a `select` that never yields, or the result of a graph that always ends the flow.
     #[default]
     Never,
 }
@@ -66,23 +73,23 @@ pub enum Operand {
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What people and plans call it, unique in its graph: `thumbnail/image.to_jpeg`, `switch#2`.
+    /// The name in plans and messages, unique in the flow: `thumbnail/image.to_jpeg`, `switch#2`.
     pub name: Text,
-    /// What it does.
+    /// The operation of the node.
     pub kind: NodeKind,
-    /// What it takes.
+    /// The inputs, in the order that the operation defines.
     pub inputs: Vec<Operand>,
-    /// The types of its output ports. Of a switch: the payloads of its arms, one after the other.
+    /// The types of the output ports. A switch has the payloads of its arms, one after the other.
     pub outputs: Vec<Type>,
-    /// The arm that it belongs to.
+    /// The arm of a switch that the node belongs to, if any.
     pub control: Option<Control>,
-    /// The nodes that it comes after for the sake of a resource or an end, in ascending order.
+    /// The nodes that must run first to keep the order of a resource or an end, in ascending order.
     pub after: Vec<NodeId>,
-    /// The resources that it touches, in the canonical order. Of a node with a body: all that the body touches.
+    /// The resources that it touches, in the canonical order. A node with a body has all that the body touches.
     pub uses: Vec<ResourceUse>,
-    /// The innermost [`NodeKind::Acquire`] that it is within.
+    /// The innermost [`NodeKind::Acquire`] whose atomic step contains the node.
     pub within: Option<NodeId>,
-    /// Where it stands in the text.
+    /// The position in the text.
     pub origin: Origin,
 }
 
@@ -95,18 +102,18 @@ pub struct Control {
     pub arm: u32,
 }
 
-/// How a node touches a resource.
+/// An access of a node to a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceUse {
     /// The resource.
     pub resource: Resource,
-    /// Beside readers, or alone.
+    /// Shared with other readers, or exclusive.
     pub mode: Mode,
-    /// Whether an enclosing [`NodeKind::Acquire`] holds it already.
+    /// True if an enclosing [`NodeKind::Acquire`] holds the resource already.
     pub held: bool,
 }
 
-/// What a node does.
+/// The operation of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeKind {
     /// Applies a primitive to its inputs.
@@ -140,7 +147,7 @@ pub enum NodeKind {
     Loop {
         /// The body.
         body: Box<Graph>,
-        /// After so many rounds it fails with [`weir_host::FailureKind::Limit`].
+        /// The number of rounds after which it fails with [`weir_host::FailureKind::Limit`].
         at_most: u64,
     },
     /// Runs the body for as long as its first input, a `Duration`, allows; yields `Some` of its result, or `None`.
@@ -148,18 +155,18 @@ pub enum NodeKind {
         /// The body.
         body: Box<Graph>,
     },
-    /// Runs the bodies side by side, and yields the result of the first that gets to its end. Its inputs are what the
-    /// first body captures, then what the second does, and so on.
+    /// Runs the bodies concurrently, and yields the result of the first that ends. Its inputs are the captures of the
+    /// first body, then those of the second, and so on.
     Race {
         /// The bodies.
         bodies: Vec<Graph>,
     },
-    /// Begins an atomic step: waits for the constraints, in their order. Its input, where it has one, is the session.
+    /// Begins an atomic step: waits for the constraints, in their order. Its input, if it has one, is the session.
     Acquire {
-        /// What is held, in the canonical order.
+        /// The constraints that the step holds, in the canonical order.
         constraints: Vec<Constraint>,
     },
-    /// Ends an atomic step. An end of the flow does so too.
+    /// Ends an atomic step. An end of the flow also ends it.
     Release {
         /// The node that began it.
         acquire: NodeId,
@@ -173,14 +180,14 @@ pub enum NodeKind {
 /// One arm of a switch node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SwitchArm {
-    /// When it is chosen.
+    /// The test that chooses this arm.
     pub test: ArmTest,
-    /// How many fields of the payload it puts out.
+    /// The number of payload fields that it outputs.
     pub payload: u32,
 }
 
 impl Graph {
-    /// The node with this index.
+    /// Returns the node with this index.
     ///
     /// # Panics
     /// Panics on an index of another graph.
@@ -189,81 +196,27 @@ impl Graph {
         &self.nodes[id.0 as usize]
     }
 
-    /// The nodes with their indices.
+    /// Returns the nodes with their indices.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes.iter().zip(0..).map(|(node, index)| (NodeId(index), node))
     }
 }
 
 impl Program {
-    /// The resources that steps hold per session, and none as a whole.
+    /// Returns the session-scoped resources: those that steps hold per session, and no step holds as a whole.
     ///
-    /// What a call takes of one of these is taken last: it holds it for its own length, and waits for nothing meanwhile.
+    /// A call takes such a resource last, holds it for the duration of the call and waits for nothing meanwhile.
     #[must_use]
     pub fn session_scoped(&self) -> BTreeSet<Resource> {
         let (mut sessions, mut whole) = (BTreeSet::new(), BTreeSet::new());
         for flow in self.entries.iter().flat_map(|entry| &entry.flows) {
-            scopes(&flow.body, &mut sessions, &mut whole);
+            flow.body.each_node(&mut |node| {
+                for constraint in node.kind.constraints() {
+                    let scope = if constraint.per_session { &mut sessions } else { &mut whole };
+                    scope.insert(constraint.resource.clone());
+                }
+            });
         }
         &sessions - &whole
-    }
-}
-
-/// What the steps of a graph hold per session, and what as a whole.
-fn scopes(graph: &Graph, sessions: &mut BTreeSet<Resource>, whole: &mut BTreeSet<Resource>) {
-    for node in &graph.nodes {
-        if let NodeKind::Acquire { constraints } = &node.kind {
-            for constraint in constraints {
-                let scope = if constraint.per_session { &mut *sessions } else { &mut *whole };
-                scope.insert(constraint.resource.clone());
-            }
-        }
-        node.bodies().iter().for_each(|body| scopes(body, sessions, whole));
-    }
-}
-
-impl Node {
-    /// The graphs within it: one for each element or round, one for a while, or those of a race.
-    #[must_use]
-    pub fn bodies(&self) -> &[Graph] {
-        match &self.kind {
-            NodeKind::Map { body }
-            | NodeKind::Fold { body }
-            | NodeKind::Loop { body, .. }
-            | NodeKind::Within { body } => std::slice::from_ref(body),
-            NodeKind::Race { bodies } => bodies,
-            _ => &[],
-        }
-    }
-
-    /// Whether a body of it may be given up on its way.
-    #[must_use]
-    pub fn cancels_bodies(&self) -> bool {
-        matches!(self.kind, NodeKind::Within { .. } | NodeKind::Race { .. })
-    }
-
-    /// The first output port of a switch's arm.
-    #[must_use]
-    pub fn first_port(&self, arm: u32) -> u32 {
-        match &self.kind {
-            NodeKind::Switch { arms } => arms.iter().take(arm as usize).map(|arm| arm.payload).sum(),
-            _ => 0,
-        }
-    }
-
-    /// Whether it may end the flow, calls' faults left out: see [`crate::expr::Op::may_end`].
-    #[must_use]
-    pub fn may_end(&self) -> bool {
-        match &self.kind {
-            NodeKind::Prim(prim) => prim.may_fail(),
-            NodeKind::Loop { .. } | NodeKind::Return | NodeKind::Fail => true,
-            _ => self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_end)),
-        }
-    }
-
-    /// Whether it changes a resource.
-    #[must_use]
-    pub fn writes(&self) -> bool {
-        self.uses.iter().any(|usage| usage.mode == Mode::Write)
     }
 }

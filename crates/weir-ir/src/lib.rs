@@ -1,10 +1,10 @@
-//! The two intermediate representations of a program, and the evaluator that says what a program means.
+//! The two intermediate representations of a program, and the evaluator that defines their semantics.
 //!
-//! The *expression IR* ([`expr`]) is a λ-calculus in A-normal form (Ohua thesis, chapter 4, where it is called EDD); the
-//! compiler's rewrites of expressions live on it. [`lower()`] turns it into the *graph* ([`graph`]): nodes with typed
-//! ports, control flow turned into data, resources as explicit edges. Engines run the graph. [`evaluate`] runs the
-//! expression IR from top to bottom and is the law: every pass and every engine is tested against it, on the random
-//! programs of the feature `generate`.
+//! The *expression IR* ([`expr`]) is a λ-calculus in A-normal form (Ohua thesis, chapter 4, where it is called EDD);
+//! the compiler's rewrites of expressions work on it. [`lower()`] turns it into the *graph* ([`graph`]): nodes with
+//! typed ports, control flow turned into data, resources as explicit edges. Engines run the graph. [`evaluate`] runs
+//! the expression IR from top to bottom and is the specification: every pass and every engine is tested against it, on
+//! the random programs of the feature `generate`.
 //!
 //! Both representations [`print`](mod@print) as text, [`parse`] back and [`verify`].
 //!
@@ -18,6 +18,7 @@ pub mod graph;
 pub mod lower;
 mod move_only;
 pub mod parse;
+pub mod passes;
 pub mod plan;
 pub mod prim;
 pub mod print;
@@ -25,3 +26,4 @@ pub mod program;
 pub mod verify;
 
 pub use lower::lower;
+pub use passes::optimize;

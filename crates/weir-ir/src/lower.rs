@@ -1,15 +1,15 @@
 //! From the expression IR to the graph: control flow becomes data, resources become edges.
 //!
-//! Every `let` becomes a node, listed in the order of evaluation, so that the listing is a topological order by
-//! construction. What the nodes must wait for beyond their inputs is worked out by `Order` as they are listed:
+//! Every `let` becomes a node, in the order of evaluation, so that the list of nodes is a topological order by
+//! construction. `OrderTracker` computes what the nodes must wait for beyond their inputs:
 //!
 //! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
-//!    (design, "What the program means", 2). A frame's own value that some call takes by `&mut`, or that can only be
+//!    (ARCHITECTURE, "Semantics", rule 2). A frame's own value that some call takes by `&mut`, or that can only be
 //!    moved, counts as a resource; moving it away is writing it.
 //! 2. *Ends.* A node that writes a resource waits for every earlier node that may end the flow.
-//! 3. *Atomic steps.* An `acquire` waits for everything earlier that may wait itself, so that no flow holds a constraint
-//!    while it waits for something outside the step: without this, two flows that overlap independent steps could wait
-//!    for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.
+//! 3. *Atomic steps.* An `acquire` waits for every earlier node that may wait itself, so that no flow holds a
+//!    constraint while it waits for something outside the step: without this, two flows that overlap independent steps
+//!    could wait for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.
 //!
 //! Constraints that an enclosing step holds already are not taken again, and one that an inner step or call needs as a
 //! writer is a writer from its first acquisition on (Flux §3.1.1).
@@ -29,11 +29,10 @@ use crate::move_only::TypeDefinitions;
 use crate::prim::Prim;
 use crate::program::{Entry, Flow, Program, SharedValue};
 use crate::{graph, lower::order::OrderTracker};
-use listing::variable;
+pub(crate) use uses::changed_variables;
 use uses::{body_uses, call_uses};
-pub(crate) use uses::{changed_variables, free_variables};
 
-/// The program with graphs in the place of its blocks.
+/// Lowers a program: replaces every block by its graph.
 ///
 /// # Panics
 /// Panics on a program that the verifier refuses, such as one that calls a function that is not in the library.
@@ -57,6 +56,7 @@ fn lower_entry(entry: &Entry<Block>, definitions: TypeDefinitions<'_>) -> Entry<
         parameters: flow.parameters.clone(),
         result: flow.result.clone(),
         body: lower_block(&flow.body, &flow.parameters, definitions),
+        former_sites: flow.former_sites.clone(),
     });
     Entry {
         name: entry.name.clone(),
@@ -67,7 +67,7 @@ fn lower_entry(entry: &Entry<Block>, definitions: TypeDefinitions<'_>) -> Entry<
     }
 }
 
-/// The graph of one block that is not within another.
+/// Lowers one outermost block.
 fn lower_block(block: &Block, parameters: &[Variable], definitions: TypeDefinitions<'_>) -> Graph {
     let changed = changed_variables(block, definitions.library);
     let mut builder = GraphBuilder::new(definitions, &changed, parameters);
@@ -75,21 +75,21 @@ fn lower_block(block: &Block, parameters: &[Variable], definitions: TypeDefiniti
     builder.graph
 }
 
-/// Lists the nodes of one graph.
+/// Builder of one graph, which appends its nodes in the order of evaluation.
 struct GraphBuilder<'a> {
     definitions: TypeDefinitions<'a>,
-    /// The variables that some call takes by `&mut`.
+    /// The variables that any call takes by `&mut`.
     changed: &'a BTreeSet<Var>,
     graph: Graph,
-    /// Where each variable comes from.
+    /// The operand that each variable stands for.
     variables: BTreeMap<Var, Operand>,
     /// The type of each variable.
     types: BTreeMap<Var, Type>,
-    /// The arm that is being lowered.
+    /// The arm that contains the operation being lowered.
     control: Option<Control>,
-    /// The step that is being lowered.
+    /// The atomic step that contains the operation being lowered.
     within: Option<NodeId>,
-    /// What the enclosing steps hold, also those of graphs outside.
+    /// The resources that enclosing steps hold, including steps of enclosing graphs.
     held: BTreeMap<Resource, Mode>,
     order: OrderTracker,
     names: BTreeMap<Text, u32>,
@@ -115,7 +115,7 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
-    /// Lists the nodes of a block; [`Operand::Never`] where it never yields.
+    /// Appends the nodes of a block and returns its result, [`Operand::Never`] if it never yields.
     fn block(&mut self, block: &Block) -> Operand {
         for binding in &block.lets {
             let source = self.binding(binding);
@@ -140,24 +140,24 @@ impl<'a> GraphBuilder<'a> {
             Op::Map { list, element, body } => self.map(list, element, body, binding),
             Op::Fold { list, init, accumulator, element, body } => {
                 let (graph, captures) = self.body(body, &[accumulator, element]);
-                self.with_body(NodeKind::Fold { body: Box::new(graph) }, "fold", &[list, init], captures, binding)
+                self.with_body(NodeKind::Fold { body: Box::new(graph) }, &[list, init], captures, binding)
             }
             Op::Loop { init, state, body, at_most } => {
                 let (graph, captures) = self.body(body, &[state]);
                 let kind = NodeKind::Loop { body: Box::new(graph), at_most: *at_most };
-                self.with_body(kind, "loop", &[init], captures, binding)
+                self.with_body(kind, &[init], captures, binding)
             }
             Op::Atomic { constraints, session, body } => self.atomic(constraints, session.as_ref(), body, binding),
             Op::Within { limit, body } => {
                 let (graph, captures) = self.body(body, &[]);
-                self.with_body(NodeKind::Within { body: Box::new(graph) }, "within", &[limit], captures, binding)
+                self.with_body(NodeKind::Within { body: Box::new(graph) }, &[limit], captures, binding)
             }
             Op::Race { bodies } => {
                 let (bodies, captures): (Vec<_>, Vec<_>) = bodies.iter().map(|body| self.body(body, &[])).unzip();
-                self.with_body(NodeKind::Race { bodies }, "race", &[], captures.concat(), binding)
+                self.with_body(NodeKind::Race { bodies }, &[], captures.concat(), binding)
             }
-            Op::Return(answer) => self.end(NodeKind::Return, "return", answer, binding),
-            Op::Fail(failure) => self.end(NodeKind::Fail, "fail", failure, binding),
+            Op::Return(answer) => self.end(NodeKind::Return, answer, binding),
+            Op::Fail(failure) => self.end(NodeKind::Fail, failure, binding),
         }
     }
 
@@ -187,7 +187,8 @@ impl<'a> GraphBuilder<'a> {
         self.list(node)
     }
 
-    fn end(&mut self, kind: NodeKind, name: &str, operand: &Atom, binding: &Let) -> Operand {
+    fn end(&mut self, kind: NodeKind, operand: &Atom, binding: &Let) -> Operand {
+        let name = kind.word();
         let mut node = self.draft(kind, name, std::slice::from_ref(operand), binding);
         node.outputs.clear();
         self.moves(operand);
@@ -232,13 +233,13 @@ impl<'a> GraphBuilder<'a> {
 
     fn map(&mut self, list: &Atom, element: &Variable, body: &Block, binding: &Let) -> Operand {
         let (graph, captures) = self.body(body, &[element]);
-        self.with_body(NodeKind::Map { body: Box::new(graph) }, "for", &[list], captures, binding)
+        self.with_body(NodeKind::Map { body: Box::new(graph) }, &[list], captures, binding)
     }
 
-    /// The graph of a body, and the variables that it captures: its last parameters.
+    /// Lowers a body; returns its graph and the variables that it captures, which are its last parameters.
     fn body(&mut self, block: &Block, parameters: &[&Variable]) -> (Graph, Vec<Atom>) {
         let own = parameters.iter().map(|variable| (*variable).clone());
-        let captured = free_variables(block, parameters).into_iter().map(|var| {
+        let captured = block.free_variables(parameters).into_iter().map(|var| {
             let ty = self.types.get(&var).expect("the verifier has seen the definition").clone();
             Variable { var, name: Text::default(), ty }
         });
@@ -252,21 +253,15 @@ impl<'a> GraphBuilder<'a> {
         (builder.graph, captured.iter().map(|variable| Atom::Var(variable.var)).collect())
     }
 
-    fn with_body(
-        &mut self,
-        kind: NodeKind,
-        name: &str,
-        first: &[&Atom],
-        captures: Vec<Atom>,
-        binding: &Let,
-    ) -> Operand {
+    fn with_body(&mut self, kind: NodeKind, first: &[&Atom], captures: Vec<Atom>, binding: &Let) -> Operand {
         let (own, captures) = (first.iter().map(|atom| (*atom).clone()), captures.into_iter());
         let operands: Vec<Atom> = own.chain(captures).collect();
+        let name = kind.word();
         let mut node = self.draft(kind, name, &operands, binding);
         node.uses = body_uses(node.bodies());
         for operand in &operands {
             self.moves(operand);
-            if variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+            if operand.variable().is_some_and(|var| self.changed.contains(&var)) {
                 self.alone(operand);
             }
         }

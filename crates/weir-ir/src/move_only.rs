@@ -1,10 +1,10 @@
-//! Which types have values that can only be moved.
+//! Move-only types: types whose values can be neither shared nor cloned.
 
 use std::collections::BTreeSet;
 
 use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
 
-/// The definitions that a program's types are looked up in: its own, then its library's.
+/// The definitions of a program's named types: its own, then those of its library.
 #[derive(Clone, Copy)]
 pub(crate) struct TypeDefinitions<'a> {
     pub(crate) program: &'a [TypeDefinition],
@@ -12,18 +12,30 @@ pub(crate) struct TypeDefinitions<'a> {
 }
 
 impl<'a> TypeDefinitions<'a> {
-    /// What the named type is.
+    /// Returns the shape of the named type.
     pub(crate) fn shape(self, name: &str) -> Option<&'a TypeShape> {
         let own = self.program.iter().find(|definition| definition.name.as_str() == name);
         own.or_else(|| self.library.definition(name)).map(|definition| &definition.shape)
     }
 
-    /// Whether a value of the type is or holds one that can only be moved.
+    /// Returns the types of the fields of a tuple or record.
+    pub(crate) fn fields(self, ty: &Type) -> Option<Vec<Type>> {
+        match ty {
+            Type::Tuple(parts) => Some(parts.to_vec()),
+            Type::Named(name) => match self.shape(name)? {
+                TypeShape::Record(fields) => Some(fields.iter().map(|field| field.ty.clone()).collect()),
+                TypeShape::Enum(_) | TypeShape::Opaque { .. } => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns true if a value of the type is or holds a value that can only be moved.
     pub(crate) fn is_move_only(self, ty: &Type) -> bool {
         self.holds_move_only(ty, &mut BTreeSet::new())
     }
 
-    /// As [`Self::is_move_only`]; a type that mentions itself is looked into once.
+    /// Implements [`Self::is_move_only`]; `seen` stops at types that mention themselves.
     fn holds_move_only(self, ty: &Type, seen: &mut BTreeSet<Text>) -> bool {
         match ty {
             Type::List(inner) | Type::Option(inner) => self.holds_move_only(inner, seen),

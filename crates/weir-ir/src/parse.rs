@@ -1,8 +1,8 @@
 //! Reads back what [`crate::print`] writes: programs of both IRs, for tests, snapshots and tools.
 //!
 //! Blank lines and lines that begin with `//` are left out. The parser reads any text without a panic: nesting is
-//! bounded by [`NESTING_MAX`], and the first thing that is not as expected ends it with a [`ParseError`]. What is read is
-//! not verified; see [`crate::verify`].
+//! bounded by [`NESTING_MAX`], and the first syntax error ends it with a [`ParseError`]. The result is not verified;
+//! see [`crate::verify`].
 
 use std::fmt;
 
@@ -17,19 +17,19 @@ mod lines;
 mod program;
 mod value;
 
-/// How deep blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
+/// The depth to which blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
 pub const NESTING_MAX: usize = 256;
 
-/// What is wrong with a text.
+/// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What should stand there.
+    /// The construct that was expected.
     pub expected: String,
-    /// What stands there, cut to a few characters.
+    /// The text that was found, cut to a few characters.
     pub found: String,
 }
 
@@ -48,7 +48,7 @@ pub type ParseResult<T> = Result<T, ParseError>;
 /// Reads a program in the expression IR.
 ///
 /// # Errors
-/// Fails at the first thing that is not as expected.
+/// Fails at the first syntax error.
 pub fn expr(text: &str) -> ParseResult<Program<Block>> {
     program::program(&mut lines::LineReader::new(text)?, expr::block)
 }
@@ -56,7 +56,7 @@ pub fn expr(text: &str) -> ParseResult<Program<Block>> {
 /// Reads a program in graphs.
 ///
 /// # Errors
-/// Fails at the first thing that is not as expected.
+/// Fails at the first syntax error.
 pub fn graph(text: &str) -> ParseResult<Program<Graph>> {
     program::program(&mut lines::LineReader::new(text)?, graph::graph)
 }

@@ -13,8 +13,8 @@ use arithmetic::{add, divide, multiply, negate, remainder, subtract};
 pub use interpolate::interpolate;
 pub use moving::{elements, move_or_clone, moves, parts};
 
-/// A primitive operation. Types were checked before; what cannot be known before is a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A primitive operation. The verifier checks types; an error that depends on the values is a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Prim {
     /// `a`, as it is.
     Copy,
@@ -24,17 +24,17 @@ pub enum Prim {
     Subtract,
     /// `a * b` of numbers, or of a duration or size and an integer.
     Multiply,
-    /// `a / b`, towards zero for integers; fails where `b` is the integer 0.
+    /// `a / b`, towards zero for integers; fails if `b` is the integer 0.
     Divide,
-    /// `a % b`, with the sign of `a`; fails where `b` is the integer 0.
+    /// `a % b`, with the sign of `a`; fails if `b` is the integer 0.
     Remainder,
     /// `-a`.
     Negate,
     /// `!a`.
     Not,
-    /// `a && b`, where computing `b` for nothing is cheaper than a branch around it.
+    /// `a && b` without a branch: used if computing `b` in vain is cheaper than branching.
     And,
-    /// `a || b`, likewise.
+    /// `a || b` without a branch.
     Or,
     /// `a == b`.
     Equal,
@@ -66,20 +66,20 @@ pub enum Prim {
     WithField(u32),
     /// The field of a variant's payload, whose tag was tested before.
     Payload(u32),
-    /// Whether a value is the variant with this tag.
+    /// True if a value is the variant with this tag.
     IsVariant(u32),
     /// The number of elements of a list or map, bytes of bytes, or characters of a text.
     Length,
-    /// `list[i]`, fails where there is none; `map[k]`, an `Option`.
+    /// `list[i]`, which fails if there is no such element; `map[k]`, an `Option`.
     Index,
     /// The elements of a list from the integer on, which is at most its length.
     Rest,
-    /// The elements of a list without the first and the last so many: list, then two integers.
+    /// The elements of a list without a number of the first and of the last ones: the list, then the two numbers.
     Middle,
-    /// The pairs of a map, in the order in which their keys came, as a list of tuples.
+    /// The pairs of a map, in the order in which their keys were inserted, as a list of tuples.
     Pairs,
-    /// Lists with one more element at their end, as [`Prim::Flatten`] sees them. Few elements are copied: it joins the last
-    /// lists where they are of one length, so that each element is copied once for each doubling of all.
+    /// Lists with one more element at their end, as [`Prim::Flatten`] sees them. Few elements are copied: it joins the
+    /// last lists if they have equal lengths, so that each element is copied once each time the total doubles.
     Collect,
     /// The elements of all lists of a list, in one.
     Flatten,
@@ -126,7 +126,7 @@ impl Prim {
         Prim::Failure,
     ];
 
-    /// Its name in the printed IR, without its index.
+    /// Returns the name in the printed IR, without the index.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -167,7 +167,7 @@ impl Prim {
         }
     }
 
-    /// Its index, where it has one.
+    /// Returns the index, if the primitive has one.
     #[must_use]
     pub fn index(self) -> Option<u32> {
         match self {
@@ -176,7 +176,7 @@ impl Prim {
         }
     }
 
-    /// The same primitive with another index; without effect on those that have none.
+    /// Returns the same primitive with another index; has no effect on primitives without one.
     #[must_use]
     pub fn with_index(self, index: u32) -> Prim {
         match self {
@@ -189,7 +189,7 @@ impl Prim {
         }
     }
 
-    /// How many operands it takes; `None` for any number.
+    /// Returns the number of operands; `None` for any number.
     #[must_use]
     pub fn arity(self) -> Option<usize> {
         match self {
@@ -210,7 +210,7 @@ impl Prim {
         }
     }
 
-    /// Whether it may fail: arithmetic that overflows, an index that is not there.
+    /// Returns true if it may fail: by overflow, division by zero, or an index out of range.
     #[must_use]
     pub fn may_fail(self) -> bool {
         matches!(
@@ -219,8 +219,8 @@ impl Prim {
         )
     }
 
-    /// What the operations of most conditions decide, to be inlined where they are run: comparisons of two whole numbers, and
-    /// what connects two truth values. `None` for everything else.
+    /// Evaluates the operations of most conditions, so that engines can inline them: comparisons of two integers, and
+    /// `and` and `or` of two truth values. Returns `None` for everything else.
     #[inline]
     #[must_use]
     pub fn decide(self, a: &Value, b: &Value) -> Option<bool> {
@@ -243,10 +243,10 @@ impl Prim {
         }
     }
 
-    /// Applies it. Operands are left as they are.
+    /// Applies the primitive and leaves the operands as they are.
     ///
     /// # Errors
-    /// Fails where [`Prim::may_fail`] says that it may.
+    /// Fails only if [`Prim::may_fail`].
     ///
     /// # Panics
     /// Panics on operands that the verifier refuses: a wrong number or a wrong type.
@@ -306,7 +306,7 @@ fn cloned<C: FromIterator<Value>>(values: &[&Value]) -> C {
     values.iter().map(|value| (*value).clone()).collect()
 }
 
-/// As IEEE 754 has it for two floats, by structure for all else.
+/// Compares two floats as IEEE 754 defines, everything else by structure.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(x), Value::Float(y)) => x == y,
@@ -314,7 +314,7 @@ fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// As IEEE 754 has it for two floats, so that nothing compares with NaN; the total order for all else.
+/// Compares two floats as IEEE 754 defines, so that NaN is unordered; everything else by the total order.
 fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     match (a, b) {
         (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),

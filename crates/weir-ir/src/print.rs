@@ -1,4 +1,4 @@
-//! Both IRs as text that people read and [`crate::parse`] reads back.
+//! Printing of both IRs, as text that [`crate::parse`] parses back.
 //!
 //! Indentation by two spaces is nesting. A program is its types, its shared values and its entries:
 //!
@@ -19,8 +19,8 @@
 //!     yield %1
 //! ```
 //!
-//! Everything that a constant can be prints and parses back, floats to the bit. Values of host types cannot be
-//! constants; they print as `<image.Ppm>`, which does not parse. How the bodies look is said in the two submodules.
+//! Every constant can be printed and parsed back, floats exactly. Values of host types cannot be constants; they print
+//! as `<image.Ppm>`, which does not parse. The two submodules describe the format of bodies.
 
 use std::fmt::{self, Display, Write};
 
@@ -28,7 +28,7 @@ use weir_host::{ParameterFrom, Text, TypeDefinition, TypeShape};
 
 use crate::expr::Block;
 use crate::graph::Graph;
-use crate::program::{Entry, Flow, FlowRoute, Origin, Program, SharedValue, Variable};
+use crate::program::{Entry, Flow, FlowRoute, FormerSite, Origin, Program, SharedValue, Variable};
 
 mod expr;
 mod graph;
@@ -38,19 +38,19 @@ pub(crate) use graph::{OperandText, UseText};
 pub use value::{Constant, NameText, TypeText};
 pub(crate) use value::{is_bare, is_type_word};
 
-/// The expression IR of a program as text.
+/// Returns the expression IR of a program as text.
 #[must_use]
 pub fn expr(program: &Program<Block>) -> String {
     whole(program, expr::block)
 }
 
-/// The graphs of a program as text.
+/// Returns the graphs of a program as text.
 #[must_use]
 pub fn graph(program: &Program<Graph>) -> String {
     whole(program, graph::graph)
 }
 
-/// One block as text.
+/// Returns one block as text.
 #[must_use]
 pub fn block(block: &Block) -> String {
     let mut page = IndentedText::default();
@@ -58,7 +58,7 @@ pub fn block(block: &Block) -> String {
     page.text
 }
 
-/// One graph as text.
+/// Returns one graph as text.
 #[must_use]
 pub fn body(graph: &Graph) -> String {
     let mut page = IndentedText::default();
@@ -66,7 +66,7 @@ pub fn body(graph: &Graph) -> String {
     page.text
 }
 
-/// The text so far, and how deep its next line is.
+/// The text so far, and the depth of its next line.
 #[derive(Default)]
 struct IndentedText {
     text: String,
@@ -143,8 +143,15 @@ fn flow<B>(page: &mut IndentedText, flow: &Flow<B>, body: PrintBody<B>) {
     page.line(format_args!("flow {} ({parameters}) -> {}", NameText(&flow.name), TypeText(&flow.result)));
     page.nested(|page| {
         flow.route.iter().for_each(|value| route(page, value));
+        flow.former_sites.iter().for_each(|value| former_site(page, value));
         body(page, &flow.body);
     });
+}
+
+/// `former files.read#2 now files.read`
+fn former_site(page: &mut IndentedText, former: &FormerSite) {
+    let now = former.now.as_ref().map_or(String::new(), |now| format!(" now {}", NameText(now)));
+    page.line(format_args!("former {}{now}", NameText(&former.site)));
 }
 
 fn route(page: &mut IndentedText, route: &FlowRoute) {
@@ -173,7 +180,7 @@ impl Display for Binder<'_> {
     }
 }
 
-/// The name of something that has a number already; nothing where it is empty.
+/// The name of a variable behind its number; nothing if it is empty.
 struct NameHint<'a>(&'a Text);
 
 impl Display for NameHint<'_> {
@@ -182,7 +189,7 @@ impl Display for NameHint<'_> {
     }
 }
 
-/// ` @12..20`; nothing where there is no place.
+/// ` @12..20`; nothing for an empty origin.
 struct OriginText(Origin);
 
 impl Display for OriginText {

@@ -1,13 +1,13 @@
-//! What both IRs have in common: a program is shared values and entry points, whose bodies are blocks or graphs.
+//! The structure that both IRs share: a program has shared values and entry points, whose bodies are blocks or graphs.
 
 use weir_host::{Text, Type, TypeDefinition, Value};
 
-/// A program: what is shared, and where flows begin.
+/// A program: its types, its shared values and its entry points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program<B> {
     /// The named types that the program defines or uses.
     pub types: Vec<TypeDefinition>,
-    /// The shared values, in the order in which they are made.
+    /// The shared values, in the order in which they are created.
     pub shared: Vec<SharedValue<B>>,
     /// The entry points, in the order of the text.
     pub entries: Vec<Entry<B>>,
@@ -20,47 +20,57 @@ pub struct SharedValue<B> {
     pub name: Text,
     /// Its type.
     pub ty: Type,
-    /// Whether each session has one of its own.
+    /// True if each session has a value of its own.
     pub per_session: bool,
-    /// What makes it: once, when the program starts; of one per session, when a step of a session first holds it. It
-    /// touches no resource of the program, and one per session neither waits nor has states of its own.
+    /// The body that computes the value: once, when the program starts, or when a step of a session first holds it. The
+    /// body touches no resource of the program; the body of a session's value neither waits nor has private states.
     pub init: B,
 }
 
-/// A source and the entry points that its flows begin at.
+/// An entry point: a source and the flows that its elements or requests begin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<B> {
     /// Its name: that of the service, or of the source.
     pub name: Text,
     /// The path of the source among the libraries' sources: `http.http` for `service … on http(…)`, `files.lines`.
     pub source: Text,
-    /// What makes the source's arguments, once, when the program starts: yields a tuple of them, in the order of its
-    /// parameters.
+    /// The body that computes the source's arguments once, when the program starts: it yields a tuple in the order of
+    /// the source's parameters.
     pub arguments: B,
-    /// Whether its stateful functions must see the source's order.
+    /// True if stateful functions must see the elements in the order of the source.
     pub ordered: bool,
-    /// The flows that may begin: one for each route of a service; else the one of an element, and perhaps [`AT_END`]
-    /// that of the end.
+    /// The flows: one for each route of a service; otherwise one for an element, and possibly one [`AT_END`].
     pub flows: Vec<Flow<B>>,
 }
 
-/// Which of a stream's flows is the one that begins once, when there are no more elements and the flows of all are
-/// through. It begins with nothing.
+/// The index of the flow of a stream that begins once, without parameters, after the last element, when the flows of all
+/// elements have ended.
 pub const AT_END: usize = 1;
 
-/// The body of an entry point: what happens to one element.
+/// A flow: the body of an entry point, which runs once for each element or request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow<B> {
     /// Its name: `get /{name}`, or that of the source.
     pub name: Text,
-    /// How requests find it, for a service.
+    /// The route by which requests find the flow of a service.
     pub route: Option<FlowRoute>,
-    /// What it begins with.
+    /// The parameters.
     pub parameters: Vec<Variable>,
-    /// What it answers; [`Type::Unit`] where nobody waits for an answer.
+    /// The type of the answer, [`Type::Unit`] if none is awaited.
     pub result: Type,
-    /// What happens.
+    /// The body.
     pub body: B,
+    /// The call sites that passes removed from the body, whose names plans may still use.
+    pub former_sites: Vec<FormerSite>,
+}
+
+/// A call site that a pass removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormerSite {
+    /// Its name.
+    pub site: Text,
+    /// The name of the call site that took its place; `None` if nothing did, because its result was not used.
+    pub now: Option<Text>,
 }
 
 /// The route of a service's flow. Its parameters are the flow's, in the same order.
@@ -70,18 +80,18 @@ pub struct FlowRoute {
     pub method: Text,
     /// The path with its parameters in braces.
     pub pattern: Text,
-    /// For each parameter, where it is found and what it is where it is left out.
+    /// The place and the default of each parameter.
     pub parameters: Vec<RouteParameter>,
 }
 
-/// Where a route's parameter is found.
+/// The place in a request where a route's parameter is found, and its default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteParameter {
     /// Its name, as requests spell it.
     pub name: Text,
-    /// Where it is found.
+    /// The part of the request that holds it.
     pub from: weir_host::ParameterFrom,
-    /// What it is where a request leaves it out.
+    /// The value if a request leaves it out.
     pub default: Option<Value>,
 }
 
@@ -94,26 +104,34 @@ pub struct Var(pub u32);
 pub struct Variable {
     /// Its index.
     pub var: Var,
-    /// What the text calls it; a hint for people, may be empty.
+    /// Its name in the text, a hint for readers; may be empty.
     pub name: Text,
     /// Its type.
     pub ty: Type,
 }
 
-/// A place in the program's text, in bytes from its beginning; `0..0` where there is none.
+/// A range of the program's text in bytes; `0..0` if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// Where it begins.
+    /// The offset of the first byte.
     pub start: u32,
-    /// Where it ends.
+    /// The offset after the last byte.
     pub end: u32,
 }
 
 impl<B> Entry<B> {
-    /// What happens when there are no more elements; nothing for a service.
+    /// Returns the flow that runs after the last element; `None` for a service.
     #[must_use]
     pub fn end(&self) -> Option<&Flow<B>> {
         self.flows.get(AT_END).filter(|flow| flow.route.is_none())
+    }
+}
+
+impl Variable {
+    /// Returns true if an operation that binds the variable yields a value.
+    #[must_use]
+    pub fn yields(&self) -> bool {
+        self.ty != Type::Never
     }
 }
 

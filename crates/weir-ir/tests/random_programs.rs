@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use weir_ir::generate::{Case, Recording, case, check, constructs, evaluate, find, smaller};
 use weir_ir::{lower, parse, print, verify};
 
-/// How many programs each property is tried on.
+/// Number of programs for each property.
 const PROGRAMS: u64 = 1_500;
 
 fn cases() -> impl Iterator<Item = Case> {
@@ -110,7 +110,7 @@ fn lowered_graphs_verify() {
 fn lowered_graphs_mean_what_their_expressions_mean() {
     holds(|case| {
         let expected = evaluate(case, 0).map_err(|failure| failure.to_string())?;
-        let (graph, execution) = support::interpret(case, 0);
+        let (graph, execution) = support::interpret(case, 0, lower);
         if execution == expected {
             return Ok(());
         }
@@ -162,5 +162,5 @@ fn the_deepest_program_goes_through_everything() {
     let case = Case { program, inputs: vec![vec![weir_host::Value::Bool(true)]] };
     let expected = evaluate(&case, 0).expect("nothing is shared");
     assert_eq!(expected.results, [Ok(weir_host::Value::Int(7))]);
-    assert_eq!(support::interpret(&case, 0).1, expected);
+    assert_eq!(support::interpret(&case, 0, lower).1, expected);
 }

@@ -1,4 +1,4 @@
-//! Parsing of text from outside into values of a given type, with errors for people.
+//! Parsing of external text into values of a type, with readable errors.
 //!
 //! Path and query components and strings in JSON use the same syntax for values.
 

@@ -5,7 +5,7 @@
 
 use crate::Limited;
 use indexmap::IndexSet;
-use weir::{Failure, FailureKind, Value};
+use weir::{Elements, Failure, FailureKind, Value};
 
 /// Maximum number of elements in a list that these functions create.
 pub const ELEMENTS_MAX: usize = 10_000_000;
@@ -13,41 +13,41 @@ pub const ELEMENTS_MAX: usize = 10_000_000;
 weir::library! {
     /// Functions on lists: elements, parts, order and combination.
     pub(crate) list: first, last, contains, position, take, skip, reverse, sort, min, max, sum,
-        present, unique, concat, numbers, numbered, zip
+        present, unique, concat, numbers, numbered, zip, with
 }
 
 /// Returns the first element.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn first(list: &[Value]) -> Option<Value> {
     list.first().cloned()
 }
 
 /// Returns the last element.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn last(list: &[Value]) -> Option<Value> {
     list.last().cloned()
 }
 
 /// Returns `true` if an element equals `value`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn contains(list: &[Value], value: &Value) -> bool {
     list.contains(value)
 }
 
 /// Returns the position of the first element that equals `value`, counted from 0.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn position(list: &[Value], value: &Value) -> Option<usize> {
     list.iter().position(|element| element == value)
 }
 
 /// Returns the first `count` elements, or all if there are fewer.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn take(list: &[Value], count: i64) -> Vec<Value> {
     list[..within(list, count)].to_vec()
 }
 
 /// Returns all but the first `count` elements.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn skip(list: &[Value], count: i64) -> Vec<Value> {
     list[within(list, count)..].to_vec()
 }
@@ -57,27 +57,27 @@ fn within(list: &[Value], count: i64) -> usize {
 }
 
 /// Returns the elements in reverse order.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn reverse(mut list: Vec<Value>) -> Vec<Value> {
     list.reverse();
     list
 }
 
 /// Returns the elements in ascending order; the sort is stable.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn sort(mut list: Vec<Value>) -> Vec<Value> {
     list.sort();
     list
 }
 
 /// Returns the least element; `None` if the list is empty.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn min(list: &[Value]) -> Option<Value> {
     list.iter().min().cloned()
 }
 
 /// Returns the greatest element; `None` if the list is empty.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn max(list: &[Value]) -> Option<Value> {
     list.iter().max().cloned()
 }
@@ -99,7 +99,7 @@ pub fn present(list: Vec<Option<Value>>) -> Vec<Value> {
 }
 
 /// Removes duplicates; the first occurrence of each element remains.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn unique(list: Vec<Value>) -> Vec<Value> {
     list.into_iter().collect::<IndexSet<_>>().into_iter().collect()
 }
@@ -126,15 +126,34 @@ pub fn numbers(from: i64, to: i64) -> Result<Vec<i64>, Failure> {
 }
 
 /// Returns each element with its position, counted from 0.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn numbered(list: Vec<Value>) -> Vec<(usize, Value)> {
     list.into_iter().enumerate().collect()
 }
 
 /// Returns pairs of the elements at equal positions, as many as the shorter list has.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn zip(list: Vec<Value>, other: Vec<weir::Generic<'U'>>) -> Vec<(Value, weir::Generic<'U'>)> {
     list.into_iter().zip(other).collect()
+}
+
+/// Returns the list with another element at a position, counted from 0, in constant time if the list is not used
+/// afterwards; otherwise the list is copied. A position that the list does not have ends the flow, as `list[position]` does.
+#[weir::function(pure)]
+pub fn with(mut list: Elements, position: i64, value: Value) -> Limited<Elements> {
+    let Some(at) = usize::try_from(position).ok().filter(|at| *at < list.len()) else {
+        let message = format!("index {position} of a list of {}", list.len());
+        return Limited(Err(Failure::new(FailureKind::Arithmetic, message)));
+    };
+    match list.unshared() {
+        Some(elements) => elements[at] = value,
+        None => list = replaced(&list, at, value),
+    }
+    Limited(Ok(list))
+}
+
+fn replaced(list: &[Value], at: usize, value: Value) -> Elements {
+    list[..at].iter().cloned().chain([value]).chain(list[at + 1..].iter().cloned()).collect()
 }
 
 fn limited(elements: usize) -> Result<(), Failure> {

@@ -14,31 +14,31 @@ weir::library! {
 }
 
 /// Returns the keys, in order.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn keys(map: &Entries) -> Vec<MapKey> {
     map.keys().cloned().map(Generic).collect()
 }
 
 /// Returns the values, in the order of their keys.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn values(map: Entries) -> Vec<MapValue> {
     map.into_iter().map(|(_, value)| Generic(value)).collect()
 }
 
 /// Returns each key with its value.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn entries(map: Entries) -> Vec<(MapKey, MapValue)> {
     map.into_iter().map(|(key, value)| (Generic(key), Generic(value))).collect()
 }
 
 /// Creates a map from entries; if a key occurs several times, its last value counts.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn of(entries: Vec<(MapKey, MapValue)>) -> Entries {
     entries.into_iter().map(|(key, value)| (key.0, value.0)).collect()
 }
 
 /// Returns the map with its keys in ascending order.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn sort(map: Entries) -> Entries {
     let mut entries: Vec<(Value, Value)> = map.into_iter().collect();
     entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
@@ -46,27 +46,27 @@ pub fn sort(map: Entries) -> Entries {
 }
 
 /// Returns `true` if the map has the key.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn contains(map: &Entries, key: &MapKey) -> bool {
     map.contains_key(&key.0)
 }
 
 /// Returns the map with this value under the key, in constant time if the map is not used afterwards.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn with(mut map: Entries, key: MapKey, value: MapValue) -> Entries {
     map.insert(key.0, value.0);
     map
 }
 
 /// Returns the map without the key, in constant time if the map is not used afterwards.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn without(mut map: Entries, key: &MapKey) -> Entries {
     map.remove(&key.0);
     map
 }
 
 /// Returns the entries of both maps; for a key in both, the value of the second counts.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn merged(mut map: Entries, other: Entries) -> Entries {
     map.extend(other);
     map

@@ -6,7 +6,7 @@
 //! 3. at the latest when the program ends ([`weir::Closing`]), so that nothing is lost at the end of the input.
 //!
 //! A failure to write is reported to the next call that writes to the same output, or else at the end of the program.
-//! The bytes that could not be written are discarded and not retried. If nobody reads the standard output any more, an
+//! The bytes that could not be written are discarded and not retried. If the standard output no longer has a reader, an
 //! embedder may handle that instead ([`Outputs::on_broken_pipe`]).
 
 use std::fs::File;
@@ -42,7 +42,7 @@ struct OutputTable {
     on_broken_pipe: BrokenPipePolicy,
 }
 
-/// Policy for a standard output that nobody reads any more.
+/// Policy for a standard output that no longer has a reader.
 #[derive(Default)]
 enum BrokenPipePolicy {
     /// Writing fails.
@@ -67,7 +67,7 @@ struct BufferedFile {
     buffer: Vec<u8>,
     /// Reason why bytes were lost, not yet reported.
     failure: Option<Failure>,
-    /// `true` if nobody reads the other end.
+    /// `true` if the other end has no reader.
     broken_pipe: bool,
 }
 
@@ -95,8 +95,8 @@ impl Outputs {
         output.map_or(Ok(()), |output| output.flush())
     }
 
-    /// Has `then` called once if nobody reads the standard output any more. Further output to it is then discarded, and
-    /// writing succeeds.
+    /// Has `then` called once if the standard output no longer has a reader. Further output to it is then discarded,
+    /// and writing succeeds.
     pub fn on_broken_pipe(&self, then: impl FnOnce() + Send + 'static) {
         self.0.lock().on_broken_pipe = BrokenPipePolicy::Calls(Box::new(then));
     }
@@ -172,7 +172,7 @@ impl Outputs {
 }
 
 impl OutputTable {
-    /// Closes the outputs that nobody writes to at present.
+    /// Closes the outputs to which no call is writing.
     fn close_unused(&mut self) -> Result<(), Failure> {
         let mut flushed = Ok(());
         self.open.retain(|_, output| {

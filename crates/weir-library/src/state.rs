@@ -41,7 +41,7 @@ pub fn get(map: &Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
 
 /// Stores a value under the key of a shared map, and returns the previous one. If the map has more than `keep` entries,
 /// the oldest are removed.
-// Usually nobody else holds the map, and it is changed in place.
+// The map is usually not shared, and is then changed in place.
 #[weir::function(reads)]
 pub fn put(
     map: &mut Entries,

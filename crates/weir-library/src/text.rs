@@ -56,61 +56,61 @@ impl fmt::Display for NotANumber {
 impl std::error::Error for NotANumber {}
 
 /// Returns the number of characters.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn length(text: &str) -> i64 {
     text.chars().count() as i64
 }
 
 /// Returns `true` if there are no characters.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn is_empty(text: &str) -> bool {
     text.is_empty()
 }
 
 /// Returns the text without leading and trailing white space.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn trim(text: &str) -> String {
     text.trim().to_owned()
 }
 
 /// Converts the text to lower case, by Unicode's rules.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
 /// Converts the text to upper case, by Unicode's rules.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn upper(text: &str) -> String {
     text.to_uppercase()
 }
 
 /// Returns `true` if the text contains `part`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn contains(text: &str, part: &str) -> bool {
     text.contains(part)
 }
 
 /// Returns `true` if the text begins with `start`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn starts_with(text: &str, start: &str) -> bool {
     text.starts_with(start)
 }
 
 /// Returns `true` if the text ends with `end`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn ends_with(text: &str, end: &str) -> bool {
     text.ends_with(end)
 }
 
 /// Returns the position of the first occurrence of `part`, counted in characters from 0.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn find(text: &str, part: &str) -> Option<i64> {
     text.find(part).map(|at| length(&text[..at]))
 }
 
 /// Splits the text at each separator. An empty separator splits it into its characters.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn split(text: &str, separator: &str) -> Vec<String> {
     if separator.is_empty() {
         return text.chars().map(String::from).collect();
@@ -119,25 +119,25 @@ pub fn split(text: &str, separator: &str) -> Vec<String> {
 }
 
 /// Splits the text at runs of white space.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn words(text: &str) -> Vec<Text> {
     text.split_whitespace().map(Text::from).collect()
 }
 
 /// Returns the part of the text before the first `separator`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn before(text: &str, separator: &str) -> Option<Text> {
     text.split_once(separator).map(|(before, _)| before.into())
 }
 
 /// Returns the part of the text after the first `separator`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn after(text: &str, separator: &str) -> Option<Text> {
     text.split_once(separator).map(|(_, after)| after.into())
 }
 
 /// Splits the text into lines without their terminators, `\n` or `\r\n`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
@@ -195,7 +195,7 @@ pub fn slice(text: &str, from: i64, to: i64) -> String {
 ///
 /// # Errors
 /// Fails with [`NotANumber`] for any other text.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
     text.parse().map_err(|_| NotANumber::new(text, "a whole number of 64 bits"))
 }
@@ -204,13 +204,13 @@ pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
 ///
 /// # Errors
 /// Fails with [`NotANumber`] for any other text, such as `inf`, and for numbers beyond the largest.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn parse_float(text: &str) -> Result<f64, NotANumber> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| NotANumber::new(text, "a number"))
 }
 
 /// Returns the text's bytes in UTF-8.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn to_bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }

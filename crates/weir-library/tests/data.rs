@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use indexmap::IndexMap;
-use weir::{Bytes, Generic, Text, Value};
+use weir::{Bytes, Elements, Generic, Text, Value};
 use weir_library::{bytes, csv, failure, http1, json, list, map, time};
 
 #[test]
@@ -134,6 +134,20 @@ fn a_response_head_is_composed() {
 
 fn ints(numbers: &[i64]) -> Vec<Value> {
     numbers.iter().copied().map(Value::Int).collect()
+}
+
+#[test]
+fn a_list_with_another_element_is_changed_in_place_if_nothing_else_uses_it() {
+    let list: Elements = ints(&[1, 2, 3]).into();
+    let first: *const Value = &raw const list[0];
+    let alone = list::with(list, 1, Value::Int(9)).0.unwrap();
+    assert_eq!((alone.to_vec(), &raw const alone[0]), (ints(&[1, 9, 3]), first));
+    let copied = list::with(alone.clone(), 2, Value::Int(7)).0.unwrap();
+    assert_eq!((alone.to_vec(), copied.to_vec()), (ints(&[1, 9, 3]), ints(&[1, 9, 7])));
+    for position in [-1, 3, i64::MAX] {
+        let failure = list::with(alone.clone(), position, Value::Unit).0.unwrap_err();
+        assert_eq!(failure.message.as_str(), format!("index {position} of a list of 3"));
+    }
 }
 
 #[test]

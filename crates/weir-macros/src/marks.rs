@@ -14,14 +14,16 @@ pub(crate) enum Flag {
     Deferrable,
     Idempotent,
     Blocking,
+    Total,
 }
 
-const FLAGS: [(&str, Flag); 5] = [
+const FLAGS: [(&str, Flag); 6] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
     ("idempotent", Flag::Idempotent),
     ("blocking", Flag::Blocking),
+    ("total", Flag::Total),
 ];
 
 /// Pairs of marks that contradict each other, with the reason.
@@ -32,7 +34,7 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `name = \"…\"` and `new = path`";
+                        `total`, `name = \"…\"` and `new = path`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -181,6 +183,7 @@ impl FunctionMarks {
         let deferrable = self.has(Flag::Deferrable);
         let idempotent = self.has(Flag::Idempotent) || (leaves && !changes);
         let blocking = self.has(Flag::Blocking);
+        let total = self.has(Flag::Total);
         quote! {
             ::weir::Effects {
                 world: ::weir::World::#world,
@@ -189,6 +192,7 @@ impl FunctionMarks {
                 idempotent: #idempotent,
                 blocking: #blocking,
                 waits: #waits,
+                total: #total,
             }
         }
     }

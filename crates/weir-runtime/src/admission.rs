@@ -1,4 +1,4 @@
-//! Admission limits: a counting semaphore that refuses work at its bound, and notifies those who wait for room or for
+//! Admission limits: a counting semaphore that refuses work at its bound, and notifies tasks that wait for room or for
 //! the end of all work.
 
 #[cfg(test)]
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use occupancy::OccupancyCounter;
 
 /// An admission limiter: a bounded counter of permits. The bound is exact if one thread acquires permits, and exceeded
-/// by at most one for each further thread, because asking for room and acquiring are two steps.
+/// by at most one for each further thread, because checking for room and acquiring are two steps.
 pub(crate) struct AdmissionLimiter {
     count: OccupancyCounter,
     changed: Notify,
@@ -39,7 +39,7 @@ impl AdmissionLimiter {
         (self.count.occupied(), self.count.max())
     }
 
-    /// Acquires a permit, even beyond the bound: the caller has asked for room.
+    /// Acquires a permit, even beyond the bound: the caller has checked for room.
     pub(crate) fn acquire(self: &Arc<Self>) -> Permit {
         self.acquire_unguarded();
         Permit(Arc::clone(self))
@@ -72,7 +72,7 @@ impl AdmissionLimiter {
     /// Waits until fewer than this many permits are in use.
     async fn wait_until_below(&self, awaited: u64) {
         while self.count.occupied() >= awaited {
-            // Created before the request, so that the release that takes the request back notifies this waiter too.
+            // Created before the request, so that a release that clears the request notifies this waiter too.
             let changed = self.changed.notified();
             if self.count.request_notice_below(awaited) {
                 changed.await;

@@ -1,6 +1,6 @@
-//! Engines: the ways in which threads drive flows.
+//! Engines: strategies by which threads execute flows.
 //!
-//! Sources run on event loops, and every flow begins there. An engine decides which thread goes on with a flow; the
+//! Sources run on event loops, and every flow begins there. An engine decides which thread continues with a flow; the
 //! behaviour of the flow is the same under every engine. There are two kinds: `event`, `pool` and `thread-per-flow` run
 //! each flow as one piece; `manual`, `staged`, `dedicated` and `elastic` divide it into sections with queues between
 //! them, and differ only in how threads serve the sections ([`ThreadingModel`]).
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::{Begun, LocalFuture};
 use weir_ir::graph::Program;
-use weir_ir::plan::{EngineFact, Plan};
+use weir_ir::plan::{EngineFact, Granularity, Plan};
 use weir_scheduler::{ThreadControl, ThreadPool};
 use weir_trace::EventKind;
 
@@ -42,8 +42,8 @@ mod sync;
 mod thread_per_flow;
 mod wakeup_batching;
 
-/// The period in which thread counts are adjusted. A judgement: longer periods measure throughput more exactly, shorter
-/// ones follow a changing load sooner.
+/// The period in which thread counts are adjusted. Chosen by judgement: longer periods measure throughput more exactly,
+/// shorter ones follow a changing load sooner.
 const PERIOD: Duration = Duration::from_millis(100);
 
 pub use partition::EngineSection;
@@ -80,13 +80,13 @@ pub struct EngineRow {
     pub doc: &'static str,
     /// The number of event loops that sources run on, for a number of threads.
     pub(crate) loops: fn(usize) -> usize,
-    /// The place where functions run that hold their thread.
+    /// The threads on which functions run that block their thread.
     pub(crate) blocking: BlockingPlacement,
-    /// The way in which the engine drives flows.
+    /// The unit in which the engine executes flows.
     pub(crate) drive: Drive,
 }
 
-/// The way in which an engine drives flows.
+/// The unit in which an engine executes flows.
 pub(crate) enum Drive {
     /// Runs each flow as one piece.
     Flows(fn(&EngineSetup<'_>) -> io::Result<Arc<dyn Engine>>),
@@ -123,27 +123,15 @@ impl ThreadCountPolicy {
     }
 }
 
-/// The size of the sections that an engine makes of nodes that no pattern of the plan names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Granularity {
-    /// One section for everything.
-    Whole,
-    /// A section for each call that has a private state, and one for each run of calls between them. Calls without
-    /// state gain nothing from a queue, because different flows run through them side by side.
-    States,
-    /// A section for each call.
-    Calls,
-}
-
 /// The arguments that an engine is started with.
 pub(crate) struct EngineSetup<'a> {
     /// The program under its plan.
     pub planned: PlannedProgram<'a>,
     /// The policy by which thread pools find their thread counts.
     pub thread_counts: ThreadCountPolicy,
-    /// The most flows that may wait, in a queue or for something else.
+    /// The maximum number of flows that may wait, in a queue or for something else.
     pub flows_max: usize,
-    /// The origin of threads and of the time.
+    /// The platform that supplies threads and the time.
     pub platform: &'a Arc<dyn Platform>,
     /// The runtime of the first event loop, which drives the timers and sockets that flows wait for on other threads.
     pub handle: &'a Handle,
@@ -155,13 +143,13 @@ pub(crate) struct PlannedProgram<'a> {
     pub engine: &'static str,
     /// The number of threads.
     pub threads: usize,
-    /// The capacity of a section's queue where the section says nothing.
+    /// The capacity of a section's queue, unless the section sets its own.
     pub queue: usize,
     /// The prepared program.
     pub instance: &'a Arc<ProgramInstance>,
     /// The program as a graph.
     pub program: &'a Program,
-    /// The plan, which says more of single sections.
+    /// The plan, which has further settings for individual sections.
     pub plan: &'a Plan,
 }
 
@@ -170,8 +158,8 @@ pub(crate) trait Engine: Send + Sync {
     /// Begins a flow of this route of this entry point, or refuses it if the engine is full.
     fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun;
 
-    /// Begins a detached flow, whose answer nobody awaits: it may be reported as done as soon as the engine has taken
-    /// it.
+    /// Begins a detached flow, whose answer is not awaited: it may be reported as done as soon as the engine has
+    /// accepted it.
     fn begin_detached(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         self.begin(entry, route, new_flow)
     }

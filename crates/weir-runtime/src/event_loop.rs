@@ -1,10 +1,12 @@
-//! Event loops: threads with tasks that never leave them.
+//! Event loops: threads whose tasks never move to another thread.
 //!
-//! The runtime of an event loop has to be made on the loop's own thread, and yet be there before the loop has anything
-//! to do, because shared values are made and sources are opened with its I/O and timers:
+//! The runtime of an event loop must be created on the loop's own thread, but before the loop has any work, because
+//! shared values are created and sources are opened with its I/O and timers:
 //!
-//! 1. [`EventLoop::start`] starts the thread, which makes the runtime and drives what other threads wait for.
-//! 2. The loop is given its work ([`EventLoop::run`]), and ends with it; or it is dropped, and ends at once.
+//! 1. [`EventLoop::start`] starts the thread, which creates the runtime and drives the I/O and timers that other
+//!    threads wait for.
+//! 2. The loop receives its work ([`EventLoop::run`]), and ends when the work does; if it is dropped instead, it ends
+//!    at once.
 
 use std::io;
 use std::sync::mpsc::sync_channel;
@@ -20,7 +22,7 @@ use crate::platform::Platform;
 /// The work of an event loop, begun on its own thread.
 pub(crate) type LoopWork = Box<dyn FnOnce() -> LocalFuture<()> + Send>;
 
-/// An event loop that has no work yet.
+/// An event loop that has not received its work yet.
 pub(crate) struct EventLoop {
     handle: Handle,
     work: oneshot::Sender<LoopWork>,
@@ -28,16 +30,16 @@ pub(crate) struct EventLoop {
 }
 
 impl EventLoop {
-    /// Starts the event loop of this number, on a thread of its own.
+    /// Starts the event loop with this index, on a thread of its own.
     ///
     /// # Errors
-    /// Fails if the system gives no thread, or no means to watch files and time.
+    /// Fails if the system provides no thread, no I/O readiness or no timers.
     pub(crate) fn start(platform: &dyn Platform, index: usize) -> io::Result<EventLoop> {
         let (made, is_made) = sync_channel(1);
         let (work, given) = oneshot::channel();
         let body = move || match LocalRuntime::new() {
             Ok(runtime) => {
-                // The starting thread waits for this.
+                // The thread that starts the loop waits for this message, so sending cannot fail.
                 _ = made.send(Ok(runtime.handle().clone()));
                 drive(runtime, given);
             }
@@ -53,9 +55,9 @@ impl EventLoop {
         &self.handle
     }
 
-    /// Gives the loop its work, with which it ends.
+    /// Passes the loop its work, after which it ends.
     pub(crate) fn run(self, work: LoopWork) -> JoinHandle<()> {
-        // If the thread has panicked, whoever joins it sees that.
+        // If the thread has panicked, joining it reports that.
         _ = self.work.send(work);
         self.thread
     }
@@ -69,6 +71,6 @@ fn drive(runtime: LocalRuntime, given: oneshot::Receiver<LoopWork>) {
             _ = spawn_local(work()).await;
         }
     });
-    // Jobs that hold a thread of the blocking pool for ever must not hold up the end.
+    // Jobs that block a thread of the blocking pool forever must not delay the end.
     runtime.shutdown_background();
 }

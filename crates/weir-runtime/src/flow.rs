@@ -13,22 +13,22 @@ use weir_trace::{Detail, EventKind, FlowKey};
 use crate::frame::{Finished, FlowExit, Frame};
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
 
-/// A flow that can be polled. Dropping it gives it up, and releases everything that it holds.
+/// A flow that can be polled. Dropping it cancels it, and releases everything that it holds.
 ///
-/// A flow that ends at once only borrows the program, and thus counts no reference to it.
+/// A flow that ends at once only borrows the program, and so increments no reference count.
 pub(crate) struct ActiveFlow<L: Deref<Target = ProgramInstance> = Arc<ProgramInstance>> {
     instance: L,
     state: FlowState,
 }
 
-/// The state of a flow without a reference to its program, to be moved between threads: the reference count of the
-/// program would move between their caches with each flow. Whoever has the state has the program too. Dropping the
-/// state does not give the flow up; [`FlowState::give_up`] does.
+/// The state of a flow without a reference to its program, to be moved between threads: otherwise the reference count
+/// of the program would move between their caches with each flow. The owner of the state has access to the program by
+/// other means. Dropping the state does not cancel the flow; [`FlowState::give_up`] does.
 pub(crate) struct FlowState {
     key: FlowKey,
     /// Taken when the flow ends.
     frame: Option<Box<Frame>>,
-    /// The time when a watched flow began; 0 if nobody watches.
+    /// The time when a watched flow began; 0 if the flow is not watched.
     began_ns: u64,
     records_nodes: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) struct NewFlow<'a> {
     instance: &'a Arc<ProgramInstance>,
     entry: u32,
     route: u32,
-    /// The inputs, which are moved out of their list.
+    /// The inputs; they are moved out of this list.
     inputs: &'a mut Vec<Value>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> NewFlow<'a> {
         self.borrow().into_owned(self.instance)
     }
 
-    /// Runs the flow, and returns its answer; or, if it has to wait, the flow, to be polled by whoever awaits it.
+    /// Runs the flow, and returns its answer; or, if it has to wait, the flow, to be polled by the task that awaits it.
     pub(crate) fn run(&mut self) -> Result<Result<Value, Failure>, ActiveFlow> {
         let mut flow = self.borrow();
         match flow.advance(&mut Context::from_waker(Waker::noop())) {
@@ -67,8 +67,8 @@ impl<'a> NewFlow<'a> {
         }
     }
 
-    /// Runs the flow without holding the thread ([`ActiveFlow::advance_without_blocking`]), and returns its answer; or,
-    /// if it has not ended, the flow.
+    /// Runs the flow without blocking the thread ([`ActiveFlow::advance_without_blocking`]), and returns its answer;
+    /// or, if it has not ended, the flow.
     pub(crate) fn run_without_blocking(&mut self) -> Result<Result<Value, Failure>, ActiveFlow> {
         let mut flow = self.borrow();
         flow.advance_without_blocking().ok_or_else(|| flow.into_owned(self.instance))
@@ -115,8 +115,8 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         }
     }
 
-    /// Advances the flow as far as possible without holding the thread ([`BlockingPermission::Denied`]), and returns
-    /// the answer if it has ended. Otherwise another thread goes on with it. For flows whose body has no atomic step,
+    /// Advances the flow as far as possible without blocking the thread ([`BlockingPermission::Denied`]), and returns
+    /// the answer if it has ended. Otherwise another thread continues with it. For flows whose body has no atomic step,
     /// ticket gate or time limit.
     ///
     /// # Panics
@@ -150,7 +150,7 @@ impl FlowState {
         self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
     }
 
-    /// Returns true if somebody watched when the flow began.
+    /// Returns true if a reader of the trace was watching when the flow began.
     pub(crate) fn is_watched(&self) -> bool {
         self.began_ns > 0
     }
@@ -160,7 +160,8 @@ impl FlowState {
         self.key
     }
 
-    /// Advances the flow as far as possible, but not beyond the step `until`; returns `None` if it has come there.
+    /// Advances the flow as far as possible, but not beyond the step `until`; returns `None` if it has reached that
+    /// step.
     ///
     /// # Panics
     /// Panics if the flow has ended already.
@@ -273,8 +274,8 @@ impl FlowState {
         });
     }
 
-    /// Gives the frame back, and announces that the flow will come to no stateful call any more; returns false if the
-    /// flow has ended already.
+    /// Returns the frame to its pool, and announces that the flow will reach no further stateful call; returns false if
+    /// the flow has ended already.
     fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
         Frame::give_back(frame);
@@ -284,7 +285,7 @@ impl FlowState {
         true
     }
 
-    /// Gives the flow up unless it has ended, which releases everything that it holds.
+    /// Cancels the flow unless it has ended, which releases everything that it holds.
     pub(crate) fn give_up(&mut self, instance: &ProgramInstance) {
         if self.release(instance) {
             let counters = instance.counters(self.key);

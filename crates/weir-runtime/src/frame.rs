@@ -1,11 +1,13 @@
-//! Frames: executions of a body.
+//! Frames: activation records, each of one execution of a body.
 //!
-//! A frame runs its steps in the order of the list. If nothing waits, that is a straight scan. A step that has to wait
-//! is *pending*, and the scan goes on with the steps that do not depend on it; those that do are passed over, and
-//! looked at again when a pending step has gone on. So calls that may overlap do, and everything else happens in order.
+//! A frame runs its steps in the order of the list. If no step waits, that is a straight scan. A step that has to wait
+//! is *pending*, and the scan continues with the steps that do not depend on it; those that do are passed over, and
+//! reconsidered when a pending step has advanced. Calls that may overlap therefore do so, and everything else happens
+//! in order.
 //!
-//! An end of the flow ([`FlowExit`]) stops the scan at its own place: steps listed before it still run, and if one of
-//! them ends the flow, that end wins; steps listed later do not begin, and those of them that wait are given up.
+//! An end of the flow ([`FlowExit`]) stops the scan at its position in the list: steps listed before it still run, and
+//! if one of them ends the flow, that end wins; steps listed later do not begin, and those of them that wait are
+//! cancelled.
 //!
 //! Frames are pooled: see `object_pool.rs`.
 
@@ -47,13 +49,13 @@ pub(crate) struct Frame {
     pub order_steps_left: Vec<u32>,
     /// True if the body is within another one.
     pub nested: bool,
-    /// The step that the frame stops before, because another section goes on from there.
+    /// The step before which the frame stops, because another section continues from there.
     pub until: usize,
-    /// The step that runs, to be named if it panics.
+    /// The running step, whose name is reported if it panics.
     cursor: usize,
     /// All steps before this one have run or were skipped.
     pub low: usize,
-    /// One bit for each step, set if the step has begun or was skipped; in use only once something had to wait.
+    /// One bit for each step, set if the step has begun or was skipped; used only once a step had to wait.
     seen: Vec<u64>,
     waits: Vec<Wait>,
     end: Option<FlowExit>,
@@ -65,12 +67,12 @@ pub(crate) type AtomicScope = Arc<Vec<HeldLock>>;
 /// A step that waits.
 struct Wait {
     node: usize,
-    /// Taken out only while it is polled.
+    /// `None` only while it is polled.
     stage: Option<Box<Stage>>,
     since_ns: u64,
 }
 
-/// An end of a flow before its body's result.
+/// An early end of a flow, before the result of its body.
 #[derive(Debug)]
 pub(crate) struct FlowExit {
     /// The node of the frame's body.
@@ -87,11 +89,11 @@ pub(crate) enum Finished {
     Value(Value),
     /// The flow has ended.
     Ended(FlowExit),
-    /// The frame has come to the step that it stops before, at the end of a segment.
+    /// The frame has reached the step before which it stops, at the end of a segment.
     SegmentEnd,
 }
 
-/// The place of one iteration of an overlapped `map` among the others.
+/// The position of one iteration of an overlapped `map` among the others.
 #[derive(Clone, Copy)]
 pub(crate) struct IterationTurn<'a> {
     /// For each iteration order, the iteration whose turn it is.
@@ -126,7 +128,7 @@ impl Frame {
         frame
     }
 
-    /// Gives the frame back to the pool, which releases everything that it held.
+    /// Returns the frame to the pool, which releases everything that it held.
     pub(crate) fn give_back(mut frame: Box<Frame>) {
         // The next frame is most often one of the same body, for which the lists have their lengths already.
         frame.slots.iter_mut().for_each(Value::empty);
@@ -137,14 +139,14 @@ impl Frame {
         object_pool::give_back(frame);
     }
 
-    /// Makes the frame ready for another run of its body; captured values stay.
+    /// Resets the frame for another run of its body; captured values stay.
     pub(crate) fn rewind(&mut self) {
         self.forget_choices();
         self.stop();
     }
 
-    /// Forgets the chosen arms. The test avoids filling an empty list that was never allocated, which takes some
-    /// processors longer than a small flow (a masked store to an address that is not mapped).
+    /// Resets the chosen arms. The test avoids filling an empty list that was never allocated, which on some processors
+    /// takes longer than a short flow (a masked store to an unmapped address).
     fn forget_choices(&mut self) {
         if !self.choices.is_empty() {
             self.choices.fill(NONE);
@@ -202,7 +204,7 @@ impl Frame {
         }
     }
 
-    /// Skips to the next step that is chosen, so that no section is entered in which nothing is done.
+    /// Skips to the next step in a chosen arm, so that the flow enters no section in which it does nothing.
     fn skip(&mut self, body: &Body, env: Env<'_>) {
         while let Some(step) = body.steps.get(self.low)
             && !self.is_chosen(step)
@@ -291,7 +293,7 @@ impl Frame {
         self.waits.push(Wait { node, stage: Some(stage), since_ns });
     }
 
-    /// Notes that a step has run or was skipped.
+    /// Records that a step has run or was skipped.
     fn through(&mut self, step: &PreparedStep, env: Env<'_>) {
         self.pass_ticket_gates(step, env);
         let mut orders = if self.order_steps_left.is_empty() { 0 } else { step.signals_orders };
@@ -308,7 +310,7 @@ impl Frame {
         }
     }
 
-    /// Polls every pending step; returns true if one has gone on.
+    /// Polls every pending step; returns true if one has advanced.
     fn poll_waits(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
         let mut progressed = false;
         let mut index = 0;
@@ -336,7 +338,7 @@ impl Frame {
         progressed
     }
 
-    /// Records an end of the flow, unless an earlier step has ended it; gives up what is listed later.
+    /// Records an end of the flow, unless an earlier step has ended it; cancels the steps listed later.
     fn record_end(&mut self, node: usize, end: StepExit) {
         let StepExit { within, how } = end;
         if self.end.as_ref().is_none_or(|end| node < end.node) {

@@ -14,10 +14,10 @@ use crate::resources::Resources;
 use crate::step::Body;
 use crate::striped::StripedCounter;
 
-/// The place where functions run that hold their thread.
+/// The threads on which functions run that block their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockingPlacement {
-    /// The flow's own thread, which no other flow waits for.
+    /// The flow's own thread, which no other flow needs.
     InPlace,
     /// A thread of the blocking pool.
     Elsewhere,
@@ -33,11 +33,11 @@ pub(crate) struct RouteCounters {
     pub ended: StripedCounter,
     /// Flows that have ended with a failure.
     pub failed: AtomicU64,
-    /// Flows that were given up before their end.
+    /// Flows that were cancelled before their end.
     pub given_up: AtomicU64,
     /// The durations of watched flows.
     pub took: Histogram,
-    /// Set when a task waits until all flows have ended, before it reads the counters.
+    /// Set by a task that waits until all flows have ended, before it reads the counters.
     awaited: AtomicBool,
     /// Notified of each flow that ends while a task waits.
     through: Notify,
@@ -96,14 +96,14 @@ pub(crate) struct EntryInstance {
 pub(crate) struct ProgramInstance {
     /// The resources that flows share.
     pub resources: Resources,
-    /// The bodies that make the shared values declared `per session`, by the values' indices; `None` for the other
+    /// The bodies that compute the shared values declared `per session`, by the values' indices; `None` for the other
     /// values.
     pub own: Vec<Option<Body>>,
     /// The entry points.
     pub entries: Vec<EntryInstance>,
     /// The environment that the embedder supplies.
     pub environment: Environment,
-    /// The place where functions run that hold their thread.
+    /// The threads on which functions run that block their thread.
     pub blocking: BlockingPlacement,
     /// The recorder of the trace.
     pub recorder: Recorder,
@@ -167,17 +167,17 @@ pub(crate) struct Env<'a> {
     pub key: FlowKey,
     /// True if every node is recorded.
     pub records_nodes: bool,
-    /// The permission to hold the thread that runs the flow.
+    /// The permission to block the thread that runs the flow.
     pub permission: BlockingPermission,
 }
 
-/// The permission of a flow to hold the thread that runs it.
+/// The permission of a flow to block the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockingPermission {
-    /// The flow may do whatever its engine allows; the same thread goes on with it when it has waited.
+    /// The flow may block the thread if its engine allows it; the same thread continues the flow after a wait.
     Allowed,
-    /// The flow may not hold the thread: another thread goes on with it. It stops before functions that hold their
-    /// thread and before locks that are not free, and holds no lock while it waits, because nobody can say when it goes
-    /// on.
+    /// The flow must not block the thread: another thread will continue it. It stops before functions that block their
+    /// thread and before locks that are not free, and holds no lock while it waits, because the time at which it
+    /// continues is unknown.
     Denied,
 }

@@ -1,9 +1,9 @@
 //! Runs a graph under a plan: frames, sections, engines and resources.
 //!
-//! [`start()`] prepares a program ([`PrepareError`] if it and the library do not belong together), opens its sources
-//! and gives its flows to an [engine](ENGINES). One execution of an entry point's body is a *flow*; it lives in a
-//! *frame*, a pooled object with a slot for each live value. Flows share only *resources*, under constraints that
-//! suspend them and never hold a thread.
+//! [`start()`] prepares a program ([`PrepareError`] if the program does not match the library), opens its sources and
+//! gives its flows to an [engine](ENGINES). One execution of an entry point's body is a *flow*; it lives in a *frame*,
+//! a pooled object with a slot for each live value. Flows share only *resources*, under locks that suspend them and
+//! never block a thread.
 //!
 //! Architecture invariant: the runtime knows no syntax, no terminal and no protocol; the trace is the only way out; and
 //! everything that the runtime itself needs of the system (clock, threads, random numbers) goes through [`Platform`].

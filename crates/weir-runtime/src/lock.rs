@@ -1,7 +1,7 @@
-//! Constraints: fair readers–writer locks that suspend flows and never hold a thread.
+//! Locks of resources: fair readers–writer locks that suspend flows and never block a thread.
 //!
-//! One constraint is a [`FairRwLock`], whose protocol is in `fair_rwlock.rs`; the locks of sessions live in a
-//! [`SessionTable`]. This file has what flows hold: locks that are held, and several locks that are being acquired.
+//! Each lock is a [`FairRwLock`], whose protocol is in `fair_rwlock.rs`; the locks of sessions are in a
+//! [`SessionTable`]. This file contains the guards of held locks, and the acquisition of several locks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ mod model;
 mod sessions;
 mod sync;
 
-/// A reference to a lock, wherever it lives.
+/// A reference to a lock of the program or of a session.
 pub(crate) enum LockHandle {
     /// A lock of the program.
     Whole(Arc<FairRwLock>),
@@ -88,7 +88,7 @@ pub(crate) struct BorrowedLock<'a> {
 }
 
 impl<'a> BorrowedLock<'a> {
-    /// Acquires the lock if nobody is queued and it is free.
+    /// Acquires the lock if it is free and its queue is empty.
     #[inline]
     pub(crate) fn try_acquire(lock: &'a FairRwLock, mode: Mode) -> Option<BorrowedLock<'a>> {
         lock.try_acquire(mode).then(|| BorrowedLock { lock, mode })
@@ -101,7 +101,7 @@ impl Drop for BorrowedLock<'_> {
     }
 }
 
-/// The acquisition of several locks, one after the other in the order in which they were given: the canonical one.
+/// The acquisition of several locks, one after the other in the order of the argument, which is the canonical one.
 pub(crate) struct LockAcquisition {
     wanted: VecDeque<(LockHandle, Mode)>,
     ticket: Option<LockTicket>,

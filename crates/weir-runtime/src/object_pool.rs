@@ -1,21 +1,21 @@
-//! An object pool: flows live in boxes that are reused, so that a flow costs no allocation.
+//! An object pool for the reuse of frames and jobs, so that a flow needs no allocation.
 //!
 //! Every thread keeps boxes of its own. If flows begin on one thread and end on another, the first runs out of boxes
-//! while they pile up on the second: there, boxes move by whole *magazines* through a common *depot*, so that the
-//! threads meet at its mutex once for many flows (Bonwick and Adams, Magazines and Vmem, USENIX 2001).
+//! while they pile up on the second. Boxes therefore move between threads in *magazines* through a common *depot*, so
+//! that the threads contend for its mutex once for many flows (Bonwick and Adams, Magazines and Vmem, USENIX 2001).
 
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
 use parking_lot::Mutex;
 
-/// The number of boxes in a magazine. A judgement: large enough that the depot's mutex is rarely taken, small enough
-/// that boxes on their way are few.
+/// The number of boxes in a magazine. Chosen by judgement: large enough that the depot's mutex is rarely taken, small
+/// enough that few boxes are in transit.
 const MAGAZINE: usize = 128;
-/// The most magazines that the depot keeps: about as many boxes as flows may wait by default (10,000).
+/// The maximum number of magazines that the depot keeps: about as many boxes as flows may wait by default (10,000).
 const MAGAZINES_MAX: usize = 80;
 
-/// A type whose boxes are reused. A box is empty while it is in the pool: nothing of a program is kept in it.
+/// A type whose boxes are reused. A box is empty while it is in the pool: it holds no data of a program.
 pub(crate) trait Pooled: Default + 'static {
     /// Returns the boxes of this thread.
     fn of_thread() -> &'static LocalKey<LocalPool<Self>>;
@@ -36,7 +36,7 @@ impl<T> Depot<T> {
     }
 }
 
-/// Takes a box out of the pool, or makes one.
+/// Takes a box out of the pool, or allocates one.
 pub(crate) fn take<T: Pooled>() -> Box<T> {
     T::of_thread().with_borrow_mut(|boxes| {
         if boxes.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn take<T: Pooled>() -> Box<T> {
 
 /// Gives an empty box back to the pool.
 pub(crate) fn give_back<T: Pooled>(object: Box<T>) {
-    // A thread that is ending has no list any more: its box is freed.
+    // A thread that is ending has no list any more; the box is then freed.
     _ = T::of_thread().try_with(|boxes| {
         let mut boxes = boxes.borrow_mut();
         boxes.push(object);

@@ -1,7 +1,7 @@
 //! The platform: the one trait through which the runtime reads clocks, starts threads and draws random numbers.
 //!
-//! Host functions may do as they like; the runtime itself reaches outside only here, so that a simulation or a test can
-//! put another platform under the same engines.
+//! Host functions are not restricted; the runtime itself accesses the system only here, so that a simulation or a test
+//! can put another platform under the same engines.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -68,13 +68,13 @@ impl Platform for SystemPlatform {
     }
 }
 
-/// A platform whose time moves only when it is told to, and whose random numbers follow from a seed.
+/// A platform whose time advances only on request, and whose random numbers follow from a seed.
 pub struct ScriptedPlatform {
     clock: Mutex<ScriptedClock>,
     seed: AtomicU64,
 }
 
-/// The time of a scripted platform, and the alarms that are set, in the order in which they are due.
+/// The time of a scripted platform, and the pending timers, in the order in which they are due.
 #[derive(Default)]
 struct ScriptedClock {
     now_ns: u64,

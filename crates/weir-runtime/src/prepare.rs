@@ -1,8 +1,8 @@
-//! Preparation: turns a graph and a library into what engines run, working out everything that can be known before the
-//! first flow.
+//! Preparation: compiles a graph, with a library, into steps that engines run, and computes everything that is known
+//! before the first flow.
 //!
 //! For each body: calls are resolved to code; a fallible call and the switch that tests it become one step ([`shape`]);
-//! edges become masks of what may wait ([`order`]); ports become slots, by liveness ([`slots`]).
+//! edges become bit masks of the nodes that may wait ([`order`]); ports become slots, by liveness ([`slots`]).
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ mod timed;
 /// The deepest nesting of bodies; the compiler's own limit is lower.
 const NESTING_MAX: usize = 64;
 
-/// The reason why a program cannot be prepared: it and the library do not belong together.
+/// The reason why a program cannot be prepared: it does not match the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareError {
     /// The node or entry point.
@@ -48,7 +48,7 @@ pub(crate) struct PreparedFlow {
     pub name: Arc<str>,
     /// The body.
     pub body: Body,
-    /// All ticket gates within.
+    /// All ticket gates in the body.
     pub ticket_gates: Box<[usize]>,
 }
 
@@ -63,14 +63,14 @@ pub(crate) struct Preparation<'a> {
     ticket_gates: Vec<usize>,
 }
 
-/// A call that is resolved to its function, before its step is made.
+/// A call that is resolved to its function, before its step is created.
 struct Resolved {
     code: FunctionCode,
     path: Text,
     fallible: bool,
     /// True if it returns an `Option`, and cannot fail.
     optional: bool,
-    /// The way in which each parameter is passed.
+    /// The passing mode of each parameter.
     passing: Vec<Passing>,
     locks: Box<[(Arc<FairRwLock>, Mode)]>,
     ticket_gate: Option<usize>,
@@ -115,7 +115,7 @@ impl NodePart {
             (Some(call), _) => call.passing.get(input) == Some(&Passing::Change),
             // The inputs are the body's parameters. The list is an exception, but is never changed itself.
             (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
-            _ => timed::captured(node, &self.timed, input).is_some_and(|(body, index)| body.handed[index]),
+            _ => node.captured(input).is_some_and(|(body, parameter)| self.timed[body].handed[parameter]),
         }
     }
 }
@@ -176,7 +176,13 @@ impl<'a> Preparation<'a> {
                     bodies.map(|body| self.body(body, None, depth + 1).map_err(|error| error.within(&node.name)));
                 part.timed = bodies.collect::<Result<_, _>>()?;
             }
-            _ => {}
+            NodeKind::Prim(_)
+            | NodeKind::Switch { .. }
+            | NodeKind::Select { .. }
+            | NodeKind::Acquire { .. }
+            | NodeKind::Release { .. }
+            | NodeKind::Return
+            | NodeKind::Fail => {}
         }
         part.ticket_gates = self.ticket_gates[gates_before..].to_vec();
         Ok(part)
@@ -212,7 +218,7 @@ impl<'a> Preparation<'a> {
         })
     }
 
-    /// Makes the private state of a node from its constant arguments, and returns the state's index.
+    /// Creates the private state of a node from its constant arguments, and returns the state's index.
     fn state(&mut self, graph: &Graph, node: &Node, signature: &Signature) -> Result<Option<usize>, PrepareError> {
         let Some(state) = &signature.state else { return Ok(None) };
         let constants = signature.start_parameters().filter_map(|index| match node.inputs.get(index) {
@@ -233,15 +239,15 @@ impl<'a> Preparation<'a> {
         }
     }
 
-    /// Returns true if each session has a value of its own, so that the enclosing step holds everything that a call
+    /// Returns true if each session has a value of its own, so that the enclosing step holds all locks that a call
     /// needs.
     fn is_own(&self, resource: &Resource) -> bool {
         let Resource::Shared(name) = resource else { return false };
         self.resources.shared_index.get(name).is_some_and(|index| self.resources.own(*index).is_some())
     }
 
-    /// Returns the locks that a call holds for its own length: those that no enclosing step holds. Resources that are
-    /// held per session come last.
+    /// Returns the locks that a call holds while it runs: those that no enclosing step holds. Resources that are held
+    /// per session come last.
     fn locks_of(&self, node: &Node) -> Vec<(Arc<FairRwLock>, Mode)> {
         let (mut taken, mut last) = (Vec::new(), Vec::new());
         for used in &node.uses {

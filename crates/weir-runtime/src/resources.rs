@@ -1,15 +1,15 @@
 //! Resources that flows share: shared values, their constraints, and the private states of call sites.
 //!
-//! A resource has a lock only if some flow changes it: what is only read needs no order. An atomic step per session
-//! holds the lock of its session, and its calls hold the lock of the whole resource for their own length. If each
-//! session has a value of its own, there is no whole resource to lock.
+//! A resource has a lock only if some flow changes it: reads need no order. An atomic step per session holds the lock
+//! of its session, and each of its calls holds the lock of the whole resource while it runs. If each session has a
+//! value of its own, there is no whole resource to lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{Mode, Resource, Shared, Text, Value};
-use weir_ir::graph::{Graph, NodeKind, Program};
+use weir_ir::graph::{Graph, Program};
 
 use crate::lock::{FairRwLock, SessionLimits, SessionRetention, SessionTable};
 use crate::platform::Platform;
@@ -18,7 +18,7 @@ use crate::ticket_gate::TicketGate;
 /// The locks of one resource.
 #[derive(Default)]
 pub(crate) struct ResourceLocks {
-    /// The lock of the whole resource, held for the length of a call or an atomic step.
+    /// The lock of the whole resource, held for the duration of a call or an atomic step.
     pub whole: Arc<FairRwLock>,
     /// The sessions in use, and those whose values are retained.
     pub sessions: Arc<SessionTable>,
@@ -40,12 +40,12 @@ pub(crate) struct Resources {
     pub locks: BTreeMap<Resource, ResourceLocks>,
     /// The private states of call sites.
     pub states: Vec<Shared>,
-    /// The ticket gates of call sites that must see the order of a source.
+    /// The ticket gates of call sites that must follow the order of a source.
     pub ticket_gates: Vec<TicketGate>,
 }
 
 impl Resources {
-    /// Returns the resources of a program; its shared values are not made yet.
+    /// Returns the resources of a program; its shared values are not created yet.
     pub(crate) fn of(program: &Program, limits: SessionLimits, platform: &Arc<dyn Platform>) -> Resources {
         let mut resources = Resources { locks: locks_of(program), ..Resources::default() };
         for (shared, index) in program.shared.iter().zip(0..) {
@@ -100,11 +100,8 @@ fn collect(graph: &Graph, locks: &mut BTreeMap<Resource, ResourceLocks>) {
             locks.entry(resource.clone()).or_default();
         }
     };
-    for node in &graph.nodes {
+    graph.each_node(&mut |node| {
         node.uses.iter().for_each(|used| note(&used.resource, used.mode));
-        if let NodeKind::Acquire { constraints } = &node.kind {
-            constraints.iter().for_each(|constraint| note(&constraint.resource, constraint.mode));
-        }
-    }
-    graph.nodes.iter().flat_map(|node| node.bodies()).for_each(|body| collect(body, locks));
+        node.kind.constraints().iter().for_each(|constraint| note(&constraint.resource, constraint.mode));
+    });
 }

@@ -1,9 +1,10 @@
 //! A running program: its event loops, its sources, and its end.
 //!
-//! 1. Every event loop runs its sources until they end, by themselves or because the program stops.
-//! 2. When a source has ended and all flows of its elements are through, the `at end` flow of its entry point runs.
-//! 3. An event loop ends when no flow is left, or when the time for draining is up. A source that fails stops the program.
-//! 4. Last, the environment is closed, which flushes everything that was written.
+//! 1. Every event loop runs its sources until their input ends or the program stops.
+//! 2. When a source and all flows of its elements have ended, the `at end` flow of its entry point runs.
+//! 3. An event loop ends when no flow is left, or when the drain timeout expires. A source that fails stops the
+//!    program.
+//! 4. Finally the environment is closed, which flushes all buffered output.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -38,7 +39,8 @@ struct RunContext {
     stop: Signal,
     /// The first failure of a source or an event loop.
     failure: Mutex<Option<Failure>>,
-    /// Set when an event loop has seen the last flow end. Only `event`, whose threads are its loops, has several loops.
+    /// Set when an event loop has seen the last flow end. Only the engine `event`, whose threads are its loops, has
+    /// several loops.
     drained: AtomicBool,
     drain_within: Duration,
     /// The number of event loops.
@@ -107,7 +109,7 @@ impl RunningProgram {
                 failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
             }
         }
-        // The threads that set it have ended: the load sees what they have done.
+        // The threads that set it have ended, so the load sees their writes.
         match drained.load(Ordering::Acquire) {
             true => engine.close(),
             false => engine.abandon(),
@@ -117,7 +119,7 @@ impl RunningProgram {
     }
 }
 
-/// The period in which the state of sections and routes is recorded while somebody watches.
+/// The period in which the state of sections and routes is recorded while a reader of the trace is watching.
 const OBSERVATION_PERIOD: Duration = Duration::from_millis(500);
 
 /// The role of an event loop in recording sections and routes; one loop observes for all.
@@ -159,13 +161,13 @@ pub(crate) fn run_loops(
     RunningProgram { descriptions, sources, loops, context }
 }
 
-/// Serves the sources of one event loop until they have ended, or the time for draining is up.
+/// Serves the sources of one event loop until they have ended, or the drain timeout expires.
 async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, observes: Observes) {
     let limit = context.out_of_time();
     _ = until(pin!(serve(sources, context, observes)), &limit).await;
 }
 
-/// Records the state of sections and routes once in every period while somebody watches.
+/// Records the state of sections and routes once in every period while a reader of the trace is watching.
 async fn observe(context: Arc<RunContext>) {
     loop {
         poll_fn(|task| context.instance.recorder.poll_wants(Detail::Sections, task)).await;
@@ -216,7 +218,7 @@ impl RunContext {
         platform.at(platform.now_ns().saturating_add(nanoseconds))
     }
 
-    /// Returns an event that takes effect when the program has been told to stop and the time for draining is up.
+    /// Returns an event that takes effect when the program has been told to stop and the drain timeout has expired.
     fn out_of_time(self: &Arc<Self>) -> Event<()> {
         let context = Arc::clone(self);
         from_future_with(move || {
@@ -234,8 +236,8 @@ impl RunContext {
         }
     }
 
-    /// Notes that a source has ended on one of its event loops. On the last of them, the `at end` flow of the entry point runs
-    /// when the flows of all elements are through.
+    /// Records that a source has ended on one of its event loops. On the last of them, the `at end` flow of the entry
+    /// point runs when the flows of all elements have ended.
     async fn end(&self, flows: &EntryFlows, loops: Loops) {
         let entry = &self.instance.entries[flows.entry as usize];
         let loops = if loops == Loops::Each { self.loop_count } else { 1 };
@@ -253,7 +255,7 @@ impl RunContext {
         }
     }
 
-    /// Notes that a source has failed, which stops the program.
+    /// Records that a source has failed, which stops the program.
     fn fail(&self, failure: Failure) {
         self.failure.lock().get_or_insert(failure);
         self.stop.fire();

@@ -1,6 +1,6 @@
 //! The start of a program.
 //!
-//! 1. The plan is checked, the program prepared, its shared values are made, and the arguments of its sources
+//! 1. The plan is checked, the program is prepared, its shared values are created, and the arguments of its sources are
 //!    evaluated.
 //! 2. The sources are opened and the engine starts. Everything that can fail at the start fails here.
 //! 3. The event loops run: see `running.rs`.
@@ -35,13 +35,14 @@ use crate::step::Body;
 
 /// The options that a program is run with.
 pub struct Options {
-    /// The plan: everything about a program that is architecture and not logic. It goes before these options.
+    /// The plan: the decisions about a program that are architecture and not logic. It takes precedence over these
+    /// options.
     pub plan: Plan,
     /// The engine.
     pub engine: &'static EngineRow,
     /// The number of threads; `None` for as many as there are cores.
     pub threads: Option<usize>,
-    /// The most flows that may wait at a time; a source that has more is told that there is no room.
+    /// The maximum number of flows that may wait at a time; further ones are refused.
     pub flows_max: usize,
     /// The policy by which engines with sections find their thread counts.
     pub thread_counts: ThreadCountPolicy,
@@ -74,15 +75,15 @@ impl Default for Options {
 /// The reason why a program did not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The program and the library do not belong together.
+    /// The program does not match the library.
     Prepare(PrepareError),
     /// The plan does not fit the program.
     Plan(Vec<PlanProblem>),
-    /// A shared value could not be made; its name and the failure.
+    /// A shared value could not be created; its name and the failure.
     Shared(Text, Failure),
     /// A source's arguments could not be evaluated, or it could not be opened; its name and the failure.
     Source(Text, Failure),
-    /// The system gives no thread or event loop.
+    /// The system provides no thread or event loop.
     System(io::Error),
 }
 
@@ -118,7 +119,7 @@ impl From<io::Error> for StartError {
 /// Starts a program.
 ///
 /// # Errors
-/// Fails if the program does not fit the library, a shared value or source cannot be made, or the system refuses.
+/// Fails if the program does not fit the library, a shared value or source cannot be created, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<RunningProgram, StartError> {
     let settings = Settings::resolve(program, &options)?;
     let (prepared, arguments) = prepare(program, library, &options, &settings)?;
@@ -150,19 +151,19 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
     Ok(settings.row.sections(&settings.planned(program, &options.plan, &prepared.instance)))
 }
 
-/// The settings that a program runs with, once plan, options and defaults are weighed against each other.
+/// The settings that a program runs with, resolved from plan, options and defaults.
 struct Settings {
     row: &'static EngineRow,
     threads: usize,
-    /// The capacity of a section's queue where the section says nothing.
+    /// The capacity of a section's queue, unless the section sets its own.
     queue: usize,
     flows_max: usize,
     sessions: SessionLimits,
 }
 
 impl Settings {
-    /// Decides every setting that has more than one origin: the plan goes before the options, and both before a default.
-    /// A plan with sections needs an engine that has sections: `manual`, unless plan or options name one.
+    /// Resolves every setting that has more than one origin: the plan takes precedence over the options, and both over
+    /// a default. A plan with sections needs an engine that has sections: `manual`, unless plan or options name one.
     fn resolve(program: &Program, options: &Options) -> Result<Settings, StartError> {
         let plan = &options.plan;
         let problems = plan.check(program, &engine_facts());
@@ -175,11 +176,11 @@ impl Settings {
         Ok(Settings {
             row: named.unwrap_or(default),
             threads: value(&plan.threads).or(options.threads).unwrap_or_else(cores).max(1),
-            queue: value(&plan.queue).unwrap_or(QUEUE_DEFAULT),
-            flows_max: value(&plan.flows).unwrap_or(options.flows_max),
+            queue: value(&plan.queue_length_max).unwrap_or(QUEUE_DEFAULT),
+            flows_max: value(&plan.flows_max).unwrap_or(options.flows_max),
             sessions: SessionLimits {
-                sessions: value(&plan.sessions).unwrap_or(options.sessions.sessions),
-                idle: value(&plan.session_idle).unwrap_or(options.sessions.idle),
+                sessions: value(&plan.sessions_max).unwrap_or(options.sessions.sessions),
+                idle: value(&plan.session_idle_timeout).unwrap_or(options.sessions.idle),
             },
         })
     }
@@ -202,7 +203,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// A prepared program, with the bodies that make its shared values.
+/// A prepared program, with the bodies that compute its shared values.
 struct PreparedProgram {
     instance: Arc<ProgramInstance>,
     /// In the order of the program; `None` for values that are declared `per session`.

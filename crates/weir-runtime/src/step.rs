@@ -1,12 +1,12 @@
-//! Prepared graphs: graphs in which everything is worked out that can be known before they run.
+//! Prepared graphs: graphs compiled to steps, with everything computed that is known before they run.
 //!
 //! A [`Body`] is a list of [`PreparedStep`]s in the order of the graph's nodes, with slots instead of ports, indices
 //! instead of names, and masks instead of edges: every node that may have to wait has a bit, and a step may run when
 //! none of the bits that it depends on belongs to a node that still waits.
 //!
-//! An *iteration order* makes the iterations of one `map` pass certain steps one after the other, like a `signal` and
-//! an `await` between the iterations of a loop that runs in parallel. Each order is a bit: a step *signals* the orders
-//! that it is part of when it has run, and *awaits* orders before it runs.
+//! An *iteration order* makes the iterations of one `map` pass certain steps one after the other, like `signal` and
+//! `await` between the iterations of a DOACROSS loop. Each order is a bit: a step *signals* the orders that it is part
+//! of when it has run, and *awaits* orders before it runs.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub(crate) struct Body {
     pub order_lengths: Box<[u32]>,
     /// True if iterations may overlap.
     pub overlaps: bool,
-    /// For each parameter, true if it is handed from one iteration to the next, and back at the end, because it is
-    /// changed or can only be moved.
+    /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
+    /// changed or move-only.
     pub handed: Box<[bool]>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) enum Action {
     Call(Box<CallStep>),
     /// A switch.
     Switch(Box<SwitchStep>),
-    /// A switch that evaluates its condition by itself.
+    /// A switch that evaluates its condition itself.
     Condition(Box<ConditionStep>),
     /// A select: takes the input of the arm that was chosen.
     Select {
@@ -227,7 +227,7 @@ pub(crate) struct SwitchStep {
     pub arms: Box<[(ArmTest, Box<[u32]>)]>,
 }
 
-/// A switch that evaluates its condition by itself.
+/// A switch that evaluates its condition itself.
 pub(crate) struct ConditionStep {
     /// The number of the switch in the body.
     pub switch: u32,
@@ -239,7 +239,7 @@ pub(crate) struct ConditionStep {
 
 /// A condition on scalars, which stay in their slots.
 pub(crate) enum Condition {
-    /// A truth value.
+    /// A Boolean value.
     Holds(Argument),
     /// A comparison of two scalars.
     Compare(Prim, Argument, Argument),
@@ -260,7 +260,7 @@ pub(crate) enum Repeat {
     Fold,
     /// With a state, until it is done.
     Loop {
-        /// The most iterations.
+        /// The maximum number of iterations.
         at_most: u64,
     },
 }

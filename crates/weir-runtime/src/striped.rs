@@ -1,16 +1,17 @@
 //! A striped counter: many threads add to it, each usually to a stripe of its own, and few read it.
 //!
-//! A word that two threads write moves between their caches with every flow, which takes longer than a small flow. So
-//! threads are numbered as they first count, and each has the stripe of its number; threads beyond the number of
-//! stripes share one. These numbers choose a stripe and nothing else: no behaviour of a program depends on them.
+//! A word that two threads write moves between their caches with every flow, which takes longer than a short flow.
+//! Threads are therefore numbered when they first count, and each uses the stripe of its number; threads beyond the
+//! number of stripes share one. These numbers choose a stripe and nothing else: no behaviour of a program depends on
+//! them.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// The number of stripes of a counter. A judgement: more than the threads that usually write one counter, at a cache
-/// line each.
+/// The number of stripes of a counter. Chosen by judgement: more than the threads that usually write one counter, at a
+/// cache line each.
 const STRIPES: usize = 8;
 
 /// The counter.
@@ -43,8 +44,8 @@ fn number_thread() -> usize {
 }
 
 impl StripedCounter {
-    /// Adds one, with `SeqCst`: a thread that counts and then reads that nobody waits is counted by everybody who
-    /// begins to wait afterwards.
+    /// Adds one, with `SeqCst`: if a thread counts and then reads that no task waits, every task that begins to wait
+    /// afterwards sees the count.
     #[inline]
     pub(crate) fn add(&self) {
         self.0[stripe()].fetch_add(1, Ordering::SeqCst);

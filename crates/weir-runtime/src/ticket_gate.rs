@@ -1,8 +1,8 @@
 //! Ticket order: the flows of an ordered source pass a stateful call in the order of the source.
 //!
 //! A flow's sequence number is its ticket. Every flow passes every gate once: when its call there has ended, when the
-//! call is skipped, or when the flow ends. Passing announces that the flow will not come any more, so that the next one
-//! need not wait for it. Everything is under one mutex.
+//! call is skipped, or when the flow ends. Passing announces that the flow will not reach the call again, so that the
+//! next one need not wait for it. All state is behind one mutex.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::{Context, Poll, Waker};
@@ -33,7 +33,7 @@ impl TicketGate {
         Poll::Pending
     }
 
-    /// Notes that this flow has passed, or will not come. Passing twice is passing once.
+    /// Records that this flow has passed, or will not reach the call. Passing is idempotent.
     pub(crate) fn pass(&self, sequence: u64) {
         let mut state = self.0.lock();
         state.waiting.remove(&sequence);

@@ -181,7 +181,7 @@ fn a_flow_that_is_given_up_releases_its_lock_and_its_place() {
         drop((queued, holder));
         let mut call = gates.next();
         if call.argument == 1 {
-            // The flow was given up only after it had come to the lock.
+            // The flow was cancelled only after it had reached the lock.
             call = gates.next();
         }
         assert_eq!(call.argument, 2);

@@ -25,7 +25,7 @@ fn execute(case: &Case, seed: u64, plan: Plan, engine: &str) -> Result<Execution
     feed.put(&mut library, "a", "elements");
     let options = Options { plan, ..options(engine, 2) };
     let running =
-        start(&weir_ir::lower(&case.program, &library), &library, options).map_err(|error| error.to_string())?;
+        start(&weir_ir::optimize(&case.program, &library), &library, options).map_err(|error| error.to_string())?;
     let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
     drop(feed);
     running.wait().map_err(|failure| failure.to_string())?;
@@ -77,7 +77,7 @@ fn flows_of_random_programs_that_meet_all_end() {
                 let mut library = Recording::new(seed).library();
                 let feed = Feed::new();
                 feed.put(&mut library, "a", "elements");
-                let graph = weir_ir::lower(&case.program, &library);
+                let graph = weir_ir::optimize(&case.program, &library);
                 let running = start(&graph, &library, options(row.name, 3)).map_err(|error| error.to_string())?;
                 let flows = (0..TOGETHER).map(|index| feed.begin(case.inputs[index % case.inputs.len()].clone()));
                 let answers = feed.answers(flows.collect());
@@ -96,7 +96,7 @@ fn flows_of_random_programs_that_meet_all_end() {
 fn plan_text(case: &Case, seed: u64) -> String {
     let mut random = Random::new(seed);
     let engines: Vec<&str> = ENGINES.iter().filter(|row| row.has_sections()).map(|row| row.name).collect();
-    let graph = weir_ir::lower(&case.program, &Recording::new(0).library());
+    let graph = weir_ir::optimize(&case.program, &Recording::new(0).library());
     let mut sections = vec![Vec::new(); 1 + random.below(4)];
     for node in &graph.entries[0].flows[0].body.nodes {
         let count = sections.len();
@@ -109,7 +109,7 @@ fn plan_text(case: &Case, seed: u64) -> String {
     for (index, nodes) in sections.iter().enumerate().filter(|(_, nodes)| !nodes.is_empty()) {
         let (engine, queue) = (engines[random.below(engines.len())], 1 + random.below(4));
         text += &format!(
-            "[[section]]\nname = \"s{index}\"\nnodes = [{}]\nengine = {engine:?}\nqueue = {queue}\n",
+            "[[section]]\nname = \"s{index}\"\nnodes = [{}]\nengine = {engine:?}\nqueue_length_max = {queue}\n",
             nodes.join(", ")
         );
     }

@@ -139,7 +139,7 @@ fn a_source_that_is_faster_than_its_flows_waits_for_room() {
 fn short_queues_and_many_sections_lose_nothing() {
     for engine in ENGINES.iter().filter(|row| row.has_sections()) {
         let text = format!(
-            "engine = {:?}\nthreads = 2\nqueue = 1\n\
+            "engine = {:?}\nthreads = 2\nqueue_length_max = 1\n\
              [[section]]\nname = \"one\"\nnodes = [\"dawdle*\", \"step\"]\nreplicas = 3\n\
              [[section]]\nname = \"two\"\nnodes = [\"first\", \"sum\"]\nengine = \"manual\"\n\
              [[section]]\nname = \"three\"\nnodes = [\"second\"]\nengine = \"dedicated\"\n",
@@ -155,7 +155,7 @@ fn short_queues_and_many_sections_lose_nothing() {
 fn flows_whose_answer_nobody_wants_run_all_the_same() {
     let body = PIPELINE.replace("yield %6", "%7: Int = call a.keep at keep (%6)\n    yield %7");
     for row in ENGINES {
-        for (flows_max, plan) in [(10_000, ""), (8, ""), (10_000, "queue = 1\n")] {
+        for (flows_max, plan) in [(10_000, ""), (8, ""), (10_000, "queue_length_max = 1\n")] {
             let (kept, numbers) = (Arc::default(), Numbers::given(COUNT));
             let mut library = library(pipeline().into_iter().chain([keep(&kept)]));
             numbers.put(&mut library);

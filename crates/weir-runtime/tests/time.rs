@@ -1,5 +1,5 @@
-//! Time limits and races: the winner, and that nothing stays behind of bodies that were given up. Time moves only when
-//! a test says so.
+//! Time limits and races: the winner is right, and cancelled bodies leave nothing behind. Time moves only when a test
+//! says so.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,4 +1,5 @@
-//! Batch execution: a worker takes a batch from a port and runs each item through as many consecutive ports as it may.
+//! Batch execution: a worker takes a batch from a port and runs each item through as many consecutive ports as fusion
+//! allows.
 //!
 //! *Fusion*: an item passes from port to port by a function call, without a queue, as long as [`ExecutionMode`] allows
 //! it.
@@ -22,15 +23,15 @@ use crate::thread_pool::WorkerSlot;
 use crate::work::{Fusion, PortId, Work};
 use crate::worker_local::{BATCH, WorkerLocal};
 
-/// The most ports that an item passes before its thread lets others work. A judgement: it bounds a cycle of ports, and
-/// is longer than any chain of ports in the benchmarks (1,000).
+/// The maximum number of ports that an item passes before its thread yields to other work. Chosen by judgement: it
+/// bounds a cycle of ports, and is longer than any chain of ports in the benchmarks (1,000).
 const HOPS_MAX: u64 = 4_096;
-/// The least number of items for which a batch in shared mode is timed: the two clock reads cost about as much as two
+/// The minimum number of items for which a batch in shared mode is timed: the two clock reads cost about as much as two
 /// hops through a queue.
 const TIMED_MIN: usize = 16;
 
-/// The time after which a thread in exclusive mode lets others in. A judgement: a source that waits for exclusive mode,
-/// or a worker that enters shared mode, waits for a batch at most.
+/// The target duration of a batch in exclusive mode, to which the batch limit is adapted. Chosen by judgement: a source
+/// that waits for exclusive mode, or a worker that enters shared mode, waits for one batch at most.
 const EXCLUSIVE_MAX: Duration = Duration::from_millis(1);
 
 /// The ports that a worker may run beside the one that it started from.
@@ -59,8 +60,8 @@ impl<W: Work> Fusion for BatchFusion<'_, W> {
 }
 
 impl<W: Work> WorkerLocal<W> {
-    /// Runs a batch of the port. Returns a port of the same pool that received the output, if the worker is the only
-    /// one to know that it has work.
+    /// Runs a batch of the port. Returns the port of the same pool that received the output, if it is scheduled but not
+    /// in the ready queue: only this worker knows that it has work.
     pub(crate) fn run_batch(
         &mut self,
         shared: &SchedulerState<W>,
@@ -73,7 +74,7 @@ impl<W: Work> WorkerLocal<W> {
         self.start_port = port;
         self.held.push(port);
         if !shared.ports[port].is_nonblocking() {
-            // A blocking item may hold this thread: others must have their wake-ups before.
+            // A blocking item may hold this thread for long, so the deferred wake-ups are delivered first.
             self.flush_deferred(shared);
         }
         let most = if mode == ExecutionMode::Exclusive { self.batch_limit } else { BATCH };
@@ -103,8 +104,8 @@ impl<W: Work> WorkerLocal<W> {
         self.next_port.take()
     }
 
-    /// Wakes the ports and sources that waited for room. If the pool uses all processors, a woken source would have to
-    /// wait for one, as one more runnable thread; so this thread yields its processor for a moment.
+    /// Schedules the ports and wakes the sources that waited for room. If the pool uses all processors, no processor is
+    /// free for a woken source, so this thread yields its own for a moment.
     fn wake_released(&mut self, shared: &SchedulerState<W>) {
         self.released.ports.drain(..).for_each(|waiting| shared.schedule(waiting));
         if !self.released.sources.is_empty() {
@@ -115,9 +116,10 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Makes sure that the rest of the start port's queue will be run. A worker that followed its output to this port
-    /// stays while it has no other port to follow to: at the end of the ready queue, the port would hold up all ports
-    /// before it for as long as they take.
+    /// Makes sure that the rest of the start port's queue will be run. If the worker followed its output to this port,
+    /// and its batch has not led it to another one, it continues with this port: ports that lead to it may be waiting
+    /// for room in its queue, and at the end of the ready queue the port would make them wait for all other ready
+    /// ports.
     fn reschedule(&mut self, shared: &SchedulerState<W>, port: usize, was_next: bool) {
         if was_next && self.next_port.is_none() {
             self.next_port = Some(port);
@@ -126,8 +128,8 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Returns whether a batch of this size is worth two clock reads. In exclusive mode a single item is worth them
-    /// only while the batch limit is 1, in order to raise it.
+    /// Returns whether a batch of this size justifies two clock reads. In exclusive mode a single item does so only
+    /// while the batch limit is 1, so that the limit can be raised.
     fn is_timed(&self, count: usize, mode: ExecutionMode) -> bool {
         match mode {
             ExecutionMode::Exclusive => count > 1 || self.batch_limit == 1,
@@ -152,7 +154,7 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Puts an item that is in no queue into that of a port, and lets the pool's workers run it.
+    /// Puts an item that is in no queue into the queue of a port, and lets the pool's workers run it.
     pub(crate) fn submit_detached(&mut self, shared: &SchedulerState<W>, port: usize, item: W::Item) {
         shared.add_in_flight(1);
         self.buffer_output(shared, port, item);
@@ -227,7 +229,7 @@ impl<W: Work> WorkerLocal<W> {
     }
 
     /// Puts the buffered output into the queue of its port. Keeps the port as the next one of this worker if it belongs
-    /// to the same pool and nobody else will run it.
+    /// to the same pool and no other worker will run it.
     fn flush_output(&mut self, shared: &SchedulerState<W>) {
         let Some(next) = self.output_port.take() else { return };
         let put = shared.ports[next].queue.put_batch(&mut self.output);

@@ -1,6 +1,7 @@
-//! Biased lock: a right that its owner thread takes and returns by plain writes, without an atomic read-modify-write.
+//! Biased lock: a lock that its owner thread acquires and releases by plain writes, without an atomic
+//! read-modify-write.
 //!
-//! Two atomic exchanges take longer than many a flow. A thread that takes the same right again and again therefore
+//! Two atomic exchanges take longer than a short flow. A thread that acquires the same lock repeatedly therefore
 //! becomes its *bias owner*, and only a thread that revokes the bias pays for synchronisation (Kawachiya, Koseki,
 //! Onodera: Lock reservation, OOPSLA 2002).
 //!
@@ -16,15 +17,15 @@
 //!
 //! Protocol:
 //! 1. *Enter* (owner, `try_enter`). Load `owner` and `inside`, relaxed, as a hint. Store `inside = true`, relaxed.
-//!    Light fence. Load `owner` again, relaxed. If it still names this thread, the thread has the right; otherwise it
+//!    Light fence. Load `owner` again, relaxed. If it still names this thread, the thread holds the lock; otherwise it
 //!    leaves.
 //! 2. *Leave* (owner, `leave`). Store `inside = false`, release.
 //! 3. *Bias* (mutex held, `bias_to`). Store `owner` and `inside = true`, both relaxed. The caller holds the mutex and
-//!    therefore has the right already. Only one thread ever becomes the owner: a former owner may still be at step 1,
-//!    and would overwrite the `inside` of another one.
+//!    therefore has exclusive access already. Only one thread ever becomes the owner: a former owner may still be at
+//!    step 1, and would overwrite the `inside` of another one.
 //! 4. *Revoke* (mutex held, `revoke`). Store `owner = NOBODY`, relaxed. Heavy fence. Load `inside`, acquire. If it is
-//!    true, the caller loads it again later. Once it is false, the caller has the right for as long as it holds the
-//!    mutex, because step 3 needs the mutex.
+//!    true, the caller loads it again later. Once it is false, the caller has exclusive access for as long as it holds
+//!    the mutex, because step 3 needs the mutex.
 //!
 //! These orderings suffice:
 //! * *Mutual exclusion.* Steps 1 and 4 each store one word and then load the other one (store buffering). At least one
@@ -35,7 +36,7 @@
 //! * *Visibility to the next holder.* The acquire load in step 4 reads `false` from the release store in step 2, so
 //!   that everything the owner did happens before the revoking thread goes on.
 //! * *Visibility to the owner.* Step 1 needs no acquire. The owner held the mutex in step 3 and saw everything before
-//!   it, and no other thread had the right since: that would have required step 4, after which `owner` does not name
+//!   it, and no other thread has had access since: that would have required step 4, after which `owner` does not name
 //!   this thread.
 
 use super::sync::{AtomicBool, AtomicUsize, Ordering, SchedulerMutant, heavy_fence, is, light_fence};
@@ -43,22 +44,22 @@ use super::sync::{AtomicBool, AtomicUsize, Ordering, SchedulerMutant, heavy_fenc
 /// The value of `owner` if there is no bias; no thread has this number.
 const NOBODY: usize = 0;
 
-/// A right that may be biased to one thread.
+/// A lock that can be biased towards one thread.
 pub(crate) struct BiasedLock {
     /// The number of the bias owner. Written with the mutex held, read by every thread that tries to enter.
     owner: AtomicUsize,
-    /// True while the owner has the right. Written by the owner only; read by a thread that revokes the bias.
+    /// True while the owner holds the lock. Written by the owner only; read by a thread that revokes the bias.
     inside: AtomicBool,
 }
 
 impl BiasedLock {
-    /// Creates a right without an owner.
+    /// Creates a lock without an owner.
     pub(crate) fn new() -> Self {
         BiasedLock { owner: AtomicUsize::new(NOBODY), inside: AtomicBool::new(false) }
     }
 
-    /// Takes the right for `thread`, the number of the calling thread, if that is the owner and does not have the right
-    /// yet. Returns whether it has it now; it must then call [`BiasedLock::leave`].
+    /// Acquires the lock for `thread`, the number of the calling thread, if that is the owner and does not hold the
+    /// lock yet. Returns true on success; the caller must then call [`BiasedLock::leave`].
     #[inline]
     pub(crate) fn try_enter(&self, thread: usize) -> bool {
         if self.owner.load(Ordering::Relaxed) != thread || self.inside.load(Ordering::Relaxed) {
@@ -75,22 +76,22 @@ impl BiasedLock {
         entered
     }
 
-    /// Returns the right. Called by the owner only.
+    /// Releases the lock. Called by the owner only.
     #[inline]
     pub(crate) fn leave(&self) {
         let order = if is(SchedulerMutant::LeaveUnreleased) { Ordering::Relaxed } else { Ordering::Release };
         self.inside.store(false, order);
     }
 
-    /// Makes the calling thread the owner and gives it the right, until it calls [`BiasedLock::leave`]. The caller
-    /// holds the mutex and has the right, and no other thread has ever been the owner.
+    /// Makes the calling thread the owner, which holds the lock until it calls [`BiasedLock::leave`]. The caller holds
+    /// the mutex and has exclusive access, and no other thread has ever been the owner.
     pub(crate) fn bias_to(&self, thread: usize) {
         self.owner.store(thread, Ordering::Relaxed);
         self.inside.store(true, Ordering::Relaxed);
     }
 
-    /// Revokes the bias, if there is one. Returns whether the owner is outside; otherwise the caller must ask again.
-    /// The caller holds the mutex.
+    /// Revokes the bias, if there is one. Returns whether the owner is outside; otherwise the caller must call this
+    /// again. The caller holds the mutex.
     pub(crate) fn revoke(&self) -> bool {
         if self.owner.load(Ordering::Relaxed) != NOBODY {
             self.owner.store(NOBODY, Ordering::Relaxed);

@@ -13,14 +13,14 @@ use parking_lot::Mutex;
 use crate::work::Work;
 use crate::worker_local::{BATCH, WorkerLocal};
 
-/// The mean time per item above which the producer leaves its items to the pool. A judgement: the 131 to 156 ns of a
-/// hop between two threads (`bench-operators --hops`) are less than 1 % of it.
+/// The mean time per item above which the producer leaves its items to the pool. Chosen by judgement: the 131 to 156 ns
+/// of a hop between two threads (`bench-operators --hops`) are less than 1 % of it.
 const ITEM_TIME_MAX: Duration = Duration::from_micros(20);
-/// The number of items that are queued after the first backoff. A judgement: four batches, long enough for a
+/// The number of items that are queued after the first backoff. Chosen by judgement: four batches, long enough for a
 /// measurement of the pool's own thread, and soon over if the long items were an exception.
 const BACKOFF_MIN: u32 = 256;
-/// The most items that are queued after a backoff. A judgement: one measurement per million items costs nothing, and a
-/// producer whose items become short again notices it.
+/// The maximum number of items that are queued after a backoff. Chosen by judgement: one measurement per million items
+/// costs nothing, and a producer whose items become short again notices it.
 const BACKOFF_MAX: u32 = 1 << 20;
 
 /// State of the caller-runs policy of one pool.
@@ -42,8 +42,8 @@ pub(crate) struct CallerRuns<W: Work> {
     backoff_next: OwnedCounter,
 }
 
-/// A counter that one thread at a time uses: relaxed loads and stores suffice, because the right to use it is handed
-/// over by the mode lock.
+/// A counter that one thread at a time uses: relaxed loads and stores suffice, because the mode lock hands the access
+/// over.
 struct OwnedCounter(AtomicU32);
 
 impl OwnedCounter {

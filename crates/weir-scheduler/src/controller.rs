@@ -75,7 +75,7 @@ enum AfterPeriod {
 struct Controller {
     pools: Vec<PoolController>,
     load: ProcessorLoad,
-    /// The begin of the current period.
+    /// The start of the current period.
     last: Instant,
 }
 
@@ -86,7 +86,7 @@ impl Controller {
         Controller { pools, load: ProcessorLoad::new(processors, now), last: now }
     }
 
-    /// Begins a period now, and forgets the time and the items before it.
+    /// Begins a period now, and ignores the time and the items before it.
     fn begin<W: Work>(&mut self, shared: &SchedulerState<W>) {
         self.last = shared.platform().now();
         self.load.busy_by_others(self.last);
@@ -179,7 +179,7 @@ fn split_mix(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Lets the first `threads` workers that are not stuck work, and suspends the others.
+/// Resumes the first `threads` workers that are not stuck, and suspends the others.
 fn apply(running: &RunningPool, threads: usize, stuck: &[bool]) {
     let mut working = 0;
     let mut changed = false;

@@ -26,8 +26,8 @@
 //! * *Steps 1 and 2* are read-modify-writes of `in_flight`, and all read-modify-writes of one word have one total
 //!   order. Either step 2 comes later and reads the item; or step 1 comes later and synchronises with step 2. Then step
 //!   3 happens after step 1 (the queue hands the item over), hence after the swap of step 2, and even its relaxed load
-//!   sees `parked == true`. A plain load in step 2 could read an old count, and the controller would sleep through the
-//!   item.
+//!   sees `parked == true`. A plain load in step 2 could read an old count, and the controller would sleep although an
+//!   item is in flight.
 //! * *Steps 2 and 4* are read-modify-writes of `parked`. Either step 4 comes later and unparks the thread; or step 2
 //!   comes later, synchronises with step 4 and sees the end flag when it checks for work.
 //!

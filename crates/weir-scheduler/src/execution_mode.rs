@@ -1,7 +1,8 @@
 //! Execution mode of a pool: shared (every worker runs the ports it claims) or exclusive (one thread owns all ports).
 //!
 //! A pool that needs one thread needs neither claims nor queues between its ports. But that thread may be the pool's
-//! worker or a producer (caller-runs), and the number of threads may grow at any time. The mode lock decides.
+//! worker or a producer (caller-runs), and the number of threads may grow at any time. The mode lock decides which
+//! threads may run ports.
 //!
 //! ```text
 //!                 try_lock                     enter_shared
@@ -56,7 +57,7 @@ struct ModeState {
     bias_owner: Option<usize>,
 }
 
-/// The right to run every port of the pool, until it is dropped.
+/// A guard of exclusive mode: until it is dropped, its holder may run every port of the pool.
 pub(crate) enum ExclusiveGuard<'a> {
     /// Held by the mutex.
     Locked(#[expect(dead_code, reason = "held, and given back when dropped")] LockedGuard<'a>),

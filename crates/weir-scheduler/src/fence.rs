@@ -27,7 +27,7 @@ pub(crate) fn has_heavy_fence() -> bool {
 /// context switch, which is a fence as well.
 ///
 /// # Panics
-/// Panics if the system has none: see [`has_heavy_fence`].
+/// Panics if the system has no such fence: see [`has_heavy_fence`].
 #[cfg(target_os = "linux")]
 pub(crate) fn heavy_fence() {
     use rustix::thread::{MembarrierCommand, membarrier};

@@ -8,11 +8,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The most ports that a worker claims in one batch. A judgement: with 128 fused ports less than 1 % of the hops go
-/// through a queue, and a larger number only keeps other workers away for longer.
+/// The maximum number of ports that a worker claims in one batch. Chosen by judgement: with 128 fused ports, less than
+/// one hop in a hundred goes through a queue, and a larger number only keeps other workers away for longer.
 const FUSION_LIMIT_MAX: usize = 128;
-/// The time per item above which the limit is halved. A judgement: somewhat more than a hop between two threads, which
-/// takes 131 to 156 ns (`bench-operators --hops`); a longer item gains little from being fused.
+/// The time per item above which the limit is halved. Chosen by judgement: somewhat more than a hop between two
+/// threads, which takes 131 to 156 ns (`bench-operators --hops`); a longer item gains little from being fused.
 const FUSED_TIME_MAX: Duration = Duration::from_nanos(200);
 
 /// The fusion limit of one port. Relaxed accesses suffice: it is a heuristic, and a lost update only delays it.

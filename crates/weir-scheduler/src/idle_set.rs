@@ -8,18 +8,18 @@
 //!       +-------------- woken (wake, wake_all) -----+
 //! ```
 //!
-//! Protocol between a worker that goes to sleep and a thread that makes work:
+//! Protocol between a worker that goes to sleep and a producer, a thread that makes work:
 //! 1. *Register* (worker). Push the thread to `sleepers` and add 1 to `count`, acquire and release, with the mutex
 //!    held.
 //! 2. *Check again* (worker). If there is work, withdraw the registration and work.
 //! 3. *Park* (worker). An unpark that came first makes this return at once.
-//! 4. *Wake* (maker). Make the work visible. Then read `count` by adding 0, acquire and release. If it is not 0, take
-//!    one sleeper off the list and unpark it.
+//! 4. *Wake* (producer). Make the work visible. Then read `count` by adding 0, acquire and release. If it is not 0,
+//!    take one sleeper off the list and unpark it.
 //!
 //! These orderings suffice: steps 1 and 4 are read-modify-writes of `count`, and all read-modify-writes of one word
 //! have one total order. Either step 4 comes later and sees the sleeper; or step 1 comes later and synchronises with
-//! step 4, so that the check in step 2 sees the work. A plain load in step 4 could read an old count: the maker would
-//! see no sleeper and the sleeper no work. The mutex orders all accesses to `sleepers`.
+//! step 4, so that the check in step 2 sees the work. A plain load in step 4 could read an old count: the producer
+//! would see no sleeper, and the sleeper no work. The mutex orders all accesses to `sleepers`.
 
 use super::sync::{AtomicUsize, Mutex, Ordering, SchedulerMutant, Thread, current, is, park};
 
@@ -38,7 +38,7 @@ impl IdleSet {
     }
 
     /// Sleeps until woken, unless `has_work` finds work after the worker has been registered. `slot` identifies the
-    /// worker. It may return without a reason.
+    /// worker. It may return spuriously.
     pub(crate) fn sleep(&self, slot: usize, has_work: impl FnOnce() -> bool) {
         self.register(slot);
         if is(SchedulerMutant::NoSecondLook) || !has_work() {

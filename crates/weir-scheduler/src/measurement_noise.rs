@@ -6,10 +6,11 @@
 
 use std::collections::VecDeque;
 
-/// The number of differences that are kept. A judgement: the median of fewer would itself be noisy, of more it would
-/// follow a change of the noise too slowly.
+/// The number of differences that are kept. Chosen by judgement: the median of fewer would itself be noisy, of more it
+/// would follow a change of the noise too slowly.
 const DIFFERENCES_MAX: usize = 16;
-/// The least number of differences for an estimate. A judgement: the smallest number whose median ignores one outlier.
+/// The minimum number of differences for an estimate. Chosen by judgement: the smallest number whose median ignores one
+/// outlier.
 const DIFFERENCES_MIN: usize = 3;
 /// The standard deviation of a normal distribution in units of the median difference between two samples: 1 / (0.6745
 /// √2).

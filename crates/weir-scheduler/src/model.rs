@@ -142,7 +142,7 @@ impl PoolModel {
         self.idle.wake();
     }
 
-    /// Works until so many items have come. A lost wake-up leaves it parked, which loom reports as a deadlock.
+    /// Works until this many items have arrived. A lost wake-up leaves it parked, which loom reports as a deadlock.
     fn work(&self, items: usize) {
         let (mut batch, mut released) = (Vec::new(), Released::default());
         while batch.len() < items {
@@ -375,7 +375,7 @@ const MUTANTS: [(SchedulerMutant, &str); 19] = [
     (SchedulerMutant::PlainInFlight, "model::an_item_unparks_the_controller"),
 ];
 
-/// Returns the mutant that this process has to run with.
+/// Returns the mutant that the parent process has selected.
 fn asked() -> Option<SchedulerMutant> {
     let named = std::env::var(MUTANT).ok();
     MUTANTS.into_iter().map(|(mutant, _)| mutant).find(|mutant| named == Some(format!("{mutant:?}")))

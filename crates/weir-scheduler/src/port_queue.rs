@@ -1,4 +1,4 @@
-//! Port queue: a bounded FIFO queue with one consumer at a time, and the flag that makes it so.
+//! Port queue: a bounded FIFO queue, with a flag that admits one consumer at a time.
 //!
 //! A port is *scheduled* from the moment when an item arrives until a consumer finds it empty. The flag is the right to
 //! consume: it has one holder, which is the ready queue, a worker, or the list of ports that wait for room in another
@@ -128,7 +128,7 @@ pub(crate) struct Released {
     pub(crate) sources: Vec<Waker>,
 }
 
-/// The consequences of putting items into a queue for the thread that did it.
+/// The outcome of putting items into a queue, for the thread that did so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PutOutcome {
     /// The port was idle: the caller must push it to the ready queue.
@@ -207,7 +207,7 @@ impl<T> PortQueue<T> {
         PutOutcome { must_schedule, is_full: state.item_count() >= self.capacity }
     }
 
-    /// Moves at most `most` items to `batch`, and those who waited for that much room to `released`.
+    /// Moves at most `most` items to `batch`, and the ports and sources that waited for that much room to `released`.
     pub(crate) fn take_batch(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) {
         let mut state = self.hot.state.lock();
         state.pop_batch(most, batch);

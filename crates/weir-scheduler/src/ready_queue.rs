@@ -77,7 +77,7 @@ impl ReadyQueue {
         }
     }
 
-    /// Takes the ticket. Returns whether this thread was the one that got it.
+    /// Takes the ticket. Returns whether this thread got it, and no other.
     fn try_take(&self, ticket: usize) -> bool {
         if is(SchedulerMutant::HeadUnchecked) {
             self.head.store(ticket.wrapping_add(1), Ordering::Release);

@@ -30,7 +30,7 @@ pub struct PortSettings {
     pub nonblocking: bool,
 }
 
-/// State of a thread pool at one time.
+/// A snapshot of the state of a thread pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSnapshot {
     /// The pool's name.
@@ -45,7 +45,7 @@ pub struct PoolSnapshot {
     pub waiting: usize,
 }
 
-/// State of a port's queue at one time.
+/// A snapshot of the state of a port's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSnapshot {
     /// The index of the port's pool.
@@ -67,7 +67,7 @@ pub struct Scheduler<W: Work> {
 }
 
 impl<W: Work> Scheduler<W> {
-    /// Starts the threads; no other thread is busy with producing items. See [`Scheduler::start_with_producers`].
+    /// Starts the threads, assuming that no other thread produces items. See [`Scheduler::start_with_producers`].
     ///
     /// # Errors
     /// Fails if the system does not start another thread.
@@ -78,8 +78,8 @@ impl<W: Work> Scheduler<W> {
         Scheduler::start_with_producers(0, work, ports, pools, period)
     }
 
-    /// Starts the threads, where `producers` other threads are busy with producing items. The controller measures the
-    /// pools once per `period`, 50 to 500 ms.
+    /// Starts the threads, beside `producers` other threads that produce items. The controller measures the pools once
+    /// per `period`, 50 to 500 ms.
     ///
     /// # Errors
     /// Fails if the system does not start another thread.
@@ -155,9 +155,9 @@ impl<W: Work> Scheduler<W> {
         self.shared.submit_all(items)
     }
 
-    /// Executes an item inline, as [`Scheduler::submit_all`] does, without making it an item first: `run` makes and
-    /// runs it. Returns `None`, and does not call `run`, if this thread may not run the port now. The call is not a
-    /// batch: if `run` defers anything to [`Work::after_batch`], it must call that itself.
+    /// Executes an item inline, as [`Scheduler::submit_all`] does, without queueing it: `run` creates the item and runs
+    /// it. Returns `None`, and does not call `run`, if this thread may not run the port now. The call is not a batch:
+    /// if `run` defers anything to [`Work::after_batch`], it must call that itself.
     #[inline]
     pub fn run_inline<R>(
         &self,
@@ -167,7 +167,7 @@ impl<W: Work> Scheduler<W> {
         self.shared.run_inline(port, run)
     }
 
-    /// Submits an item even if the port is full: an item that left the port to wait, and has nobody to be returned to.
+    /// Submits an item even if the port is full: an item that left the port to wait, which no producer could take back.
     pub fn resume(&self, port: PortId, item: W::Item) {
         if self.resume_deferred(port, item) {
             self.schedule(port);

@@ -19,9 +19,9 @@ use crate::thread_pool::WorkerSlot;
 use crate::work::{Fusion, PortId, Work};
 use crate::worker_local::BATCH;
 
-/// The time that a producer waits behind the worker of its pool. It is several times what queues take for a batch, and
-/// short in comparison with items for which queues are right. Without the wait, producer and worker could go on through
-/// the queues forever: the elastic engine then had 0.17 of the throughput of inline execution.
+/// The longest time that a producer waits for the worker of its pool to finish. It is several times what queues take
+/// for a batch, and short in comparison with items for which queues pay. Without the wait, producer and worker could go
+/// on through the queues forever: the elastic engine then had 0.17 of the throughput of inline execution.
 const YIELD_MAX: Duration = Duration::from_micros(50);
 
 /// An item and its first port.
@@ -172,7 +172,7 @@ impl<W: Work> SchedulerState<W> {
         Some(answer)
     }
 
-    /// Returns the time if this thread may execute an item inline, as the begin of a check.
+    /// Returns the time, as the start of a check, if this thread may execute an item inline.
     #[cold]
     fn start_check(&self, pool: usize) -> Option<Instant> {
         (self.admits_caller(pool) && self.callers[pool].may_run_inline(1)).then(|| self.platform().now())
@@ -207,8 +207,8 @@ impl<W: Work> SchedulerState<W> {
         admits
     }
 
-    /// Lets the pool's one worker finish after a batch. While it runs, this thread cannot enter exclusive mode, and
-    /// even inline it may only run ports for which no item waits.
+    /// Waits for a moment after a batch until the pool's only worker has finished. While that worker runs, this thread
+    /// cannot enter exclusive mode, and even inline it may only run ports for which no item waits.
     fn yield_to_pool(&self) {
         if self.in_flight() == 0 || !self.elastic_pool.is_some_and(|pool| self.pools[pool].has_one_thread()) {
             return;

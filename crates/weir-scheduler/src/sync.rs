@@ -12,9 +12,10 @@ pub(crate) use crate::fence::{has_heavy_fence, heavy_fence};
 /// The longest wait for exclusive mode: about as long as a batch in that mode (`EXCLUSIVE_MAX`). It also ends the wait
 /// of a thread for itself.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(1);
-/// The number of checks before a spinning thread sleeps. A judgement: a bias owner usually leaves within one item.
+/// The number of checks before a spinning thread sleeps. Chosen by judgement: a bias owner usually leaves within one
+/// item.
 const LOOKS: u32 = 100;
-/// The time that a waiting thread sleeps between two checks. A judgement: it is short in comparison with
+/// The time that a waiting thread sleeps between two checks. Chosen by judgement: it is short in comparison with
 /// `LOCK_WAIT_MAX`.
 const NAP: Duration = Duration::from_micros(50);
 

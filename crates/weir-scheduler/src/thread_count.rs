@@ -1,4 +1,4 @@
-//! Thread count: finds the number of threads of an elastic pool from the throughput of each period.
+//! Thread count: finds the number of threads of an elastic pool by trust and trend of the measured throughput.
 //!
 //! The search follows *trust and trend* of the Streams paper (§4.2, Figures 7 and 8). The throughput of a period is
 //! recorded for the number of threads with which it was measured. A *trend* is a significant difference between two
@@ -56,20 +56,21 @@ pub struct ElasticSettings {
 
 /// The number of periods after which a visit ends, however noisy they are.
 const VISIT_PERIODS_MAX: usize = 4;
-/// A number of threads with less than this part of the best throughput gets no second period.
+/// A number of threads with less than this fraction of the best throughput gets no second period.
 const FAR_WORSE: f64 = 0.5;
 /// Two periods agree if they differ by at most this many standard deviations.
 const NOISE_FACTOR: f64 = 3.0;
-/// Two periods disagree if they differ by more than this part, however noisy they are.
+/// Two periods disagree if they differ by more than this fraction, however noisy they are.
 const AGREEMENT_MAX: f64 = 0.3;
-/// Loads that differ by less than this part are equal.
+/// Loads that differ by less than this fraction are equal.
 const LOAD_SENSITIVITY: f64 = 0.1;
 /// The number of deviating periods in a row that make a change of load. Other processes take processors away for some
 /// tenths of a second at a time, and a new search takes longer than that.
 const DEVIATIONS_MAX: usize = 4;
 /// The record of the settled number is the mean of up to this many periods.
 const MEAN_PERIODS: u32 = 8;
-/// If the settled number gains a factor, a smaller one may gain this power of it. It errs towards searching again.
+/// If the throughput at the settled number rises by a factor, that at a smaller number is assumed to rise by at most
+/// this power of the factor. A large exponent errs towards searching again.
 const QUEUED_EXPONENT: i32 = 3;
 /// The number of loads that are remembered.
 const MEMORY_MAX: usize = 8;

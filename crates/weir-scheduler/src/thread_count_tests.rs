@@ -38,9 +38,9 @@ impl TestRandom {
 /// The shape of throughput as a function of the number of threads.
 #[derive(Clone, Copy, Debug)]
 enum ThroughputShape {
-    /// Rises with each thread up to `best`, and falls by a part with each further one.
+    /// Rises with each thread up to `best`, and falls by a fraction with each further one.
     Peak { best: usize, loss: f64 },
-    /// Rises less and less: a part of the work is serial (Amdahl's law).
+    /// Rises ever more slowly: a fraction of the work is serial (Amdahl's law).
     Amdahl { serial: f64 },
     /// Queues cost so much more than the work that a second thread changes throughput by this factor.
     Cliff { factor: f64 },
@@ -95,9 +95,9 @@ struct Simulated {
     scale: f64,
     /// The standard deviation of a period.
     noise: f64,
-    /// The part of a period after a change that still has the old throughput.
+    /// The fraction of a period after a change that still has the old throughput.
     transition: f64,
-    /// The probability that other processes come, and the part of the machine that they take.
+    /// The probability that other processes come, and the fraction of the machine that they take.
     others: (f64, f64),
     /// The number of periods for which they stay.
     staying: usize,

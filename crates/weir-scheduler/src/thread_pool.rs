@@ -29,9 +29,9 @@ pub enum ThreadControl {
     /// By queue length, as in the stages of SEDA: one thread more if `queue_length` items wait at the end of a period,
     /// one fewer if none does.
     QueueLength {
-        /// The fewest threads.
+        /// The minimum number of threads.
         threads_min: usize,
-        /// The most threads.
+        /// The maximum number of threads.
         threads_max: usize,
         /// The number of waiting items from which on a thread is added.
         queue_length: usize,
@@ -61,7 +61,7 @@ impl ThreadControl {
         matches!(self, ThreadControl::Random { .. })
     }
 
-    /// Returns whether the controller has to look after the pool.
+    /// Returns whether the controller adjusts the pool.
     pub(crate) fn is_controlled(&self) -> bool {
         !matches!(self, ThreadControl::Fixed(_))
     }
@@ -89,13 +89,13 @@ impl ThreadControl {
     }
 }
 
-/// The surroundings of a pool.
+/// The properties of the system and the scheduler that a pool depends on.
 #[derive(Clone, Copy)]
 pub(crate) struct PoolContext {
     /// True if the controller thread runs.
     pub(crate) is_controlled: bool,
-    /// The number of threads that the system runs at once. On one processor, threads of any pools can only hold each
-    /// other up.
+    /// The number of threads that the system runs at once. On one processor, threads of different pools can only delay
+    /// each other.
     pub(crate) processors: usize,
 }
 

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// From this number of threads on, not every number is tried: the neighbours of the best one are within a quarter of
-/// it. A judgement: an error of a quarter of the threads costs less than trying them all.
+/// it. Chosen by judgement: an error of a quarter of the threads costs less than trying them all.
 const COARSE: usize = 4;
-/// A difference of two means is significant if it exceeds this many standard errors. A judgement, checked by the
-/// simulations of `thread_count_tests.rs`.
+/// A difference of two means is significant if it exceeds this many standard errors. Chosen by judgement, and checked
+/// by the simulations of `thread_count_tests.rs`.
 const TREND_FACTOR: f64 = 1.5;
-/// A difference of this much is significant, however noisy the periods are. A judgement, checked by the same
-/// simulations.
+/// A difference of this much is significant, however noisy the periods are. Chosen by judgement, and checked by the
+/// same simulations.
 const SENSITIVITY_MAX: f64 = 0.15;
 
 /// The record of one number of threads.
@@ -147,7 +147,8 @@ mod tests {
 
     const SIGNIFICANCE: Significance = Significance { sensitivity: 0.05, noise: 0.0 };
 
-    /// Returns the numbers that are tried until the best one is known, and that one, for a throughput given by `at`.
+    /// Returns the numbers that are tried until the best one is known, and the best one, for the throughput function
+    /// `at`.
     fn tried(first: usize, thread_counts: RangeInclusive<usize>, at: impl Fn(usize) -> f64) -> (Vec<usize>, usize) {
         let (mut history, mut tried, mut next) = (ThroughputHistory::default(), Vec::new(), Some(first));
         while let Some(threads) = next {

@@ -10,11 +10,11 @@ use crate::thread_pool::{RunningPool, WorkerSlot};
 use crate::work::Work;
 use crate::worker_local::WorkerLocal;
 
-/// The number of looks for work before a worker sleeps: those that spin, and four that yield. A judgement: each further
-/// one keeps the processor busy for less likely work.
+/// The number of attempts to find work before a worker sleeps: [`SPINS`] that spin, and four that yield the processor.
+/// Chosen by judgement: each further attempt keeps the processor busy, and is less likely to succeed.
 const LOOKS_MAX: usize = 104;
-/// The number of looks that spin; the others yield the processor. Spinning lasts for some microseconds, about as long
-/// as waking a sleeping thread takes (6 to 8 µs one way on two idle cores).
+/// The number of attempts that spin; the others yield the processor. Spinning lasts for some microseconds, about as
+/// long as waking a sleeping thread takes (6 to 8 µs one way on two idle cores).
 const SPINS: usize = 100;
 
 /// One worker of a thread pool.
@@ -31,7 +31,7 @@ impl<W: Work> Worker<W> {
         Worker { shared, slot, local: WorkerLocal::new(pool), in_shared_mode: false }
     }
 
-    /// Works until the worker slot says that it has to end.
+    /// Runs ports until the worker slot tells it to end.
     pub(crate) fn run(mut self) {
         let shared = self.shared.clone();
         let pool = &shared.pools[self.local.pool];
@@ -39,7 +39,8 @@ impl<W: Work> Worker<W> {
         let mut next_port = None;
         let mut chained = 0;
         while !slot.ended.load(Ordering::Acquire) {
-            // The items of the next port are in the cache, but others wait too, and a cycle of ports would never end.
+            // The items of the next port are in the cache, but other ports wait too, and a cycle of ports would never
+            // end.
             if chained > shared.ports.len() {
                 next_port.take().into_iter().for_each(|port| pool.schedule(port));
             }
@@ -105,8 +106,8 @@ impl<W: Work> Worker<W> {
         next_port
     }
 
-    /// Enters exclusive mode if the pool needs one thread. Only for work that does not block: no other thread can take
-    /// the mode from a thread that is stuck.
+    /// Enters exclusive mode if the pool needs one thread. Only for work that does not block, because no other thread
+    /// can take the mode from a stuck thread.
     fn try_exclusive<'a>(
         &mut self,
         shared: &'a SchedulerState<W>,
@@ -159,7 +160,7 @@ impl<W: Work> Worker<W> {
 
 /// Parks the worker until it is resumed or has to end.
 fn suspend(pool: &RunningPool, slot: &WorkerSlot) {
-    // The wake-up that this worker may have received is for another one.
+    // This worker may have consumed a wake-up that another one needs.
     if !pool.ready.is_empty() {
         pool.idle.wake();
     }

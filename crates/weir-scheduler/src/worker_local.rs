@@ -3,8 +3,8 @@
 use crate::port_queue::Released;
 use crate::work::Work;
 
-/// The most items that are executed before a port is released. Chosen by measurement: a batch of 64 tuples of 64 bytes
-/// is 4 KiB, and larger batches lost more to cache misses than they saved in locking.
+/// The maximum number of items that are executed before a port is released. Chosen by measurement: a batch of 64 tuples
+/// of 64 bytes is 4 KiB, and larger batches lost more to cache misses than they saved in locking.
 pub(crate) const BATCH: usize = 64;
 
 /// The state of one worker, or of a caller that executes items inline.
@@ -32,7 +32,8 @@ pub(crate) struct WorkerLocal<W: Work> {
     pub(crate) blocked: Option<usize>,
     /// The port that the current batch was taken from.
     pub(crate) start_port: usize,
-    /// The most items of a batch in exclusive mode, adapted so that other threads wait for about `EXCLUSIVE_MAX`.
+    /// The maximum number of items of a batch in exclusive mode, adapted so that other threads wait for about
+    /// `EXCLUSIVE_MAX`.
     pub(crate) batch_limit: usize,
     /// The ports to be scheduled before this worker sleeps.
     pub(crate) deferred: Vec<usize>,

@@ -1,15 +1,15 @@
 //! Bracket balancing: gives every bracket a partner before the parser runs.
 //!
 //! With balanced brackets the parser can leave any bracket at any time and cannot run past its end, so an error inside
-//! one bracket affects nothing outside it. A closing bracket without an opening one is dropped. An opening bracket
-//! without a closing one gets one at the most probable place:
+//! one bracket affects nothing outside it. A closing bracket without an opening one is dropped. For an opening bracket
+//! without a closing one, a closing bracket is inserted at the most probable place:
 //! 1. before a closing bracket of another kind that belongs to an outer bracket;
 //! 2. before a line that begins with a keyword that cannot occur in `(…)` or `[…]`;
 //! 3. before a line that begins, in the first column, with a keyword that only begins items;
 //! 4. at the end of the file.
 //!
-//! If one of several open braces is unclosed, the brackets alone always blame the outermost one. Indentation does
-//! better: if a closing brace is indented less than the line of the brace that it closes, that brace is reported
+//! If one of several nested braces is unclosed, the brackets alone always point to the outermost one. Indentation is
+//! more reliable: if a closing brace is indented less than the line of the brace that it closes, that brace is reported
 //! ([`MisindentedBrace`]).
 
 use crate::lexer::DIAGNOSTICS_MAX;
@@ -191,5 +191,5 @@ fn indent_before(text: &str, at: u32) -> u32 {
     u32::try_from(blank).unwrap_or(u32::MAX)
 }
 
-/// Maximal number of open brackets in which the partner of a closing bracket is searched.
+/// Maximum number of open brackets in which the partner of a closing bracket is searched.
 const SEARCH_MAX: usize = 256;

@@ -119,7 +119,7 @@ impl Diagnostic {
     }
 }
 
-/// Maximal length of a sentence in bytes. A name in a program may be a megabyte long.
+/// Maximum length of a sentence in bytes. A name in a program may be a megabyte long.
 const SENTENCE_BYTES_MAX: usize = 1_000;
 
 /// Returns the sentence, with its middle left out if it is too long.

@@ -20,7 +20,7 @@ use crate::Parsed;
 use crate::ast::{Comment, Tree};
 use doc::Doc;
 
-/// Maximal width of a line, where the text can be broken.
+/// Maximum width of a line, where the text can be broken.
 pub const WIDTH: usize = 100;
 
 /// Formats a file. Returns `None` if the file has errors, because then the tree does not contain the whole text.

@@ -1,7 +1,7 @@
 //! Lexer: text to tokens, in one pass and linear time; never fails.
 //!
-//! The *mode* tells what the next characters belong to: code, a text literal, or the code of an interpolation in one.
-//! Modes nest, so they are kept on a stack; the code of the file is the bottom and is not on it.
+//! The *mode* determines how the next characters are read: code, a text literal, or the code of an interpolation in
+//! one. Modes nest, so they are kept on a stack; the code of the file is the bottom and is not on it.
 //!
 //! Protocol: [`Lexer::run`] alternates between the derived lexer for code and [`Lexer::text_piece`] for text literals.
 //! A line end closes every open interpolation and one-line text literal, so a forgotten quote affects one line and not
@@ -12,7 +12,7 @@ mod dialect;
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId, Span};
 
-/// Maximal number of diagnostics that one pass keeps for one file; bounds memory.
+/// Maximum number of diagnostics that one pass keeps for one file; bounds memory.
 pub(crate) const DIAGNOSTICS_MAX: usize = 500;
 
 /// The source range of a comment of any kind.

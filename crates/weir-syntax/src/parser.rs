@@ -36,10 +36,10 @@ use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, Parsed, SourceId, Span};
 use std::sync::Arc;
 
-/// Maximal nesting of brackets, blocks, operators, patterns and types.
+/// Maximum nesting of brackets, blocks, operators, patterns and types.
 pub const NESTING_MAX: u32 = 128;
 
-/// Maximal height of the tree of an expression.
+/// Maximum height of the tree of an expression.
 pub const HEIGHT_MAX: u16 = 256;
 
 /// Parses a file. Never fails: errors are in the diagnostics.
@@ -353,7 +353,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Maximal number of reports of the same dialect syntax.
+/// Maximum number of reports of the same dialect syntax.
 const REPEATED_MAX: u32 = 3;
 
 fn limit_repeats(diagnostics: &mut Vec<Diagnostic>) {

@@ -5,7 +5,7 @@
 
 use crate::{Code, Diagnostic, SourceId, Span};
 
-/// Maximal length of a source text in bytes. A program of this length has about half a million lines; spans hold 32
+/// Maximum length of a source text in bytes. A program of this length has about half a million lines; spans hold 32
 /// bits.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024 * 1024;
 

@@ -1,4 +1,4 @@
-//! Formatting: what it looks like, that it means the same, and that doing it again changes nothing.
+//! Formatting: snapshots of its output, and its laws: it preserves meaning, and formatting twice changes nothing.
 
 use std::path::{Path, PathBuf};
 use weir_syntax::ast::outline;
@@ -12,7 +12,7 @@ fn is_right(parsed: &Parsed) -> bool {
     !parsed.diagnostics.iter().any(Diagnostic::is_error)
 }
 
-/// Formats a right text, and checks the laws of formatting on the way.
+/// Formats a valid text, and checks the laws of formatting.
 fn formatted(text: &str) -> String {
     let before = read(text);
     let once = format(text, &before).expect("the text is right");
@@ -29,7 +29,7 @@ fn formatted(text: &str) -> String {
     once
 }
 
-/// All cases of the suites, right and wrong.
+/// All cases of the suites, valid and invalid.
 fn suite_cases() -> Vec<&'static str> {
     let suites = [
         include_str!("suite/comments.weir"),
@@ -66,7 +66,7 @@ fn a_text_with_errors_is_left_alone() {
     assert_eq!(format(text, &read(text)), None);
 }
 
-/// The cases of `tests/format`, formatted.
+/// The formatted cases of `tests/format`.
 fn snapshot(suite: &str) -> String {
     let cases = suite.split("=== ").skip(1).filter_map(|case| case.split_once('\n'));
     cases.map(|(name, text)| std::format!("=== {name}\n{}", formatted(text)) + "\n").collect()

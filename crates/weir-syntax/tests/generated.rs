@@ -1,11 +1,11 @@
 //! Laws on generated and on damaged programs.
 //!
-//! Law 1: a tree that is printed and parsed is the tree again.
-//! Law 2: formatting keeps the tree and the comments, and doing it twice is doing it once.
-//! Law 3: no text makes the parser, the formatter or the drawing of diagnostics fail.
+//! Law 1: parsing a printed tree returns the same tree.
+//! Law 2: formatting preserves the tree and the comments, and formatting twice is the same as formatting once.
+//! Law 3: no text makes the parser, the formatter or the rendering of diagnostics panic.
 //!
-//! `WEIR_FUZZ_CASES` says how many programs each law is tried on; `WEIR_FUZZ_SEED` where to begin. A failure names its
-//! seed, and the same seed gives the same program.
+//! `WEIR_FUZZ_CASES` sets the number of programs for each law, `WEIR_FUZZ_SEED` the first seed. A failure names its
+//! seed, and the same seed generates the same program.
 
 use test_support::generator::Generator;
 use weir_syntax::ast::outline;
@@ -31,7 +31,7 @@ fn assert_same(seed: u64, left: &str, right: &str, context: &str) {
     assert_eq!(left.len(), right.len(), "seed {seed}: {context}");
 }
 
-/// Whether the text is right; if so, checks law 2 on it.
+/// Returns true if the text is valid, and then checks law 2 on it.
 fn check_format(seed: u64, text: &str) -> bool {
     let before = parse(SourceId(0), text);
     let Some(once) = format(text, &before) else { return false };
@@ -83,7 +83,7 @@ fn no_damage_makes_anything_fail() {
     }
 }
 
-/// Texts with everything in them, right and wrong.
+/// Texts with every construct, valid and invalid.
 const SEEDS: &[&str] = &[
     include_str!("suite/control.weir"),
     include_str!("suite/comments.weir"),

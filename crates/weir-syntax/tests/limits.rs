@@ -1,14 +1,14 @@
-//! Texts made to break a parser: it stays quick, keeps its stack, and says what is wrong.
+//! Texts that would break a naive parser: parsing stays fast, keeps its stack, and reports the errors.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use weir_syntax::{Code, Parsed, SourceFile, SourceId, Sources, Style, parse, render};
 
-/// Far more processor time than any of these texts needs in a debug build. A machine that is busy makes no difference.
+/// Limit of processor time, far above the need of these texts in a debug build. A busy machine does not affect it.
 const TIME_MAX: Duration = Duration::from_secs(20);
 
-/// The processor time that this thread has had.
+/// Returns the processor time of this thread.
 fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("it begins at zero")
 }

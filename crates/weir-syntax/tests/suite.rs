@@ -1,7 +1,7 @@
-//! The suite: small programs with the tree that they make, and faults with the message that they get.
+//! The suite: small programs with their trees, and errors with their messages.
 //!
-//! Each file in `tests/suite` holds cases, which begin with a line `=== name`. A snapshot holds each case's text and,
-//! below it, the outline of its tree or all that was reported.
+//! Each file in `tests/suite` holds cases, which begin with a line `=== name`. A snapshot holds the text of each case,
+//! followed by the outline of its tree or by its diagnostics.
 
 use std::fmt::Write as _;
 use weir_syntax::ast::outline;
@@ -12,7 +12,7 @@ fn cases(suite: &str) -> Vec<(&str, &str)> {
     parts.map(|part| part.split_once('\n').expect("a case has a name and a text")).collect()
 }
 
-/// The outline of the tree if the text is right, else what is reported.
+/// Returns the outline of the tree if the text is valid, otherwise its diagnostics.
 fn outcome(text: &str) -> String {
     let mut sources = Sources::new();
     let source = sources.add(SourceFile::new("case.weir", text));
@@ -45,7 +45,7 @@ macro_rules! suite {
 
 suite! { items services expressions control patterns types texts comments lines faults recovery }
 
-/// The blocks of Weir in a code's page: the wrong one and the mended one.
+/// Returns the two programs of a code's page: the wrong one and the fixed one.
 fn examples(page: &str) -> Vec<&str> {
     let blocks = page.split("```weir\n").skip(1);
     blocks.map(|block| block.split("```").next().unwrap_or_default()).collect()
@@ -68,7 +68,7 @@ fn every_syntax_code_has_a_page_whose_wrong_example_is_wrong_and_whose_mended_on
     insta::assert_snapshot!("every_code", drawings);
 }
 
-/// What a page of text cannot hold: too much of it, or what is no text.
+/// Sources that a page cannot contain: too long, or not text.
 fn cannot_be_shown(code: weir_syntax::Code) -> bool {
     matches!(code, weir_syntax::Code::SourceTooLong | weir_syntax::Code::NotUtf8)
 }

@@ -23,7 +23,7 @@ pub enum Detail {
     Log,
     /// The state of each section and route, once per period.
     Sections,
-    /// The begin and the end of each flow.
+    /// The beginning and the end of each flow.
     Flows,
     /// Each node.
     Nodes,
@@ -78,7 +78,7 @@ pub enum EventKind {
         /// The message of the failure.
         message: Arc<str>,
     },
-    /// A flow was abandoned before its end: its client has gone, or the program stopped.
+    /// A flow was cancelled before its end: its client disconnected, or the program stopped.
     FlowGivenUp {
         /// The flow.
         flow: FlowKey,
@@ -92,14 +92,14 @@ pub enum EventKind {
         /// The time it took, waiting included.
         took_ns: u64,
     },
-    /// A node waits: for a constraint, for its turn, or in its function.
+    /// A node waits: for a lock, at a ticket gate, or in its function.
     NodeWaits {
         /// The flow.
         flow: FlowKey,
         /// The name of the node.
         node: Arc<str>,
     },
-    /// A body of a `within` or `race` was abandoned while it waited: the time was up, or another body won.
+    /// A body of a `within` or `race` was cancelled while it waited: the time limit expired, or another body won.
     BodyGivenUp {
         /// The flow.
         flow: FlowKey,
@@ -108,7 +108,7 @@ pub enum EventKind {
         /// The index of the body in the order of the text, from 0.
         body: u64,
     },
-    /// A flow was refused, because the entry point has as many flows as it may have.
+    /// A flow was refused, because the engine has reached its limit of flows.
     Refused {
         /// The index of the entry point.
         entry: u32,
@@ -144,10 +144,10 @@ pub enum EventKind {
         ended: u64,
         /// The number of flows that have ended with a failure that the program does not handle.
         failed: u64,
-        /// The number of flows that were abandoned.
+        /// The number of flows that were cancelled.
         given_up: u64,
-        /// The durations, from begin to answer or failure, of the flows that began and ended while a reader was
-        /// attached.
+        /// The durations, from the beginning to the answer or failure, of the flows that began and ended while a reader
+        /// was attached.
         took: Durations,
     },
     /// The program has been told to stop.

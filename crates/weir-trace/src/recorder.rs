@@ -1,7 +1,7 @@
 //! Recorder of trace events. While no reader is attached, it costs one relaxed load per event.
 //!
 //! Protocol:
-//! 1. A thread that has something to record asks [`Recorder::wants`] first, so that an unwanted event is never made.
+//! 1. A thread that has an event to record calls [`Recorder::wants`] first, so that an unwanted event is never made.
 //! 2. [`Recorder::record`] appends the event to the ring of each reader that wants its detail. A full ring drops its
 //!    oldest event and counts it, because a program must not wait for its observers.
 //! 3. A reader waits for events on a condition variable. A thread that produces events only for a reader waits until
@@ -38,7 +38,7 @@ struct RecorderState {
 struct Listeners {
     /// The queue of each reader.
     queues: Vec<Arc<ReaderQueue>>,
-    /// The wakers of those that wait until more detail is wanted.
+    /// The wakers of tasks that wait until more detail is wanted.
     waiting: Vec<Waker>,
 }
 
@@ -112,7 +112,7 @@ impl Recorder {
         self.0.detail.load(Ordering::Relaxed) >= detail as u8
     }
 
-    /// Records an event that happened at `at_ns`. The caller has asked [`Recorder::wants`].
+    /// Records an event that happened at `at_ns`. The caller has called [`Recorder::wants`].
     pub fn record(&self, at_ns: u64, kind: EventKind) {
         let detail = kind.detail() as u8;
         for queue in self.0.listeners().queues.iter().filter(|queue| queue.detail.load(Ordering::Relaxed) >= detail) {
@@ -176,7 +176,7 @@ impl RecorderState {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the readers, then computes the wanted detail and wakes those that wait for it.
+    /// Changes the readers, then computes the wanted detail and wakes the tasks that wait for it.
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<ReaderQueue>>)) {
         let mut listeners = self.listeners();
         change(&mut listeners.queues);

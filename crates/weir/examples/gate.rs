@@ -1,4 +1,4 @@
-//! A `weir` command with a function of its own, which holds a flow until somebody releases it.
+//! A `weir` command with a function of its own, which holds a flow until another request releases it.
 
 use std::io::{self, Read};
 use std::net::TcpStream;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, LOWERING};
 
 use crate::{Exit, programs};
 
@@ -24,7 +25,7 @@ const EXIT_CODES: &str = "Exit codes: 0 success, 1 errors in the program, 2 inva
 pub(crate) enum Command {
     /// Run a program until it ends or is stopped
     Run(RunArguments),
-    /// Check programs, and print their errors and warnings
+    /// Check programs and their plans, and print errors and warnings
     Check(CheckArguments),
     /// Print the graph of a program
     Graph(GraphArguments),
@@ -57,7 +58,7 @@ pub(crate) struct RunArguments {
     /// Folder that `files` reads from; default: the folder of the program
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Maximal size of the file cache in megabytes; 0 disables it. Default: 64
+    /// Maximum size of the file cache in megabytes; 0 disables it. Default: 64
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32))]
     pub(crate) files_kept: Option<u32>,
     /// Listen on this port instead of the one in the program; 0 chooses a free port
@@ -93,8 +94,8 @@ pub(crate) struct ExecutionArguments {
     /// Number of threads; overrides the plan. Default: the number of cores
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Maximal number of flows in progress; further ones are refused, by HTTP with status 503. Overrides the plan. Default:
-    /// 10000
+    /// Maximum number of flows in progress; further ones are refused, by HTTP with status 503. Overrides the plan.
+    /// Default: 10000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) flows_max: Option<u32>,
 }
@@ -142,6 +143,18 @@ pub(crate) struct GraphArguments {
     /// Show every node, including control nodes
     #[arg(long)]
     pub(crate) all: bool,
+    /// Print the program in this representation, as text: `expr` before all passes, `graph` behind all of them
+    #[arg(long, value_enum)]
+    pub(crate) ir: Option<Ir>,
+    /// Print the program as it is after this pass
+    #[arg(long, value_name = "PASS", value_parser = passes())]
+    pub(crate) after: Option<String>,
+    /// List the passes in their order
+    #[arg(long)]
+    pub(crate) passes: bool,
+    /// Show how long each pass takes for the program
+    #[arg(long)]
+    pub(crate) time_passes: bool,
 }
 
 /// Arguments of `weir explain`.
@@ -221,6 +234,32 @@ pub(crate) enum GraphFormat {
     Dot,
     /// SVG image
     Svg,
+}
+
+/// A representation of a program between its text and its engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ir {
+    /// Expressions: a sequence of bindings for each flow
+    Expr,
+    /// Graphs: nodes with typed ports, and edges for resources
+    Graph,
+}
+
+impl Ir {
+    /// Returns its word on the command line.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Ir::Expr => "expr",
+            Ir::Graph => "graph",
+        }
+    }
+}
+
+/// Returns the names of the passes.
+fn passes() -> PossibleValuesParser {
+    let exprs = EXPR_PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.caption));
+    let graphs = GRAPH_PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.caption));
+    exprs.chain([PossibleValue::new(LOWERING)]).chain(graphs).into()
 }
 
 /// Returns the engines of the runtime, by name.

@@ -13,7 +13,7 @@ pub enum Exit {
     Usage,
     /// 3: the environment is at fault: a file cannot be read, a port is in use.
     Environment,
-    /// 130: a second signal ended the process before the begun flows had finished.
+    /// 130: a second signal ended the process before the flows in progress had finished.
     Interrupted,
 }
 

@@ -3,10 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use weir_ir::graph::Program;
-use weir_ir::plan::{Plan, PlanProblem};
+use weir_ir::plan::{Plan, PlanProblem, ProblemSeverity};
+use weir_syntax::SourceFile;
 
 use crate::Exit;
+use crate::arguments::ErrorFormat;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::{Paint, Terminal};
 
@@ -25,17 +28,39 @@ pub(crate) fn read(
 ) -> Result<Option<(PathBuf, Plan)>, Exit> {
     let Some(path) = named.map(Path::to_owned).or_else(|| beside(program_path)) else { return Ok(None) };
     let text = std::fs::read_to_string(&path).map_err(|error| no_plan(&path, &error, terminal))?;
-    let (plan, mut problems) = Plan::parse(&text);
-    // Checking an unreadable plan would report the same errors twice.
-    if problems.is_empty() {
-        problems = plan.check(program, &weir_runtime::engine_facts());
-    }
-    if problems.is_empty() {
-        return Ok(Some((path, plan)));
-    }
+    let (plan, problems) = problems(&text, program);
     let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
     terminal.eprint(&shown.collect::<String>());
-    Err(Exit::Failure)
+    if problems.iter().any(PlanProblem::is_error) {
+        return Err(Exit::Failure);
+    }
+    Ok(Some((path, plan.following(program))))
+}
+
+/// Checks the plan beside a program, and prints its errors and warnings.
+pub(crate) fn check(program_path: &Path, program: &Program, format: ErrorFormat, terminal: &mut Terminal) -> Exit {
+    let Some(path) = beside(program_path) else { return Exit::Success };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => return no_plan(&path, &error, terminal),
+    };
+    let (_, problems) = problems(&text, program);
+    let shown = problems.iter().map(|problem| match format {
+        ErrorFormat::Human => render(problem, &path, &text, terminal.messages()),
+        ErrorFormat::Json => render_json(problem, &path, &text),
+    });
+    terminal.eprint(&shown.collect::<String>());
+    if problems.iter().any(PlanProblem::is_error) { Exit::Failure } else { Exit::Success }
+}
+
+/// Parses and checks a plan.
+fn problems(text: &str, program: &Program) -> (Plan, Vec<PlanProblem>) {
+    let (plan, mut problems) = Plan::parse(text);
+    // Checking a plan with unreadable parts would report the same errors twice.
+    if !problems.iter().any(PlanProblem::is_error) {
+        problems.extend(plan.check(program, &weir_runtime::engine_facts()));
+    }
+    (plan, problems)
 }
 
 /// Reports an unreadable plan file.
@@ -64,7 +89,11 @@ fn render(problem: &PlanProblem, path: &Path, text: &str, paint: Paint) -> Strin
     let number = line.to_string();
     let margin = " ".repeat(number.len());
     let bar = paint.blue("|");
-    let mut shown = format!("{}: {}\n", paint.red("error"), paint.bold(&problem.message));
+    let kind = match problem.severity {
+        ProblemSeverity::Error => paint.red("error"),
+        ProblemSeverity::Warning => paint.yellow("warning"),
+    };
+    let mut shown = format!("{kind}: {}\n", paint.bold(&problem.message));
     shown.push_str(&format!("{margin}{} {}:{line}:{column}\n", paint.blue("-->"), path.display()));
     shown.push_str(&format!("{margin} {bar}\n{} {bar} {source}\n", paint.blue(&number)));
     let before = " ".repeat(column - 1);
@@ -73,4 +102,28 @@ fn render(problem: &PlanProblem, path: &Path, text: &str, paint: Paint) -> Strin
         shown.push_str(&format!("{margin} {} help: {help}\n", paint.blue("=")));
     }
     shown + "\n"
+}
+
+/// Formats a problem as one line of JSON, in the form of a diagnostic without a code.
+fn render_json(problem: &PlanProblem, path: &Path, text: &str) -> String {
+    let file = SourceFile::new(path.display().to_string(), text);
+    let position = |offset: usize| {
+        let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+        let at = file.line_column(offset);
+        json!({ "offset": offset, "line": at.line, "column": at.column })
+    };
+    let severity = match problem.severity {
+        ProblemSeverity::Error => "error",
+        ProblemSeverity::Warning => "warning",
+    };
+    let help: Vec<Value> = problem.help.iter().map(|help| json!({ "text": help, "edit": null })).collect();
+    let label = json!({
+        "file": file.name(), "start": position(problem.at.start), "end": position(problem.at.end),
+        "text": "", "primary": true,
+    });
+    let object = json!({
+        "code": null, "name": "Plan", "severity": severity, "message": problem.message,
+        "labels": [label], "notes": [], "help": help,
+    });
+    format!("{object}\n")
 }

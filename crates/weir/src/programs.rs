@@ -20,7 +20,7 @@ const MAIN: &str = "main.weir";
 const ENDING: &str = "weir";
 /// Build folder of Cargo.
 const BUILT: &str = "target";
-/// Maximal depth of nested folders.
+/// Maximum depth of nested folders.
 const DEPTH_MAX: usize = 32;
 
 /// Returns true if the path means standard input.

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use weir_host::Library;
+use weir_ir::expr;
 use weir_ir::graph::Program;
 use weir_syntax::{Diagnostic, SourceId, Sources};
 
@@ -12,7 +13,7 @@ use crate::arguments::ErrorFormat;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::Terminal;
 
-/// Maximal number of bytes read from standard input; a longer text is not a valid source file.
+/// Maximum number of bytes read from standard input; a longer text is not a valid source file.
 const INPUT_BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64 + 1;
 
 /// Compiles the program in a file.
@@ -23,6 +24,21 @@ pub(crate) fn program(path: &Path, library: &Library, terminal: &mut Terminal) -
     let mut project = Project::default();
     let id = project.read(path, terminal)?;
     project.compile(id, library).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
+}
+
+/// Returns the program of a file in expressions, as the checker leaves it behind, if it is right.
+///
+/// # Errors
+/// Shows what is wrong, and gives the exit code.
+pub(crate) fn expressions(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<expr::Program, Exit> {
+    let mut project = Project::default();
+    let id = project.read(path, terminal)?;
+    let checked = (!project.has_errors()).then(|| weir_compile::check(id, project.sources.file(id), library));
+    let program = checked.and_then(|checked| {
+        project.diagnostics.extend(checked.diagnostics);
+        checked.expr
+    });
+    program.filter(|_| !project.has_errors()).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
 }
 
 /// Source files and diagnostics of a command.

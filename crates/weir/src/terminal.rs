@@ -94,6 +94,10 @@ impl Paint {
         self.wrap("1;31", text)
     }
 
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.wrap("1;33", text)
+    }
+
     pub(crate) fn green(self, text: &str) -> String {
         self.wrap("32", text)
     }

@@ -1,26 +1,28 @@
-//! Random programs come to the same under the reference evaluator and under every engine: the same answers, the same
-//! failures, and the same order of effects on each resource.
+//! Differential test: random programs have the same answers, failures and order of effects on each resource under the
+//! reference evaluator and under every engine.
 //!
-//! `WEIR_RANDOM_PROGRAMS` says how many programs are tried, `WEIR_RANDOM_FROM` from which seed on. A difference is shrunk
-//! to a program that a person can read.
+//! `WEIR_RANDOM_PROGRAMS` sets the number of programs, `WEIR_RANDOM_FROM` the first seed. A failing program is shrunk
+//! until a person can read it.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
+use weir_host::{
+    Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, ParameterFrom, Route, Source, Stop, Value,
+};
 use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
-use weir_ir::program::FlowRoute;
+use weir_ir::program::{FlowRoute, RouteParameter};
 use weir_runtime::{ENGINES, EngineRow, Options, RunningProgram, ScriptedPlatform, engine, start};
 
-/// How many programs are tried where nothing else is said.
+/// Default number of programs.
 const PROGRAMS: u64 = 300;
 
-/// A program that has not ended by then never will: each takes some milliseconds.
+/// Time limit for a program, which takes a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The seeds of the programs that are tried.
+/// Returns the seeds of the programs.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
     let from = number("WEIR_RANDOM_FROM").unwrap_or(0);
@@ -29,7 +31,7 @@ fn seeds() -> std::ops::Range<u64> {
 
 type Results = Arc<Mutex<Vec<Result<Value, Failure>>>>;
 
-/// Begins the flows of a case, each when the one before has ended.
+/// Begins the flows of a case one after the other.
 struct OneByOne {
     inputs: Vec<Vec<Value>>,
     results: Results,
@@ -79,14 +81,14 @@ fn execute(case: &Case, options: Options) -> Result<Execution, String> {
     let results = Results::default();
     let source = OneByOne { inputs: case.inputs.clone(), results: Arc::clone(&results) };
     let library = with_source(recording.library(), source);
-    let program = weir_ir::lower(&case.program, &library);
+    let program = weir_ir::optimize(&case.program, &library);
     let running = start(&program, &library, options).map_err(|error| error.to_string())?;
     wait(running)?;
     let results = std::mem::take(&mut *results.lock());
     Ok(Execution { results, effects: recording.effects() })
 }
 
-/// Waits for the program's end, and no longer than any program takes.
+/// Waits for the end of the program, with a time limit.
 fn wait(running: RunningProgram) -> Result<(), String> {
     let (ended, end) = mpsc::channel();
     let waiting = thread::spawn(move || ended.send(running.wait()));
@@ -99,7 +101,7 @@ fn wait(running: RunningProgram) -> Result<(), String> {
     }
 }
 
-/// The library with the case's flows in the place of the source that generated programs name.
+/// Returns the library with the case's flows as the source that generated programs name.
 fn with_source(mut library: Library, source: OneByOne) -> Library {
     let module = library.modules.get_mut("a").expect("the recording library has the module `a`");
     let named = module.sources.get_mut("elements").expect("generated programs begin at `a.elements`");
@@ -107,7 +109,7 @@ fn with_source(mut library: Library, source: OneByOne) -> Library {
     library
 }
 
-/// Whether the case comes to the same under the engine.
+/// Returns true if the case has the same result under the engine.
 fn compare(case: &Case, engine: &'static EngineRow, threads: usize) -> Result<(), String> {
     compare_with(case, Options { engine, threads: Some(threads), ..Options::default() })
 }
@@ -138,20 +140,24 @@ fn every_engine_with_several_threads_comes_to_what_the_evaluator_says() {
     ENGINES.iter().for_each(|engine| same_as_the_evaluator(engine, 3));
 }
 
-/// A pool's loop begins what is asked of it and brief, as here where time does not pass, and its threads go on with it.
+/// The loop of a pool begins short flows itself, as all are here because time does not pass, and its threads continue
+/// them.
 #[test]
 fn flows_that_a_pool_begins_on_its_loop_come_to_what_the_evaluator_says() {
     let pool = engine("pool").expect("there is a pool");
     let answering = |mut case: Case| {
         case.program.entries.iter_mut().flat_map(|entry| &mut entry.flows).for_each(|flow| {
-            flow.route = Some(FlowRoute { method: "GET".into(), pattern: "/".into(), parameters: Vec::new() });
+            let name = |index: usize| format!("parameter{index}").as_str().into();
+            let parameter = |index| RouteParameter { name: name(index), from: ParameterFrom::Query, default: None };
+            let parameters = (0..flow.parameters.len()).map(parameter).collect();
+            flow.route = Some(FlowRoute { method: "GET".into(), pattern: "/".into(), parameters });
         });
         case
     };
     for seed in seeds() {
         check(seed, |case| {
             let mut case = answering(case.clone());
-            // The first ones begin on the threads.
+            // The first flows begin on the threads.
             case.inputs.extend_from_within(..);
             case.inputs.extend_from_within(..);
             let platform = Arc::new(ScriptedPlatform::new(0));
@@ -160,7 +166,7 @@ fn flows_that_a_pool_begins_on_its_loop_come_to_what_the_evaluator_says() {
     }
 }
 
-/// A body that began while an independent step was open kept that step's locks, and then waited for them itself.
+/// A body that began during an independent step once kept the locks of that step, and then waited for them itself.
 #[test]
 fn a_step_in_a_fold_does_not_wait_for_its_own_flow() {
     let text = r#"

@@ -3,7 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use weir_events::{Channel, Signal, after, choose};
+use weir_events::{Channel, Parcel, Signal, a_send_parcel, after, choose};
 
 use crate::log::{Line, Log};
 use crate::server::Style;
@@ -30,7 +30,8 @@ pub(crate) fn run(socket: &TcpListener, connections: &Channel<TcpStream>, style:
                     return;
                 }
             }
-            Style::Asynchronous => connections.send_and_go(stream),
+            Style::ReadAhead => drop(connections.post(stream)),
+            Style::Asynchronous => a_send_parcel(connections, &Parcel::new(stream)).a_sync(),
         }
     }
 }

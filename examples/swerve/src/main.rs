@@ -1,7 +1,7 @@
-//! Serves a folder, or measures both styles side by side.
+//! Serves a folder, or measures all styles side by side.
 //!
 //! ```text
-//! swerve <folder> [port] [sync|async]
+//! swerve <folder> [port] [sync|ahead|async]
 //! swerve measure [clients] [requests of each]
 //! ```
 #![expect(clippy::print_stdout, reason = "what a command line says")]
@@ -24,9 +24,9 @@ fn main() -> io::Result<()> {
     };
     match arguments.first().map(String::as_str) {
         Some("measure") => measure(number(1, 16), number(2, 200)),
-        Some(folder) => serve(folder, number(1, 8080), arguments.get(2).is_some_and(|style| style == "sync")),
+        Some(folder) => serve(folder, number(1, 8080), style(arguments.get(2).map(String::as_str))),
         None => {
-            println!("swerve <folder> [port] [sync|async]\nswerve measure [clients] [requests of each]");
+            println!("swerve <folder> [port] [sync|ahead|async]\nswerve measure [clients] [requests of each]");
             Ok(())
         }
     }
@@ -43,8 +43,15 @@ fn settings(root: &Path, port: u16, style: Style) -> Settings {
     }
 }
 
-fn serve(folder: &str, port: usize, is_synchronous: bool) -> io::Result<()> {
-    let style = if is_synchronous { Style::Synchronous } else { Style::Asynchronous };
+fn style(name: Option<&str>) -> Style {
+    match name {
+        Some("sync") => Style::Synchronous,
+        Some("ahead") => Style::ReadAhead,
+        _ => Style::Asynchronous,
+    }
+}
+
+fn serve(folder: &str, port: usize, style: Style) -> io::Result<()> {
     let port = u16::try_from(port).map_err(io::Error::other)?;
     let server = Server::start(&settings(Path::new(folder), port, style))?;
     println!("http://{} ({style:?})", server.address());
@@ -60,7 +67,7 @@ fn measure(clients: usize, requests: usize) -> io::Result<()> {
     for size in SIZES {
         std::fs::write(root.join("file"), vec![b'x'; size])?;
         for per_connection in [1, 10] {
-            for style in [Style::Synchronous, Style::Asynchronous] {
+            for style in [Style::Synchronous, Style::ReadAhead, Style::Asynchronous] {
                 let server = Server::start(&settings(&root, 0, style))?;
                 let measured = load(server.address(), "/file", clients, requests, per_connection)?;
                 println!(

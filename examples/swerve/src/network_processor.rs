@@ -5,11 +5,12 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_events::{Channel, Event, Mailbox, Signal, choose_biased};
+use weir_events::{Channel, Signal, choose_biased};
 
-use crate::file_processor::{FileRequest, READ_AHEAD_CHUNKS, Transfer};
+use crate::file_processor::{self, FileRequest};
 use crate::http::{Request, answer_head, read_request};
 use crate::log::{Line, Log};
+use crate::packets::{End, Packet, Packets, packetize};
 use crate::server::Style;
 use crate::timeouts;
 
@@ -59,7 +60,7 @@ impl NetworkProcessor {
     fn answer(&self, writer: &mut impl Write, path: PathBuf, keeps_alive: bool) -> io::Result<u16> {
         let request = FileRequest {
             path,
-            transfers: Mailbox::bounded(READ_AHEAD_CHUNKS),
+            transfers: file_processor::transfers(self.style),
             delivered: Channel::rendezvous(),
             abort: timeouts::abort(self.time_limit, &self.stop),
         };
@@ -68,45 +69,51 @@ impl NetworkProcessor {
         match self.style {
             // Waits until a thread of the file processor is free.
             Style::Synchronous => drop(self.requests.blocking_send(request)),
-            Style::Asynchronous => self.requests.send_and_go(request),
+            Style::ReadAhead | Style::Asynchronous => drop(self.requests.post(request)),
         }
-        let status = self.write_all(writer, &transfers, &delivered.send(()).wrap(drop).or(&abort), keeps_alive);
+        let status = match self.style {
+            Style::Synchronous | Style::ReadAhead => {
+                let delivered = delivered.send(()).wrap(drop).or(&abort);
+                let (next, mut is_first) = (transfers.receive(), true);
+                write_packets(writer, || {
+                    if !std::mem::take(&mut is_first) && self.style == Style::Synchronous {
+                        delivered.sync();
+                    }
+                    packetize(next.sync(), keeps_alive)
+                })
+            }
+            Style::Asynchronous => {
+                let mut packets = Packets::new(&transfers, keeps_alive);
+                write_packets(writer, || packets.next())
+            }
+        };
         // Ends a file processor that still reads for this request.
         transfers.close();
         delivered.close();
         status
     }
+}
 
-    fn write_all(
-        &self,
-        writer: &mut impl Write,
-        transfers: &Mailbox<Transfer>,
-        delivered: &Event<()>,
-        keeps_alive: bool,
-    ) -> io::Result<u16> {
-        let next = transfers.receive();
-        let mut is_begun = false;
-        // Sent together with the first bytes of the file.
-        let mut head = Vec::new();
-        loop {
-            match next.sync() {
-                Ok(Transfer::Found(length)) => {
-                    is_begun = true;
-                    head = answer_head(200, length, keeps_alive).into_bytes();
-                }
-                Ok(Transfer::Chunk(chunk)) if head.is_empty() => writer.write_all(&chunk)?,
-                Ok(Transfer::Chunk(chunk)) => {
-                    head.extend_from_slice(&chunk);
-                    writer.write_all(&std::mem::take(&mut head))?;
-                }
-                Ok(Transfer::Done) => return writer.write_all(&head).map(|()| 200),
-                Ok(Transfer::NotFound) => return refuse(writer, 404, keeps_alive),
-                Ok(Transfer::Timeout) | Err(_) if is_begun => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(Transfer::Timeout) | Err(_) => return refuse(writer, 503, false),
-            }
-            if self.style == Style::Synchronous {
-                delivered.sync();
-            }
+/// Writes packets until the last; the head of the answer travels with the first bytes of the file.
+fn write_packets(writer: &mut impl Write, mut next: impl FnMut() -> Packet) -> io::Result<u16> {
+    let first = next();
+    let mut unsent = match first.end {
+        None => first.bytes,
+        Some(End::Complete(status)) => return writer.write_all(&first.bytes).map(|()| status),
+        Some(End::TimedOut) => return refuse(writer, 503, false),
+    };
+    loop {
+        let Packet { bytes, end } = next();
+        if unsent.is_empty() {
+            writer.write_all(&bytes)?;
+        } else {
+            unsent.extend_from_slice(&bytes);
+            writer.write_all(&std::mem::take(&mut unsent))?;
+        }
+        match end {
+            None => {}
+            Some(End::Complete(status)) => return Ok(status),
+            Some(End::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
         }
     }
 }

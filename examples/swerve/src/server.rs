@@ -3,15 +3,16 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::SockRef;
-use weir_events::{Channel, Signal};
+use weir_events::{Channel, Event, Signal, never};
 
 use crate::file_processor::{self, FileRequest};
 use crate::listener;
-use crate::log::Log;
+use crate::log::{Log, OpenLog};
 use crate::network_processor::NetworkProcessor;
 
 /// Connections that the kernel completes before they are accepted; the same number as in apache2.
@@ -20,9 +21,13 @@ const BACKLOG: i32 = 511;
 /// Kind of events that the modules use to communicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Synchronous: a sender waits until its message is received.
+    /// Synchronous events: a module waits until the other one has taken what it gives, and files are read in lock-step
+    /// with the network.
     Synchronous,
-    /// Asynchronous: a sender continues immediately.
+    /// Synchronous events over buffers: modules hand over without waiting, and files are read ahead, but no asynchronous
+    /// event is used. It shows what read-ahead alone gains.
+    ReadAhead,
+    /// Asynchronous events: the changes of the paper's §6.
     Asynchronous,
 }
 
@@ -57,12 +62,20 @@ impl Server {
     /// # Errors
     /// Fails if the address is not available.
     pub fn start(settings: &Settings) -> io::Result<Self> {
+        Server::start_with_log(settings, Arc::new(|_| Ok(Box::new(io::sink()))), never())
+    }
+
+    /// Starts all modules, with a log that rolls to the next file whenever `rolls` takes effect.
+    ///
+    /// # Errors
+    /// Fails if the address is not available or the log cannot be opened.
+    pub fn start_with_log(settings: &Settings, open: OpenLog, rolls: Event<()>) -> io::Result<Self> {
         let socket = TcpListener::bind(settings.address)?;
         // The standard library sets a backlog of 128; clients beyond that would retry after a second.
         SockRef::from(&socket).listen(BACKLOG)?;
         let address = socket.local_addr()?;
         let stop = Signal::new();
-        let log = Log::start(settings.style);
+        let log = Log::start(settings.style, open, rolls)?;
         let (connections, requests) = (Channel::<TcpStream>::rendezvous(), Channel::<FileRequest>::rendezvous());
         let mut threads = Vec::new();
         for _ in 0..settings.readers {
@@ -102,13 +115,26 @@ impl Server {
     }
 
     /// Stops the server: no further request is accepted, pending ones are aborted, and all threads are joined.
-    pub fn stop(self) {
+    pub fn stop(mut self) {
+        self.end_modules();
+        self.log.close();
+    }
+
+    /// Ends the server after a fatal error: logs it, stops the server, and runs `exit` when the log is written.
+    pub fn fail(mut self, reason: &str, exit: impl Fn() + Send + Sync + 'static) {
+        // The log has the error before the lines of the clean-up.
+        let exit = self.log.fail(reason, exit);
+        self.end_modules();
+        exit.sync();
+        self.log.close();
+    }
+
+    fn end_modules(&mut self) {
         self.stop.fire();
         // The listener is blocked in `accept`, where no event reaches it; a connection wakes it.
         drop(TcpStream::connect(self.address));
-        for thread in self.threads {
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        self.log.close();
     }
 }

@@ -1,14 +1,15 @@
-//! Tests that both styles serve the same files, keep to their limits, and stop.
+//! Tests that all styles serve the same files, keep to their limits, and stop.
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use swerve::measure::{load, read_answer};
-use swerve::{Server, Settings, Style};
+use swerve::{OpenLog, Server, Settings, Style};
 
-const STYLES: [Style; 2] = [Style::Synchronous, Style::Asynchronous];
+const STYLES: [Style; 3] = [Style::Synchronous, Style::ReadAhead, Style::Asynchronous];
 
 /// A folder with a large and a small file, removed when dropped.
 struct Folder(PathBuf);
@@ -42,7 +43,7 @@ fn ask(server: &Server, text: &str) -> BufReader<TcpStream> {
 }
 
 #[test]
-fn both_styles_serve_files_whole() {
+fn all_styles_serve_files_whole() {
     let folder = Folder::new("whole");
     for style in STYLES {
         let server = folder.serve(style, Duration::from_secs(20));
@@ -109,5 +110,26 @@ fn a_server_stops_while_clients_are_connected() {
         let idle: Vec<_> = (0..12).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
         server.stop();
         drop(idle);
+    }
+}
+
+#[test]
+fn a_fatal_error_is_in_the_log_before_the_clean_up() {
+    let folder = Folder::new("fatal");
+    for style in STYLES {
+        let log = folder.0.join(format!("log-{style:?}"));
+        let path = log.clone();
+        let open: OpenLog = Arc::new(move |_| Ok(Box::new(std::fs::File::create(&path)?)));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let time_limit = Duration::from_secs(20);
+        let settings = Settings { root: folder.0.clone(), address, style, connections: 4, readers: 1, time_limit };
+        let server = Server::start_with_log(&settings, open, weir_events::never()).unwrap();
+        load(server.address(), "/small", 1, 1, 1).unwrap();
+        let (exited, path) = (weir_events::Channel::unbounded(), log.clone());
+        let at_exit = exited.clone();
+        server.fail("out of luck", move || at_exit.post(std::fs::read_to_string(&path).unwrap()).unwrap());
+        let text = exited.try_receive().unwrap();
+        assert!(text.starts_with("connection start\nrequest start small\n"), "{text}");
+        assert_eq!(text.matches("fatal: out of luck\n").count(), 1, "{text}");
     }
 }

@@ -50,7 +50,7 @@ impl CalleeParameter {
     }
 }
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     /// Checks the arguments of a call and records where each parameter gets its own.
     pub(super) fn arguments(
         &mut self,
@@ -62,7 +62,7 @@ impl<'a> TypeChecker<'a> {
         let call = given.call;
         let supplied = self.supplied(callee, taken, given);
         if let Some(call) = call {
-            self.calls.insert(call.id, ResolvedCall { target, supplied });
+            self.typed.calls.insert(call.id, ResolvedCall { target, supplied });
         }
     }
 
@@ -240,17 +240,17 @@ impl<'a> TypeChecker<'a> {
         expected: &Expected,
     ) {
         self.refer_shared(expr.span, at);
-        let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
+        let (name, declared) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
         let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
         match parameter.passing {
             // `state.read` returns a copy, however it takes its argument.
             Some(passing @ (Passing::Borrow | Passing::Change)) if callee != SHARED_READ => {
-                self.resolutions.insert(expr.id, Resolution::Shared(at));
+                self.typed.resolutions.insert(expr.id, Resolution::Shared(at));
                 self.touches_shared(&name, passing);
             }
             _ if self.shared_now(expr, at).is_some() => {}
             _ => {
-                self.resolutions.insert(expr.id, Resolution::Shared(at));
+                self.typed.resolutions.insert(expr.id, Resolution::Shared(at));
                 let diagnostic =
                     Diagnostic::new(Code::SharedAsValue, format!("`{callee}` would keep the shared value `{name}`"))
                         .at(expr.span, "taken by value")
@@ -266,7 +266,7 @@ impl<'a> TypeChecker<'a> {
     fn not_changed(&mut self, callee: &str, parameter: &CalleeParameter, expr: &'a Expr) {
         let ty = self.inference.resolve(&parameter.ty);
         let opaque = |name: &weir_host::Text| {
-            let definition = self.declarations.definition(self.library, name);
+            let definition = self.typed.declarations.definition(self.context.library, name);
             definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Opaque { .. }))
         };
         if ty == Ty::Error || ty.name().is_some_and(opaque) {

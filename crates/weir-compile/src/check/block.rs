@@ -6,7 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::{ExhaustivenessCheck, Expected, TypeChecker};
 use crate::types::Ty;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     /// Checks a block. Returns the type of its value, or [`Ty::NEVER`] if its end is unreachable.
     pub(super) fn block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
         let mark = self.scope.mark();
@@ -24,7 +24,7 @@ impl<'a> TypeChecker<'a> {
             }
         }
         if gives_unit && value.is_some() {
-            self.unit_blocks.insert(block.span.start);
+            self.typed.unit_blocks.insert(block.span.start);
         }
         self.scope.leave(mark);
         if diverges || ty.is_never() {
@@ -115,7 +115,7 @@ impl<'a> TypeChecker<'a> {
         }
         let clean = self.pattern(&binding.pattern, &ty);
         if let (Some(local), Some(call)) =
-            (self.pattern_locals.get(&binding.pattern.id), self.calls.get(&binding.value.id))
+            (self.typed.pattern_locals.get(&binding.pattern.id), self.typed.calls.get(&binding.value.id))
         {
             self.local_calls.insert(*local, call.target.clone());
         }

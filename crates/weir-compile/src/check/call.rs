@@ -15,7 +15,7 @@ use crate::symbol::Symbol;
 use crate::typed_tree::CallTarget;
 use crate::types::{Substitution, Ty};
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     pub(super) fn call(
         &mut self,
         expr: &'a Expr,
@@ -55,11 +55,11 @@ impl<'a> TypeChecker<'a> {
             return self.ignore(given);
         }
         if let Some(local) = self.scope.find(name.as_str()) {
-            let ty = self.locals[local.0 as usize].ty.clone();
+            let ty = self.typed.locals[local.0 as usize].ty.clone();
             self.refer(name.span, Symbol::Local(local.0));
             return self.call_local(name, &ty, CallTarget::Local(local), given);
         }
-        if let Some((at, _, _)) = self.declarations.functions.get_full(&name.text) {
+        if let Some((at, _, _)) = self.typed.declarations.functions.get_full(&name.text) {
             return self.call_fn(at, name.span, given);
         }
         if name.is_upper()
@@ -101,7 +101,7 @@ impl<'a> TypeChecker<'a> {
 
     fn call_fn(&mut self, at: usize, span: Span, given: CallArguments<'a>) -> Ty {
         self.calls_fn(at, span);
-        let (name, declared) = self.declarations.functions.get_index(at).expect("its index was just found");
+        let (name, declared) = self.typed.declarations.functions.get_index(at).expect("its index was just found");
         let name = name.clone();
         let result = declared.result.clone();
         let taken = declared.parameters.iter().map(|parameter| CalleeParameter {
@@ -118,7 +118,7 @@ impl<'a> TypeChecker<'a> {
 
     pub(super) fn calls_fn(&mut self, at: usize, span: Span) {
         self.seen.callees.insert(at);
-        if let Some((name, _)) = self.declarations.functions.get_index(at) {
+        if let Some((name, _)) = self.typed.declarations.functions.get_index(at) {
             let symbol = Symbol::Function((&**name).into());
             self.refer(span, symbol);
         }
@@ -163,7 +163,7 @@ impl<'a> TypeChecker<'a> {
             if let [unknown] = &path[..]
                 && self.scope.find(unknown.as_str()).is_none()
                 && self.shared_index(unknown).is_none()
-                && !self.declarations.functions.contains_key(&unknown.text)
+                && !self.typed.declarations.functions.contains_key(&unknown.text)
                 && !unknown.is_upper()
                 && !unknown.is_missing()
             {
@@ -176,7 +176,7 @@ impl<'a> TypeChecker<'a> {
 
     /// Reports an unknown lower-case word before `.name(…)`: a misspelt module or value.
     fn unknown_before_dot(&mut self, word: &Name, member: &Name) {
-        let modules = self.library.modules.values();
+        let modules = self.context.library.modules.values();
         let with_member = modules.filter(|module| module.functions.contains_key(member.as_str()));
         if let Some(near) = nearest(word.as_str(), with_member.map(|module| module.name.as_str())) {
             let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{word}`"))
@@ -190,10 +190,10 @@ impl<'a> TypeChecker<'a> {
     /// Returns the signature of `module.name`, or reports that it does not exist.
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
-            self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
+            self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library));
             return None;
         };
-        let found = self.library.modules.get(&whole)?;
+        let found = self.context.library.modules.get(&whole)?;
         if let Some(function) = found.functions.get(name.as_str()) {
             return Some(&function.signature);
         }
@@ -252,10 +252,10 @@ impl<'a> TypeChecker<'a> {
     pub(super) fn shared_index(&self, name: &Name) -> Option<usize> {
         match self.scope.find(name.as_str()) {
             Some(_) => None,
-            None => self.declarations.shared.get_index_of(&name.text),
+            None => self.typed.declarations.shared.get_index_of(&name.text),
         }
     }
 }
 
-/// The most functions of a module that a diagnostic lists.
+/// The maximum number of functions of a module that a diagnostic lists.
 const FUNCTIONS_LISTED_MAX: usize = 8;

@@ -12,7 +12,7 @@ use crate::types::Ty;
 /// The highest bound of a `loop`.
 const LOOP_ROUNDS_MAX: i64 = 1_000_000_000;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     pub(super) fn fallible(&self, ty: &Ty) -> bool {
         matches!(self.inference.shallow(ty), Ty::Result(_))
     }
@@ -52,16 +52,16 @@ impl<'a> TypeChecker<'a> {
         };
         let to = self.try_to(value.span, &failure);
         let of = self.failed_call(value);
-        self.tries.insert(expr.id, ResolvedTry { to, of });
+        self.typed.tries.insert(expr.id, ResolvedTry { to, of });
         inner
     }
 
     /// Returns the function that would have failed if the value is a failure.
     fn failed_call(&self, value: &Expr) -> Option<CallTarget> {
-        if let Some(call) = self.calls.get(&value.id) {
+        if let Some(call) = self.typed.calls.get(&value.id) {
             return Some(call.target.clone());
         }
-        match self.resolutions.get(&value.id) {
+        match self.typed.resolutions.get(&value.id) {
             Some(Resolution::Local(local)) => self.local_calls.get(local).cloned(),
             _ => None,
         }
@@ -131,7 +131,7 @@ impl<'a> TypeChecker<'a> {
                 self.report(diagnostic);
             }
             let local = self.bind(name.text.clone(), name.span, ty.unwrap_or(Ty::Error));
-            self.failure_locals.insert(otherwise.id, local);
+            self.typed.failure_locals.insert(otherwise.id, local);
         }
         let found = self.expr(otherwise, expected);
         self.scope.leave(mark);
@@ -172,7 +172,7 @@ impl<'a> TypeChecker<'a> {
             join.saw(arm.body.span, found);
             self.scope.leave(mark);
         }
-        let only_seems_empty = arms.is_empty() && self.text_is_wrong;
+        let only_seems_empty = arms.is_empty() && !self.context.parsed.diagnostics.is_empty();
         if clean && !only_seems_empty {
             self.matches.push(ExhaustivenessCheck::Match(value, arms));
         }
@@ -245,7 +245,9 @@ impl<'a> TypeChecker<'a> {
             _ => None,
         };
         match rounds {
-            Some(rounds) if (1..=LOOP_ROUNDS_MAX).contains(&rounds) => _ = self.at_most.insert(expr.id, rounds as u64),
+            Some(rounds) if (1..=LOOP_ROUNDS_MAX).contains(&rounds) => {
+                _ = self.typed.at_most.insert(expr.id, rounds as u64)
+            }
             _ => {
                 let diagnostic = Diagnostic::new(Code::NotConstant, "the bound of a loop must be a number")
                     .at(at_most.span, format!("expected a number from 1 to {LOOP_ROUNDS_MAX}"))
@@ -320,7 +322,7 @@ impl<'a> TypeChecker<'a> {
     /// Reports a resource that some steps hold per session and others for all flows: they would not exclude each other.
     fn one_scope(&mut self, resource: &AtomicResource) {
         let name = &resource.name;
-        if self.declarations.shared.get(&name.text).is_some_and(|shared| shared.per_session) {
+        if self.typed.declarations.shared.get(&name.text).is_some_and(|shared| shared.per_session) {
             return;
         }
         let first = self.scopes_of.entry(name.text.clone()).or_insert((resource.per_session, resource.span));
@@ -340,8 +342,8 @@ impl<'a> TypeChecker<'a> {
     }
 
     fn resource(&mut self, name: &Name) -> bool {
-        let shared = self.declarations.shared.contains_key(&name.text);
-        let known = shared || self.declarations.constraints.contains_key(&name.text);
+        let shared = self.typed.declarations.shared.contains_key(&name.text);
+        let known = shared || self.typed.declarations.constraints.contains_key(&name.text);
         if known {
             let text: weir_host::Text = name.as_str().into();
             self.refer(name.span, if shared { Symbol::Shared(text) } else { Symbol::Constraint(text) });
@@ -349,7 +351,7 @@ impl<'a> TypeChecker<'a> {
         if known || name.is_missing() {
             return known;
         }
-        let shared = self.declarations.shared.keys().chain(self.declarations.constraints.keys());
+        let shared = self.typed.declarations.shared.keys().chain(self.typed.declarations.constraints.keys());
         let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
             .at(name.span, "cannot be held by `atomic`");
         let near = nearest(name.as_str(), shared.map(|name| &**name)).map(str::to_owned);

@@ -19,7 +19,7 @@ use crate::types::Ty;
 /// Sources with a short name, and their paths.
 const SHORT_SOURCES: [(&str, &str); 1] = [("every", "time.every")];
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     pub(super) fn service(&mut self, item: usize, service: &'a Service) {
         self.begin_body(Exits::Start);
         let signature = self.transport(&service.transport);
@@ -35,7 +35,7 @@ impl<'a> TypeChecker<'a> {
         let routes: Vec<RouteInfo> = routes.collect();
         let session_locals = self.service_session(service, &routes);
         let Some(signature) = signature else { return };
-        self.entries.push(EntryInfo {
+        self.typed.entries.push(EntryInfo {
             item,
             source: path(signature),
             ordered: signature.ordered,
@@ -55,10 +55,10 @@ impl<'a> TypeChecker<'a> {
             Some((first, others)) => (&first.locals[..], others),
             None => (&[][..], &[][..]),
         };
-        let mut common: Vec<_> = first.iter().map(|id| self.locals[id.0 as usize].clone()).collect();
+        let mut common: Vec<_> = first.iter().map(|id| self.typed.locals[id.0 as usize].clone()).collect();
         common.retain(|local| {
             others.iter().all(|route| {
-                let mut of_route = route.locals.iter().map(|id| &self.locals[id.0 as usize]);
+                let mut of_route = route.locals.iter().map(|id| &self.typed.locals[id.0 as usize]);
                 of_route.any(|other| other.name == local.name && other.ty == local.ty)
             })
         });
@@ -85,17 +85,17 @@ impl<'a> TypeChecker<'a> {
             return None;
         }
         let Some(module) = self.module(name) else {
-            self.diagnostics.extend(self.declarations.unknown_module(name, self.library));
+            self.context.report_all(self.typed.declarations.unknown_module(name, self.context.library));
             return None;
         };
-        let found = self.library.modules.get(&module)?.sources.get(&module);
+        let found = self.context.library.modules.get(&module)?.sources.get(&module);
         if let Some((signature, _)) = found
             && signature.answer.is_some()
         {
             return Some(signature);
         }
         let transports =
-            self.library.modules.values().filter(|module| {
+            self.context.library.modules.values().filter(|module| {
                 module.sources.get(&module.name).is_some_and(|(signature, _)| signature.answer.is_some())
             });
         let transports: Vec<String> = transports.map(|module| module.name.to_string()).collect();
@@ -227,7 +227,7 @@ impl<'a> TypeChecker<'a> {
         if [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION].contains(ty) {
             return true;
         }
-        let definition = ty.name().and_then(|name| self.declarations.definition(self.library, name));
+        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
         match definition.map(|definition| &definition.shape) {
             Some(TypeShape::Enum(variants)) => variants.iter().all(|variant| variant.fields.is_empty()),
             _ => false,
@@ -248,7 +248,8 @@ impl<'a> TypeChecker<'a> {
                     return true;
                 }
                 seen.push(name.clone());
-                match self.declarations.definition(self.library, name).map(|definition| &definition.shape) {
+                match self.typed.declarations.definition(self.context.library, name).map(|definition| &definition.shape)
+                {
                     Some(TypeShape::Record(fields)) => fields.iter().all(|f| self.is_data(&Ty::fixed(&f.ty), seen)),
                     Some(TypeShape::Enum(variants)) => {
                         variants.iter().flat_map(|v| &v.fields).all(|f| self.is_data(&Ty::fixed(&f.ty), seen))
@@ -285,7 +286,7 @@ impl<'a> TypeChecker<'a> {
             self.block(end, Some(&answer));
         }
         let Some(signature) = signature else { return };
-        self.entries.push(EntryInfo {
+        self.typed.entries.push(EntryInfo {
             item,
             source: path(signature),
             ordered: signature.ordered,
@@ -308,13 +309,14 @@ impl<'a> TypeChecker<'a> {
             [module, name] => match self.module(module) {
                 Some(module) => Some((module, name.as_str())),
                 None => {
-                    self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
+                    self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library));
                     return None;
                 }
             },
             _ => None,
         };
-        let sources = found.as_ref().and_then(|(module, _)| self.library.modules.get(module)).map(|m| &m.sources);
+        let sources =
+            found.as_ref().and_then(|(module, _)| self.context.library.modules.get(module)).map(|m| &m.sources);
         let signature = found.as_ref().zip(sources).and_then(|((_, name), sources)| sources.get(*name));
         if let Some((signature, _)) = signature
             && signature.element.is_some()
@@ -332,7 +334,7 @@ impl<'a> TypeChecker<'a> {
 
     fn no_source(&mut self, callee: &Expr, names: &[Name]) {
         let shown = names.iter().map(Name::as_str).collect::<Vec<_>>().join(".");
-        let modules = self.library.modules.values();
+        let modules = self.context.library.modules.values();
         let sources = modules.flat_map(|module| module.sources.values()).filter(|(source, _)| source.element.is_some());
         let known: Vec<String> = sources.map(|(source, _)| path(source).to_string()).collect();
         let message = if shown.is_empty() {

@@ -8,7 +8,7 @@ use super::{Exits, Expected, TypeChecker};
 use crate::typed_tree::Resolution;
 use crate::types::Ty;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     /// Checks an expression against the expected type, and returns its type.
     pub(super) fn expr(&mut self, expr: &'a Expr, expected: Option<&Expected>) -> Ty {
         let found = self.infer(expr, expected);
@@ -16,9 +16,9 @@ impl<'a> TypeChecker<'a> {
             Some(expected) => self.agree_expr(expr, found, expected),
             None => found,
         };
-        if let Some(slot) = self.expr_types.get_mut(expr.id.0 as usize) {
+        if let Some(slot) = self.typed.expr_types.get_mut(expr.id.0 as usize) {
             *slot = ty.clone();
-            self.expr_spans[expr.id.0 as usize] = expr.span;
+            self.typed.expr_spans[expr.id.0 as usize] = expr.span;
         }
         self.reached = expr.span.end;
         ty
@@ -207,7 +207,7 @@ impl<'a> TypeChecker<'a> {
             return true;
         }
         seen.push(name.clone());
-        let definition = self.declarations.definition(self.library, name);
+        let definition = self.typed.declarations.definition(self.context.library, name);
         match definition.map(|definition| &definition.shape) {
             Some(TypeShape::Record(fields)) => fields.iter().all(|field| self.has_text(&Ty::fixed(&field.ty), seen)),
             Some(TypeShape::Enum(variants)) => {
@@ -230,7 +230,7 @@ impl<'a> TypeChecker<'a> {
     }
 
     pub(super) fn is_opaque(&self, name: &str) -> bool {
-        let definition = self.declarations.definition(self.library, name);
+        let definition = self.typed.declarations.definition(self.context.library, name);
         definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Opaque { .. }))
     }
 
@@ -247,7 +247,7 @@ impl<'a> TypeChecker<'a> {
         let ty = self.expr(object, None);
         match self.inference.shallow(&ty) {
             Ty::Tuple(elements) if (index as usize) < elements.len() => {
-                self.resolutions.insert(expr.id, Resolution::Field(index));
+                self.typed.resolutions.insert(expr.id, Resolution::Field(index));
                 elements[index as usize].clone()
             }
             Ty::Error => Ty::Error,

@@ -1,6 +1,6 @@
 //! Checks `Failure(message)`, which makes a failure, and `fail(…)`, which fails with one.
 //!
-//! `fail(why)` has the same target as a `?` in its place. A text becomes a [`weir_host::Failure`] with that message,
+//! `fail(why)` has the same target as a `?` at its position. A text becomes a [`weir_host::Failure`] with that message,
 //! unless the `fn` fails with texts.
 
 use weir_host::Type;
@@ -14,8 +14,8 @@ use crate::types::Ty;
 
 const FAILURE: Ty = Ty::Plain(Type::Failure);
 
-impl<'a> TypeChecker<'a> {
-    /// Checks a call of a function that needs no `use`. Returns the arguments if the name is none of these.
+impl<'a> TypeChecker<'a, '_> {
+    /// Checks a call of a function that needs no `use`. Returns the arguments unchanged if there is no such function.
     pub(super) fn call_prelude(&mut self, name: &Name, given: CallArguments<'a>) -> Result<Ty, CallArguments<'a>> {
         match name.as_str() {
             "Failure" => {
@@ -40,8 +40,8 @@ impl<'a> TypeChecker<'a> {
         }
         let says = self.inference.shallow(&why) == Ty::TEXT && self.place_fails_with() != Some(Ty::TEXT);
         let to = self.fails_with(span, &if says { FAILURE } else { why });
-        self.calls.insert(call.id, ResolvedCall { target: CallTarget::Fail { says }, supplied });
-        self.tries.insert(call.id, ResolvedTry { to, of: None });
+        self.typed.calls.insert(call.id, ResolvedCall { target: CallTarget::Fail { says }, supplied });
+        self.typed.tries.insert(call.id, ResolvedTry { to, of: None });
         Ty::NEVER
     }
 

@@ -11,7 +11,7 @@ use super::{Exits, Expected, TypeChecker};
 use crate::typed_tree::{CallTarget, ResolvedHandler};
 use crate::types::Ty;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     /// Checks the handlers of a body. They see its parameters, but none of its locals.
     pub(super) fn handlers_of_block(&mut self, block: &'a Block) {
         let handlers = block.statements.iter().filter_map(|statement| match &statement.kind {
@@ -43,8 +43,9 @@ impl<'a> TypeChecker<'a> {
 
     /// Checks the handlers of the file after everything else, because they yield what its services answer.
     pub(super) fn file_handlers(&mut self) {
-        let tree = self.tree;
-        let answer = self.entries.iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
+        let tree = self.context.tree();
+        let answer =
+            self.typed.entries.iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
         let handlers = tree.items.iter().filter_map(|item| match &item.kind {
             ItemKind::FailureHandler(handler) => Some(handler),
             _ => None,
@@ -73,7 +74,7 @@ impl<'a> TypeChecker<'a> {
         self.block(&handler.body, expected.as_ref());
         self.scope.leave(mark);
         let (target, failure) = found?;
-        self.handlers.insert(handler.span.start, ResolvedHandler { target: target.clone(), local, failure });
+        self.typed.handlers.insert(handler.span.start, ResolvedHandler { target: target.clone(), local, failure });
         Some(target)
     }
 
@@ -83,9 +84,9 @@ impl<'a> TypeChecker<'a> {
             return None;
         }
         match &path.names[..] {
-            [name] => match self.declarations.functions.get_full(&name.text) {
+            [name] => match self.typed.declarations.functions.get_full(&name.text) {
                 Some((at, _, declared)) => {
-                    self.declarations.references.push(crate::symbol::Reference {
+                    self.typed.declarations.references.push(crate::symbol::Reference {
                         span: name.span,
                         symbol: crate::symbol::Symbol::Function(name.as_str().into()),
                         defines: false,

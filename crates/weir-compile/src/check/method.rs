@@ -15,7 +15,7 @@ use crate::suggest::nearest;
 use crate::typed_tree::{CallTarget, Resolution};
 use crate::types::Ty;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     pub(super) fn is_shared(&self, object: &Expr) -> bool {
         matches!(&object.kind, ExprKind::Name(name) if self.shared_index(name).is_some())
     }
@@ -32,7 +32,7 @@ impl<'a> TypeChecker<'a> {
             return self.call_host(signature, name.span, given);
         }
         if self.is_shared(object)
-            && let Some(function) = self.library.function(&format!("{STATE}.{name}"))
+            && let Some(function) = self.context.library.function(&format!("{STATE}.{name}"))
         {
             self.uses_module(STATE);
             return self.call_host(&function.signature, name.span, given);
@@ -50,7 +50,7 @@ impl<'a> TypeChecker<'a> {
         match &object.kind {
             ExprKind::Name(name) => match self.shared_index(name) {
                 Some(at) => {
-                    self.resolutions.insert(object.id, Resolution::Shared(at));
+                    self.typed.resolutions.insert(object.id, Resolution::Shared(at));
                     self.shared_type(object.span, at)
                 }
                 None => self.expr(object, None),
@@ -59,10 +59,10 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Returns the type of a shared value. An initial value may not use one whose type is unknown yet; the lowering
-    /// reports the others, which are not initialised yet.
+    /// Returns the type of a shared value. Reports a use in an initial value if the type is not known yet. The lowering
+    /// reports all other uses of a shared value before its initialisation.
     pub(super) fn shared_type(&mut self, span: Span, at: usize) -> Ty {
-        let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
+        let (name, declared) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
         if !matches!(self.exits, Exits::Start) || declared.ty != Ty::Error {
             return declared.ty.clone();
         }
@@ -86,14 +86,14 @@ impl<'a> TypeChecker<'a> {
     }
 
     fn uses_module(&mut self, module: &str) {
-        for used in self.declarations.modules.values_mut().filter(|used| used.module.as_str() == module) {
+        for used in self.typed.declarations.modules.values_mut().filter(|used| used.module.as_str() == module) {
             used.used = true;
         }
     }
 
     /// Returns the function of the type's module whose first parameter accepts the value.
     fn method(&self, ty: &Ty, name: &str) -> Option<&'a Signature> {
-        let function = self.library.modules.get(module_of(ty)?)?.functions.get(name)?;
+        let function = self.context.library.modules.get(module_of(ty)?)?.functions.get(name)?;
         (!function.signature.parameters.is_empty()).then_some(&function.signature)
     }
 
@@ -113,7 +113,7 @@ impl<'a> TypeChecker<'a> {
         let mut diagnostic = Diagnostic::new(Code::UnknownMethod, format!("`{ty}` has no function `{name}`"))
             .at(name.span, "no such function")
             .because(object, format!("this is `{ty}`"));
-        let module = module_of(&ty).and_then(|module| self.library.modules.get(module));
+        let module = module_of(&ty).and_then(|module| self.context.library.modules.get(module));
         let length = has_length(&ty).then_some("length");
         let functions = module.into_iter().flat_map(|module| module.functions.keys().map(Text::as_str)).chain(length);
         let advice = self.dialect_method(&ty, name);
@@ -121,11 +121,11 @@ impl<'a> TypeChecker<'a> {
             diagnostic = super::names::advised(diagnostic, name, advice);
         } else if let Some(near) = nearest(name.as_str(), functions) {
             diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
-        } else if self.library.function(&format!("{STATE}.{name}")).is_some() {
+        } else if self.context.library.function(&format!("{STATE}.{name}")).is_some() {
             diagnostic = diagnostic
                 .note("values are immutable; mutable state is declared with `shared` at the top of the file")
                 .hint(format!("call it on a shared value: `shared count: {ty} = …`, then `count.{name}(…)`"));
-        } else if self.declarations.functions.contains_key(&name.text) {
+        } else if self.typed.declarations.functions.contains_key(&name.text) {
             diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));
         } else if let Ty::Result(_) = ty {
             diagnostic = diagnostic.fix("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");

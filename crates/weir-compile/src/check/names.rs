@@ -64,7 +64,7 @@ pub(super) struct ResolvedVariant {
     pub(super) fields: Vec<(Text, Ty)>,
 }
 
-impl TypeChecker<'_> {
+impl TypeChecker<'_, '_> {
     /// Resolves an upper-case word to a variant: of the expected enum, or of an enum of the program.
     pub(super) fn variant(&mut self, name: &str, expected: Option<&Ty>) -> Option<ResolvedVariant> {
         if let Some(enum_name) = expected.map(|ty| self.inference.shallow(ty)).as_ref().and_then(Ty::name)
@@ -72,7 +72,7 @@ impl TypeChecker<'_> {
         {
             return Some(found);
         }
-        if let Some(enums) = self.declarations.variants.get(name) {
+        if let Some(enums) = self.typed.declarations.variants.get(name) {
             let first = enums.first()?.clone();
             return self.variant_of(&first, name);
         }
@@ -90,7 +90,7 @@ impl TypeChecker<'_> {
 
     /// Returns the enum's variant with this name.
     pub(super) fn variant_of(&self, enum_name: &str, name: &str) -> Option<ResolvedVariant> {
-        let definition = self.declarations.definition(self.library, enum_name)?;
+        let definition = self.typed.declarations.definition(self.context.library, enum_name)?;
         let TypeShape::Enum(variants) = &definition.shape else { return None };
         let tag = variants.iter().position(|variant| variant.name.as_str() == name)?;
         let fields = variants[tag].fields.iter().map(|field| (field.name.clone(), Ty::fixed(&field.ty))).collect();
@@ -100,18 +100,24 @@ impl TypeChecker<'_> {
     /// Resolves `name` or `module.name` to the qualified name of an enum or record.
     pub(super) fn type_named(&mut self, names: &[Name]) -> Option<Text> {
         match names {
-            [name] => self.declarations.types.get_key_value(name.as_str()).map(|(whole, _)| whole.clone()),
+            [name] => self.typed.declarations.types.get_key_value(name.as_str()).map(|(whole, _)| whole.clone()),
             [module, name] => {
                 let module = self.module(module)?;
                 let whole = format!("{module}.{name}");
-                self.library.modules.get(&module)?.types.get_key_value(whole.as_str()).map(|(whole, _)| whole.clone())
+                self.context
+                    .library
+                    .modules
+                    .get(&module)?
+                    .types
+                    .get_key_value(whole.as_str())
+                    .map(|(whole, _)| whole.clone())
             }
             _ => None,
         }
     }
 
     pub(super) fn refer_shared(&mut self, span: weir_syntax::Span, at: usize) {
-        if let Some((name, _)) = self.declarations.shared.get_index(at) {
+        if let Some((name, _)) = self.typed.declarations.shared.get_index(at) {
             let symbol = Symbol::Shared((&**name).into());
             self.refer(span, symbol);
         }
@@ -125,7 +131,7 @@ impl TypeChecker<'_> {
 
     /// Resolves a word to a module of the library, and marks the module as used.
     pub(super) fn module(&mut self, name: &Name) -> Option<Text> {
-        let used = self.declarations.modules.get_mut(&name.text)?;
+        let used = self.typed.declarations.modules.get_mut(&name.text)?;
         used.used = true;
         let module = used.module.clone();
         self.refer(name.span, Symbol::Module(module.clone()));
@@ -134,9 +140,11 @@ impl TypeChecker<'_> {
 
     /// Returns whether the word before a dot names a module, used or not, that nothing shadows.
     pub(super) fn names_module(&self, name: &Name) -> bool {
-        let nearer = self.scope.find(name.as_str()).is_some() || self.declarations.shared.contains_key(&name.text);
+        let nearer =
+            self.scope.find(name.as_str()).is_some() || self.typed.declarations.shared.contains_key(&name.text);
         !nearer
-            && (self.declarations.modules.contains_key(&name.text) || self.library.modules.contains_key(name.as_str()))
+            && (self.typed.declarations.modules.contains_key(&name.text)
+                || self.context.library.modules.contains_key(name.as_str()))
     }
 
     /// Resolves a word to a value and returns its type, or reports that it is unknown.
@@ -145,18 +153,18 @@ impl TypeChecker<'_> {
             return Ty::Error;
         }
         if let Some(local) = self.scope.find(name.as_str()) {
-            self.resolutions.insert(expr.id, Resolution::Local(local));
+            self.typed.resolutions.insert(expr.id, Resolution::Local(local));
             self.refer(name.span, Symbol::Local(local.0));
-            return self.locals[local.0 as usize].ty.clone();
+            return self.typed.locals[local.0 as usize].ty.clone();
         }
-        if let Some((at, _, declared)) = self.declarations.functions.get_full(&name.text) {
+        if let Some((at, _, declared)) = self.typed.declarations.functions.get_full(&name.text) {
             let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
             let ty = Ty::function(taken, declared.result.clone());
-            self.resolutions.insert(expr.id, Resolution::Function(at));
+            self.typed.resolutions.insert(expr.id, Resolution::Function(at));
             self.calls_fn(at, name.span);
             return ty;
         }
-        if let Some(at) = self.declarations.shared.get_index_of(&name.text) {
+        if let Some(at) = self.typed.declarations.shared.get_index_of(&name.text) {
             return self.shared_as_value(expr, at);
         }
         if name.is_upper() {
@@ -172,8 +180,8 @@ impl TypeChecker<'_> {
         if let Some(ty) = self.shared_now(expr, at) {
             return ty;
         }
-        self.resolutions.insert(expr.id, Resolution::Shared(at));
-        let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
+        self.typed.resolutions.insert(expr.id, Resolution::Shared(at));
+        let (name, declared) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
         let diagnostic =
             Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
                 .at(expr.span, "used as a value")
@@ -190,15 +198,15 @@ impl TypeChecker<'_> {
         if ty == Ty::Error {
             return Some(ty);
         }
-        let definition = |name: &Text| self.declarations.definition(self.library, name);
-        if self.library.function(SHARED_READ).is_none() || is_move_only(&ty.to_type(), &definition) {
+        let definition = |name: &Text| self.typed.declarations.definition(self.context.library, name);
+        if self.context.library.function(SHARED_READ).is_none() || is_move_only(&ty.to_type(), &definition) {
             return None;
         }
-        self.resolutions.insert(expr.id, Resolution::SharedNow(at));
-        if let Some(slot) = self.expr_types.get_mut(expr.id.0 as usize) {
+        self.typed.resolutions.insert(expr.id, Resolution::SharedNow(at));
+        if let Some(slot) = self.typed.expr_types.get_mut(expr.id.0 as usize) {
             *slot = ty.clone();
         }
-        let (name, _) = self.declarations.shared.get_index(at).expect("its index was just found");
+        let (name, _) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
         self.touches_shared(&name.clone(), Passing::Borrow);
         Some(ty)
     }
@@ -212,7 +220,7 @@ impl TypeChecker<'_> {
     }
 
     pub(super) fn variant_without_payload(&mut self, expr: &Expr, name: &Name, variant: ResolvedVariant) -> Ty {
-        self.resolutions.insert(expr.id, Resolution::Variant(variant.tag));
+        self.typed.resolutions.insert(expr.id, Resolution::Variant(variant.tag));
         self.refer_variant(name, &variant);
         if !variant.fields.is_empty() {
             let wanted = variant.fields.iter().map(|(_, ty)| self.inference.resolve(ty).to_string());
@@ -231,7 +239,7 @@ impl TypeChecker<'_> {
 
     /// Formats the construction of a declared type: `Point { x: …, y: … }`.
     fn made_like(&self, name: &str) -> String {
-        match self.declarations.types.get(name).map(|declared| &declared.definition.shape) {
+        match self.typed.declarations.types.get(name).map(|declared| &declared.definition.shape) {
             Some(TypeShape::Record(fields)) if !fields.is_empty() => {
                 let fields: Vec<String> = fields.iter().map(|field| format!("{}: …", field.name)).collect();
                 format!("{name} {{ {} }}", fields.join(", "))
@@ -245,13 +253,14 @@ impl TypeChecker<'_> {
     }
 
     pub(super) fn unknown_variant(&mut self, name: &Name) {
-        let known = self.declarations.variants.keys().map(Text::as_str).chain(["Some", "None", "Ok", "Err", "Failure"]);
+        let known =
+            self.typed.declarations.variants.keys().map(Text::as_str).chain(["Some", "None", "Ok", "Err", "Failure"]);
         let near = nearest(name.as_str(), known).map(str::to_owned);
         let diagnostic = Diagnostic::new(Code::UnknownVariant, format!("there is no variant `{name}`"))
             .at(name.span, "not declared");
         let word = name.as_str();
         let diagnostic = match (dialects::value_named(word), near) {
-            _ if self.declarations.types.contains_key(word) => {
+            _ if self.typed.declarations.types.contains_key(word) => {
                 diagnostic.hint(format!("`{name}` is a type: make a value with `{}`", self.made_like(word)))
             }
             (Some(advice), _) => advised(diagnostic, name, advice),
@@ -269,7 +278,7 @@ impl TypeChecker<'_> {
                 .hint(format!("name a member: `{name}.…`"));
             return self.report(diagnostic);
         }
-        if self.declarations.constraints.contains_key(&name.text) {
+        if self.typed.declarations.constraints.contains_key(&name.text) {
             let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a constraint, not a value"))
                 .at(name.span, "expected a value")
                 .hint(format!("hold it: `atomic {name} {{ … }}`"));
@@ -281,7 +290,7 @@ impl TypeChecker<'_> {
                 .hint("call it: `fail(\"why\")`");
             return self.report(diagnostic);
         }
-        if self.declarations.unknown_modules.contains(&name.text) {
+        if self.typed.declarations.unknown_modules.contains(&name.text) {
             // The missing module was reported at its `use`.
             return;
         }
@@ -301,12 +310,13 @@ impl TypeChecker<'_> {
 
     /// Returns a similar name in scope, or the function of this name in a used module.
     fn near_name(&self, word: &str) -> Option<String> {
-        let declared = self.declarations.functions.keys().chain(self.declarations.shared.keys()).map(|name| &**name);
+        let declared =
+            self.typed.declarations.functions.keys().chain(self.typed.declarations.shared.keys()).map(|name| &**name);
         if let Some(near) = nearest(word, self.scope.names().chain(declared)) {
             return Some(near.to_owned());
         }
-        let modules = self.declarations.modules.iter().filter_map(|(called, used)| {
-            let module = self.library.modules.get(&used.module)?;
+        let modules = self.typed.declarations.modules.iter().filter_map(|(called, used)| {
+            let module = self.context.library.modules.get(&used.module)?;
             module.functions.contains_key(word).then(|| format!("{called}.{word}"))
         });
         modules.into_iter().next()

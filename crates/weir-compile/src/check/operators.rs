@@ -6,7 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::{Expected, TypeChecker};
 use crate::types::Ty;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     pub(super) fn unary(&mut self, operator: UnaryOperator, operand: &'a Expr) -> Ty {
         match operator {
             UnaryOperator::Not => {

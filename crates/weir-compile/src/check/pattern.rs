@@ -11,7 +11,7 @@ use super::{ExhaustivenessCheck, Expected, TypeChecker};
 use crate::typed_tree::{LocalId, Resolution};
 use crate::types::Ty;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     /// Checks a pattern that must match every value of the type.
     pub(super) fn irrefutable_pattern(&mut self, pattern: &'a Pattern, ty: &Ty) {
         if self.pattern(pattern, ty) {
@@ -22,13 +22,13 @@ impl<'a> TypeChecker<'a> {
     /// Checks a pattern against the type of its subject and binds its names. Returns whether it has no errors.
     pub(super) fn pattern(&mut self, pattern: &'a Pattern, ty: &Ty) -> bool {
         let mut bound = BTreeMap::new();
-        let said = self.diagnostics.len();
+        let said = self.context.reported();
         self.part(pattern, ty, &mut bound);
-        self.diagnostics.len() == said
+        self.context.reported() == said
     }
 
     fn part(&mut self, pattern: &'a Pattern, ty: &Ty, bound: &mut BoundNames) {
-        if let Some(slot) = self.pattern_types.get_mut(pattern.id.0 as usize) {
+        if let Some(slot) = self.typed.pattern_types.get_mut(pattern.id.0 as usize) {
             *slot = ty.clone();
         }
         match &pattern.kind {
@@ -64,7 +64,7 @@ impl<'a> TypeChecker<'a> {
         }
         let local = self.bind(name.text.clone(), name.span, ty.clone());
         bound.insert(name.text.clone(), (name.span, local));
-        self.pattern_locals.insert(pattern.id, local);
+        self.typed.pattern_locals.insert(pattern.id, local);
     }
 
     fn fits(&mut self, span: Span, found: Ty, ty: &Ty) {
@@ -110,7 +110,7 @@ impl<'a> TypeChecker<'a> {
         };
         self.refer_variant(name, &variant);
         self.fits(path.span, variant.ty.clone(), ty);
-        self.pattern_tags.insert(pattern.id, variant.tag);
+        self.typed.pattern_tags.insert(pattern.id, variant.tag);
         if arguments.len() != variant.fields.len() {
             self.payload_count(pattern.span, path, arguments.len(), variant.fields.len());
         }
@@ -138,7 +138,7 @@ impl<'a> TypeChecker<'a> {
         }
         let [module] = names else { return None };
         let module = self.module(module)?;
-        let enums: Vec<_> = self.library.modules.get(&module)?.types.keys().cloned().collect();
+        let enums: Vec<_> = self.context.library.modules.get(&module)?.types.keys().cloned().collect();
         enums.iter().find_map(|whole| self.variant_of(whole, variant.as_str()))
     }
 
@@ -163,7 +163,8 @@ impl<'a> TypeChecker<'a> {
             Ty::Option(_) => names(["Some", "None"]),
             Ty::Result(_) => names(["Ok", "Err"]),
             other => {
-                let definition = other.name().and_then(|name| self.declarations.definition(self.library, name));
+                let definition =
+                    other.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
                 match definition.map(|definition| &definition.shape) {
                     Some(weir_host::TypeShape::Enum(variants)) => {
                         variants.iter().map(|variant| variant.name.to_string()).collect()
@@ -286,7 +287,8 @@ impl<'a> TypeChecker<'a> {
         }
         for (name, (span, local)) in own {
             let Some((place, other)) = first.get(name) else { continue };
-            let (ty, wanted) = (self.locals[local.0 as usize].ty.clone(), self.locals[other.0 as usize].ty.clone());
+            let (ty, wanted) =
+                (self.typed.locals[local.0 as usize].ty.clone(), self.typed.locals[other.0 as usize].ty.clone());
             self.agree(
                 *span,
                 ty,
@@ -319,7 +321,7 @@ impl<'a> TypeChecker<'a> {
         let mut parameters = crate::types::Substitution::new();
         let taken = signature.parameters.iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
-        self.resolutions.insert(expr.id, Resolution::Host(signature.path().into()));
+        self.typed.resolutions.insert(expr.id, Resolution::Host(signature.path().into()));
         self.refer(name.span, crate::symbol::Symbol::HostFunction(signature.path().into()));
         self.touches(signature, name.span);
         Some(Ty::function(taken, result))

@@ -11,7 +11,7 @@ use crate::symbol::Symbol;
 use crate::typed_tree::Resolution;
 use crate::types::Ty;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     /// Checks `object.name` outside a call: a field, a variant, or a function as a value.
     pub(super) fn field(&mut self, expr: &'a Expr, object: &'a Expr, name: &Name, expected: Option<&Ty>) -> Ty {
         if let Some(path) = super::names::path_of(expr)
@@ -26,7 +26,7 @@ impl<'a> TypeChecker<'a> {
         }
         match self.field_of(&ty, name.as_str()) {
             Some((index, field)) => {
-                self.resolutions.insert(expr.id, Resolution::Field(index));
+                self.typed.resolutions.insert(expr.id, Resolution::Field(index));
                 self.refer_field(&ty, name);
                 field
             }
@@ -42,7 +42,7 @@ impl<'a> TypeChecker<'a> {
 
     /// Returns the index and type of a record's field.
     pub(super) fn field_of(&self, ty: &Ty, name: &str) -> Option<(u32, Ty)> {
-        let definition = self.declarations.definition(self.library, ty.name()?)?;
+        let definition = self.typed.declarations.definition(self.context.library, ty.name()?)?;
         let TypeShape::Record(fields) = &definition.shape else { return None };
         let index = fields.iter().position(|field| field.name.as_str() == name)?;
         Some((index as u32, Ty::fixed(&fields[index].ty)))
@@ -75,7 +75,7 @@ impl<'a> TypeChecker<'a> {
     }
 
     pub(super) fn fields_of(&self, ty: &Ty) -> Vec<String> {
-        let definition = ty.name().and_then(|name| self.declarations.definition(self.library, name));
+        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
         match definition.map(|definition| &definition.shape) {
             Some(TypeShape::Record(fields)) => fields.iter().map(|field| field.name.to_string()).collect(),
             _ => Vec::new(),
@@ -111,13 +111,13 @@ impl<'a> TypeChecker<'a> {
             return Ty::Error;
         }
         if let Some(whole) = self.type_named(&path.names) {
-            let definition = self.declarations.definition(self.library, &whole);
+            let definition = self.typed.declarations.definition(self.context.library, &whole);
             if definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Record(_))) {
                 self.refer(path.last().span, Symbol::Type(whole.clone()));
                 return Ty::named(&whole);
             }
         }
-        let known = self.declarations.types.iter();
+        let known = self.typed.declarations.types.iter();
         let records =
             known.filter(|(_, ty)| matches!(ty.definition.shape, TypeShape::Record(_))).map(|(name, _)| name.as_str());
         let diagnostic =

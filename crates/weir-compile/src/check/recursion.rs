@@ -2,6 +2,7 @@
 
 use weir_syntax::{Code, Diagnostic, Span};
 
+use crate::context::CheckContext;
 use crate::declare::Declarations;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -12,7 +13,7 @@ enum VisitState {
 }
 
 /// Reports each cycle of calls once, with every call in it.
-pub(super) fn report(calls: &[(usize, usize, Span)], declarations: &Declarations, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn report(calls: &[(usize, usize, Span)], declarations: &Declarations, context: &mut CheckContext<'_>) {
     let count = declarations.functions.len();
     let mut callees: Vec<Vec<(usize, Span)>> = vec![Vec::new(); count];
     for (caller, callee, span) in calls {
@@ -20,7 +21,7 @@ pub(super) fn report(calls: &[(usize, usize, Span)], declarations: &Declarations
     }
     let mut states = vec![VisitState::New; count];
     for start in 0..count {
-        visit(start, &callees, &mut states, declarations, diagnostics);
+        visit(start, &callees, &mut states, declarations, context);
     }
 }
 
@@ -30,7 +31,7 @@ fn visit(
     callees: &[Vec<(usize, Span)>],
     states: &mut [VisitState],
     declarations: &Declarations,
-    diagnostics: &mut Vec<Diagnostic>,
+    context: &mut CheckContext<'_>,
 ) {
     if states[start] != VisitState::New {
         return;
@@ -50,7 +51,7 @@ fn visit(
                 states[callee] = VisitState::Open;
                 path.push((callee, 0));
             }
-            VisitState::Open => diagnostics.push(cycle(callee, span, &path, callees, declarations)),
+            VisitState::Open => context.report(cycle(callee, span, &path, callees, declarations)),
             VisitState::Done => {}
         }
     }

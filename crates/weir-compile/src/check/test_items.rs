@@ -8,7 +8,7 @@ use super::{Exits, Expected, TypeChecker};
 use crate::typed_tree::CallTarget;
 use crate::types::{Substitution, Ty};
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     pub(super) fn test(&mut self, test: &'a Test) {
         let nothing = Expected::new(Ty::UNIT, test.name_span, "a test has no value");
         self.begin_body(Exits::Flow(nothing.clone()));
@@ -20,7 +20,7 @@ impl<'a> TypeChecker<'a> {
 
     /// Reports tests with the same name.
     pub(super) fn test_names(&mut self) {
-        let tree = self.tree;
+        let tree = self.context.tree();
         let mut seen: Vec<&Test> = Vec::new();
         for test in tests(tree) {
             if let Some(first) = seen.iter().find(|known| known.name == test.name) {
@@ -59,14 +59,14 @@ impl<'a> TypeChecker<'a> {
             self.expr(&replacement.value, Some(&Expected::new(ty, replacement.function.span, why)));
             targets.push(found.map(|(target, _)| target));
         }
-        self.replacements.insert(expr.id, targets);
+        self.typed.replacements.insert(expr.id, targets);
         self.block(body, expected)
     }
 
     /// Resolves a path to a function and its type.
     fn function_named(&mut self, path: &Path) -> Option<(CallTarget, Ty)> {
         match &path.names[..] {
-            [name] => match self.declarations.functions.get_full(&name.text) {
+            [name] => match self.typed.declarations.functions.get_full(&name.text) {
                 Some((at, _, declared)) => {
                     let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
                     Some((CallTarget::Function(at), Ty::function(taken, declared.result.clone())))

@@ -9,7 +9,7 @@ use crate::types::Ty;
 /// The highest number of tries of a `retry`.
 const TRIES_MAX: i64 = 1_000;
 
-impl<'a> TypeChecker<'a> {
+impl<'a> TypeChecker<'a, '_> {
     /// Checks `value within limit`, a `Result` that also fails on a timeout. A `Result` that fails with a `Failure`
     /// keeps its type.
     pub(super) fn within(&mut self, value: &'a Expr, limit: &'a Expr) -> Ty {
@@ -83,7 +83,7 @@ impl<'a> TypeChecker<'a> {
                 Some("backoff") => {
                     let why = "the back-off is a `Duration`";
                     self.expr(&argument.value, Some(&Expected::new(Ty::DURATION, argument.span, why)));
-                    if self.library.function("time.back_off").is_none() {
+                    if self.context.library.function("time.back_off").is_none() {
                         let diagnostic =
                             Diagnostic::new(Code::UnknownModule, "`backoff` needs the function `time.back_off`")
                                 .at(argument.span, "the library lacks it")
@@ -113,7 +113,7 @@ impl<'a> TypeChecker<'a> {
             _ => None,
         };
         match known {
-            Some(tries) if (1..=TRIES_MAX).contains(&tries) => _ = self.at_most.insert(expr.id, tries as u64),
+            Some(tries) if (1..=TRIES_MAX).contains(&tries) => _ = self.typed.at_most.insert(expr.id, tries as u64),
             _ => {
                 let span = tries.map_or(expr.span, |tries| tries.span);
                 let diagnostic = Diagnostic::new(Code::NotConstant, "the number of tries must be a number")

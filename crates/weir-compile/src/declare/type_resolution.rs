@@ -1,30 +1,24 @@
 //! Type resolution: turns types in the source into [`Ty`].
 
-use weir_host::{Library, Text};
+use weir_host::Text;
 use weir_syntax::ast::{self, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Declarations;
+use crate::context::CheckContext;
 use crate::dialects::{self, Advice};
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::types::Ty;
 
 /// Returns the type that a type in the source denotes. Reports an unknown one.
-pub(crate) fn resolve_type(
-    declarations: &mut Declarations,
-    library: &Library,
-    ty: &ast::Type,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Ty {
-    let mut writer = TypeResolver { declarations, library, diagnostics };
-    writer.ty(ty)
+pub(crate) fn resolve_type(declarations: &mut Declarations, context: &mut CheckContext<'_>, ty: &ast::Type) -> Ty {
+    TypeResolver { declarations, context }.ty(ty)
 }
 
-struct TypeResolver<'a> {
+struct TypeResolver<'a, 'c> {
     declarations: &'a mut Declarations,
-    library: &'a Library,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    context: &'a mut CheckContext<'c>,
 }
 
 /// The built-in types without arguments.
@@ -44,7 +38,7 @@ const PLAIN: [(&str, Ty); 10] = [
 /// The built-in types with arguments, and the number of these.
 const COMPOUND: [(&str, usize); 4] = [("List", 1), ("Option", 1), ("Map", 2), ("Result", 2)];
 
-impl TypeResolver<'_> {
+impl TypeResolver<'_, '_> {
     fn ty(&mut self, ty: &ast::Type) -> Ty {
         match &ty.kind {
             ast::TypeKind::Named { path, arguments } => self.named(path, arguments, ty.span),
@@ -71,7 +65,7 @@ impl TypeResolver<'_> {
                 Diagnostic::new(Code::TypeArguments, format!("`{path}` takes {takes}, not {}", parts.len()))
                     .at(span, if wanted == 0 { "takes no types in parentheses" } else { "the wrong number of types" })
                     .hint(format!("write `{}`", example(path, wanted)));
-            self.diagnostics.push(diagnostic);
+            self.context.report(diagnostic);
             return Ty::Error;
         }
         assemble(name, parts)
@@ -116,20 +110,20 @@ impl TypeResolver<'_> {
 
     /// Returns the qualified name of the type in a module of the library.
     fn elsewhere(&self, word: &str) -> Option<String> {
-        let names = self.library.modules.values().flat_map(|module| module.types.keys());
+        let names = self.context.library.modules.values().flat_map(|module| module.types.keys());
         names.map(Text::as_str).find(|name| name.rsplit('.').next() == Some(word)).map(str::to_owned)
     }
 
     fn qualified(&mut self, path: &ast::Path, module: &Name) -> Option<(Ty, usize)> {
         let Some(used) = self.declarations.modules.get_mut(&module.text) else {
-            self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
+            self.context.report_all(self.declarations.unknown_module(module, self.context.library));
             return None;
         };
         used.used = true;
         let used_module = used.module.clone();
         self.declarations.refer(module.span, Symbol::Module(used_module.clone()));
         let whole = format!("{}.{}", used_module, path.last());
-        let types = &self.library.modules.get(&used_module)?.types;
+        let types = &self.context.library.modules.get(&used_module)?.types;
         if types.contains_key(whole.as_str()) {
             self.declarations.refer(path.last().span, Symbol::Type(whole.as_str().into()));
             return Some((Ty::named(&whole), 0));
@@ -140,7 +134,7 @@ impl TypeResolver<'_> {
 
     fn no_type(&mut self, path: &ast::Path, advice: &str) -> Option<(Ty, usize)> {
         let diagnostic = Diagnostic::new(Code::UnknownType, format!("there is no type `{path}`"));
-        self.diagnostics.push(diagnostic.at(path.span, "not declared").hint(advice));
+        self.context.report(diagnostic.at(path.span, "not declared").hint(advice));
         None
     }
 
@@ -151,7 +145,7 @@ impl TypeResolver<'_> {
             Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), path.span, near),
             None => diagnostic.hint(format!("declare it: `record {} {{ … }}`", path.last())),
         };
-        self.diagnostics.push(diagnostic);
+        self.context.report(diagnostic);
         None
     }
 }

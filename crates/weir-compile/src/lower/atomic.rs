@@ -56,9 +56,7 @@ impl<'a> Lowering<'a, '_> {
             let diagnostic = Diagnostic::new(Code::NoSession, message)
                 .at(place, "sessions are not distinguished here")
                 .hint("add a session key to the service or entry point: `session = …`");
-            if !self.diagnostics.contains(&diagnostic) {
-                self.diagnostics.push(diagnostic);
-            }
+            self.context.report_once(diagnostic);
         }
         self.session.clone().unwrap_or(Atom::Value(weir_host::Value::Unit))
     }
@@ -108,7 +106,7 @@ impl<'a> Lowering<'a, '_> {
     fn constraint(&self, resource: &AtomicResource, body: &Block) -> Constraint {
         let name: Text = (&*resource.name.text).into();
         let (resource_held, mode) = if self.typed.declarations.shared.contains_key(&resource.name.text) {
-            let mode = mode_of(&name, body, self.library).unwrap_or(Mode::Write);
+            let mode = mode_of(&name, body, self.context.library).unwrap_or(Mode::Write);
             (Resource::Shared(name), mode)
         } else {
             // A constraint stands for something unknown, so that it is held exclusively.

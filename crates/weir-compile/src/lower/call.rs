@@ -86,7 +86,7 @@ impl<'a> Lowering<'a, '_> {
         ty: Type,
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
-        let Some(function) = self.library.function(path) else { return Atom::Value(Value::Unit) };
+        let Some(function) = self.context.library.function(path) else { return Atom::Value(Value::Unit) };
         let parameters = given.into_iter().zip(&function.signature.parameters).zip(0..);
         let arguments = parameters.map(|((given, parameter), index)| match given {
             Some(Binding::Atom(atom)) => {
@@ -155,7 +155,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn inline_fn(&mut self, at: usize, given: Vec<Option<ArgumentBinding<'a>>>, ty: &Type, span: Span) -> Atom {
         let declared = &self.typed.declarations.functions[at];
-        let ItemKind::Function(function) = &self.tree.items[declared.item].kind else {
+        let ItemKind::Function(function) = &self.context.tree().items[declared.item].kind else {
             return Atom::Value(Value::Unit);
         };
         if self.too_large || self.builder().has_ended() {

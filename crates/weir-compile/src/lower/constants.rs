@@ -12,7 +12,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
 
-/// The most parts of a tracked value: characters, bytes, elements and fields, at any depth.
+/// The maximum number of parts of a tracked value: characters, bytes, elements and fields, at any depth.
 const PARTS_MAX: usize = 10_000;
 
 /// The deepest nesting of a tracked value, more than source text can write. It becomes a constant of the graph, which
@@ -87,9 +87,7 @@ impl Lowering<'_, '_> {
                 .at(span, "depends on a request or an element")
                 .note(format!("each call of `{path}` has a private state, which is created when the program starts"))
                 .hint("compute it from literals with `let` and operators, here or in the caller");
-            if !self.diagnostics.contains(&diagnostic) {
-                self.diagnostics.push(diagnostic);
-            }
+            self.context.report_once(diagnostic);
         }
         argument
     }

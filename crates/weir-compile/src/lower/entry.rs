@@ -1,27 +1,22 @@
 //! Lowers entry points: routes of services, bodies of sources, and the arguments of sources.
 
-use weir_host::{Library, ParameterFrom, Text, Type, Value};
+use weir_host::{ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow, FlowRoute, RouteParameter};
+use weir_syntax::Span;
 use weir_syntax::ast::{self, ItemKind, ParameterLocation, PathPart};
-use weir_syntax::{Diagnostic, Span};
 
 use super::{Lowering, failures, pattern_name};
+use crate::context::CheckContext;
 use crate::typed_tree::{ArgumentSource, EntryInfo, RouteInfo, TypedTree};
 
-pub(super) fn lower_entry(
-    info: &EntryInfo,
-    tree: &ast::Tree,
-    typed: &TypedTree,
-    library: &Library,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Entry<Block> {
-    let (name, arguments, flows): (Text, _, _) = match &tree.items[info.item].kind {
+pub(super) fn lower_entry<'a>(info: &EntryInfo, context: &mut CheckContext<'a>, typed: &'a TypedTree) -> Entry<Block> {
+    let (name, arguments, flows): (Text, _, _) = match &context.tree().items[info.item].kind {
         ItemKind::Service(service) => {
             let flows = service.routes().zip(&info.routes);
             let flows = flows.map(|(route, routed)| {
-                let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+                let mut lowering = Lowering::new(context, typed);
                 lowering.route(info, service, route, routed)
             });
             let flows = flows.collect();
@@ -32,13 +27,13 @@ pub(super) fn lower_entry(
                 ast::ExprKind::Call { arguments, .. } => arguments,
                 _ => &[],
             };
-            let elements = Lowering::new(tree, typed, library, diagnostics).entry(info, entry);
-            let end = entry.end.as_ref().map(|end| Lowering::new(tree, typed, library, diagnostics).end(info, end));
+            let elements = Lowering::new(context, typed).entry(info, entry);
+            let end = entry.end.as_ref().map(|end| Lowering::new(context, typed).end(info, end));
             (info.source.clone(), arguments, std::iter::once(elements).chain(end).collect())
         }
         _ => (Text::default(), &[][..], Vec::new()),
     };
-    let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+    let mut lowering = Lowering::new(context, typed);
     let arguments = lowering.source_arguments(info, arguments);
     Entry { name, source: info.source.clone(), arguments, ordered: info.ordered, flows }
 }
@@ -54,8 +49,9 @@ impl<'a> Lowering<'a, '_> {
         let parameters = self.parameters(&routed.locals);
         let pattern = pattern_of(&route.path);
         let method = route.method.word();
-        let handlers =
-            failures::handlers_of(&route.body).chain(service.handlers()).chain(failures::handlers_of_file(self.tree));
+        let handlers = failures::handlers_of(&route.body)
+            .chain(service.handlers())
+            .chain(failures::handlers_of_file(self.context.tree()));
         let body = self.flow(&info.answer, handlers.collect(), |lowering| {
             lowering.begin_session(service, &info.session_locals, &routed.locals);
             lowering.block(&route.body)
@@ -77,12 +73,13 @@ impl<'a> Lowering<'a, '_> {
             parameters: places.collect(),
         };
         let name = format!("{method} {pattern}").into();
-        Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body }
+        Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body, former_sites: Vec::new() }
     }
 
     fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
         let element = self.vars.variable(pattern_name(&entry.pattern), info.element.clone().unwrap_or(Type::Unit));
-        let handlers = failures::handlers_of(&entry.body).chain(failures::handlers_of_file(self.tree)).collect();
+        let handlers =
+            failures::handlers_of(&entry.body).chain(failures::handlers_of_file(self.context.tree())).collect();
         let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.bind(&entry.pattern, Atom::Var(element.var));
             lowering.keep_parameters();
@@ -90,23 +87,30 @@ impl<'a> Lowering<'a, '_> {
             lowering.block(&entry.body);
             Atom::Value(Value::Unit)
         });
-        Flow { name: info.source.clone(), route: None, parameters: vec![element], result: Type::Unit, body }
+        Flow {
+            name: info.source.clone(),
+            route: None,
+            parameters: vec![element],
+            result: Type::Unit,
+            body,
+            former_sites: Vec::new(),
+        }
     }
 
     /// Lowers the `at end` block of a source.
     fn end(&mut self, info: &EntryInfo, end: &'a ast::Block) -> Flow<Block> {
-        let handlers = failures::handlers_of(end).chain(failures::handlers_of_file(self.tree)).collect();
+        let handlers = failures::handlers_of(end).chain(failures::handlers_of_file(self.context.tree())).collect();
         let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.block(end);
             Atom::Value(Value::Unit)
         });
         let name = format!("{} at end", info.source).into();
-        Flow { name, route: None, parameters: Vec::new(), result: Type::Unit, body }
+        Flow { name, route: None, parameters: Vec::new(), result: Type::Unit, body, former_sites: Vec::new() }
     }
 
     fn source_arguments(&mut self, info: &EntryInfo, arguments: &'a [ast::Argument]) -> Block {
         let (module, name) = info.source.rsplit_once('.').unwrap_or(("", &info.source));
-        let signature = self.library.modules.get(module).and_then(|module| module.sources.get(name));
+        let signature = self.context.library.modules.get(module).and_then(|module| module.sources.get(name));
         let parameters = signature.map_or(&[][..], |(signature, _)| &signature.parameters);
         let types = Type::Tuple(parameters.iter().map(|parameter| parameter.ty.clone()).collect());
         self.starting(&types, |lowering| {

@@ -145,9 +145,7 @@ impl<'a> Lowering<'a, '_> {
         let diagnostic = weir_syntax::Diagnostic::new(weir_syntax::Code::FunctionAsValue, "a function is not a value")
             .at(span, "neither called nor passed to a `fn`")
             .hint("call it, or pass it to a `fn` that takes a function");
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
+        self.context.report_once(diagnostic);
         Atom::Value(Value::Unit)
     }
 
@@ -320,7 +318,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the names of a record's fields, in order.
     pub(super) fn field_names(&self, ty: &Ty) -> Vec<String> {
-        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.library, name));
+        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
         match definition.map(|definition| &definition.shape) {
             Some(weir_host::TypeShape::Record(fields)) => fields.iter().map(|field| field.name.to_string()).collect(),
             _ => Vec::new(),

@@ -1,6 +1,6 @@
 //! Lowers failures: to the innermost matching handler, to the caller of a `fn`, or to the end of the flow.
 //!
-//! A failing `?` asks the frames from the innermost outwards. A handler of a frame matches if it names the function
+//! A failing `?` searches the frames from the innermost outwards. A handler of a frame matches if it names the function
 //! that failed, or a `fn` inside the frame that the failure propagates through. A `fn` that returns a `Result` keeps
 //! the failure as its `Err`. A handler runs in its own frame: it sees that frame's parameters, its value is that
 //! frame's result, and its own failures go to the handlers further out.
@@ -66,7 +66,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn handle(&mut self, at: usize, handler: &'a FailureHandler, failure: Atom, span: Span) -> Atom {
         let inner = self.frames.split_off(at + 1);
-        // A handler does not handle its own failures, nor do those that precede it.
+        // Failures of a handler are handled neither by itself nor by the handlers before it.
         let handlers = self.frames[at].handlers.clone();
         let position = handlers.iter().position(|known| known.span == handler.span).map_or(0, |found| found + 1);
         self.frames[at].handlers.drain(..position);

@@ -53,7 +53,8 @@ impl<'a> Lowering<'a, '_> {
         let count = match of {
             Ty::Option(_) | Ty::Result(_) => 2,
             other => {
-                let definition = other.name().and_then(|name| self.typed.declarations.definition(self.library, name));
+                let definition =
+                    other.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
                 match definition.map(|definition| &definition.shape) {
                     Some(TypeShape::Enum(variants)) => variants.len(),
                     _ => return false,

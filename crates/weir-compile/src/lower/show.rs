@@ -1,4 +1,4 @@
-//! Lowers interpolated values to text. Values carry no names, so that the names are written out here.
+//! Lowers interpolated values to text. Values carry no names, so the compiler writes the names out here.
 //!
 //! `Some(3)`, `Circle(radius: 2.0)` and `Post { id: 1, title: x }` are assembled from their parts, at most
 //! [`LEVELS_MAX`] deep; the interpolation itself shows lists, maps and numbers.
@@ -41,7 +41,7 @@ impl Lowering<'_, '_> {
     }
 
     fn shown_named(&mut self, value: Atom, ty: &Ty, level: usize, span: Span) -> Vec<Atom> {
-        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.library, name));
+        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
         match definition.map(|definition| &definition.shape) {
             Some(TypeShape::Record(fields)) => {
                 let fields: Vec<(String, Ty)> =

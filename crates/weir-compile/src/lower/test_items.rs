@@ -2,29 +2,23 @@
 
 use std::fmt::Write as _;
 
-use weir_host::{Library, Type, Value};
+use weir_host::{Type, Value};
 use weir_ir::expr::{Atom, Op, Program};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow};
 use weir_syntax::Span;
-use weir_syntax::ast::{self, BinaryOperator, Block, Expr, ExprKind, Replacement};
+use weir_syntax::ast::{BinaryOperator, Block, Expr, ExprKind, Replacement};
 
 use super::{Binding, Callable, Lowering, failures};
 use crate::check::tests;
+use crate::context::CheckContext;
 use crate::typed_tree::{CallTarget, TypedTree};
 
 /// Lowers the tests of a file: a program with one flow for each, in source order, whose entry point has no source.
-pub(crate) fn lower_tests<'a>(
-    tree: &'a ast::Tree,
-    typed: &'a TypedTree,
-    library: &'a Library,
-    text: &'a str,
-    program: &Program,
-    diagnostics: &mut Vec<weir_syntax::Diagnostic>,
-) -> Program {
+pub(crate) fn lower_tests<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree, program: &Program) -> Program {
+    let tree = context.tree();
     let flows = tests(tree).map(|test| {
-        let mut lowering = Lowering::new(tree, typed, library, diagnostics);
-        lowering.text = text;
+        let mut lowering = Lowering::new(context, typed);
         // Each test is a session of its own.
         lowering.session = Some(Atom::Value(Value::Unit));
         let handlers = failures::handlers_of(&test.body).chain(failures::handlers_of_file(tree)).collect();
@@ -32,10 +26,17 @@ pub(crate) fn lower_tests<'a>(
             lowering.block(&test.body);
             Atom::Value(Value::Unit)
         });
-        Flow { name: (&*test.name).into(), route: None, parameters: Vec::new(), result: Type::Unit, body }
+        Flow {
+            name: (&*test.name).into(),
+            route: None,
+            parameters: Vec::new(),
+            result: Type::Unit,
+            body,
+            former_sites: Vec::new(),
+        }
     });
     let flows: Vec<_> = flows.collect();
-    let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+    let mut lowering = Lowering::new(context, typed);
     let none = Type::Tuple(Vec::new().into());
     let arguments =
         lowering.whole(&none, |lowering| lowering.prim(Prim::Record, Vec::new(), none.clone(), Span::default()));
@@ -58,7 +59,7 @@ impl<'a> Lowering<'a, '_> {
             _ => (self.expr(condition), None),
         };
         let mut said = String::from("expected");
-        let expected = self.text.get(span.range()).unwrap_or_default();
+        let expected = self.context.text.get(span.range()).unwrap_or_default();
         if !expected.is_empty() {
             _ = write!(said, " `{expected}`");
         }
@@ -97,7 +98,8 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    /// Calls the replacement of a function, if it has one. Inside the replacement, the function is itself again.
+    /// Calls the replacement of a function, if it has one. Inside the replacement, the name refers to the original
+    /// function.
     pub(super) fn call_replaced(
         &mut self,
         target: &CallTarget,

@@ -33,7 +33,7 @@ impl Lowering<'_, '_> {
             if found.iter().any(|known| known.name == name) {
                 continue;
             }
-            if let Some(definition) = self.typed.declarations.definition(self.library, &name) {
+            if let Some(definition) = self.typed.declarations.definition(self.context.library, &name) {
                 found.push(TypeDefinition { doc: Text::default(), ..definition.clone() });
                 for field in fields_of(&definition.shape) {
                     names_in(&field.ty, &mut wanted);
@@ -49,9 +49,7 @@ impl Lowering<'_, '_> {
             Diagnostic::new(Code::ClosedValue, format!("`{path}` cannot read values of the type `{part}`"))
                 .at(span, place)
                 .hint("pass plain data: numbers, texts, lists, maps, records, enums");
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
+        self.context.report_once(diagnostic);
     }
 }
 

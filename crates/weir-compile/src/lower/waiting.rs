@@ -138,9 +138,7 @@ impl<'a> Lowering<'a, '_> {
             .hint(format!(
                 "move `{path}` out of the `retry`, or declare it `idempotent` if repeating it changes nothing"
             ));
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
+        self.context.report_once(diagnostic);
     }
 
     /// Waits before every try but the first. The try depends on the result, so that it cannot overlap the wait.

@@ -2,7 +2,7 @@
 
 use super::layers::Layers;
 
-/// The number of sweeps; more bring little.
+/// The number of sweeps; more sweeps gain little.
 const SWEEPS: usize = 12;
 
 /// Reorders the layers so that few edges cross.

@@ -143,6 +143,7 @@ pub(crate) fn image_server() -> Program {
         parameters: vec![variable(0, "name", Type::Text), variable(1, "scale", Type::Int)],
         result: response(),
         body: image_body(),
+        former_sites: Vec::new(),
     };
     program("images", "http.http", vec![flow], &["thumbnails"])
 }
@@ -265,6 +266,7 @@ pub(crate) fn ledger() -> Program {
         parameters: vec![variable(0, "amounts", Type::list(Type::Int))],
         result: Type::Unit,
         body,
+        former_sites: Vec::new(),
     };
     program("csv.rows", "csv.rows", vec![flow], &["book"])
 }

@@ -83,7 +83,8 @@ impl ActionPool {
     fn start_thread(&'static self) {
         let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| self.work());
         if started.is_err() {
-            // The system refuses more threads: a running one will take the job, or the next job asks again.
+            // The system refuses more threads: a running thread will take the job, or the next job tries to start one
+            // again.
             let mut state = self.lock();
             state.threads -= 1;
             state.starting -= 1;
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// Long enough that a test that gets there has failed.
+    /// Long enough that a test that reaches it has failed.
     const TOO_LONG: Duration = Duration::from_secs(20);
 
     #[test]

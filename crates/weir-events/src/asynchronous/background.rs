@@ -51,7 +51,7 @@ impl<T: Send + 'static> BackgroundSync<T> {
 }
 
 impl<T: Send + 'static> Wake for BackgroundSync<T> {
-    /// Hands user code over to an implicit thread, because the caller may hold locks.
+    /// Runs user code on an implicit thread, because the caller may hold locks.
     fn wake(self: Arc<Self>) {
         match self.is_plain {
             true => self.turn(),

@@ -37,8 +37,8 @@ impl<T: Clone + Send + Sync + 'static> EventNode<Result<(), Closed>> for SendClo
     }
 
     fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
-        // Cloning may be expensive and is user code, which must not run under the channel's lock: so ask before
-        // cloning.
+        // Cloning may be expensive and is user code, which must not run under the channel's lock; the channel is
+        // therefore checked before cloning.
         if std::mem::needs_drop::<T>() && !self.channel.would_take(self.delivery) {
             return None;
         }

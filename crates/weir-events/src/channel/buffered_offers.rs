@@ -22,7 +22,7 @@ impl<T: Send + 'static> Core<T> {
     /// Sends without a waiting owner or actions.
     ///
     /// # Errors
-    /// If the channel is closed; the value comes back.
+    /// If the channel is closed; the error returns the value.
     pub(crate) fn post(&self, value: T) -> Result<(), T> {
         self.send_item(QueuedValue::of(value)).map_err(|item| item.value)
     }

@@ -1,4 +1,4 @@
-//! Closing a channel: waking everybody who waits on it.
+//! Closing a channel: waking all waiting senders and receivers.
 
 use super::closed::Closed;
 use super::effects::{ConsumedOffer, MatchEffects};

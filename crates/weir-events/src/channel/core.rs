@@ -9,7 +9,7 @@
 //! - The consumer buffer grows only while both locks are held (consumer buffer before state), and only while no sender
 //!   and no receiver is queued. A thread that holds the state's lock and reads length 0 therefore knows that the
 //!   consumer buffer is empty and stays so.
-//! - While the consumer buffer holds values, nobody is queued and no value is returned: [`Core::lock`] merges it into
+//! - While the consumer buffer holds values, no offer is queued and no value is returned: [`Core::lock`] merges it into
 //!   the buffer first. A queued sender thus sees each slot that becomes free.
 //! - A sender may read a length of the consumer buffer that is too large, never one that is too small: it may take the
 //!   channel for full and check again under both locks, but it never exceeds the capacity. It reads the length only if
@@ -186,7 +186,7 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Buffers a value if nobody waits and the channel is open; returns `Taken` if the slow path has to decide.
+    /// Buffers a value if no peer waits and the channel is open; returns `Taken` if the slow path has to decide.
     #[inline]
     fn buffer_at_once(
         &self,
@@ -248,7 +248,7 @@ impl<T: Send + 'static> Core<T> {
         sent
     }
 
-    /// Returns true if a sender had to wait a moment ago; reads no lock. Known only for capacities 0 and 1.
+    /// Returns true if a sender had to wait a moment ago; takes no lock. Known only for capacities 0 and 1.
     pub(crate) fn seems_full(&self) -> bool {
         match self.capacity {
             0 => self.hints.0.load(Relaxed) & HINT_RECEIVER_WAITING == 0,
@@ -313,7 +313,7 @@ impl<T: Send + 'static> Core<T> {
         item.consumed()
     }
 
-    /// Receives from a channel without a consumer buffer; takes the first value if nobody waits.
+    /// Receives from a channel without a consumer buffer; takes the first value if no sender waits.
     #[inline]
     fn receive_one(&self) -> Received<T> {
         let mut state = self.state.0.lock();
@@ -335,7 +335,7 @@ impl<T: Send + 'static> Core<T> {
         is_consumer_buffer_empty() && self.hints.0.load(Acquire) & HINT_NOT_EMPTY == 0 && is_consumer_buffer_empty()
     }
 
-    /// Swaps the buffer into the empty consumer buffer, unless the buffer is empty or somebody is queued.
+    /// Swaps the buffer into the empty consumer buffer, unless the buffer is empty or an offer is queued.
     fn fill(&self, consumer_buffer: &mut VecDeque<QueuedValue<T>>) -> bool {
         let mut state = self.state.0.lock();
         let is_queued = !state.senders.is_empty() || !state.receivers.is_empty() || state.rare.is_some();

@@ -24,9 +24,9 @@ pub enum TrySendError<T> {
 /// Error of a receive that did not succeed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryReceiveError {
-    /// No value is there now.
+    /// No value is available now.
     Empty,
-    /// No value is there and none will come.
+    /// No value is available, and none will arrive.
     Closed,
 }
 
@@ -34,7 +34,7 @@ impl<T: Send + 'static> Channel<T> {
     /// Sends if a receiver waits or the buffer has room.
     ///
     /// # Errors
-    /// If nobody takes the value now or the channel is closed; the value comes back.
+    /// If no receiver or buffer slot takes the value now, or the channel is closed; the error returns the value.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let mut value = Some(value);
         let sent = self.core.send(&mut value);
@@ -64,7 +64,7 @@ impl<T: Send + 'static> Channel<T> {
     /// outrun receivers.
     ///
     /// # Errors
-    /// If the channel is closed; the value comes back.
+    /// If the channel is closed; the error returns the value.
     pub fn post(&self, value: T) -> Result<(), SendError<T>> {
         self.core.post(value).map_err(SendError)
     }
@@ -72,7 +72,7 @@ impl<T: Send + 'static> Channel<T> {
     /// Sends, blocking the thread until a receiver or the buffer has the value (`send`).
     ///
     /// # Errors
-    /// If the channel is closed; the value comes back.
+    /// If the channel is closed; the error returns the value.
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         let mut value = Some(value);
         let mut sent = self.core.send(&mut value);

@@ -61,7 +61,7 @@ pub(super) enum ReceiveEntry<T> {
     Finished(Result<HandedOver<T>, Closed>),
 }
 
-/// A value that a waiting receiver was given and has not fetched yet.
+/// A value that was handed over to a waiting receiver, which has not fetched it yet.
 pub(crate) struct HandedOver<T> {
     pub(super) value: T,
     /// Counts the values that were handed over on this channel: the position of the value, if it is returned.

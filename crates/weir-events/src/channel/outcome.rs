@@ -17,9 +17,9 @@ pub(crate) enum Sent {
 pub(crate) enum Received<T> {
     /// A value.
     Done(T),
-    /// Nothing is left, and nothing will come.
+    /// No value is left, and none will arrive.
     Closed,
-    /// No value is there now.
+    /// No value is available now.
     Empty,
     /// A peer has committed the initiator to another base event meanwhile.
     Taken,

@@ -30,7 +30,7 @@ pub(super) struct RareEntries<T> {
 /// The offers waiting for their receipt that a receiver may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DueOffers {
-    /// Those without an older value in the channel.
+    /// Entries without an older value in the channel.
     Now,
     /// All, because the channel holds no other value.
     Any,

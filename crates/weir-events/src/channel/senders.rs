@@ -5,7 +5,7 @@ use super::entry::{Offer, QueuedValue, SendEntry, WakeTarget};
 use crate::queue::{OfferQueue, QueueTicket};
 use crate::waiter::{Initiator, MatchOutcome};
 
-/// Takes the value of one sender. A task or a buffered offer always gives it.
+/// Takes the value of one sender. A task or a buffered offer always supplies it.
 pub(super) fn collect_from<T: 'static>(
     senders: &mut OfferQueue<SendEntry<T>>,
     ticket: QueueTicket,
@@ -39,7 +39,7 @@ pub(super) fn collect_from<T: 'static>(
     }
 }
 
-/// Wakes the owners of all offers and tasks with the news that the channel is closed.
+/// Wakes the owners of all offers and tasks, with the result that the channel is closed.
 pub(super) fn close_senders<T: 'static>(senders: &mut OfferQueue<SendEntry<T>>, all: &mut Vec<MatchEffects<T>>) {
     let mut next = senders.first();
     while let Some(ticket) = next {

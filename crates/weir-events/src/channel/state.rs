@@ -2,15 +2,15 @@
 //!
 //! The *buffer* holds values whose senders do not wait any more. *Senders* and *receivers* hold, in order of arrival,
 //! *offers* of waiters, *tasks* that wait for this channel only, and *buffered offers* of asynchronous events, for
-//! which nobody waits. The *actions* of a buffered offer run when it is consumed.
+//! which no thread or task waits. The *actions* of a buffered offer run when it is consumed.
 //!
 //! A task that just sends or receives has no waiter: only the holder of the lock can take it. The result of an offer or
 //! a task stays in its slot, detached from the order, until the owner fetches it; so does a stale offer.
 //!
 //! Invariants under the lock, apart from entries of waiters that were committed elsewhere:
 //! - a sender waits only while the buffer is full (a receive from the buffer refills it from the senders);
-//! - an offer that waits for its receipt (`rare.rs`) is served after the values that came before it, and holds up no other
-//!   sender;
+//! - an offer that waits for its receipt (`rare.rs`) is served after the values that came before it, and holds up no
+//!   other sender;
 //! - values and receivers wait at the same time only if one synchronisation offers both to send and to receive.
 //!
 //! The last differs from the paper's invariant (§5, Figure 8: a channel holds send acts or receive acts, never both),
@@ -200,7 +200,7 @@ impl<T: Send + 'static> ChannelState<T> {
         HandedOver { value, number: self.handed_over }
     }
 
-    /// Takes a value from the first sender that can give one.
+    /// Takes a value from the first sender that can supply one.
     fn collect(&mut self, initiator: Initiator<'_>, effects: &mut MatchEffects<T>) -> Received<T> {
         let mut next = self.senders.first();
         while let Some(ticket) = next {

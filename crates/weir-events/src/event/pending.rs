@@ -169,7 +169,7 @@ impl<T: 'static> Drop for PendingSync<T> {
         }
         let Some(published) = self.published.take() else { return };
         let Some(base) = published.waiter.outcome() else { return };
-        // The commit stands, although its owner never looked: the peer has already acted on it.
+        // The commit stands although its owner never observed it: the peer has already acted on it.
         let registration = self.withdraw_losers(published.registrations, base);
         self.nacks.set_candidate(base);
         self.nacks.fire_losers();

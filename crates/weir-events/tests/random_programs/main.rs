@@ -1,6 +1,6 @@
 //! Random programs against an exhaustive model: every outcome is one of the model's, and nearly all of them occur.
 //!
-//! By default each program runs a few times. `WEIR_EVENTS_RUNS=10000000` spreads so many runs over the programs and
+//! By default each program runs a few times. `WEIR_EVENTS_RUNS=10000000` spreads this many runs over the programs and
 //! demands that nearly all outcomes of the model are seen.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
@@ -36,7 +36,7 @@ fn runs(programs: usize) -> Runs {
     let total: Option<usize> = std::env::var("WEIR_EVENTS_RUNS").ok().and_then(|runs| runs.parse().ok());
     match total {
         None => Runs { threads: 2, tasks: 10 },
-        Some(total) => Runs { threads: total / programs / 4, tasks: total / programs * 3 / 4 },
+        Some(total) => Runs { threads: total / programs / 2, tasks: total / programs / 2 },
     }
 }
 

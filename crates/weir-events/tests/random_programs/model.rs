@@ -1,8 +1,9 @@
 //! An exhaustive model of Concurrent ML with asynchronous events: all outcomes that a program may have.
 //!
-//! A process registers the branches of its choice one by one, in any order; a branch that can take effect when it is
-//! registered does, with the first peer in its channel's queue, and otherwise is queued. These are the only assumptions:
-//! exactly one branch takes effect, values and peers are served first come, first served, and nothing pairs with itself.
+//! A process tries the branches of its choice one by one, in any order, and then registers them in the same way. A branch
+//! that can take effect then does, with the first peer in its channel's queue; otherwise it is queued if it is being
+//! registered. These are the only assumptions: exactly one branch takes effect, values and peers are served first come,
+//! first served, and nothing pairs with itself.
 
 use std::collections::BTreeSet;
 
@@ -25,6 +26,7 @@ impl Program {
             processes: (0..self.processes.len()).map(|number| Process::new(Source::Program(number))).collect(),
             channels: self.channels.iter().map(|&capacity| Channel { capacity, ..Channel::default() }).collect(),
             results: Results::new(),
+            stale_max: (0..self.channels.len()).map(|channel| self.stale_max(channel)).collect(),
         };
         let (mut seen, mut open) = (BTreeSet::from([first.clone()]), vec![first]);
         while let Some(state) = open.pop() {
@@ -45,6 +47,21 @@ impl Program {
         Some(outcomes)
     }
 
+    /// The number of processes that may be in the queue of senders without waiting any more, because another branch of
+    /// theirs has taken effect and they have not withdrawn this one yet.
+    fn stale_max(&self, channel: usize) -> usize {
+        let may_be_stale = |step: &Step| match step {
+            Step::Choose { branches, .. } if branches.len() > 1 && self.channels[channel] != usize::MAX => {
+                branches.iter().any(|branch| {
+                    let is_send = matches!(branch.operation, Operation::Send(_));
+                    branch.channel == channel && is_send && branch.action.is_none()
+                })
+            }
+            _ => false,
+        };
+        self.processes.iter().filter(|steps| steps.iter().any(may_be_stale)).count()
+    }
+
     fn step<'a>(&'a self, process: &'a Process) -> Option<Step> {
         match &process.source {
             Source::Program(number) => self.processes[*number].get(process.step).cloned(),
@@ -59,8 +76,8 @@ impl Program {
                 None => {}
                 Some(Step::Close(channel)) => all.push(state.clone().close(process, channel)),
                 Some(Step::Start(branch)) => all.extend(state.start(process, 0, branch)),
-                Some(Step::Choose { branches, .. }) => all.extend(state.register_next(process, &branches)),
-                Some(Step::StartOne(branches)) => all.extend(state.check_next(process, &branches)),
+                Some(Step::Choose { branches, .. }) => all.extend(state.choose_next(process, &branches)),
+                Some(Step::StartOne(branches)) => all.extend(state.start_next(process, &branches)),
             }
         }
         all
@@ -68,39 +85,43 @@ impl Program {
 }
 
 impl State {
-    /// Registers one more branch of a choice.
-    fn register_next(&self, process: usize, branches: &[Branch]) -> Vec<State> {
+    /// Tries one more branch of a choice, or registers one more after all have been tried in vain.
+    fn choose_next(&self, process: usize, branches: &[Branch]) -> Vec<State> {
+        let Process { tried, registered, .. } = self.processes[process];
+        let all_tried = tried == all_of(branches);
+        let done = if all_tried { registered } else { tried };
         let mut all = Vec::new();
-        for (number, branch) in branches.iter().enumerate() {
-            if self.processes[process].registered & (1 << number) != 0 {
-                continue;
-            }
+        for (number, branch) in branches.iter().enumerate().filter(|(number, _)| done & (1 << number) == 0) {
             let offer = Offer { process, branch: number, action: branch.action };
-            let done = self.communicate(Initiator::Process(offer), *branch, branch.action.is_some());
-            if done.is_empty() {
+            let matched = self.communicate(Initiator::Process(offer), *branch, branch.action.is_some());
+            if matched.is_empty() {
                 let mut next = self.clone();
-                next.processes[process].registered |= 1 << number;
-                next.queue(offer, *branch);
+                if all_tried {
+                    next.processes[process].registered |= 1 << number;
+                    next.queue(offer, *branch);
+                } else {
+                    next.processes[process].tried |= 1 << number;
+                }
                 all.push(next);
             }
-            all.extend(done);
+            all.extend(matched);
         }
         all
     }
 
-    /// Checks one more branch of an `a_choose`, and starts any of them when none could be consumed.
-    fn check_next(&self, process: usize, branches: &[Branch]) -> Vec<State> {
-        let checked = self.processes[process].registered;
-        if checked == (1 << branches.len()) - 1 {
+    /// Tries one more branch of an `a_choose`, and starts any of them when none could be consumed.
+    fn start_next(&self, process: usize, branches: &[Branch]) -> Vec<State> {
+        let tried = self.processes[process].tried;
+        if tried == all_of(branches) {
             let started = branches.iter().enumerate();
             return started.flat_map(|(number, branch)| self.start(process, number, *branch)).collect();
         }
         let mut all = Vec::new();
-        for (number, branch) in branches.iter().enumerate().filter(|(number, _)| checked & (1 << number) == 0) {
+        for (number, branch) in branches.iter().enumerate().filter(|(number, _)| tried & (1 << number) == 0) {
             let done = self.communicate(Initiator::Nobody(branch.action), *branch, true);
             if done.is_empty() {
                 let mut next = self.clone();
-                next.processes[process].registered |= 1 << number;
+                next.processes[process].tried |= 1 << number;
                 all.push(next);
             }
             all.extend(done.into_iter().map(|mut next| {
@@ -234,7 +255,6 @@ impl State {
     }
 
     fn queue(&mut self, offer: Offer, branch: Branch) {
-        let processes = self.processes.len();
         let channel = &mut self.channels[branch.channel];
         match branch.operation {
             Operation::Receive => channel.receivers.push(Receiver::Offer(offer)),
@@ -242,9 +262,9 @@ impl State {
                 if channel.receipts.is_empty() {
                     channel.received = 0;
                 }
-                let possible = channel.received + channel.buffer.len();
-                let slack = if channel.capacity == usize::MAX { 0 } else { processes + channel.senders.len() };
-                channel.receipts.push(Receipt { offer, value, possible, certain: possible + slack });
+                let possible = channel.received + channel.buffer.len() + channel.senders.len();
+                let certain = possible + self.stale_max[branch.channel];
+                channel.receipts.push(Receipt { offer, value, possible, certain });
             }
             Operation::Send(value) => channel.senders.push(Sender::Offer(offer, value)),
         }
@@ -313,6 +333,11 @@ impl State {
             self.results.insert(step_key(source, process.step) + 9, value);
         }
         process.step += 1;
-        process.registered = 0;
+        (process.tried, process.registered) = (0, 0);
     }
+}
+
+/// The set of all branches.
+fn all_of(branches: &[Branch]) -> u32 {
+    (1 << branches.len()) - 1
 }

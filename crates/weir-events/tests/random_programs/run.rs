@@ -1,6 +1,6 @@
 //! Running a program with this crate: its processes as threads, or as tasks in a random order.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -15,10 +15,51 @@ use crate::program::{Action, Branch, FORWARDED, Operation, Program, Random, Step
 use crate::state::Results;
 use weir_events::*;
 
+/// A value on a channel. Cloning it, which a send does when it is tried and when it is registered, may take a while, so
+/// that threads meet between the branches of a choice.
+struct Value(u32);
+
+impl Clone for Value {
+    fn clone(&self) -> Self {
+        pause();
+        Value(self.0)
+    }
+}
+
+/// Lets the other threads go on for a random while, on a thread that runs a process.
+fn pause() {
+    let seed = PAUSES.get();
+    if seed == 0 {
+        return;
+    }
+    let mut random = Random(seed);
+    PAUSES.set(random.next() | 1);
+    match random.below(4) {
+        0 => std::thread::yield_now(),
+        1 => (0..random.below(300)).for_each(|_| std::hint::spin_loop()),
+        _ => {}
+    }
+}
+
+/// Returns a branch that never takes effect, and that pauses when it is tried and when it is registered.
+fn pausing() -> Event<u32> {
+    from_future_with(|| {
+        std::future::poll_fn(|_| {
+            pause();
+            Poll::Pending
+        })
+    })
+}
+
+thread_local! {
+    /// Seed of the pauses of this thread; 0 on a thread that runs tasks.
+    static PAUSES: Cell<u64> = const { Cell::new(0) };
+}
+
 /// One run of a program.
 #[derive(Clone)]
 struct Run {
-    channels: Vec<Channel<u32>>,
+    channels: Vec<Channel<Value>>,
     results: Arc<Mutex<Results>>,
     /// Fired when nothing more can happen, so that waiting processes end.
     stop: Signal,
@@ -54,6 +95,9 @@ impl Run {
             .enumerate()
             .map(|(number, branch)| disguised(&mut random, self.branch(number, *branch)))
             .collect();
+        if PAUSES.get() != 0 {
+            events.extend((0..Random(PAUSES.get()).below(3)).map(|_| pausing()));
+        }
         match random.below(4) {
             0 if events.len() > 1 => {
                 let last = events.split_off(events.len() / 2);
@@ -69,19 +113,23 @@ impl Run {
         match (branch.action, branch.operation) {
             (Some(_), _) => self.asynchronous(branch).a_trans().wrap(move |()| result(number, Ok(None))),
             (None, Operation::Send(value)) => {
-                channel.send(value).wrap(move |sent| result(number, sent.map(|()| None).map_err(drop)))
+                channel.send(Value(value)).wrap(move |sent| result(number, sent.map(|()| None).map_err(drop)))
             }
-            (None, Operation::Receive) => {
-                channel.receive().wrap(move |received| result(number, received.map(Some).map_err(drop)))
-            }
+            (None, Operation::Receive) => channel
+                .receive()
+                .wrap(move |received| result(number, received.map(|value| Some(value.0)).map_err(drop))),
         }
     }
 
     fn asynchronous(&self, branch: Branch) -> AsyncEvent<(), ()> {
         let channel = &self.channels[branch.channel];
         let outcomes = match branch.operation {
-            Operation::Send(value) => self.counted(a_send(channel, value), |sent| sent.map(|()| None).map_err(drop)),
-            Operation::Receive => self.counted(a_receive(channel), |received| received.map(Some).map_err(drop)),
+            Operation::Send(value) => {
+                self.counted(a_send(channel, Value(value)), |sent| sent.map(|()| None).map_err(drop))
+            }
+            Operation::Receive => {
+                self.counted(a_receive(channel), |received| received.map(|value| Some(value.0)).map_err(drop))
+            }
         };
         let run = self.clone();
         let act = move |outcome| run.act(branch.action, outcome);
@@ -113,7 +161,8 @@ impl Run {
         self.record(key, result(0, outcome));
         if let Some(channel) = forward {
             // A closed channel drops the value, as in the model.
-            _ = self.channels[channel].post(outcome.ok().flatten().unwrap_or(key) + FORWARDED);
+            let value = Value(outcome.ok().flatten().unwrap_or(key) + FORWARDED);
+            _ = self.channels[channel].post(value);
         }
     }
 
@@ -147,6 +196,7 @@ pub(crate) fn on_threads(program: &Program, outcomes: &Outcomes, random: &mut Ra
         for (number, process) in program.processes.iter().enumerate() {
             let (run, mut delays) = (&run, Random(delays[number]));
             scope.spawn(move || {
+                PAUSES.set(delays.next() | 1);
                 for (step, code) in process.iter().enumerate() {
                     (0..delays.below(200)).for_each(|_| std::hint::spin_loop());
                     let value = match code {

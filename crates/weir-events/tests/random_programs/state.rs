@@ -12,6 +12,8 @@ pub(crate) struct State {
     pub(crate) processes: Vec<Process>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) results: Results,
+    /// See [`Receipt`]: by channel, the same in all states.
+    pub(crate) stale_max: Vec<usize>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +21,8 @@ pub(crate) struct Process {
     /// The steps of a process of the program, or of an action that posts.
     pub(crate) source: Source,
     pub(crate) step: usize,
-    /// The branches of the current step that are registered or checked.
+    /// The branches of the current step that were tried in vain, and those that are registered.
+    pub(crate) tried: u32,
     pub(crate) registered: u32,
 }
 
@@ -72,13 +75,13 @@ pub(crate) struct Offer {
 pub(crate) struct Receipt {
     pub(crate) offer: Offer,
     pub(crate) value: u32,
-    /// It may be received after so many values, and must be after `certain`: senders that waited when it came may have
-    /// been withdrawn.
+    /// The number of values after which it may be received; after `certain` values it must be: the queue of senders may
+    /// have held some that no longer waited when it came.
     pub(crate) possible: usize,
     pub(crate) certain: usize,
 }
 
-/// The side that starts a communication: a branch of a process, or an asynchronous event that nobody waits for.
+/// The side that starts a communication: a branch of a process, or an asynchronous event for which no process waits.
 #[derive(Clone, Copy)]
 pub(crate) enum Initiator {
     Process(Offer),
@@ -87,7 +90,7 @@ pub(crate) enum Initiator {
 
 impl Process {
     pub(crate) fn new(source: Source) -> Self {
-        Process { source, step: 0, registered: 0 }
+        Process { source, step: 0, tried: 0, registered: 0 }
     }
 }
 

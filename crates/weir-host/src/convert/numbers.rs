@@ -68,7 +68,7 @@ integers! {
     i32 {}
     isize {}
     u8 {
-        // Bytes are what everybody expects of a `Vec<u8>` or a `&[u8]`.
+        // A `Vec<u8>` or a `&[u8]` is expected to be bytes, not a list of numbers.
         fn list_type() -> Type {
             Type::Bytes
         }

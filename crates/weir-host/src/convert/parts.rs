@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::{Failure, FailureKind, HostType, Value, Values};
 
-/// The parts of a value: moved out if nobody else holds the value, cloned otherwise.
+/// The parts of a value: moved out if the value is not shared, cloned otherwise.
 pub struct Parts {
     values: Values,
     next: usize,

@@ -1,13 +1,13 @@
 //! Structural equality, order and hashing of values; host values by identity.
 //!
-//! All three look at a value's head, which is all of it but its parts, and then at the parts: by recursion to a depth of
-//! [`NESTED_MAX`], which needs no memory. A comparison goes on with a stack on the heap, and starts over there, if
+//! All three process a value's head (everything except its parts) and then its parts: by recursion to a depth of
+//! [`NESTED_MAX`], which allocates nothing. A comparison starts over with a stack on the heap if
 //! * values nest deeper than that, or
-//! * it has taken [`STEPS_MAX`] steps: values that hold others twice, which do so too, and so on, have twice as many parts
-//!   at each level. From then on pairs of parts that somebody else holds too are remembered once they have proved equal.
+//! * it has taken [`STEPS_MAX`] steps: if each level of a value refers to the next one twice, the number of parts
+//!   doubles with every level. From then on, pairs of shared parts are remembered once they have proved equal.
 //!
-//! A hash covers the first [`HASHED_MAX`] parts in the order of a walk. If there are more, it also covers a hash that is
-//! composed of the hashes of the parts, so that each of those that somebody else holds too is hashed once.
+//! A hash covers the first [`HASHED_MAX`] parts in the order of a walk. If there are more, it also covers a hash that
+//! is composed of the hashes of the parts, so that each shared part is hashed once.
 
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -21,9 +21,9 @@ use crate::value::NESTED_MAX;
 use crate::value::entries::SEED;
 use crate::value::walk::PartCursor;
 
-/// Parts that a comparison looks at before it begins to remember them.
+/// The number of parts that a comparison visits before it begins to remember them.
 const STEPS_MAX: u32 = 10_000;
-/// Parts that a hash covers one after the other.
+/// The number of parts that a hash covers one after the other.
 const HASHED_MAX: u32 = 4_096;
 
 /// Structural equality. Floats compare by the total order of their bits, so that a value always equals itself.
@@ -89,7 +89,7 @@ fn compare_maps(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Opti
     }
 }
 
-/// Compares with a stack on the heap, and compares no pair of parts twice that others hold too.
+/// Compares with a stack on the heap, and compares no pair of shared parts twice.
 fn compare_deep(one: &Value, other: &Value) -> Ordering {
     let ordering = compare_heads(one, other);
     if ordering.is_ne() {
@@ -133,14 +133,14 @@ fn is_known(seen: &mut IndexSet<(usize, usize), RandomState>, one: &Value, other
 /// Address of a value's parts in memory.
 struct Address {
     address: usize,
-    /// True if others may hold the parts too.
+    /// True if the parts may be shared.
     is_shared: bool,
 }
 
 /// Returns the address of a value's parts; `None` if it has none.
 fn shared_address(value: &Value) -> Option<Address> {
     match value {
-        // A list does not tell how many hold it.
+        // A list does not expose its reference count.
         Value::List(elements) if elements.is_empty() => None,
         Value::List(elements) => Some(Address { address: elements.as_ptr().addr(), is_shared: true }),
         Value::Record(parts) | Value::Variant(_, Some(parts)) if !parts.is_empty() => {
@@ -227,7 +227,7 @@ fn hash<H: Hasher>(value: &Value, state: &mut H, depth: u32, left: &mut u32) {
     }
 }
 
-/// Hashes a value's head and the hashes of its parts. Parts that others hold too are hashed once.
+/// Hashes a value's head and the hashes of its parts. Shared parts are hashed once.
 fn composed_hash(value: &Value) -> u64 {
     let begun = |value| {
         let mut state = SEED.build_hasher();

@@ -1,4 +1,4 @@
-//! The elements of a list: a vector with one owner or several, changed in place while it has one.
+//! The elements of a list: a shared vector, which is changed in place while it has a single owner.
 
 use std::ops::Deref;
 use std::{fmt, slice};
@@ -7,8 +7,8 @@ use ecow::EcoVec;
 
 use crate::Value;
 
-/// The elements of a list, in order. Cloning counts a reference; a change copies the elements only if somebody else
-/// holds them too (clone on write).
+/// The elements of a list, in order. Cloning increments a reference count; a change copies the elements only if they
+/// are shared (copy-on-write).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Elements {
     shared: EcoVec<Value>,
@@ -21,24 +21,24 @@ impl Elements {
         Elements { shared: EcoVec::with_capacity(capacity) }
     }
 
-    /// Returns the elements for a change in place; `None` if somebody else holds them too.
+    /// Returns the elements for a change in place; `None` if they are shared.
     #[must_use]
     pub fn unshared(&mut self) -> Option<&mut [Value]> {
         self.shared.is_unique().then(|| self.shared.make_mut())
     }
 
-    /// Returns the elements for a change, after copying them if somebody else holds them too.
+    /// Returns the elements for a change, after copying them if they are shared.
     #[must_use]
     pub fn make_mut(&mut self) -> &mut [Value] {
         self.shared.make_mut()
     }
 
-    /// Adds an element at the end, in amortised constant time if nobody else holds the elements.
+    /// Adds an element at the end, in amortised constant time if they are not shared.
     pub fn push(&mut self, element: Value) {
         self.shared.push(element);
     }
 
-    /// Adds all elements of another list at the end. They are moved if nobody else holds them.
+    /// Adds all elements of another list at the end: moved if they are not shared, cloned otherwise.
     pub fn append(&mut self, other: Elements) {
         if self.is_empty() {
             *self = other;
@@ -50,7 +50,7 @@ impl Elements {
     /// Keeps the elements in this range of positions, which must lie within the list.
     ///
     /// # Panics
-    /// Panics if the range ends behind the list.
+    /// Panics if the range ends beyond the list.
     pub fn keep(&mut self, from: usize, to: usize) {
         assert!(from <= to && to <= self.len(), "{from}..{to} of {} elements", self.len());
         if self.shared.is_unique() {
@@ -98,7 +98,7 @@ impl Extend<Value> for Elements {
     }
 }
 
-/// Yields the elements: moved if nobody else holds them, cloned otherwise.
+/// Yields the elements: moved if they are not shared, cloned otherwise.
 impl IntoIterator for Elements {
     type Item = Value;
     type IntoIter = ecow::vec::IntoIter<Value>;

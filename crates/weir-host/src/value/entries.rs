@@ -1,11 +1,12 @@
 //! The entries of a map: a compact dictionary that keeps the order of insertion.
 //!
-//! Entries lie in a vector, in the order in which their keys came; a hash table leads from a key to its position. Removing
-//! an entry leaves a gap behind, so that it takes constant time; when more than half of the positions are gaps, the entries
-//! move together. (The layout is that of CPython's `dict` since 3.6; Hettinger, "More compact dictionaries", 2012.)
+//! Entries lie in a vector, in the order in which their keys were inserted; a hash table maps a key to its position.
+//! Removing an entry leaves a gap, so that it takes constant time; when more than half of the positions are gaps, the
+//! entries are compacted. (The layout is that of CPython's `dict` since 3.6; Hettinger, "More compact dictionaries",
+//! 2012.)
 //!
-//! Hashes are seeded anew in each process, so that a client cannot prepare keys that collide. No seed reaches a program:
-//! all orders are those of insertion.
+//! Hashes are seeded anew in each process, so that a client cannot construct keys that collide. The seed has no effect
+//! on a program: all orders are those of insertion.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -16,8 +17,8 @@ use hashbrown::HashTable;
 
 use crate::Value;
 
-/// The entries of a map. Cloning counts a reference; a change copies the entries only if somebody else holds them too
-/// (clone on write).
+/// The entries of a map. Cloning increments a reference count; a change copies the entries only if they are shared
+/// (copy-on-write).
 #[derive(Clone, Default)]
 pub struct Entries {
     shared: Arc<Dictionary>,
@@ -30,7 +31,7 @@ struct Dictionary {
     positions: HashTable<u32>,
     /// Entries in the order of insertion, and gaps.
     slots: Vec<Slot>,
-    /// Entries, gaps not counted. Equal to the number of positions in the table.
+    /// The number of entries, without gaps. Equal to the number of positions in the table.
     length: usize,
     /// No entry lies before this position.
     first: usize,
@@ -44,9 +45,9 @@ struct Slot {
     entry: Option<(Value, Value)>,
 }
 
-/// The most positions of one map; a `u32` holds each.
+/// The maximum number of positions of one map; a `u32` holds each.
 const POSITIONS_MAX: usize = u32::MAX as usize;
-/// Gaps that are left alone, however few entries there are.
+/// The number of gaps that are tolerated, however few entries there are.
 const GAPS_MIN: usize = 8;
 
 /// Seed of all hashes of this process.
@@ -86,7 +87,8 @@ impl Entries {
         self.get(key).is_some()
     }
 
-    /// Puts a value under a key and returns the one before. A key that is there keeps its place; a new one comes last.
+    /// Inserts a value under a key and returns the previous one. An existing key keeps its position; a new one comes
+    /// last.
     ///
     /// # Panics
     /// Panics if there are more than 2^32 entries and gaps.
@@ -94,7 +96,8 @@ impl Entries {
         Arc::make_mut(&mut self.shared).insert(key, value)
     }
 
-    /// Removes what is under a key and returns it. The order of the others stays. Nothing is copied if it is not there.
+    /// Removes the value under a key and returns it. The other entries keep their order. Nothing is copied if the key
+    /// is missing.
     pub fn remove(&mut self, key: &Value) -> Option<Value> {
         let hash = SEED.hash_one(key);
         let position = self.shared.find(hash, key)?;
@@ -133,13 +136,13 @@ impl Entries {
         self.iter().next()
     }
 
-    /// Returns the keys with their values for a change in place; `None` if somebody else holds the entries too.
+    /// Returns the keys with their values for a change in place; `None` if the entries are shared.
     pub fn unshared(&mut self) -> Option<impl Iterator<Item = (&Value, &mut Value)>> {
         let slots = &mut Arc::get_mut(&mut self.shared)?.slots;
         Some(slots.iter_mut().filter_map(|slot| slot.entry.as_mut().map(|(key, value)| (&*key, value))))
     }
 
-    /// Returns the first entry at or behind a position, and its position. Gaps are skipped.
+    /// Returns the first entry at or after a position, and its position. Gaps are skipped.
     pub(super) fn entry_from(&self, position: usize) -> Option<(usize, (&Value, &Value))> {
         let slots = self.shared.slots.iter().enumerate().skip(position.max(self.shared.first));
         slots.into_iter().find_map(|(position, slot)| slot.entry().map(|entry| (position, entry)))
@@ -150,7 +153,7 @@ impl Entries {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    /// Returns `true` if somebody else holds the entries too.
+    /// Returns `true` if the entries are shared.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }
@@ -208,7 +211,7 @@ impl Dictionary {
         Some(entry)
     }
 
-    /// Moves the entries together if more than half of the positions are gaps: amortised, a few moves for each removal.
+    /// Compacts the entries if more than half of the positions are gaps: amortised, a few moves for each removal.
     fn close_gaps(&mut self) {
         let gaps = self.slots.len() - self.length;
         if gaps <= self.length.max(GAPS_MIN) {
@@ -257,7 +260,7 @@ impl<'v> IntoIterator for &'v Entries {
     }
 }
 
-/// Yields keys and values: moved if nobody else holds them, cloned otherwise.
+/// Yields keys and values: moved if they are not shared, cloned otherwise.
 impl IntoIterator for Entries {
     type Item = (Value, Value);
     type IntoIter = std::vec::IntoIter<(Value, Value)>;

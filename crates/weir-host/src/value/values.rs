@@ -88,13 +88,13 @@ fn with_postponed<R>(change: impl FnOnce(&mut Vec<Values>) -> R) -> R {
 }
 
 impl Values {
-    /// Borrows the parts mutably if nobody else holds them.
+    /// Borrows the parts mutably if they are not shared.
     #[must_use]
     pub fn unshared(&mut self) -> Option<&mut [Value]> {
         Arc::get_mut(&mut self.shared)
     }
 
-    /// Returns `true` if somebody else holds the parts too.
+    /// Returns `true` if the parts are shared.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }

@@ -58,7 +58,7 @@ impl<'v> PartCursor<'v> {
         PartCursor { value, next: 0, yielded: 0 }
     }
 
-    /// Returns the next part; `None` behind the last.
+    /// Returns the next part; `None` after the last.
     pub(super) fn advance(&mut self) -> Option<&'v Value> {
         let Value::Map(entries) = self.value else {
             let part = self.value.parts()?.get(self.next)?;

@@ -1,9 +1,9 @@
-//! Calls of host functions.
+//! Evaluation of calls of host functions.
 //!
-//! 1. Every variable among the arguments moves into a slot of its own; a by-value argument that can only be moved is
-//!    said to be the last use of its slot.
+//! 1. Every variable among the arguments moves into a slot of its own; a move-only by-value argument is
+//!    marked as the last use of its slot.
 //! 2. The function's adaptor takes, borrows and puts back (the protocol of [`weir_host::Call`]).
-//! 3. What the slots hold goes back to the variables, whose moved ones are empty now, and whose changed ones are changed.
+//! 3. The slots move back to the variables: moved ones are empty, and changed ones are changed.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use super::{Evaluator, FlowEnd, FlowEvaluation, failure_of};
 use crate::expr::{Atom, Block, Call, Op, Var};
 use crate::prim::moves;
 
-/// The arguments of one call, laid out as an adaptor wants them.
+/// The arguments of one call, in the layout that an adaptor expects.
 #[derive(Default)]
 struct Scratch {
     slots: Vec<Value>,
@@ -28,7 +28,7 @@ struct Scratch {
 }
 
 impl Evaluator<'_> {
-    /// Makes the private states of all calls in a block, in the order of the text: before there are flows.
+    /// Creates the private states of all calls in a block, in source order, before the first flow.
     pub(super) fn make_states(&mut self, place: (usize, usize), block: &Block) -> Result<(), Box<Failure>> {
         for binding in &block.lets {
             if let Op::Call(call) = &binding.op
@@ -41,7 +41,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// The private state of the call's site; made here where it was not.
+    /// Returns the private state of the call's site, and creates it if there is none.
     fn state(
         &mut self,
         place: (usize, usize),
@@ -110,7 +110,7 @@ impl FlowEvaluation<'_, '_> {
         u32::try_from(index).expect("a program has few shared values")
     }
 
-    /// Calls the function, and waits where it does. A panic in it is a fault of this flow only.
+    /// Calls the function and waits for it. A panic in it is a fault of this flow only.
     fn invoke(&self, function: &Function, scratch: &mut Scratch, state: Option<&Shared>) -> Outcome {
         let mut call = weir_host::Call {
             slots: &mut scratch.slots,
@@ -148,7 +148,7 @@ fn fault(failure: Box<Failure>) -> Settled {
     Settled { outcome: Outcome::Fault(failure), restored: Vec::new() }
 }
 
-/// What the call yields: of a function that can fail, a `Result`.
+/// Returns the value of the call, a `Result` if the function can fail.
 fn answer(signature: &Signature, outcome: Outcome) -> Result<Value, Box<Failure>> {
     match (outcome.returned()?, &signature.failure) {
         (Ok(value), Some(_)) => Ok(Value::ok(value)),

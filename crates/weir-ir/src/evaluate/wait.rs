@@ -1,4 +1,4 @@
-//! Waiting for one future on the thread that is here.
+//! Blocking on one future.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// Polls the future until it is ready, parked in between. A wake-up that comes before the parking is not lost.
+/// Polls the future until it is ready, and parks in between. A wake-up before the parking is not lost.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));

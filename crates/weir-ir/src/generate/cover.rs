@@ -1,10 +1,10 @@
-//! Which constructs a program holds, so that the generator's tests can say that all of them come up.
+//! Coverage of random programs: counts the constructs of a program, so that tests can check that all of them occur.
 
 use std::collections::BTreeMap;
 
 use crate::expr::{ArmTest, Atom, Block, Op, Program};
 
-/// How often each construct occurs: operations, primitives, functions, tests and what is done with counters.
+/// Counts how often each construct occurs: operations, primitives, functions and tests.
 #[must_use]
 pub fn constructs(program: &Program) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();

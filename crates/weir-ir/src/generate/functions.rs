@@ -70,7 +70,7 @@ fn int(value: &Value) -> i64 {
     }
 }
 
-/// The modules of the library.
+/// Returns the modules of the library.
 pub(super) fn modules(recording: &Recording) -> Vec<Module> {
     let mut modules: Vec<Module> = ["a", "b", "c"].into_iter().map(|name| world(name, recording)).collect();
     modules.push(counters(recording));
@@ -82,7 +82,7 @@ fn parameter(name: &str, ty: Type, passing: Passing) -> Parameter {
     Parameter { name: name.into(), ty, passing, default: None }
 }
 
-/// A function of one integer, by this name.
+/// Returns a function of one integer with this name.
 fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode) -> Function {
     let effects = Effects {
         world,
@@ -104,11 +104,17 @@ fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode)
     Function { signature, code, batch: None, types: Vec::new(), location: None }
 }
 
-/// A function of one integer that may give none.
+/// Returns a function of one integer that may return `None`.
 fn optional(name: &str, code: FunctionCode) -> Function {
     let mut optional = function(name, World::Pure, None, code);
     optional.signature.result = Type::option(Type::Int);
     optional
+}
+
+/// Marks a function that returns for every argument.
+fn total(mut function: Function) -> Function {
+    function.signature.effects.total = true;
+    function
 }
 
 fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> FunctionCode {
@@ -119,16 +125,22 @@ fn settled(value: i64) -> Settled {
     Settled { outcome: Outcome::Value(Value::Int(value)), restored: Vec::new() }
 }
 
-/// The module of one part of the outside world.
+/// Returns the module of one part of the outside world.
 fn world(name: &'static str, recording: &Recording) -> Module {
     let failure = || Some(Type::Failure);
     Module::new(name, "A part of the outside world.")
-        .function(function("mix", World::Pure, None, immediate(|call| Outcome::Value(Value::Int(mix(argument(call)))))))
-        .function(function("half", World::Pure, failure(), immediate(|call| half(argument(call)))))
+        .function(total(function(
+            "mix",
+            World::Pure,
+            None,
+            immediate(|call| Outcome::Value(Value::Int(mix(argument(call))))),
+        )))
+        .function(total(function("half", World::Pure, failure(), immediate(|call| half(argument(call))))))
+        .function(function("picky", World::Pure, None, immediate(|call| picky(argument(call)))))
         .function(function("refuse", World::Pure, Some(Type::Text), immediate(|call| refuse(argument(call)))))
-        .function(optional("quarter", immediate(|call| quarter(argument(call)))))
+        .function(total(optional("quarter", immediate(|call| quarter(argument(call))))))
         .function(optional("made_quarter", immediate(|call| made_quarter(argument(call)))))
-        .function(function("look", World::Reads, None, look(name, recording)))
+        .function(total(function("look", World::Reads, None, look(name, recording))))
         .function(function("slow_look", World::Reads, None, slow_look(name, recording)))
         .function(function("change", World::Writes, None, change(name, recording)))
         .function(function("try_change", World::Writes, failure(), try_change(name, recording)))
@@ -144,6 +156,14 @@ fn mix(x: i64) -> i64 {
     x.wrapping_mul(7).wrapping_add(3) % 101
 }
 
+/// Refuses one argument in seven: a fault, which ends the flow.
+fn picky(x: i64) -> Outcome {
+    if x % 7 == 0 {
+        return Outcome::Fault(Box::new(Failure::argument(format!("{x} can be divided by 7"))));
+    }
+    Outcome::Value(Value::Int(x.wrapping_add(1)))
+}
+
 fn half(x: i64) -> Outcome {
     if x % 2 == 0 {
         Outcome::Value(Value::Int(x / 2))
@@ -156,7 +176,7 @@ fn quarter(x: i64) -> Outcome {
     if x % 4 == 0 { Outcome::Some(Value::Int(x / 4)) } else { Outcome::None }
 }
 
-/// The same by a function that makes its `Option` by itself.
+/// Does the same, but creates the `Option` value itself.
 fn made_quarter(x: i64) -> Outcome {
     Outcome::Value(if x % 4 == 0 { Value::some(Value::Int(x / 4)) } else { Value::none() })
 }
@@ -272,7 +292,7 @@ fn slow_value(recording: &Recording) -> FunctionCode {
 }
 
 impl Recording {
-    /// Adds to a counter, and says what it is now.
+    /// Adds to a counter, and returns its new count.
     fn add(&self, counter: &mut Counter, x: i64, what: &str) -> i64 {
         if counter.number >= SHARED_FROM {
             self.write_down(&format!("counter {}", counter.number), format!("{what} {x}"));
@@ -315,7 +335,7 @@ fn slow_add(recording: &Recording) -> FunctionCode {
     }))
 }
 
-/// Functions with private state: each call site has a counter of its own.
+/// Returns the module of functions with private state: each call site has a counter of its own.
 fn steps(recording: &Recording) -> Module {
     let stateful = |mut function: Function, mode| {
         function.signature.state = Some(StateOf { name: "Steps".into(), mode, make: |_| Ok(new_counter(0)) });
@@ -350,7 +370,7 @@ fn slow_next(recording: &Recording) -> FunctionCode {
     }))
 }
 
-/// Gives the thread up so often before it is ready.
+/// A future that yields the thread this number of times before it is ready.
 struct Yields(usize);
 
 impl Future for Yields {

@@ -1,4 +1,4 @@
-//! The library of generated programs: functions that write down what they do, and a source that tests stand in for.
+//! The library of generated programs: functions that record their effects, and a source that tests replace.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::functions;
 use super::recording::Recording;
 
 impl Recording {
-    /// The library.
+    /// Returns the library.
     #[must_use]
     pub fn library(&self) -> Library {
         let mut library = Library::default();
@@ -36,7 +36,7 @@ impl Recording {
     }
 }
 
-/// What the entry of a generated program names; tests begin its flows by themselves.
+/// The source of a generated program, which cannot be opened: tests begin the flows themselves.
 struct NoSource;
 
 impl Source for NoSource {

@@ -1,4 +1,4 @@
-//! The operations of random programs, by the type that they give.
+//! The operations of random programs, by the type of their value.
 
 use weir_host::{Type, Value};
 
@@ -8,11 +8,11 @@ use super::values::{data_type, fallible, flagged, pair, refusable, shape, value}
 use crate::expr::{Arm, ArmTest, Atom, Call, Let, Op, Var, Variable};
 use crate::prim::Prim;
 
-/// The functions of one integer that give an integer.
+/// The functions of one integer that return an integer.
 const INT_FUNCTIONS: [&str; 7] = ["mix", "look", "slow_look", "change", "slow_change", "block", "change"];
 
 impl Generator {
-    /// A call that gives this type, where there is one.
+    /// Generates a call whose value has this type, if a function returns it.
     pub(super) fn call(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Option<Op> {
         let module = *self.random.pick(&["a", "b", "c"]);
         let function = match ty {
@@ -20,6 +20,7 @@ impl Generator {
                 0..=3 => return self.count(),
                 4 => self.random.pick(&["step.next", "step.next", "step.peek"]).to_string(),
                 5 => "step.slow_next".to_owned(),
+                _ if self.rewritable && self.random.chance(15) => format!("{module}.picky"),
                 _ => format!("{module}.{}", self.random.pick(&INT_FUNCTIONS)),
             },
             ty if *ty == fallible() => format!("{module}.{}", self.random.pick(&["half", "try_change"])),
@@ -38,7 +39,7 @@ impl Generator {
         Op::Call(Call { function: function.into(), site: self.site(function), arguments })
     }
 
-    /// A call on a counter: a shared one, or one of the flow's own.
+    /// Generates a call on a counter: a shared one, or one of the flow's own.
     fn count(&mut self) -> Option<Op> {
         let own: Vec<usize> = (0..self.scope.len()).filter(|at| self.scope[*at].ty == counter()).collect();
         let shared = self.shared_here().filter(|_| own.is_empty() || self.random.chance(60));
@@ -50,7 +51,7 @@ impl Generator {
         }
         let at = *self.random.pick(&own);
         let var = self.scope[at].var;
-        // Only the block that made it may give it away: a body runs more than once, and another arm may not run.
+        // Only the block that created it may move it: a body runs more than once, and another arm may not run.
         if at >= self.block_from && self.random.chance(30) {
             self.scope.remove(at);
             return Some(self.call_of("count.finish", vec![Atom::Var(var)]));
@@ -64,7 +65,7 @@ impl Generator {
         self.call_of(function, vec![counter, by])
     }
 
-    /// An integer, without a new binding that might give away the counter that was picked before.
+    /// Returns an integer, without a new binding that might move the counter that was picked before.
     pub(super) fn known_int(&mut self) -> Atom {
         let seen: Vec<Var> = self.scope.iter().filter(|known| known.ty == Type::Int).map(|known| known.var).collect();
         if seen.is_empty() {
@@ -78,7 +79,7 @@ impl Generator {
         Op::Prim(prim, types.iter().map(|ty| self.operand(ty, lets)).collect())
     }
 
-    /// A primitive that gives this type.
+    /// Generates a primitive whose value has this type.
     pub(super) fn prim(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let both = [ty.clone(), ty.clone()];
         match ty {
@@ -142,7 +143,7 @@ impl Generator {
             (4, _) => self.apply(Prim::Middle, &[list, Type::Int, Type::Int], lets),
             (5 | 6, Type::List(collected)) => self.apply(Prim::Collect, &[list, Type::clone(collected)], lets),
             (5, Type::Tuple(parts)) => self.apply(Prim::Pairs, &[Type::map(parts[0].clone(), parts[1].clone())], lets),
-            // Lists of lists of lists would never end.
+            // Without a bound, lists would nest without end.
             (5, _) => self.apply(Prim::Flatten, &[Type::list(list)], lets),
             _ => {
                 let types = vec![element.clone(); self.random.below(4)];
@@ -186,7 +187,7 @@ impl Generator {
         }
     }
 
-    /// A switch on something of a type that has cases.
+    /// Generates a switch on a value of a type that has cases.
     pub(super) fn switch(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let subjects = [Type::Bool, Type::Int, Type::Text, Type::option(Type::Int), fallible(), refusable(), shape()];
         let of = self.random.pick(&subjects).clone();
@@ -218,7 +219,7 @@ impl Generator {
         }
     }
 
-    /// An arm that names the payload, or takes it apart by a primitive.
+    /// Generates an arm that names the payload, or takes it apart by a primitive.
     fn arm(&mut self, subject: &Atom, test: ArmTest, payload: &[Type], ty: &Type, may_end: bool) -> Arm {
         let names: Vec<Variable> = payload.iter().map(|ty| self.variable(ty.clone())).collect();
         if self.random.chance(70) {

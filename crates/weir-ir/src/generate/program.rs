@@ -1,4 +1,4 @@
-//! How a random program comes about: blocks of bindings, each of a type that is wanted.
+//! Generation of random programs: blocks of bindings, each of a requested type.
 //!
 //! Every binding is chosen by the type of its value, from what is in scope, so that a program is well typed by
 //! construction. A budget bounds its size, a depth its nesting; lists and loops are short, so that it ends soon.
@@ -14,12 +14,22 @@ use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable};
 use crate::program::{Entry, Flow, Origin, SharedValue};
 
-/// How deep blocks nest.
+/// The depth to which blocks nest.
 const DEPTH_MAX: usize = 4;
 
-/// The case of this seed.
+/// Returns the case of this seed.
 #[must_use]
 pub fn case(seed: u64) -> Case {
+    generated(seed, false)
+}
+
+/// Returns the case of this seed, with much for passes to rewrite; calls of it may fault, which engines do not order.
+#[must_use]
+pub fn rewritable_case(seed: u64) -> Case {
+    generated(seed, true)
+}
+
+fn generated(seed: u64, rewritable: bool) -> Case {
     let mut random = Random::new(seed);
     let shared: Vec<Text> = (0..random.below(4)).map(|index| format!("counter{index}").into()).collect();
     let result = data_type(&mut random);
@@ -32,6 +42,7 @@ pub fn case(seed: u64) -> Case {
         session: Atom::Value(Value::Int(0)),
         shared: shared.clone(),
         random,
+        rewritable,
         result: result.clone(),
         variables: 0,
         sites: 0,
@@ -47,7 +58,7 @@ pub fn case(seed: u64) -> Case {
     let rows = 1 + random.below(3);
     let row = |random: &mut Random| parameters.iter().map(|parameter| value(random, &parameter.ty)).collect();
     let inputs = (0..rows).map(|_| row(&mut random)).collect();
-    let flow = Flow { name: "elements".into(), route: None, parameters, result, body };
+    let flow = Flow { name: "elements".into(), route: None, parameters, result, body, former_sites: Vec::new() };
     let shared = shared.into_iter().zip(SHARED_FROM..).map(|(name, number)| {
         let per_session = own.contains(&name);
         SharedValue { per_session, ..shared_counter(name, number) }
@@ -68,28 +79,30 @@ fn shared_counter(name: Text, number: i64) -> SharedValue<Block> {
     SharedValue { name, ty: counter(), per_session: false, init: Block { lets, result: Atom::Var(Var(0)) } }
 }
 
-/// A flow's body in the making.
+/// Generator of one flow's body.
 pub(super) struct Generator {
     pub(super) random: Random,
-    /// What can be seen, innermost last.
+    /// The variables in scope, innermost last.
     pub(super) scope: Vec<Variable>,
     /// The shared counters that may be touched: all, or within an atomic step those that it holds.
     pub(super) shared: Vec<Text>,
-    /// Those of them that steps hold per session: one is held so everywhere, or as a whole.
+    /// The shared counters that steps hold per session; all steps hold a counter in the same way.
     per_session: BTreeSet<Text>,
-    /// Those of these of which each session has its own: they are touched within steps only.
+    /// The shared counters that are declared per session: they are accessed within steps only.
     own: BTreeSet<Text>,
-    /// Whether a step is being made.
+    /// True within an atomic step.
     in_step: bool,
-    /// What tells one session from another, the same in all steps.
+    /// The session, the same in all steps.
     session: Atom,
+    /// True if the program has much for passes to rewrite.
+    pub(super) rewritable: bool,
     result: Type,
-    /// How many bindings may still be made.
+    /// The number of bindings that may still be made.
     budget: usize,
     variables: u32,
     sites: u32,
     depth: usize,
-    /// Where the innermost block begins in the scope.
+    /// The index in the scope at which the innermost block begins.
     pub(super) block_from: usize,
 }
 
@@ -118,7 +131,7 @@ impl Generator {
         format!("{function}#{}", self.sites).into()
     }
 
-    /// A block that yields a value of this type; `may_end` where it may end the flow instead.
+    /// Generates a block that yields a value of this type, or if `may_end`, that may end the flow instead.
     pub(super) fn block(&mut self, want: &Type, may_end: bool) -> Block {
         let (from, outer) = (self.scope.len(), self.block_from);
         self.block_from = from;
@@ -135,7 +148,7 @@ impl Generator {
         Block { lets, result }
     }
 
-    /// A block below variables of its own.
+    /// Generates a block with parameters of its own.
     pub(super) fn body(&mut self, own: &[Variable], want: &Type, may_end: bool) -> Block {
         let from = self.scope.len();
         self.scope.extend(own.iter().cloned());
@@ -144,7 +157,7 @@ impl Generator {
         block
     }
 
-    /// Ends the flow.
+    /// Generates an end of the flow.
     fn end(&mut self, lets: &mut Vec<Let>) -> Atom {
         let op = if self.random.chance(60) {
             let want = self.result.clone();
@@ -156,7 +169,7 @@ impl Generator {
         Atom::Value(Value::Unit)
     }
 
-    /// A binding of any sort, where the budget allows one.
+    /// Generates a binding of any type, if the budget allows one.
     fn any(&mut self, lets: &mut Vec<Let>) {
         let ty = if self.random.chance(8) { counter() } else { data_type(&mut self.random) };
         if self.budget > 0 {
@@ -164,7 +177,7 @@ impl Generator {
         }
     }
 
-    /// An operand of this type: something in scope, a constant, or a new binding.
+    /// Returns an operand of this type: a variable in scope, a constant, or a new binding.
     pub(super) fn operand(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Atom {
         if *ty == counter() {
             return Atom::Var(self.own_counter(lets));
@@ -179,7 +192,7 @@ impl Generator {
         Atom::Value(value(&mut self.random, ty))
     }
 
-    /// A counter to be given away: one that this block has made, or a new one.
+    /// Returns a counter to be moved: one that this block has created, or a new one.
     fn own_counter(&mut self, lets: &mut Vec<Let>) -> Var {
         let made = self.scope[self.block_from..].iter().rposition(|known| known.ty == counter());
         match made {
@@ -188,9 +201,12 @@ impl Generator {
         }
     }
 
-    /// A binding of this type.
+    /// Generates a binding of this type.
     fn compute(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Var {
         self.budget = self.budget.saturating_sub(1);
+        if let Some(op) = self.again(ty, lets) {
+            return self.bind(ty.clone(), op, lets);
+        }
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
         let op = match self.random.below(22) {
             0..=3 if nests => self.switch(ty, lets),
@@ -217,7 +233,7 @@ impl Generator {
         var
     }
 
-    /// An operation without blocks, or a map where a list is wanted.
+    /// Generates an operation without blocks, or a map if a list is requested.
     fn plain(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
         match ty {
@@ -239,23 +255,25 @@ impl Generator {
         let list = self.operand(&Type::list(Type::Int), lets);
         let init = self.operand(ty, lets);
         let (accumulator, element) = (self.variable(ty.clone()), self.variable(Type::Int));
-        let body = self.body(&[accumulator.clone(), element.clone()], ty, false);
+        let own = [accumulator.clone(), element.clone()];
+        let body = self.carried(&own, &accumulator, ty).unwrap_or_else(|| self.body(&own, ty, false));
         Op::Fold { list, init, accumulator, element, body }
     }
 
     fn repeat(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let init = self.operand(ty, lets);
         let state = self.variable(ty.clone());
-        let mut body = self.body(std::slice::from_ref(&state), &flagged(ty.clone()), false);
+        let (own, round) = (std::slice::from_ref(&state), flagged(ty.clone()));
+        let mut body = self.carried(own, &state, &round).unwrap_or_else(|| self.body(own, &round, false));
         if let Atom::Value(Value::Record(round)) = &mut body.result {
-            // A constant that is not done never is.
+            // With the constant `false`, the loop would never be done.
             *round = [round[0].clone(), Value::Bool(true)].into();
         }
         let at_most = 1 + u64::try_from(self.random.below(5)).unwrap_or(0);
         Op::Loop { init, state, body, at_most }
     }
 
-    /// A step that holds some of the counters; only those are touched within.
+    /// Generates a step that holds some of the counters; only those are accessed in it.
     fn atomic(&mut self, ty: &Type) -> Op {
         let outside = self.shared.clone();
         let first = self.random.below(outside.len());

@@ -1,54 +1,54 @@
-//! What the functions of a generated program do is written down.
+//! The recording library of generated programs: its functions log their effects.
 //!
 //! - The modules `a`, `b` and `c` each have a part of the outside world: one number, which `look`s read and `change`s
-//!   change. Every change is written down under the module's name; a function that waits writes down when it begins and
-//!   when it ends, so that an overlap shows. What is only read is not written down, because it may overlap and, behind
-//!   an end of the flow, may or may not have begun; it shows in the result.
-//! - `count.Counter` can only be moved. A shared one writes its changes down under its number.
+//!   change. Every change is recorded under the module's name; a function that waits records its beginning and its end,
+//!   so that an overlap is visible. Reads are not recorded, because they may overlap and, after an end of the flow, may
+//!   or may not have begun; their effect is visible in the result.
+//! - `count.Counter` can only be moved. A shared one records its changes under its number.
 //! - `step` has functions with private state.
 //!
-//! A recording belongs to one execution. Where flows run side by side ([`Recording::of_many`]), what they see of each other
-//! is private state only, which they come to in the order of their source: the parts of the world and shared counters
-//! answer as if nobody had changed them, and effects are compared without their order.
+//! A recording belongs to one execution. If flows run concurrently ([`Recording::of_many`]), they observe each other
+//! only through private state, which they access in the order of their source: the parts of the world and shared
+//! counters answer as if no flow had changed them, and effects are compared without their order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Counters from this number on are shared, and write down their changes.
+/// Counters from this number on are shared, and record their changes.
 pub(super) const SHARED_FROM: i64 = 1_000;
 
-/// A library of its own, and what its functions have done.
+/// The state of a recording library: the effects of its functions.
 #[derive(Clone, Default)]
 pub struct Recording {
     log: Arc<Mutex<EffectLog>>,
     seed: u64,
-    /// Whether flows run side by side.
+    /// True if flows run concurrently.
     many: bool,
 }
 
 #[derive(Default)]
 struct EffectLog {
     effects: BTreeMap<String, Vec<String>>,
-    /// What each part of the outside world is.
+    /// The number that each part of the outside world holds.
     worlds: BTreeMap<&'static str, i64>,
 }
 
 impl Recording {
-    /// A recording of nothing yet. The seed says how often each asynchronous function yields before it is done.
+    /// Returns an empty recording. The seed determines how often each asynchronous function yields before it is done.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Recording { log: Arc::default(), seed, many: false }
     }
 
-    /// A recording of flows that run side by side.
+    /// Returns a recording of flows that run concurrently.
     #[must_use]
     pub fn of_many(seed: u64) -> Self {
         Recording { many: true, ..Recording::new(seed) }
     }
 
-    /// The effects on each resource, in their order; those of flows that ran side by side are sorted.
+    /// Returns the effects on each resource, in their order; those of concurrent flows are sorted.
     #[must_use]
     pub fn effects(&self) -> BTreeMap<String, Vec<String>> {
         let mut effects = self.log.lock().effects.clone();
@@ -66,7 +66,7 @@ impl Recording {
         self.log.lock().worlds.get(module).copied().unwrap_or(1)
     }
 
-    /// Changes a part of the world, and says what it is now.
+    /// Changes a part of the world, and returns its new number.
     pub(super) fn change(&self, module: &'static str, by: i64) -> i64 {
         if self.many {
             return by % 1_000;
@@ -77,12 +77,12 @@ impl Recording {
         *world
     }
 
-    /// Whether a counter keeps what is added to it: a shared one does not where flows run side by side.
+    /// Returns true if a counter stores what is added to it: a shared one does not if flows run concurrently.
     pub(super) fn keeps(&self, number: i64) -> bool {
         !self.many || number < SHARED_FROM
     }
 
-    /// How often a call with this argument yields before it is done.
+    /// Returns how often a call with this argument yields before it is done.
     pub(super) fn yields(&self, argument: i64) -> usize {
         super::Random::new(self.seed ^ argument.unsigned_abs()).below(4)
     }

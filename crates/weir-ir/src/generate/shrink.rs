@@ -1,7 +1,7 @@
-//! Smaller programs than a given one, so that a difference can be shown by a program that a person can read.
+//! Shrinking of random programs, so that a difference can be shown by a program that a person can read.
 //!
-//! Candidates come in the order of how much they take away. Many are not valid, such as those that lack a binding which
-//! is used; whoever tries them verifies them first.
+//! Candidates that remove more come first. Many are invalid, for example because a binding that is used is missing; the
+//! caller verifies them before trying them.
 
 use weir_host::Value;
 
@@ -16,15 +16,15 @@ use crate::program::Origin;
 enum Reduction {
     /// Leaves it out.
     Drop,
-    /// Yields the plainest value of its type.
+    /// Replaces it by the simplest value of its type.
     Plain,
-    /// Yields what its first, second, … block yields, in its place.
+    /// Replaces it by its first, second, … block.
     Inline(usize),
-    /// Gives its operand of this index the plainest constant of that operand's own sort.
+    /// Replaces its operand of this index by the simplest constant of the operand's type.
     Operand(usize),
 }
 
-/// Cases that are smaller than this one by one step.
+/// Returns the cases that are smaller than this one by one step.
 pub fn smaller(case: &Case) -> impl Iterator<Item = Case> + '_ {
     let rows = (0..case.inputs.len()).filter(|_| case.inputs.len() > 1).map(|row| without_row(case, row));
     let shared = (0..case.program.shared.len()).map(|index| {
@@ -43,7 +43,7 @@ fn without_row(case: &Case, row: usize) -> Case {
     smaller
 }
 
-/// The flow that yields a constant.
+/// Returns the case whose flow yields a constant.
 fn plain_result(case: &Case) -> Option<Case> {
     let mut smaller = case.clone();
     let flow = smaller.program.entries.first_mut()?.flows.first_mut()?;
@@ -53,7 +53,8 @@ fn plain_result(case: &Case) -> Option<Case> {
     changes.then_some(smaller)
 }
 
-/// Every edit of every binding, large ones first: by block, in the order of a walk, and binding, from the last.
+/// Returns every edit of every binding, large ones first: by block, in the order of a walk, and by binding, from the
+/// last.
 fn edits(case: &Case) -> Vec<(usize, usize, Reduction)> {
     let mut all = Vec::new();
     let mut block = 0;
@@ -75,12 +76,8 @@ fn edits(case: &Case) -> Vec<(usize, usize, Reduction)> {
 
 fn edits_of(binding: &Let) -> impl Iterator<Item = Reduction> + use<> {
     let is_plain = matches!(&binding.op, Op::Prim(Prim::Copy, operands) if matches!(operands[..], [Atom::Value(_)]));
-    let operands = match &binding.op {
-        Op::Prim(Prim::Copy, _) => 0,
-        Op::Prim(_, operands) => operands.len(),
-        Op::Call(call) => call.arguments.len(),
-        _ => 1,
-    };
+    let is_copy = matches!(&binding.op, Op::Prim(Prim::Copy, _));
+    let operands = if is_copy { 0 } else { binding.op.operands().count() };
     let inline = (0..binding.op.blocks().count()).map(Reduction::Inline);
     let plain = (!is_plain).then_some(Reduction::Plain);
     std::iter::once(Reduction::Drop).chain(plain).chain(inline).chain((0..operands).map(Reduction::Operand))
@@ -102,7 +99,7 @@ fn edited(case: &Case, block: usize, binding: usize, edit: Reduction) -> Option<
     changed.then_some(smaller)
 }
 
-/// Edits a binding; `None` where the edit says nothing there.
+/// Edits a binding; returns `None` if the edit does not apply there.
 fn apply(block: &mut Block, index: usize, edit: Reduction) -> Option<()> {
     match edit {
         Reduction::Drop => _ = block.lets.remove(index),
@@ -120,7 +117,7 @@ fn apply(block: &mut Block, index: usize, edit: Reduction) -> Option<()> {
             block.lets.splice(index..index, body.lets);
         }
         Reduction::Operand(operand) => {
-            let atom = operands(&mut block.lets[index].op).into_iter().nth(operand)?;
+            let atom = block.lets[index].op.operands_mut().nth(operand)?;
             let Atom::Value(value) = atom else { return None };
             *value = plainer(value)?;
         }
@@ -128,7 +125,7 @@ fn apply(block: &mut Block, index: usize, edit: Reduction) -> Option<()> {
     Some(())
 }
 
-/// Makes constants of what an arm took from the payload, for where it stands alone its tag may be another.
+/// Replaces what an arm took from the payload by constants, because without its switch the tag may be another.
 fn settle_payload(subject: &Atom, arm: &Arm, body: &mut Block) {
     let plain =
         |variable: &Variable| Op::Prim(Prim::Copy, plainest(&variable.ty).map(Atom::Value).into_iter().collect());
@@ -145,20 +142,7 @@ fn settle_payload(subject: &Atom, arm: &Arm, body: &mut Block) {
     body.lets.splice(0..0, named);
 }
 
-fn operands(op: &mut Op) -> Vec<&mut Atom> {
-    match op {
-        Op::Prim(_, operands) => operands.iter_mut().collect(),
-        Op::Call(call) => call.arguments.iter_mut().collect(),
-        Op::Switch { subject, .. } => vec![subject],
-        Op::Map { list, .. } | Op::Fold { list, .. } => vec![list],
-        Op::Loop { init, .. } => vec![init],
-        Op::Within { limit: atom, .. } | Op::Return(atom) | Op::Fail(atom) => vec![atom],
-        Op::Race { .. } => Vec::new(),
-        Op::Atomic { session, .. } => session.iter_mut().collect(),
-    }
-}
-
-/// A value of the same type with less in it; `None` of the plainest.
+/// Returns a smaller value of the same type; `None` for the simplest.
 fn plainer(value: &Value) -> Option<Value> {
     match value {
         Value::Int(0) | Value::Bool(false) => None,
@@ -186,24 +170,7 @@ fn visit(block: &Block, see: &mut impl FnMut(&Block)) {
     block.lets.iter().for_each(|binding| binding.op.blocks().for_each(|inner| visit(inner, see)));
 }
 
-/// Visits the blocks in the order of [`visit`] as long as `see` says so.
+/// Visits the blocks in the order of [`visit`] as long as `see` returns true.
 fn visit_mut(block: &mut Block, see: &mut impl FnMut(&mut Block) -> bool) -> bool {
-    see(block)
-        && block
-            .lets
-            .iter_mut()
-            .all(|binding| blocks_mut(&mut binding.op).into_iter().all(|inner| visit_mut(inner, see)))
-}
-
-fn blocks_mut(op: &mut Op) -> Vec<&mut Block> {
-    match op {
-        Op::Switch { arms, .. } => arms.iter_mut().map(|arm| &mut arm.body).collect(),
-        Op::Map { body, .. }
-        | Op::Fold { body, .. }
-        | Op::Loop { body, .. }
-        | Op::Atomic { body, .. }
-        | Op::Within { body, .. } => vec![body],
-        Op::Race { bodies } => bodies.iter_mut().collect(),
-        Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => Vec::new(),
-    }
+    see(block) && block.lets.iter_mut().all(|binding| binding.op.blocks_mut().all(|inner| visit_mut(inner, see)))
 }

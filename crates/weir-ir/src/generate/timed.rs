@@ -1,5 +1,5 @@
-//! `within` and `race` whose outcome does not depend on time: limits that no test reaches, and races of bodies that differ
-//! only in how long they take.
+//! `within` and `race` whose outcome does not depend on time: limits that no test reaches, and races of bodies that
+//! differ only in their duration.
 
 use weir_host::{Type, Value};
 
@@ -10,11 +10,11 @@ use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Variable};
 /// A day, in nanoseconds.
 const LIMIT: i64 = 86_400_000_000_000;
 
-/// What bodies of a race call: it waits, or does not, and changes nothing.
+/// The functions that bodies of a race call: some wait, and none changes anything.
 const LOOKS: [&str; 6] = ["a.look", "a.slow_look", "b.slow_look", "c.slow_look", "b.mix", "c.look"];
 
 impl Generator {
-    /// A body that has all the time it needs, and what stands for it where it had not.
+    /// Generates a `within` whose body has all the time it needs, and a switch on its outcome.
     pub(super) fn within(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let body = self.without_counters(|generator| generator.block(ty, false));
         let limit = Atom::Value(Value::Duration(LIMIT));
@@ -29,7 +29,7 @@ impl Generator {
         Op::Switch { subject: Atom::Var(in_time), arms }
     }
 
-    /// Bodies that yield the same, some sooner than others.
+    /// Generates a race of bodies that yield the same value, some sooner than others.
     pub(super) fn race(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let result = self.operand(ty, lets);
         let bodies = (0..1 + self.random.below(3)).map(|_| self.runner(&result));
@@ -58,7 +58,7 @@ impl Generator {
         self.call_of(function, vec![by])
     }
 
-    /// What goes into a body that may be given up never comes back, so that no counter may.
+    /// Generates a body without access to counters: they would be lost in a body that may be cancelled.
     fn without_counters(&mut self, make: impl FnOnce(&mut Self) -> Block) -> Block {
         let outside: Vec<Variable> = self.scope.clone();
         let from = self.block_from;

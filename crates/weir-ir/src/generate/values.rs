@@ -4,7 +4,7 @@ use weir_host::{Entries, Failure, FailureKind, Field, Type, TypeDefinition, Type
 
 use super::Random;
 
-/// The named types of every generated program.
+/// Returns the named types of every generated program.
 pub(super) fn definitions() -> Vec<TypeDefinition> {
     let field = |name: &str, ty| Field { name: name.into(), ty };
     let variant = |name: &str, fields| Variant { name: name.into(), fields };
@@ -39,7 +39,7 @@ pub(super) fn refusable() -> Type {
     Type::result(Type::Int, Type::Text)
 }
 
-/// An entry of the maps.
+/// Returns the type of an entry of the maps.
 fn entry() -> Type {
     Type::Tuple([Type::Text, Type::Int].into())
 }
@@ -48,7 +48,7 @@ pub(super) fn flagged(ty: Type) -> Type {
     Type::Tuple([ty, Type::Bool].into())
 }
 
-/// A type of values that can be used often; integers most of all.
+/// Returns a type whose values can be used several times; most often an integer.
 pub(super) fn data_type(random: &mut Random) -> Type {
     match random.below(21) {
         0 => Type::Unit,
@@ -71,7 +71,7 @@ pub(super) fn data_type(random: &mut Random) -> Type {
     }
 }
 
-/// A value of the type.
+/// Returns a value of the type.
 pub(super) fn value(random: &mut Random, ty: &Type) -> Value {
     let number = random.below(12);
     match ty {
@@ -106,7 +106,7 @@ pub(super) fn value(random: &mut Random, ty: &Type) -> Value {
     }
 }
 
-/// A small number, now and then one that overflows.
+/// Returns a small number, occasionally one that overflows.
 fn int(random: &mut Random) -> i64 {
     match random.below(25) {
         0 => i64::MAX,
@@ -115,7 +115,7 @@ fn int(random: &mut Random) -> i64 {
     }
 }
 
-/// The plainest value of the type; `None` of a type that only functions make.
+/// Returns the simplest value of the type; `None` for a type that only functions create.
 pub(super) fn plainest(ty: &Type) -> Option<Value> {
     Some(match ty {
         Type::Unit => Value::Unit,

@@ -1,19 +1,19 @@
-//! How a node comes to be listed: drafted with its inputs, then placed among those that it must wait for.
+//! Appending of nodes: a node is drafted with its inputs, then ordered after the nodes that it must wait for.
 
 use weir_host::{Mode, Text, Type, Value};
 
 use super::GraphBuilder;
-use crate::expr::{Atom, Let, Var};
+use crate::expr::{Atom, Let};
 use crate::graph::{Node, NodeId, NodeKind, Operand};
 use crate::prim::Prim;
 use crate::program::Origin;
 
 impl GraphBuilder<'_> {
-    /// A node that has not been listed: its inputs and what can be said without the order.
+    /// Returns a node that has not been appended yet, without its `after` edges.
     pub(super) fn draft(&mut self, kind: NodeKind, name: &str, operands: &[Atom], binding: &Let) -> Node {
         let inputs = operands.iter().map(|operand| self.atom(operand)).collect();
         for operand in operands {
-            if self.is_move_only(operand) || variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+            if self.is_move_only(operand) || operand.variable().is_some_and(|var| self.changed.contains(&var)) {
                 let value = self.atom(operand);
                 self.order.touch(&value, Mode::Read);
             }
@@ -46,7 +46,7 @@ impl GraphBuilder<'_> {
         id
     }
 
-    /// A node that stands for the many that it waits for, so that the edges stay fewer than nodes times nodes.
+    /// Appends a gate: a node that stands for the many that it waits for, so that the number of edges is not quadratic.
     pub(super) fn gate(&mut self, after: Vec<NodeId>) -> NodeId {
         let unit = self.constant(Value::Unit);
         let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
@@ -88,13 +88,13 @@ impl GraphBuilder<'_> {
         Operand::Constant(u32::try_from(index).expect("a program of fewer than 2^32 constants"))
     }
 
-    /// The node that is being drafted touches this value alone.
+    /// Records that the next node accesses this value exclusively.
     pub(super) fn alone(&mut self, operand: &Atom) {
         let value = self.atom(operand);
         self.order.touch(&value, Mode::Write);
     }
 
-    /// The node that is being drafted takes this value: alone, where it can only be moved.
+    /// Records that the next node takes this value, exclusively if it is move-only.
     pub(super) fn moves(&mut self, operand: &Atom) {
         if self.is_move_only(operand) {
             self.alone(operand);
@@ -102,14 +102,7 @@ impl GraphBuilder<'_> {
     }
 
     pub(super) fn is_move_only(&self, operand: &Atom) -> bool {
-        let ty = variable(operand).and_then(|var| self.types.get(&var));
+        let ty = operand.variable().and_then(|var| self.types.get(&var));
         ty.is_some_and(|ty| self.definitions.is_move_only(ty))
-    }
-}
-
-pub(super) fn variable(atom: &Atom) -> Option<Var> {
-    match atom {
-        Atom::Var(var) => Some(*var),
-        _ => None,
     }
 }

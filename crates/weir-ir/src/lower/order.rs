@@ -1,4 +1,4 @@
-//! What each node waits for beyond its inputs, worked out as nodes are listed.
+//! The `after` edges of nodes: what each node waits for beyond its inputs, computed as nodes are appended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,26 +6,26 @@ use weir_host::{Mode, Resource};
 
 use crate::graph::{Node, NodeId, NodeKind, Operand};
 
-/// More waiting than this goes through a gate.
+/// The number of edges to earlier ends above which a gate node replaces them.
 const EDGES_MAX: usize = 8;
 
-/// What nodes keep their order on: a resource, or a frame's own value that some node changes or moves away.
+/// The key of an ordered access: a resource, or a value of the frame that some node changes or moves away.
 ///
-/// A value is known by where it lies, not by its variable: a step's result is another name for a value within it.
+/// A value is identified by its operand, not by its variable: a step's result is another name for a value within it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum OrderKey {
     Resource(Resource),
     Local(Operand),
 }
 
-/// The accesses of one key since its last writer, and that writer.
+/// The last writer of one key, and the readers since.
 #[derive(Clone, Debug, Default)]
 struct Accesses {
     writer: Option<NodeId>,
     readers: Vec<NodeId>,
 }
 
-/// What has been listed so far, as far as later nodes wait for it.
+/// Accesses, ends and waiting nodes so far, as far as later nodes must wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct OrderTracker {
     accesses: BTreeMap<OrderKey, Accesses>,
@@ -33,12 +33,12 @@ pub(crate) struct OrderTracker {
     ends: Vec<NodeId>,
     /// The nodes since the last `acquire` that may wait.
     waits: Vec<NodeId>,
-    /// The uses of frame values by the node that is being drafted.
+    /// The frame values that the next node accesses.
     locals: BTreeMap<Operand, Mode>,
 }
 
 impl OrderTracker {
-    /// The node that is being drafted looks at this frame value, or changes it or moves it away.
+    /// Records that the next node reads this frame value, or changes it or moves it away.
     pub(crate) fn touch(&mut self, value: &Operand, mode: Mode) {
         if matches!(value, Operand::Port(..) | Operand::Parameter(_)) {
             let entry = self.locals.entry(value.clone()).or_insert(mode);
@@ -46,17 +46,17 @@ impl OrderTracker {
         }
     }
 
-    /// The ends that a gate should stand for before this node is listed, where they are many.
+    /// Returns the ends that a gate should stand for before this node is appended, if they are too many.
     pub(crate) fn gate(&self, node: &Node) -> Option<Vec<NodeId>> {
         (node.writes() && self.ends.len() > EDGES_MAX).then(|| self.ends.clone())
     }
 
-    /// From here on this gate stands for all earlier ends.
+    /// Replaces all earlier ends by the gate.
     pub(crate) fn gated(&mut self, gate: NodeId) {
         self.ends = vec![gate];
     }
 
-    /// Records the node and gives what it waits for, without what its inputs and its control say already.
+    /// Records the node and returns the nodes it waits for, except those that its inputs and its control imply.
     pub(crate) fn place(&mut self, id: NodeId, node: &Node) -> Vec<NodeId> {
         let mut after = BTreeSet::new();
         for (key, mode) in self.keys(node) {
@@ -83,11 +83,11 @@ impl OrderTracker {
     fn keys(&mut self, node: &Node) -> Vec<(OrderKey, Mode)> {
         let locals = std::mem::take(&mut self.locals).into_iter().map(|(value, mode)| (OrderKey::Local(value), mode));
         let uses = node.uses.iter().map(|usage| (OrderKey::Resource(usage.resource.clone()), usage.mode));
-        let held: &[_] = match &node.kind {
-            NodeKind::Acquire { constraints } => constraints,
-            _ => &[],
-        };
-        let held = held.iter().map(|constraint| (OrderKey::Resource(constraint.resource.clone()), constraint.mode));
+        let held = node
+            .kind
+            .constraints()
+            .iter()
+            .map(|constraint| (OrderKey::Resource(constraint.resource.clone()), constraint.mode));
         locals.chain(uses).chain(held).collect()
     }
 
@@ -105,28 +105,17 @@ impl OrderTracker {
         }
     }
 
-    /// Atomic steps: see the protocol of [`mod@crate::lower`], 3.
+    /// Orders atomic steps: see the protocol of [`mod@crate::lower`], 3.
     fn steps(&mut self, id: NodeId, node: &Node, after: &mut BTreeSet<NodeId>) {
-        match &node.kind {
-            NodeKind::Acquire { .. } => {
-                after.extend(self.waits.drain(..));
-                self.waits.push(id);
-            }
-            NodeKind::Release { acquire } => {
-                after.extend(self.waits.drain(..).filter(|waiting| waiting >= acquire));
-                self.waits.push(id);
-            }
-            NodeKind::Call { .. }
-            | NodeKind::Map { .. }
-            | NodeKind::Fold { .. }
-            | NodeKind::Loop { .. }
-            | NodeKind::Within { .. }
-            | NodeKind::Race { .. } => {
-                after.extend(node.within);
-                self.waits.push(id);
-            }
-            NodeKind::Return | NodeKind::Fail => after.extend(node.within),
-            NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. } => {}
+        if let NodeKind::Release { acquire } = &node.kind {
+            after.extend(self.waits.drain(..).filter(|waiting| waiting >= acquire));
+        } else if let NodeKind::Acquire { .. } = &node.kind {
+            after.extend(self.waits.drain(..));
+        } else if node.kind.may_wait() || node.kind.ends_flow() {
+            after.extend(node.within);
+        }
+        if node.kind.may_wait() {
+            self.waits.push(id);
         }
     }
 }

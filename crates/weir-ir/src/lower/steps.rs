@@ -1,4 +1,4 @@
-//! Atomic steps: what a step takes, and the nodes at its beginning and end.
+//! Lowering of atomic steps: the constraints that a step takes, and its `acquire` and `release` nodes.
 
 use weir_host::Mode;
 
@@ -39,7 +39,7 @@ impl GraphBuilder<'_> {
         result
     }
 
-    /// The constraints that are not held yet, each in the strongest mode that the step needs anywhere within.
+    /// Returns the constraints that are not held yet, each in the strongest mode that the step needs anywhere within.
     pub(super) fn to_take(&self, constraints: &[Constraint], body: &Block) -> Vec<Constraint> {
         let needed = needs(body, self.definitions.library);
         let mut taken: Vec<Constraint> = constraints.to_vec();

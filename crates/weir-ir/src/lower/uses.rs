@@ -1,14 +1,14 @@
-//! What calls, blocks and the bodies of nodes touch.
+//! The resources that calls, blocks and bodies of nodes access, and the variables that blocks change or capture.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Library, Mode, Passing, Resource, Signature, World};
 
-use crate::expr::{Atom, Block, Call, Op, Var, Variable};
-use crate::graph::{Graph, NodeKind, ResourceUse};
+use crate::expr::{Atom, Block, Call, Op, Var};
+use crate::graph::{Graph, ResourceUse};
 
-/// The resources that a call touches, in the canonical order: from the signature's `&` and `&mut`, its marks, and the
-/// shared values that it is given.
+/// Returns the resources that a call accesses, in the canonical order: by the signature's `&` and `&mut`, its marks, and the
+/// shared values among the arguments.
 pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<ResourceUse> {
     let mut uses: BTreeMap<Resource, Mode> = BTreeMap::new();
     let mut touch = |resource, mode: Mode| {
@@ -32,19 +32,17 @@ pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<ResourceUse> 
     uses.into_iter().map(|(resource, mode)| ResourceUse { resource, mode, held: false }).collect()
 }
 
-/// All that bodies touch, each resource once in its strongest mode; held where all that touch it hold it.
+/// Returns all that bodies access, each resource once in its strongest mode, held if all accesses are held.
 pub(crate) fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
     let mut uses: BTreeMap<Resource, ResourceUse> = BTreeMap::new();
     let nodes = || bodies.iter().flat_map(|body| &body.nodes);
-    let acquired = nodes().filter_map(|node| match &node.kind {
-        NodeKind::Acquire { constraints } => Some(constraints.iter().map(|constraint| ResourceUse {
-            resource: constraint.resource.clone(),
-            mode: constraint.mode,
-            held: false,
-        })),
-        _ => None,
+    let constraints = nodes().flat_map(|node| node.kind.constraints());
+    let acquired = constraints.map(|constraint| ResourceUse {
+        resource: constraint.resource.clone(),
+        mode: constraint.mode,
+        held: false,
     });
-    let all = nodes().flat_map(|node| node.uses.iter().cloned()).chain(acquired.flatten());
+    let all = nodes().flat_map(|node| node.uses.iter().cloned()).chain(acquired);
     for usage in all {
         let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());
         entry.mode = entry.mode.max(usage.mode);
@@ -53,31 +51,29 @@ pub(crate) fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
     uses.into_values().collect()
 }
 
-/// The strongest mode in which a block touches each resource, steps within it included.
+/// Returns the strongest mode in which a block accesses each resource, inner steps included.
 pub(crate) fn needs(block: &Block, library: &Library) -> BTreeMap<Resource, Mode> {
     let mut needed: BTreeMap<Resource, Mode> = BTreeMap::new();
-    visit(block, &mut |op| {
+    block.each_binding(&mut |binding| {
         let mut touch = |resource: &Resource, mode: Mode| {
             let entry = needed.entry(resource.clone()).or_insert(mode);
             *entry = (*entry).max(mode);
         };
-        match op {
-            Op::Call(call) => {
-                let function = library.function(&call.function).expect("the verifier has seen the function");
-                call_uses(&function.signature, call).iter().for_each(|usage| touch(&usage.resource, usage.mode));
-            }
-            Op::Atomic { constraints, .. } => constraints.iter().for_each(|held| touch(&held.resource, held.mode)),
-            _ => {}
+        if let Op::Call(call) = &binding.op {
+            let function = library.function(&call.function).expect("the verifier has seen the function");
+            call_uses(&function.signature, call).iter().for_each(|usage| touch(&usage.resource, usage.mode));
+        } else if let Op::Atomic { constraints, .. } = &binding.op {
+            constraints.iter().for_each(|held| touch(&held.resource, held.mode));
         }
     });
     needed
 }
 
-/// The variables that some call in the block takes by `&mut`.
+/// Returns the variables that any call in the block takes by `&mut`.
 pub(crate) fn changed_variables(block: &Block, library: &Library) -> BTreeSet<Var> {
     let mut changed = BTreeSet::new();
-    visit(block, &mut |op| {
-        let Op::Call(call) = op else { return };
+    block.each_binding(&mut |binding| {
+        let Op::Call(call) = &binding.op else { return };
         let function = library.function(&call.function).expect("the verifier has seen the function");
         for (argument, parameter) in call.arguments.iter().zip(&function.signature.parameters) {
             if let (Atom::Var(var), Passing::Change) = (argument, parameter.passing) {
@@ -86,37 +82,4 @@ pub(crate) fn changed_variables(block: &Block, library: &Library) -> BTreeSet<Va
         }
     });
     changed
-}
-
-/// The variables that a body uses and does not bind, in ascending order.
-pub(crate) fn free_variables(block: &Block, parameters: &[&Variable]) -> Vec<Var> {
-    let mut used = BTreeSet::new();
-    let mut bound: BTreeSet<Var> = parameters.iter().map(|variable| variable.var).collect();
-    free_in(block, &mut used, &mut bound);
-    // Variables are unique within a flow, so that what is bound anywhere in the block is free nowhere in it.
-    used.difference(&bound).copied().collect()
-}
-
-fn free_in(block: &Block, used: &mut BTreeSet<Var>, bound: &mut BTreeSet<Var>) {
-    for binding in &block.lets {
-        bound.insert(binding.bound.var);
-        bound.extend(binding.op.binders().map(|variable| variable.var));
-        used.extend(binding.op.operands().filter_map(atom_variable));
-        binding.op.blocks().for_each(|inner| free_in(inner, used, bound));
-    }
-    used.extend(atom_variable(&block.result));
-}
-
-fn atom_variable(atom: &Atom) -> Option<Var> {
-    match atom {
-        Atom::Var(var) => Some(*var),
-        _ => None,
-    }
-}
-
-fn visit(block: &Block, see: &mut impl FnMut(&Op)) {
-    for binding in &block.lets {
-        see(&binding.op);
-        binding.op.blocks().for_each(|inner| visit(inner, see));
-    }
 }

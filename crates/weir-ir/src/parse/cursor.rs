@@ -13,7 +13,7 @@ pub(super) struct Cursor<'t> {
     text: &'t str,
     /// In bytes; always between two characters.
     at: usize,
-    /// How deep in types and constants it is.
+    /// The nesting depth of types and constants.
     depth: usize,
 }
 
@@ -38,7 +38,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Goes over spaces and then this mark or word, where it stands here. A word must not go on.
+    /// Skips spaces and this mark or word, if it comes next; returns whether it did. A word must end there.
     pub(super) fn eat(&mut self, mark: &str) -> bool {
         let rest = self.rest().trim_start_matches(' ');
         let Some(after) = rest.strip_prefix(mark) else { return false };
@@ -54,7 +54,7 @@ impl<'t> Cursor<'t> {
         if self.eat(mark) { Ok(()) } else { Err(self.error(&format!("`{mark}`"))) }
     }
 
-    /// Whether this mark stands here.
+    /// Returns true if this mark comes next.
     pub(super) fn sees(&self, mark: &str) -> bool {
         self.rest().trim_start_matches(' ').starts_with(mark)
     }
@@ -67,7 +67,7 @@ impl<'t> Cursor<'t> {
         self.at = self.text.len() - self.rest().trim_start_matches(' ').len();
     }
 
-    /// The longest run of these characters; may be empty.
+    /// Returns the longest run of these characters; may be empty.
     pub(super) fn run(&mut self, of: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let length = rest.find(|c| !of(c)).unwrap_or(rest.len());
@@ -176,7 +176,7 @@ impl<'t> Cursor<'t> {
         Ok(items)
     }
 
-    /// Reads something that may hold more of its own sort.
+    /// Runs `read` one nesting level deeper, up to the limit.
     pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth == NESTING_MAX {
             return Err(self.error(&format!("at most {NESTING_MAX} levels of nesting")));

@@ -35,7 +35,7 @@ fn binding(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> P
     Ok(Let { bound, op, origin })
 }
 
-/// An operation, its blocks still empty.
+/// An operation with empty blocks.
 fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
     if line.eat("call") {
         let function = line.name("the path of a function")?;
@@ -104,18 +104,13 @@ fn children(op: &mut Op, lines: &mut LineReader<'_>, depth: usize) -> ParseResul
                 arms.push(arm(lines, &mut line, depth)?);
             }
         }
-        Op::Map { body, .. }
-        | Op::Fold { body, .. }
-        | Op::Loop { body, .. }
-        | Op::Atomic { body, .. }
-        | Op::Within { body, .. } => *body = block(lines, depth)?,
         Op::Race { bodies } => {
             while let Some(mut line) = lines.next_with(depth, "branch") {
                 line.end()?;
                 bodies.push(block(lines, depth + 1)?);
             }
         }
-        Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => {}
+        op => op.blocks_mut().try_for_each(|body| block(lines, depth).map(|parsed| *body = parsed))?,
     }
     Ok(())
 }
@@ -148,12 +143,12 @@ fn atom(cursor: &mut Cursor<'_>) -> ParseResult<Atom> {
     } else {
         let here = cursor.error("a variable, a constant or `shared`");
         let constant = value(cursor);
-        // Where it fails further inside, the inner error says more.
+        // If the inner parser got further, its error is more precise.
         Ok(Atom::Value(constant.map_err(|inner| if inner.column == here.column { here } else { inner })?))
     }
 }
 
-/// A primitive with its index; `None` where there is none here.
+/// Parses a primitive with its index; `None` if there is none here.
 pub(super) fn prim(cursor: &mut Cursor<'_>) -> ParseResult<Option<Prim>> {
     let Some(prim) = Prim::ALL.into_iter().find(|prim| cursor.eat(prim.name())) else { return Ok(None) };
     if prim.index().is_none() {

@@ -51,7 +51,7 @@ fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> Pars
     Ok(Node { name, kind, inputs, outputs, control, after, uses, within, origin })
 }
 
-/// What a node does, its bodies still empty.
+/// The operation of a node, with empty bodies.
 fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     if line.eat("call") {
         return Ok(NodeKind::Call { function: line.name("the path of a function")? });
@@ -103,16 +103,13 @@ fn children(kind: &mut NodeKind, lines: &mut LineReader<'_>, depth: usize) -> Pa
                 arms.push(SwitchArm { test, payload });
             }
         }
-        NodeKind::Map { body } | NodeKind::Fold { body } | NodeKind::Loop { body, .. } | NodeKind::Within { body } => {
-            **body = graph(lines, depth)?;
-        }
         NodeKind::Race { bodies } => {
             while let Some(mut line) = lines.next_with(depth, "branch") {
                 line.end()?;
                 bodies.push(graph(lines, depth + 1)?);
             }
         }
-        _ => {}
+        kind => kind.bodies_mut().iter_mut().try_for_each(|body| graph(lines, depth).map(|parsed| *body = parsed))?,
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::{NESTING_MAX, ParseError, ParseResult};
 
-/// One line that says something.
+/// One line that is not blank.
 #[derive(Clone, Copy)]
 struct IndentedLine<'t> {
     /// From 1.
@@ -15,7 +15,7 @@ struct IndentedLine<'t> {
 /// The lines that are still to be read.
 pub(super) struct LineReader<'t> {
     lines: std::iter::Peekable<std::vec::IntoIter<IndentedLine<'t>>>,
-    /// Where the text ends, for messages.
+    /// The number of the line after the last, for messages.
     end: usize,
 }
 
@@ -28,12 +28,12 @@ impl<'t> LineReader<'t> {
         Ok(LineReader { lines: lines.into_iter().peekable(), end: text.split('\n').count() })
     }
 
-    /// The next line, where it is this deep.
+    /// Returns the next line if it has this depth.
     pub(super) fn next_at(&mut self, depth: usize) -> Option<Cursor<'t>> {
         self.lines.next_if(|line| line.depth == depth).map(|line| Cursor::new(line.number, line.depth * 2, line.text))
     }
 
-    /// The next line, where it is this deep and begins with this word.
+    /// Returns the next line if it has this depth and begins with this word.
     pub(super) fn next_with(&mut self, depth: usize, word: &str) -> Option<Cursor<'t>> {
         let begins =
             |line: &IndentedLine<'_>| line.text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_letter));
@@ -43,7 +43,7 @@ impl<'t> LineReader<'t> {
         Some(cursor)
     }
 
-    /// The next line, which must be this deep.
+    /// Returns the next line, which must have this depth.
     pub(super) fn expect_at(&mut self, depth: usize, expected: &str) -> ParseResult<Cursor<'t>> {
         if self.lines.peek().is_some_and(|line| line.depth == depth) {
             return Ok(self.next_at(depth).expect("it was just seen"));
@@ -51,7 +51,7 @@ impl<'t> LineReader<'t> {
         Err(self.unexpected(&format!("{expected}, indented by {} spaces", depth * 2)))
     }
 
-    /// Nothing may be left.
+    /// Checks that no line is left.
     pub(super) fn end(&mut self, expected: &str) -> ParseResult<()> {
         if self.lines.peek().is_none() { Ok(()) } else { Err(self.unexpected(expected)) }
     }

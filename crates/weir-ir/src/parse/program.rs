@@ -1,4 +1,4 @@
-//! What both IRs have in common: types, shared values, entries, flows and routes.
+//! Parsing of the structure that both IRs share: types, shared values, entries, flows and routes.
 
 use weir_host::{Field, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Variant};
 
@@ -6,7 +6,7 @@ use super::ParseResult;
 use super::cursor::Cursor;
 use super::lines::LineReader;
 use super::value::{ty, value};
-use crate::program::{Entry, Flow, FlowRoute, Program, RouteParameter, SharedValue, Variable};
+use crate::program::{Entry, Flow, FlowRoute, FormerSite, Program, RouteParameter, SharedValue, Variable};
 
 /// Reads a body at this depth.
 pub(super) type ParseBody<B> = fn(&mut LineReader<'_>, usize) -> ParseResult<B>;
@@ -78,14 +78,14 @@ fn colon_type(cursor: &mut Cursor<'_>) -> ParseResult<Type> {
     ty(cursor)
 }
 
-/// `%3 name: Type`, where the name may be left out.
+/// `%3 name: Type`, whose name may be missing.
 pub(super) fn binder(cursor: &mut Cursor<'_>) -> ParseResult<Variable> {
     let var = cursor.var()?;
     let name = if cursor.sees(":") { Text::default() } else { cursor.name("a name or `:`")? };
     Ok(Variable { var, name, ty: colon_type(cursor)? })
 }
 
-/// `shared hits: count.Counter`, `shared carts: shop.Cart per session`, and what makes it below.
+/// `shared hits: count.Counter`, `shared carts: shop.Cart per session`, and the body that computes it below.
 fn shared<B>(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> ParseResult<SharedValue<B>> {
     let name = line.name("the name of a shared value")?;
     let ty = colon_type(line)?;
@@ -123,7 +123,19 @@ fn flow<B>(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, body: ParseBody<B>
     let result = ty(line)?;
     line.end()?;
     let route = lines.next_with(2, "route").map(|mut line| route(lines, &mut line)).transpose()?;
-    Ok(Flow { name, route, parameters, result, body: body(lines, 2)? })
+    let mut former_sites = Vec::new();
+    while let Some(mut line) = lines.next_with(2, "former") {
+        former_sites.push(former_site(&mut line)?);
+        line.end()?;
+    }
+    Ok(Flow { name, route, parameters, result, body: body(lines, 2)?, former_sites })
+}
+
+/// `former files.read#2 now files.read`
+fn former_site(line: &mut Cursor<'_>) -> ParseResult<FormerSite> {
+    let site = line.name("the name of a call site")?;
+    let now = if line.eat("now") { Some(line.name("the name of a call site")?) } else { None };
+    Ok(FormerSite { site, now })
 }
 
 /// `route GET "/{name}"`, and its parameters below.

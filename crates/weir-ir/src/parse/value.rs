@@ -122,7 +122,7 @@ fn number(cursor: &mut Cursor<'_>) -> ParseResult<Value> {
     united(number, suffix).ok_or_else(|| cursor.error("a number in range, with a known unit, before this"))
 }
 
-/// The part of a float behind its mark, where it has one.
+/// Parses the part of a float after this mark, if it has one.
 fn fraction(cursor: &mut Cursor<'_>, mark: &str) -> bool {
     let is_digit = |c: char| c == '-' || c.is_ascii_digit();
     let is_here = cursor.rest().strip_prefix(mark).is_some_and(|rest| rest.starts_with(is_digit));

@@ -1,37 +1,73 @@
 //! Plan checker: compares a plan with a program and the available engines.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
-use weir_host::Text;
+use weir_host::{Resource, Text};
 
-use super::{EngineFact, Located, NodePattern, Plan, PlanProblem, Section, is_stateless};
+use super::former::names_former_site;
+use super::keys::{KeyCheck, PLAN_KEYS, Plan, PlanKey, SECTION_KEYS, Section};
+use super::pattern::NodePattern;
+use super::problem::{Located, PlanProblem};
 use crate::graph::{Node, Program};
 
-/// Returns everything that does not fit.
-pub(super) fn problems(plan: &Plan, program: &Program, engines: &[EngineFact<'_>]) -> Vec<PlanProblem> {
-    let mut checker = PlanChecker { plan, program, engines, problems: Vec::new() };
-    checker.engine(plan.engine.as_ref());
-    checker.names();
-    for section in &plan.sections {
-        checker.engine(section.engine.as_ref());
-        checker.has_sections(section);
-        section.nodes.iter().for_each(|pattern| checker.names_something(pattern));
-        checker.replicas(section);
-    }
+/// Facts about an engine that the check of a plan needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineFact<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// True if the engine runs sections separately; otherwise each flow is one section.
+    pub has_sections: bool,
+}
+
+/// Returns true if replicas of this node may run in parallel on different flows: neither the node nor its body has
+/// private state.
+#[must_use]
+pub fn is_stateless(node: &Node) -> bool {
+    !node.uses.iter().any(|used| matches!(used.resource, Resource::State(_)))
+}
+
+/// Returns everything that does not fit. No section may have the name `rest`.
+pub(super) fn problems<'a>(
+    plan: &'a Plan,
+    program: &'a Program,
+    engines: &'a [EngineFact<'a>],
+    rest: &str,
+) -> Vec<PlanProblem> {
+    let mut checker =
+        PlanChecker { plan, program, engines, names: BTreeSet::from([rest.to_owned()]), problems: Vec::new() };
+    checker.keys(PLAN_KEYS, plan);
+    plan.sections.iter().for_each(|section| checker.keys(SECTION_KEYS, section));
     checker.doubly_named();
     checker.problems
 }
 
+/// State of the check: the plan, its surroundings, and the problems found so far.
 struct PlanChecker<'a> {
     plan: &'a Plan,
     program: &'a Program,
     engines: &'a [EngineFact<'a>],
+    /// Names of sections that are taken.
+    names: BTreeSet<String>,
     problems: Vec<PlanProblem>,
 }
 
 impl<'a> PlanChecker<'a> {
-    fn report(&mut self, at: &std::ops::Range<usize>, message: String, help: Option<String>) {
-        self.problems.push(PlanProblem { at: at.clone(), message, help });
+    fn report(&mut self, at: &Range<usize>, message: String, help: Option<String>) {
+        self.problems.push(PlanProblem::error(at.clone(), message, help));
+    }
+
+    /// Checks the values of all keys of a table.
+    fn keys<T>(&mut self, keys: &[PlanKey<T>], table: &T) {
+        for key in keys {
+            match &key.check {
+                KeyCheck::Fits => {}
+                KeyCheck::Engine(get) => self.engine(get(table)),
+                KeyCheck::SectionName(get) => self.section_name(get(table)),
+                KeyCheck::Nodes(get) => get(table).nodes.iter().for_each(|pattern| self.names_something(pattern)),
+                KeyCheck::Replicas(get) => self.replicas(get(table)),
+            }
+        }
     }
 
     /// Returns all nodes of the program, with the names of their flows.
@@ -40,6 +76,7 @@ impl<'a> PlanChecker<'a> {
         flows.flat_map(|flow| flow.body.nodes.iter().map(|node| (flow.name.as_str(), node)))
     }
 
+    /// Reports an engine that does not exist.
     fn engine(&mut self, engine: Option<&Located<Text>>) {
         let Some(engine) = engine else { return };
         let names = || self.engines.iter().map(|fact| fact.name);
@@ -48,35 +85,32 @@ impl<'a> PlanChecker<'a> {
         }
         let all = names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let near = closest(&engine.value, names()).map(|near| format!("did you mean `{near}`?"));
-        let help = near.unwrap_or_else(|| format!("there are {all}"));
-        self.report(&engine.at, format!("there is no engine `{}`", engine.value), Some(help));
+        let help = near.unwrap_or_else(|| format!("the engines are {all}"));
+        self.report(&engine.at, format!("unknown engine `{}`", engine.value), Some(help));
     }
 
-    fn has_sections(&mut self, section: &Section) {
-        let engine = section.engine.as_ref().or(self.plan.engine.as_ref());
-        let Some(engine) = engine else { return };
-        let whole = self.engines.iter().find(|fact| fact.name == engine.value.as_str() && !fact.has_sections);
-        if whole.is_some() {
+    /// Reports a name that another section has, or a section of an engine without sections.
+    fn section_name(&mut self, section: &Section) {
+        let name = section.name.value.as_str();
+        if !self.names.insert(name.to_owned()) {
+            let message = format!("duplicate section `{name}`");
+            self.report(&section.name.at, message, Some("choose another name".into()));
+        }
+        let Some(engine) = section.engine.as_ref().or(self.plan.engine.as_ref()) else { return };
+        if self.engines.iter().any(|fact| fact.name == engine.value.as_str() && !fact.has_sections) {
             let with = self.engines.iter().filter(|fact| fact.has_sections);
             let with = with.map(|fact| format!("`{}`", fact.name)).collect::<Vec<_>>().join(", ");
-            let message = format!("`{}` runs each flow as one, and has no sections", engine.value);
-            self.report(&section.name.at, message, Some(format!("sections are for {with}")));
+            let message = format!("engine `{}` has no sections", engine.value);
+            self.report(&section.name.at, message, Some(format!("the engines with sections are {with}")));
         }
     }
 
-    fn names(&mut self) {
-        let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
-        for section in &self.plan.sections {
-            let name = section.name.value.as_str();
-            if name == super::REST || seen.insert(name, ()).is_some() {
-                let message = format!("there is a section `{name}` already");
-                self.report(&section.name.at, message, Some("give it another name".into()));
-            }
-        }
-    }
-
+    /// Reports a pattern that matches no node.
     fn names_something(&mut self, pattern: &Located<NodePattern>) {
-        if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name)) {
+        let mut flows = self.program.entries.iter().flat_map(|entry| &entry.flows);
+        if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name))
+            || flows.any(|flow| names_former_site(&pattern.value, flow))
+        {
             return;
         }
         let name = pattern.value.as_str();
@@ -86,11 +120,12 @@ impl<'a> PlanChecker<'a> {
         let near = near.or_else(|| closest(name, self.nodes().map(|(_, node)| node.name.as_str())));
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`weir plan` shows the names of all nodes where there is no plan".into(),
+            None => "run `weir plan` without a plan to list the nodes".into(),
         };
-        self.report(&pattern.at, format!("no node is called `{}`", pattern.value.as_str()), Some(help));
+        self.report(&pattern.at, format!("no node matches `{name}`"), Some(help));
     }
 
+    /// Reports replicas of a section with private state.
     fn replicas(&mut self, section: &Section) {
         let Some(replicas) = section.replicas.as_ref().filter(|replicas| replicas.value > 1) else { return };
         let names = |flow: &str, node: &Node| section.nodes.iter().any(|given| given.value.names(flow, &node.name));
@@ -98,8 +133,8 @@ impl<'a> PlanChecker<'a> {
         let stateful = own.find(|(_, node)| !is_stateless(node));
         if let Some((_, node)) = stateful {
             let message =
-                format!("`{}` has a state, so that the section `{}` works alone", node.name, section.name.value);
-            let help = "leave `replicas` out, or put the node into a section of its own".to_owned();
+                format!("section `{}` cannot have replicas: `{}` has private state", section.name.value, node.name);
+            let help = "remove `replicas`, or move the node to a section of its own".to_owned();
             self.report(&replicas.at, message, Some(help));
         }
     }
@@ -115,7 +150,7 @@ impl<'a> PlanChecker<'a> {
                 });
                 if let Some((first, node)) = taken {
                     let owner = &self.plan.sections[first].name.value;
-                    let message = format!("`{node}` belongs to the section `{owner}` already");
+                    let message = format!("`{node}` already belongs to section `{owner}`");
                     self.report(&pattern.at, message, None);
                 }
             }

@@ -4,108 +4,155 @@ use std::ops::Range;
 use std::time::Duration;
 
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
-use weir_host::Text;
+use toml::de::{DeTable, DeValue};
 
 use super::check::closest;
-use super::{Located, NodePattern, Plan, PlanProblem, QUEUE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX, Section, THREADS_MAX};
+use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section};
+use super::pattern::NodePattern;
+use super::problem::{Located, PlanProblem, ProblemSeverity};
 
-/// The keys of a plan.
-const PLAN_KEYS: &[&str] = &["engine", "threads", "flows", "queue", "sessions", "session_idle", "section"];
-/// The keys of a section.
-const SECTION_KEYS: &[&str] = &["name", "nodes", "engine", "threads", "queue", "replicas", "why"];
+/// Seconds of a day.
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+
+/// Units of durations in a plan, in seconds.
+const DURATION_UNITS: &[(&str, u64)] = &[("s", 1), ("m", 60), ("h", 60 * 60), ("d", DAY_SECONDS)];
 
 /// Parses a plan, and reports everything unreadable.
 pub(super) fn plan(text: &str) -> (Plan, Vec<PlanProblem>) {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = PlanReader { problems: errors.iter().map(|error| syntax(error, text)).collect() };
-    if !reader.problems.is_empty() {
-        // A text that is not TOML may have been misread, so nothing of it is used.
-        return (Plan::default(), reader.problems);
+    let mut plan = Plan::default();
+    // A text that is not TOML may have been misread, so nothing of it is used.
+    if reader.problems.is_empty() {
+        let table = table.get_ref();
+        reader.unknown_keys(table, PLAN_KEYS, &[SECTION], "a plan");
+        reader.keys(table, PLAN_KEYS, &mut plan);
+        plan.sections = reader.sections(table);
     }
-    let table = table.get_ref();
-    reader.unknown_keys(table, PLAN_KEYS, "a plan");
-    let plan = Plan {
-        engine: reader.text(table, "engine"),
-        threads: reader.number(table, "threads", THREADS_MAX),
-        flows: reader.number(table, "flows", QUEUE_MAX),
-        queue: reader.number(table, "queue", QUEUE_MAX),
-        sessions: reader.number(table, "sessions", SESSIONS_MAX),
-        session_idle: reader.duration(table, "session_idle", SESSION_IDLE_MAX),
-        sections: reader.sections(table),
-    };
     (plan, reader.problems)
 }
 
 fn syntax(error: &toml::de::Error, text: &str) -> PlanProblem {
     let at = error.span().unwrap_or(text.len()..text.len());
-    PlanProblem { at, message: format!("this is not TOML: {}", error.message()), help: None }
+    let message = format!("invalid TOML: {}", error.message());
+    PlanProblem::error(at, message, None)
 }
 
 struct PlanReader {
     problems: Vec<PlanProblem>,
 }
 
+/// A value of a table, with the key under which it was found.
+type KeyedValue<'t, 'v> = (&'static str, &'t Spanned<DeValue<'v>>);
+
 impl PlanReader {
-    fn report(&mut self, at: Range<usize>, message: String, help: Option<String>) {
-        self.problems.push(PlanProblem { at, message, help });
+    fn error(&mut self, at: Range<usize>, message: String, help: Option<String>) {
+        self.problems.push(PlanProblem::error(at, message, help));
     }
 
-    fn unknown_keys(&mut self, table: &DeTable<'_>, known: &[&str], what: &str) {
-        for key in table.keys().filter(|key| !known.contains(&&**key.get_ref())) {
-            let help = closest(key.get_ref(), known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            let help = help.unwrap_or_else(|| format!("{what} has {}", listed(known)));
-            self.report(key.span(), format!("{what} has no `{}`", key.get_ref()), Some(help));
+    fn unknown_keys<T>(&mut self, table: &DeTable<'_>, keys: &[PlanKey<T>], tables: &[&'static str], owner: &str) {
+        let current: Vec<&str> = keys.iter().map(|key| key.name).chain(tables.iter().copied()).collect();
+        let is_known = |name: &str| current.contains(&name) || keys.iter().any(|key| key.deprecated.contains(&name));
+        for key in table.keys().filter(|key| !is_known(key.get_ref())) {
+            let help = closest(key.get_ref(), current.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+            let help = help.unwrap_or_else(|| format!("the keys of {owner} are {}", listed(&current)));
+            self.error(key.span(), format!("unknown key `{}` in {owner}", key.get_ref()), Some(help));
         }
     }
 
-    fn expected(&mut self, value: &Spanned<DeValue<'_>>, key: &str, what: &str) {
-        let found = value.get_ref().type_str();
-        self.report(value.span(), format!("`{key}` is {what}, and not of the type {found}"), None);
-    }
-
-    fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<Located<Text>> {
-        let value = table.get(key)?;
-        match value.get_ref().as_str() {
-            Some(text) => Some(Located { value: text.into(), at: value.span() }),
-            None => {
-                self.expected(value, key, "a text");
-                None
+    /// Parses the values of all keys into `target`.
+    fn keys<T>(&mut self, table: &DeTable<'_>, keys: &[PlanKey<T>], target: &mut T) {
+        for key in keys {
+            let Some(entry) = self.entry(table, key) else { continue };
+            match &key.value {
+                KeyValue::Text(field) => self.text(entry).into_iter().for_each(|text| (field.set)(target, text)),
+                KeyValue::Number(field, max) => {
+                    self.number(entry, *max).into_iter().for_each(|number| (field.set)(target, number));
+                }
+                KeyValue::Duration(field, max) => {
+                    self.duration(entry, *max).into_iter().for_each(|duration| (field.set)(target, duration));
+                }
+                KeyValue::Patterns(_, set) => set(target, self.patterns(entry)),
+                KeyValue::Required(_) => {}
             }
         }
     }
 
-    fn number(&mut self, table: &DeTable<'_>, key: &str, most: usize) -> Option<Located<usize>> {
-        let value = table.get(key)?;
+    /// Returns the value of a key under its current name or a deprecated one, which causes a warning.
+    fn entry<'t, 'v, T>(&mut self, table: &'t DeTable<'v>, key: &PlanKey<T>) -> Option<KeyedValue<'t, 'v>> {
+        let mut found: Option<KeyedValue<'t, 'v>> = table.get(key.name).map(|value| (key.name, value));
+        for deprecated in key.deprecated {
+            let Some((written, value)) = table.get_key_value(*deprecated) else { continue };
+            let at = written.span();
+            if found.is_some() {
+                let message = format!("`{deprecated}` is the former name of `{}`, which is set too", key.name);
+                self.error(at, message, Some(format!("remove `{deprecated}`")));
+                continue;
+            }
+            let message = format!("the key `{deprecated}` is deprecated");
+            let help = Some(format!("rename it to `{}`", key.name));
+            self.problems.push(PlanProblem { severity: ProblemSeverity::Warning, at, message, help });
+            found = Some((deprecated, value));
+        }
+        found
+    }
+
+    fn expected(&mut self, (key, value): KeyedValue<'_, '_>, what: &str) {
+        let found = value.get_ref().type_str();
+        self.error(value.span(), format!("`{key}` must be {what}, found {found}"), None);
+    }
+
+    fn text(&mut self, entry: KeyedValue<'_, '_>) -> Option<Located<weir_host::Text>> {
+        let Some(text) = entry.1.get_ref().as_str() else {
+            self.expected(entry, "a text");
+            return None;
+        };
+        Some(Located { value: text.into(), at: entry.1.span() })
+    }
+
+    fn number(&mut self, entry: KeyedValue<'_, '_>, max: usize) -> Option<Located<usize>> {
+        let (key, value) = entry;
         let Some(integer) = value.get_ref().as_integer() else {
-            self.expected(value, key, "a whole number");
+            self.expected(entry, "a whole number");
             return None;
         };
         let number = usize::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(usize::MAX);
-        if number == 0 || number > most {
-            self.report(value.span(), format!("`{key}` is from 1 to {most}"), None);
+        if number == 0 || number > max {
+            self.error(value.span(), format!("`{key}` must be from 1 to {max}"), None);
             return None;
         }
         Some(Located { value: number, at: value.span() })
     }
 
-    fn duration(&mut self, table: &DeTable<'_>, key: &str, most: Duration) -> Option<Located<Duration>> {
-        let given = self.text(table, key)?;
-        match duration(given.value.as_str()).filter(|duration| *duration <= most) {
-            Some(value) => Some(Located { value, at: given.at }),
-            None => {
-                let days = most.as_secs() / (24 * 60 * 60);
-                let message = format!("`{key}` is a time of at most {days} days");
-                self.report(given.at, message, Some("write it as \"90s\", \"30m\" or \"2h\"".into()));
-                None
+    fn duration(&mut self, entry: KeyedValue<'_, '_>, max: Duration) -> Option<Located<Duration>> {
+        let text = self.text(entry)?;
+        let Some(value) = duration(text.value.as_str()).filter(|duration| *duration <= max) else {
+            let message = format!("`{}` must be a duration of at most {} days", entry.0, max.as_secs() / DAY_SECONDS);
+            self.error(text.at, message, Some("write it as \"90s\", \"30m\" or \"2h\"".into()));
+            return None;
+        };
+        Some(Located { value, at: text.at })
+    }
+
+    fn patterns(&mut self, entry: KeyedValue<'_, '_>) -> Vec<Located<NodePattern>> {
+        let Some(array) = entry.1.get_ref().as_array() else {
+            self.expected(entry, "a list of patterns");
+            return Vec::new();
+        };
+        let mut patterns = Vec::new();
+        for node in array.iter() {
+            match node.get_ref().as_str() {
+                Some(text) => patterns.push(Located { value: NodePattern::new(text), at: node.span() }),
+                None => self.expected((entry.0, node), "a list of patterns"),
             }
         }
+        patterns
     }
 
     fn sections(&mut self, table: &DeTable<'_>) -> Vec<Section> {
-        let Some(value) = table.get("section") else { return Vec::new() };
+        let Some(value) = table.get(SECTION) else { return Vec::new() };
         let Some(array) = value.get_ref().as_array() else {
-            self.expected(value, "section", "an array of tables, each headed `[[section]]`");
+            self.expected((SECTION, value), "an array of tables, each headed `[[section]]`");
             return Vec::new();
         };
         array.iter().filter_map(|section| self.section(section)).collect()
@@ -113,42 +160,23 @@ impl PlanReader {
 
     fn section(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Section> {
         let Some(table) = value.get_ref().as_table() else {
-            self.expected(value, "section", "a table");
+            self.expected((SECTION, value), "a table");
             return None;
         };
-        self.unknown_keys(table, SECTION_KEYS, "a section");
-        let Some(name) = self.text(table, "name").filter(|name| !name.value.trim().is_empty()) else {
-            self.report(value.span(), "this section has no name".into(), Some("add `name = \"…\"`".into()));
+        self.unknown_keys(table, SECTION_KEYS, &[], "a section");
+        let name = table.get("name").and_then(|name| self.text(("name", name)));
+        let Some(name) = name.filter(|name| !name.value.trim().is_empty()) else {
+            self.error(value.span(), "section without a name".into(), Some("add `name = \"…\"`".into()));
             return None;
         };
-        Some(Section {
-            nodes: self.patterns(table, &name),
-            name,
-            engine: self.text(table, "engine"),
-            threads: self.number(table, "threads", THREADS_MAX),
-            queue: self.number(table, "queue", QUEUE_MAX),
-            replicas: self.number(table, "replicas", THREADS_MAX),
-            why: self.text(table, "why").map(|why| why.value),
-        })
-    }
-
-    fn patterns(&mut self, table: &DeTable<'_>, name: &Located<Text>) -> Vec<Located<NodePattern>> {
-        let nodes = table.get("nodes");
-        let empty = DeArray::new();
-        let array = nodes.and_then(|nodes| nodes.get_ref().as_array()).unwrap_or(&empty);
-        if array.is_empty() {
-            let help = "name them by patterns, as in `nodes = [\"image.*\"]`".to_owned();
-            let at = nodes.map_or(name.at.clone(), Spanned::span);
-            self.report(at, format!("the section `{}` names no nodes", name.value), Some(help));
+        let mut section = Section::new(name);
+        self.keys(table, SECTION_KEYS, &mut section);
+        if section.nodes.is_empty() {
+            let help = "list patterns of node names, as in `nodes = [\"image.*\"]`".to_owned();
+            let at = table.get("nodes").map_or(section.name.at.clone(), Spanned::span);
+            self.error(at, format!("section `{}` has no nodes", section.name.value), Some(help));
         }
-        let mut patterns = Vec::new();
-        for node in array.iter() {
-            match node.get_ref().as_str() {
-                Some(text) => patterns.push(Located { value: NodePattern::new(text), at: node.span() }),
-                None => self.expected(node, "nodes", "a list of patterns"),
-            }
-        }
-        patterns
+        Some(section)
     }
 }
 
@@ -159,9 +187,6 @@ fn duration(text: &str) -> Option<Duration> {
     let (_, seconds) = DURATION_UNITS.iter().find(|(name, _)| *name == unit)?;
     number.parse::<u64>().ok()?.checked_mul(*seconds).map(Duration::from_secs)
 }
-
-/// Units of durations in a plan, in seconds.
-const DURATION_UNITS: &[(&str, u64)] = &[("s", 1), ("m", 60), ("h", 60 * 60), ("d", 24 * 60 * 60)];
 
 fn listed(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use weir_host::Mode;
+use weir_host::{Mode, Resource};
 
 use super::*;
-use crate::graph::{Graph, NodeKind, ResourceUse};
-use crate::program::{Entry, Flow};
+use crate::graph::{Graph, Node, NodeKind, ResourceUse};
+use crate::program::{Entry, Flow, FormerSite};
 
 const ENGINES: &[EngineFact<'_>] = &[
     EngineFact { name: "event", has_sections: false },
@@ -38,7 +38,14 @@ fn program() -> Program {
     ];
     let body = Graph { nodes, ..Graph::default() };
     let result = weir_host::Type::Unit;
-    let flow = Flow { name: "get /{name}".into(), route: None, parameters: Vec::new(), result, body };
+    let flow = Flow {
+        name: "get /{name}".into(),
+        route: None,
+        parameters: Vec::new(),
+        result,
+        body,
+        former_sites: Vec::new(),
+    };
     let arguments = Graph::default();
     let (name, source) = ("images".into(), "http.http".into());
     Program {
@@ -61,8 +68,8 @@ fn report(text: &str) -> String {
 
 #[test]
 fn a_plan_prints_as_it_is_read() {
-    let text = "engine = \"manual\"\nthreads = 2\nqueue = 64\nsessions = 500\nsession_idle = \"90m\"\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
-                threads = 2\nreplicas = 2\nwhy = \"97 % of the \\\"time\\\"\"\n";
+    let text = "engine = \"manual\"\nthreads = 2\nqueue_length_max = 64\nsessions_max = 500\nsession_idle_timeout = \"90m\"\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
+                threads = 2\nreplicas = 2\nreason = \"97 % of the \\\"time\\\"\"\n";
     let (plan, problems) = Plan::parse(text);
     assert_eq!(problems, []);
     assert_eq!(plan.to_string(), text);
@@ -80,6 +87,21 @@ fn nodes_belong_to_the_section_that_names_them() {
 }
 
 #[test]
+fn a_call_that_was_merged_into_another_one_answers_to_its_name() {
+    let mut program = program();
+    let former = |site: &str, now: Option<&str>| FormerSite { site: site.into(), now: now.map(Into::into) };
+    program.entries[0].flows[0].former_sites =
+        vec![former("thumbnail/image.scale#2", Some("thumbnail/image.scale")), former("text.upper", None)];
+    let (plan, _) = Plan::parse(
+        "[[section]]\nname = \"a\"\nnodes = [\"*/image.scale#2\"]\n[[section]]\nname = \"b\"\nnodes = [\"text.upper\", \"files.*\"]\n",
+    );
+    assert_eq!(plan.check(&program, ENGINES), []);
+    assert_eq!(plan.section_of("get /{name}", "thumbnail/image.scale"), None);
+    let plan = plan.following(&program);
+    assert_eq!(plan.section_of("get /{name}", "thumbnail/image.scale"), Some(0));
+}
+
+#[test]
 fn stars_stand_for_any_characters() {
     let names = |pattern: &str, node: &str| NodePattern::new(pattern).names("flow", node);
     assert!(names("*", "") && names("a*c", "abbc") && names("a*b*c", "aXbXbYc") && names("*read", "files.read"));
@@ -88,19 +110,19 @@ fn stars_stand_for_any_characters() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place_and_what_to_do() {
-    let text = "engine = \"manuel\"\nthreads = 0\nquue = 3\n\n[[section]]\nname = \"codec\"\nnodes = [\"thumbnail/image.scal\", \
+fn errors_have_a_position_and_a_hint() {
+    let text = "engine = \"manuel\"\nthreads = 0\nquuee_length_max = 3\n\n[[section]]\nname = \"codec\"\nnodes = [\"thumbnail/image.scal\", \
                 \"nothing-like-it\"]\nreplicas = \"two\"\n\n[[section]]\nname = \"codec\"\nnodes = []\n";
     assert_eq!(
         report(text),
-        "3:1: a plan has no `quue`\n  help: did you mean `queue`?\n\
-         2:11: `threads` is from 1 to 1024\n\
-         8:12: `replicas` is a whole number, and not of the type string\n\
-         12:9: the section `codec` names no nodes\n  help: name them by patterns, as in `nodes = [\"image.*\"]`\n\
-         1:10: there is no engine `manuel`\n  help: did you mean `manual`?\n\
-         11:8: there is a section `codec` already\n  help: give it another name\n\
-         7:10: no node is called `thumbnail/image.scal`\n  help: did you mean `thumbnail/image.scale`?\n\
-         7:34: no node is called `nothing-like-it`\n  help: `weir plan` shows the names of all nodes where there is no plan\n"
+        "3:1: unknown key `quuee_length_max` in a plan\n  help: did you mean `queue_length_max`?\n\
+         2:11: `threads` must be from 1 to 1024\n\
+         8:12: `replicas` must be a whole number, found string\n\
+         12:9: section `codec` has no nodes\n  help: list patterns of node names, as in `nodes = [\"image.*\"]`\n\
+         1:10: unknown engine `manuel`\n  help: did you mean `manual`?\n\
+         7:10: no node matches `thumbnail/image.scal`\n  help: did you mean `thumbnail/image.scale`?\n\
+         7:34: no node matches `nothing-like-it`\n  help: run `weir plan` without a plan to list the nodes\n\
+         11:8: duplicate section `codec`\n  help: choose another name\n"
     );
 }
 
@@ -108,7 +130,7 @@ fn what_is_wrong_is_said_with_its_place_and_what_to_do() {
 fn a_call_that_is_named_without_its_function_is_found() {
     assert_eq!(
         report("[[section]]\nname = \"a\"\nnodes = [\"image.scale\"]\n"),
-        "3:10: no node is called `image.scale`\n  help: did you mean `thumbnail/image.scale`?\n"
+        "3:10: no node matches `image.scale`\n  help: did you mean `thumbnail/image.scale`?\n"
     );
 }
 
@@ -117,7 +139,7 @@ fn sections_of_an_engine_without_them() {
     let text = "engine = \"event\"\n[[section]]\nname = \"io\"\nnodes = [\"files.*\"]\n";
     assert_eq!(
         report(text),
-        "3:8: `event` runs each flow as one, and has no sections\n  help: sections are for `manual`, `elastic`\n"
+        "3:8: engine `event` has no sections\n  help: the engines with sections are `manual`, `elastic`\n"
     );
 }
 
@@ -127,35 +149,75 @@ fn replicas_of_a_state_and_a_node_in_two_sections() {
         "[[section]]\nname = \"a\"\nnodes = [\"log.*\"]\nreplicas = 2\n[[section]]\nname = \"b\"\nnodes = [\"*\"]\n";
     assert_eq!(
         report(text),
-        "4:12: `log.append` has a state, so that the section `a` works alone\n  \
-         help: leave `replicas` out, or put the node into a section of its own\n\
-         7:10: `log.append` belongs to the section `a` already\n"
+        "4:12: section `a` cannot have replicas: `log.append` has private state\n  \
+         help: remove `replicas`, or move the node to a section of its own\n\
+         7:10: `log.append` already belongs to section `a`\n"
     );
 }
 
 #[test]
 fn text_that_is_no_toml() {
-    assert!(report("engine = = 3\n").starts_with("1:10: this is not TOML: "), "{}", report("engine = = 3\n"));
+    assert!(report("engine = = 3\n").starts_with("1:10: invalid TOML: "), "{}", report("engine = = 3\n"));
 }
 
 #[test]
-fn how_long_sessions_are_kept_is_a_time() {
-    let said = |idle: &str| report(&format!("session_idle = {idle}"));
+fn the_idle_timeout_of_sessions_is_a_duration() {
+    let said = |idle: &str| report(&format!("session_idle_timeout = {idle}"));
     assert_eq!(["\"90s\"", "\"30m\"", "\"2h\"", "\"365d\""].map(said), ["", "", "", ""]);
-    let refused =
-        "1:16: `session_idle` is a time of at most 365 days\n  help: write it as \"90s\", \"30m\" or \"2h\"\n";
+    let refused = "1:24: `session_idle_timeout` must be a duration of at most 365 days\n  help: write it as \"90s\", \"30m\" or \"2h\"\n";
     assert_eq!(["\"30\"", "\"m\"", "\"-1s\"", "\"366d\"", "\"9999999999999999999d\""].map(said), [refused; 5]);
-    assert_eq!(said("30"), "1:16: `session_idle` is a text, and not of the type integer\n");
+    assert_eq!(said("30"), "1:24: `session_idle_timeout` must be a text, found integer\n");
 }
 
 #[test]
-fn of_what_is_no_toml_only_that_is_said() {
+fn invalid_toml_is_reported_alone() {
     let said = report("engin = \n[[section]]\n");
-    assert!(said.starts_with("1:9: this is not TOML") && !said.contains("section"), "{said}");
+    assert!(said.starts_with("1:9: invalid TOML") && !said.contains("section"), "{said}");
 }
 
 #[test]
 fn a_section_without_a_name() {
-    let said = "1:1: this section has no name\n  help: add `name = \"…\"`\n";
+    let said = "1:1: section without a name\n  help: add `name = \"…\"`\n";
     assert_eq!(report("[[section]]\nname = \" \"\nnodes = [\"image.scale\"]\n"), said);
+}
+
+#[test]
+fn a_deprecated_key_works_and_warns_with_the_new_name() {
+    let text = "flows = 8\nqueue = 64\nsessions = 500\nsession_idle = \"90m\"\n\n[[section]]\nname = \"a\"\n\
+                nodes = [\"files.*\"]\nqueue = 3\nwhy = \"it is slow\"\n";
+    let (plan, problems) = Plan::parse(text);
+    assert!(problems.iter().all(|problem| !problem.is_error()));
+    assert_eq!(
+        report(text).lines().filter(|line| line.starts_with("  help")).collect::<Vec<_>>(),
+        [
+            "  help: rename it to `flows_max`",
+            "  help: rename it to `queue_length_max`",
+            "  help: rename it to `sessions_max`",
+            "  help: rename it to `session_idle_timeout`",
+            "  help: rename it to `queue_length_max`",
+            "  help: rename it to `reason`"
+        ]
+    );
+    let renamed = "flows_max = 8\nqueue_length_max = 64\nsessions_max = 500\nsession_idle_timeout = \"90m\"\n\n\
+                   [[section]]\nname = \"a\"\nnodes = [\"files.*\"]\nqueue_length_max = 3\nreason = \"it is slow\"\n";
+    assert_eq!(plan.to_string(), renamed);
+    assert_eq!(report(renamed), "");
+}
+
+#[test]
+fn a_key_under_both_names_is_an_error() {
+    assert_eq!(
+        report("queue = 3\nqueue_length_max = 4\n"),
+        "1:1: `queue` is the former name of `queue_length_max`, which is set too\n  help: remove `queue`\n"
+    );
+}
+
+#[test]
+fn the_example_of_the_reference_is_a_plan_with_every_key() {
+    let reference = plan_reference();
+    let (_, example) = reference.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let (plan, problems) = Plan::parse(example);
+    assert_eq!(problems, []);
+    assert_eq!(plan.to_string(), example);
 }

@@ -1,4 +1,4 @@
-//! Arithmetic on numbers, durations, sizes and times: what is out of range or divided by zero is a failure.
+//! Arithmetic on numbers, durations, sizes and times: overflow and division by zero are failures.
 
 use weir_host::{Failure, Value};
 

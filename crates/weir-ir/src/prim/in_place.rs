@@ -1,6 +1,6 @@
-//! Primitives that change their first operand in place, if it is not used afterwards and nobody else holds it.
+//! Primitives that change their first operand in place, if it is not used afterwards and is not shared.
 //!
-//! A value never changes for a program. If the use of an operand is its last one, its memory may become the result's
+//! To a program, values are immutable. If the use of an operand is its last one, its memory may become the result's
 //! (Perceus, PLDI 2021, §2.2 "reuse"): a list that grows by one element keeps the others where they are.
 
 use smallvec::SmallVec;
@@ -9,7 +9,7 @@ use weir_host::{Failure, Type, Value};
 use super::Prim;
 
 impl Prim {
-    /// Returns `true` if the primitive can make its result out of its first operand, given the type of its result.
+    /// Returns `true` if the primitive can reuse its first operand for its result, which is of this type.
     #[must_use]
     pub fn reuses_first(self, result: &Type) -> bool {
         match self {
@@ -19,8 +19,8 @@ impl Prim {
         }
     }
 
-    /// Applies it to a first operand that is not used afterwards: in place if nobody else holds it, else as
-    /// [`Prim::apply`].
+    /// Applies it to a first operand that is not used afterwards: in place if it is not shared, otherwise as
+    /// [`Prim::apply`] does.
     ///
     /// # Errors
     /// Fails if [`Prim::apply`] does.

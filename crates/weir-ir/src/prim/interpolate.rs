@@ -5,15 +5,15 @@ use std::fmt::Write;
 
 use weir_host::{Text, Value};
 
-/// Texts up to so many bytes are put together where the thread's last one was, so that only the text itself is allocated.
+/// The capacity in bytes that a thread's buffer keeps between texts, so that only the text itself is allocated.
 const KEPT_BYTES_MAX: usize = 4096;
 
 thread_local! {
     static TEXT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// The text of the parts, one after the other: [`Prim::Interpolate`](super::Prim::Interpolate) of operands that are nowhere
-/// listed together.
+/// Concatenates the texts of the parts: [`Prim::Interpolate`](super::Prim::Interpolate) of operands that do not lie in one
+/// slice.
 #[must_use]
 pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Text {
     TEXT.with_borrow_mut(|text| {

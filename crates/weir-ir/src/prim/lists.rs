@@ -7,19 +7,19 @@ use weir_host::{Elements, Entries, Value};
 
 use super::moving::{elements, move_or_clone};
 
-/// The elements without so many at the front and the back.
+/// Returns the elements without `front` elements at the front and `back` at the back.
 pub(super) fn middle(all: &[Value], front: i64, back: i64) -> Value {
     let count = |count: i64| usize::try_from(count).unwrap_or(0).min(all.len());
     let (from, to) = (count(front), all.len() - count(back));
     Value::List(all[from..to.max(from)].into())
 }
 
-/// The keys and values of a map as tuples.
+/// Returns the keys and values of a map as tuples.
 pub(super) fn pairs(map: &Entries) -> Value {
     Value::List(map.iter().map(|(key, value)| pair(key, value.clone())).collect())
 }
 
-/// The same; values that can only be moved are moved out of the map.
+/// Does the same, and moves move-only values out of the map.
 pub(super) fn pairs_moving(map: &mut Entries) -> Value {
     if let Some(entries) = map.unshared() {
         return Value::List(entries.map(|(key, value)| pair(key, move_or_clone(value))).collect());
@@ -31,12 +31,12 @@ fn pair(key: &Value, value: Value) -> Value {
     Value::Record([key.clone(), value].into())
 }
 
-/// The lists with one more element.
+/// Returns the lists with one more element.
 pub(super) fn collect(lists: &[Value], element: Value) -> Value {
     collected(lists.to_vec(), element)
 }
 
-/// The same; elements that can only be moved are moved out of the lists.
+/// Does the same, and moves move-only elements out of the lists.
 pub(super) fn collect_moving(lists: &mut Elements, element: Value) -> Value {
     collected(elements(lists), element)
 }
@@ -52,13 +52,13 @@ fn collected(mut lists: Vec<Value>, element: Value) -> Value {
     Value::list(lists)
 }
 
-/// All elements of all lists.
+/// Returns the elements of all lists.
 pub(super) fn flatten(lists: &[Value]) -> Value {
     let of = |list: &Value| if let Value::List(elements) = list { elements.to_vec() } else { Vec::new() };
     Value::List(lists.iter().flat_map(of).collect())
 }
 
-/// The same; elements that can only be moved are moved out of the lists.
+/// Does the same, and moves move-only elements out of the lists.
 pub(super) fn flatten_moving(lists: &mut Elements) -> Value {
     Value::List(elements(lists).iter_mut().flat_map(parts).collect())
 }

@@ -1,11 +1,11 @@
-//! Values that can only be moved: whether one is or holds such a value, and moving it.
+//! Move-only values: testing for them, and moving them out.
 
 use weir_host::{Elements, Value, Values};
 
-/// How deep [`moves`] looks into a value by recursion; deeper, it walks.
+/// The depth up to which [`moves`] recurses into a value; deeper parts are walked without the stack.
 const NESTED_MAX: u32 = 128;
 
-/// Whether the value is or holds one that can only be moved.
+/// Returns true if the value is or holds a move-only value.
 #[must_use]
 pub fn moves(value: &Value) -> bool {
     moves_within(value, NESTED_MAX)
@@ -16,23 +16,23 @@ fn moves_within(value: &Value, room: u32) -> bool {
     let moves = |value| moves_within(value, room);
     match value {
         Value::Unique(_) => true,
-        // The elements of a list are of one type: where one holds nothing, none does.
+        // The elements of a list are of one type: if one holds no move-only value, none does.
         Value::List(elements) => elements.first().is_some_and(holds) && elements.iter().any(moves),
         Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().any(moves),
-        // So are the values of a map, and a key can be copied, for it is compared.
+        // So are the values of a map, and a key can be copied, because it is compared.
         Value::Map(map) => map.first().is_some_and(|(_, value)| holds(value)) && map.values().any(moves),
         _ => false,
     }
 }
 
-/// Whether values of this one's type may hold others, or can only be moved themselves.
+/// Returns true if values of the same type may hold other values, or are move-only themselves.
 fn holds(value: &Value) -> bool {
     use Value::{Absent, List, Map, Record, Unique, Variant};
-    // What was moved away says nothing of its type.
+    // A value that was moved away does not show its type.
     matches!(value, Absent | List(_) | Map(_) | Record(_) | Variant(..) | Unique(_))
 }
 
-/// The value: itself where it can only be moved, and [`Value::Absent`] stays behind; else a clone.
+/// Moves a move-only value out, so that [`Value::Absent`] stays behind; clones any other value.
 #[must_use]
 pub fn move_or_clone(value: &mut Value) -> Value {
     if moves(value) { value.take() } else { value.clone() }

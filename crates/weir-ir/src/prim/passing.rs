@@ -1,8 +1,8 @@
-//! Primitives that pass on values which can only be moved.
+//! Primitives that pass move-only operands on to their result.
 //!
-//! [`Prim::apply`] clones what it passes on, and a clone of a [`Value::Unique`] is empty. Here what can only be moved is
-//! moved out of its operand, and everything else stays where it is: taking a record apart field by field works. An
-//! engine decides by the type which of the two it needs; the reference evaluator always moves.
+//! [`Prim::apply`] clones what it passes on, and a clone of a [`Value::Unique`] is empty. Here move-only parts are
+//! moved out of their operands, and everything else stays in place, so that a record can be taken apart field by field.
+//! An engine decides by the type which of the two it needs; the reference evaluator always moves.
 
 use weir_host::{Failure, Value, Values};
 
@@ -21,10 +21,10 @@ impl Prim {
         )
     }
 
-    /// Applies it, and moves what it passes on out of its operands where that cannot be cloned.
+    /// Applies it, and moves the move-only values that it passes on out of its operands.
     ///
     /// # Errors
-    /// Fails where [`Prim::may_fail`] says that it may.
+    /// Fails only if [`Prim::may_fail`].
     ///
     /// # Panics
     /// Panics on operands that the verifier refuses.

@@ -58,33 +58,35 @@ fn node(page: &mut IndentedText, id: NodeId, node: &Node) {
     });
 }
 
-/// What a node does and takes, without its bodies.
+/// The operation and inputs of a node, without its bodies.
 struct NodeText<'a>(&'a Node);
 
 impl Display for NodeText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.0.kind.word();
         match &self.0.kind {
             NodeKind::Prim(prim) => write!(f, "{}", PrimText(*prim)),
-            NodeKind::Call { function } => write!(f, "call {}", NameText(function)),
-            NodeKind::Switch { .. } => f.write_str("switch"),
-            NodeKind::Select { switch } => write!(f, "select {} ", NodeIdText(*switch)),
-            NodeKind::Map { .. } => f.write_str("for"),
-            NodeKind::Fold { .. } => f.write_str("fold"),
-            NodeKind::Loop { at_most, .. } => write!(f, "loop at most {at_most} "),
-            NodeKind::Within { .. } => f.write_str("within"),
-            NodeKind::Race { .. } => f.write_str("race"),
-            NodeKind::Acquire { constraints } => {
-                write!(f, "acquire ({}) ", Commas(constraints.iter().map(ConstraintText)))
+            NodeKind::Call { function } => write!(f, "{word} {}", NameText(function)),
+            NodeKind::Select { switch: earlier } | NodeKind::Release { acquire: earlier } => {
+                write!(f, "{word} {} ", NodeIdText(*earlier))
             }
-            NodeKind::Release { acquire } => write!(f, "release {} ", NodeIdText(*acquire)),
-            NodeKind::Return => f.write_str("return"),
-            NodeKind::Fail => f.write_str("fail"),
+            NodeKind::Loop { at_most, .. } => write!(f, "{word} at most {at_most} "),
+            NodeKind::Acquire { constraints } => {
+                write!(f, "{word} ({}) ", Commas(constraints.iter().map(ConstraintText)))
+            }
+            NodeKind::Switch { .. }
+            | NodeKind::Map { .. }
+            | NodeKind::Fold { .. }
+            | NodeKind::Within { .. }
+            | NodeKind::Race { .. }
+            | NodeKind::Return
+            | NodeKind::Fail => f.write_str(word),
         }?;
         write!(f, "({})", Commas(self.0.inputs.iter().map(OperandText)))
     }
 }
 
-/// Control, order and resources of a node; nothing of what it has not.
+/// Control, order and resources of a node, each if present.
 struct AttributesText<'a>(&'a Node);
 
 impl Display for AttributesText<'_> {

@@ -61,7 +61,7 @@ impl Display for TypeText<'_> {
     }
 }
 
-/// Whether the word stands for a type of the language, so that a type of that name is quoted.
+/// Returns true if the word is a built-in type, so that a named type of that name is quoted.
 pub(crate) fn is_type_word(name: &str) -> bool {
     const WORDS: [&str; 15] = [
         "Bool", "Int", "Float", "Text", "Bytes", "Time", "Duration", "Size", "Failure", "Never", "List", "Map",
@@ -70,7 +70,7 @@ pub(crate) fn is_type_word(name: &str) -> bool {
     WORDS.contains(&name)
 }
 
-/// A name: bare where it is made of letters, digits, `_`, `.`, `/` and `#` and does not begin with a digit; else quoted.
+/// A name: bare if it consists of letters, digits, `_`, `.`, `/` and `#` and does not begin with a digit; else quoted.
 #[derive(Clone, Copy)]
 pub struct NameText<'a>(pub &'a str);
 
@@ -81,7 +81,7 @@ impl Display for NameText<'_> {
     }
 }
 
-/// Whether a bare name may hold it.
+/// Returns true if an unquoted name may contain the character.
 pub(crate) fn is_bare(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '#')
 }

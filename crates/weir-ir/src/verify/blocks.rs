@@ -1,4 +1,4 @@
-//! The rules of the expression IR.
+//! Verification of the expression IR.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::{calls, prims};
 use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Var, Variable};
-use crate::lower::{changed_variables, free_variables};
+use crate::lower::changed_variables;
 use crate::parse::NESTING_MAX;
 use crate::print::TypeText;
 
-/// Checks a body that is in no other; `result` is what it must yield and return, where that is known.
+/// Checks an outermost body; `result` is the type that it must yield and return, if that is known.
 pub(super) fn flow(
     types: &TypeTable<'_>,
     library: &Library,
@@ -41,17 +41,17 @@ pub(super) fn flow(
 struct BlockVerifier<'a, 'r> {
     types: &'a TypeTable<'a>,
     library: &'a Library,
-    /// What the flow answers.
+    /// The type of the flow's answer.
     result: Option<&'a Type>,
     report: &'r mut Report,
-    /// What can be seen from here.
+    /// The variables in scope, with their types.
     visible: BTreeMap<Var, &'a Type>,
-    /// What each change to that replaced, the latest last: leaving a block takes its changes back.
+    /// An undo log of `visible`: leaving a block restores what its changes replaced.
     before: Vec<(Var, Option<&'a Type>)>,
-    /// What has been bound anywhere in the flow.
+    /// The variables bound anywhere in the flow.
     bound: BTreeSet<Var>,
     sites: BTreeSet<&'a Text>,
-    /// What the steps around hold.
+    /// The constraints that enclosing steps hold.
     steps: Vec<&'a Constraint>,
     depth: usize,
 }
@@ -69,7 +69,7 @@ impl<'a> BlockVerifier<'a, '_> {
         self.see(variable.var, Some(&variable.ty));
     }
 
-    /// From here on the variable is seen as of this type, or not at all.
+    /// Brings the variable into scope with this type, or takes it out of scope.
     fn see(&mut self, var: Var, ty: Option<&'a Type>) {
         let before = match ty {
             Some(ty) => self.visible.insert(var, ty),
@@ -78,7 +78,7 @@ impl<'a> BlockVerifier<'a, '_> {
         self.before.push((var, before));
     }
 
-    /// Takes back all changes but so many.
+    /// Undoes all changes of scope after the first `changes`.
     fn leave(&mut self, changes: usize) {
         for (var, before) in self.before.drain(changes..).rev() {
             match before {
@@ -88,7 +88,7 @@ impl<'a> BlockVerifier<'a, '_> {
         }
     }
 
-    /// Checks a block and says whether it yields. What it binds is not seen afterwards.
+    /// Checks a block and returns whether it yields. Its bindings leave the scope.
     fn block(&mut self, block: &'a Block, result: Option<&Type>, what: &str) -> bool {
         let outside = self.before.len();
         self.depth += 1;
@@ -151,7 +151,7 @@ impl<'a> BlockVerifier<'a, '_> {
         }
     }
 
-    /// Whose value of those that sessions have, only a step says.
+    /// Checks that a session's value is used within a step that holds it: only the step names the session.
     fn held_if_own(&mut self, at: Option<Var>, name: &Text) {
         let holds = |step: &&Constraint| matches!(&step.resource, Resource::Shared(held) if held == name);
         if self.types.per_session.contains(&**name) && !self.steps.iter().any(holds) {
@@ -231,10 +231,10 @@ impl<'a> BlockVerifier<'a, '_> {
         }
     }
 
-    /// What a body that may be given up changes, or what can only be moved, is not seen any more behind it.
+    /// Takes captured variables out of scope that a cancellable body changes or that are move-only.
     fn given_away(&mut self, body: &Block) {
         let changed = changed_variables(body, self.library);
-        for var in free_variables(body, &[]) {
+        for var in body.free_variables(&[]) {
             let is_move_only = |ty: &&Type| self.types.definitions.is_move_only(ty);
             if changed.contains(&var) || self.visible.get(&var).is_some_and(is_move_only) {
                 self.see(var, None);
@@ -269,7 +269,7 @@ impl<'a> BlockVerifier<'a, '_> {
         }
     }
 
-    /// Checks a body with its own parameters, and says whether it yields.
+    /// Checks a body with its own parameters, and returns whether it yields.
     fn body(&mut self, parameters: &[&'a Variable], body: &'a Block, result: Option<&Type>, what: &str) -> bool {
         let outside = self.before.len();
         parameters.iter().for_each(|parameter| self.bind(parameter));
@@ -335,7 +335,7 @@ impl<'a> BlockVerifier<'a, '_> {
     }
 }
 
-/// Says what is wrong with constraints that are not in the canonical order, each once, with a session where needed.
+/// Checks that constraints are in the canonical order, each once, with a session if one is per session.
 pub(super) fn canonical(constraints: &[Constraint], session: bool, types: &TypeTable<'_>) -> Result<(), String> {
     if constraints.windows(2).any(|pair| pair[0].resource >= pair[1].resource) {
         return Err("the constraints are not in the canonical order, each once".into());
@@ -356,7 +356,7 @@ pub(super) fn canonical(constraints: &[Constraint], session: bool, types: &TypeT
     }
 }
 
-/// Says what is wrong with tests that cannot hold or leave a value out.
+/// Checks that tests can hold and cover every value.
 pub(super) fn covers(tests: &[&ArmTest], subject: TypedOperand<'_>, types: &TypeTable<'_>) -> Result<(), String> {
     let variants = subject.ty().and_then(|ty| types.variants(ty));
     for test in tests {
@@ -380,7 +380,7 @@ pub(super) fn covers(tests: &[&ArmTest], subject: TypedOperand<'_>, types: &Type
     let all = match (subject, subject.ty()) {
         _ if has(&ArmTest::Otherwise) => true,
         (TypedOperand::Unknown, _) => true,
-        (TypedOperand::Constant(value), _) => tests.iter().any(|test| crate::evaluate::holds(test, value)),
+        (TypedOperand::Constant(value), _) => tests.iter().any(|test| crate::evaluate::test_holds(test, value)),
         (_, Some(Type::Bool)) => [true, false].into_iter().all(|value| has(&ArmTest::Value(Value::Bool(value)))),
         (_, Some(Type::Unit)) => has(&ArmTest::Value(Value::Unit)),
         _ => variants.is_some_and(|variants| (0..).zip(&variants).all(|(tag, _)| has(&ArmTest::Tag(tag)))),
@@ -388,7 +388,7 @@ pub(super) fn covers(tests: &[&ArmTest], subject: TypedOperand<'_>, types: &Type
     if all { Ok(()) } else { Err(format!("the tests leave some values out of {}", subject.describe())) }
 }
 
-/// Says what is wrong with the types that an arm gives to the payload; none at all is always right.
+/// Checks the types that an arm gives to the payload; an arm without names is always right.
 pub(super) fn payload_fits(
     test: &ArmTest,
     payload: &[&Type],

@@ -1,4 +1,4 @@
-//! Calls against the signatures of their functions.
+//! Verification of calls against the signatures of their functions.
 
 use weir_host::{Passing, Signature, Type};
 
@@ -6,7 +6,7 @@ use super::operand::TypedOperand;
 use super::types::{Bindings, TypeTable, substitute, unify};
 use crate::print::TypeText;
 
-/// Says what is wrong with a call of these arguments whose value is used as of type `result`.
+/// Checks a call with these arguments whose value is used as of type `result`.
 pub(super) fn check(
     signature: &Signature,
     arguments: &[TypedOperand<'_>],

@@ -1,4 +1,4 @@
-//! The rules of graphs: edges, control and types here; order and uses in the modules beside.
+//! Verification of graphs: edges, control and types; `order` and `uses` check the rest.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::parse::NESTING_MAX;
 use crate::print::{OperandText, TypeText};
 use crate::program::Variable;
 
-/// Checks a graph that is the body of no node; `result` is what it must yield and return, where that is known.
+/// Checks an outermost graph; `result` is the type that it must yield and return, if that is known.
 pub(super) fn flow(
     types: &TypeTable<'_>,
     library: &Library,
@@ -36,7 +36,7 @@ pub(super) fn flow(
 }
 
 impl<'a> GraphVerifier<'a, '_> {
-    /// Checks a graph and the bodies in it. Where edges or control are broken, the rest is not looked at.
+    /// Checks a graph and the bodies in it. If edges or control are broken, the rest is skipped.
     fn graph(&mut self, graph: &'a Graph, held: &HeldResources, result: Option<&Type>) {
         self.depth += 1;
         if self.depth > NESTING_MAX {
@@ -73,7 +73,7 @@ impl<'a> GraphVerifier<'a, '_> {
         order::check(self, view);
     }
 
-    /// Names, edges and control of one node; earlier nodes are in the view already.
+    /// Checks name, edges and control of one node; earlier nodes are in the view already.
     fn shape(&mut self, view: &mut GraphView<'a>, id: NodeId, node: &'a Node) {
         if !self.names.insert(&node.name) {
             self.add(Rule::Once, node, "another node has this name");
@@ -109,7 +109,7 @@ impl<'a> GraphVerifier<'a, '_> {
         outer.iter().copied().chain([control]).collect()
     }
 
-    /// What is named must be there, and must have run whenever these arms were chosen.
+    /// Checks that an operand exists, and has been computed whenever these arms were chosen.
     fn source(&mut self, view: &GraphView<'a>, node: Option<&Node>, arms: &[Control], source: &Operand, what: &str) {
         let at = node.map_or("", |node| &*node.name).to_owned();
         let graph = view.graph;
@@ -139,7 +139,7 @@ impl<'a> GraphVerifier<'a, '_> {
         }
     }
 
-    /// A select stands where its switch stands, and each of its inputs where that arm is.
+    /// Checks that a select stands in the same arm as its switch, and that each input is visible in its arm.
     fn select(&mut self, view: &GraphView<'a>, node: &Node, switch: NodeId, arms: &[Control]) {
         let found = view.arms.get(switch.0 as usize).map(|chain| (chain, &view.graph.node(switch).kind));
         let Some((chain, NodeKind::Switch { arms: of_switch })) = found else {
@@ -213,7 +213,7 @@ impl<'a> GraphVerifier<'a, '_> {
         }
     }
 
-    /// The inputs of a node with a body against the body's parameters, and its output against the body's result.
+    /// Checks the inputs of a node with a body against the body's parameters, and its output against the body's result.
     fn body(&self, node: &Node, body: &Graph, inputs: &[TypedOperand<'_>]) -> Result<(), String> {
         let (parameters, output) = (&body.parameters, &node.outputs[0]);
         let own = match &node.kind {
@@ -241,7 +241,7 @@ impl<'a> GraphVerifier<'a, '_> {
     }
 }
 
-/// What the body of the node must yield.
+/// Returns the type that the body of the node must yield, if it is known.
 fn body_result(node: &Node) -> Option<&Type> {
     match (&node.kind, node.outputs.first()) {
         (NodeKind::Map { .. }, Some(Type::List(element))) => Some(element),
@@ -252,7 +252,7 @@ fn body_result(node: &Node) -> Option<&Type> {
     }
 }
 
-/// The payload of an arm is seen in that arm only.
+/// Returns true if the port is no payload, or the payload of one of these arms.
 fn payload_is_seen(node: &Node, id: NodeId, port: u32, arms: &[Control]) -> bool {
     let NodeKind::Switch { arms: of_switch } = &node.kind else { return true };
     let inside = arms.iter().find(|control| control.switch == id);

@@ -1,11 +1,11 @@
-//! Operands of either IR, as far as their types go.
+//! The types of operands of either IR.
 
 use weir_host::{Type, Value};
 
 use super::types::TypeTable;
 use crate::print::{Constant, TypeText};
 
-/// What is known of an operand.
+/// The type of an operand, or the constant that it is.
 #[derive(Clone, Copy)]
 pub(super) enum TypedOperand<'a> {
     /// A variable or a port.
@@ -14,7 +14,7 @@ pub(super) enum TypedOperand<'a> {
     Constant(&'a Value),
     /// A shared value.
     Shared(&'a Type),
-    /// Nothing, and that was said already.
+    /// An operand whose fault has been reported.
     Unknown,
 }
 
@@ -27,7 +27,7 @@ impl<'a> TypedOperand<'a> {
         }
     }
 
-    /// Its type, where it has one that is not a constant's.
+    /// Returns the type, except of a constant.
     pub(super) fn ty(self) -> Option<&'a Type> {
         match self {
             TypedOperand::Typed(ty) | TypedOperand::Shared(ty) => Some(ty),
@@ -44,7 +44,7 @@ impl<'a> TypedOperand<'a> {
         }
     }
 
-    /// Says what is wrong where it is not of this type.
+    /// Checks that the operand is of this type.
     pub(super) fn must_be(self, what: &str, ty: &Type, types: &TypeTable<'_>) -> Result<(), String> {
         if self.is(ty, types) {
             return Ok(());

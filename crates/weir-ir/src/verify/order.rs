@@ -1,7 +1,7 @@
-//! Nodes that may not overlap are ordered: by their inputs, their control and their `after` edges, or by a path of such.
+//! Verification of order: nodes that may not overlap are connected by a path of inputs, control and `after` edges.
 //!
-//! A path counts also where a node on it is skipped: a node is skipped only when all that it waits for has run or was
-//! skipped, so that skipping hands the order on. Nodes in different arms of one switch need no order.
+//! A path counts even if a node on it is skipped: a node is skipped only when all that it waits for has run or was
+//! skipped, so that skipping preserves the order. Nodes in different arms of one switch need no order.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use weir_host::{Mode, Passing, Resource};
 use super::report::Rule;
 use super::uses::constraints;
 use super::view::{GraphVerifier, GraphView};
-use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
+use crate::graph::{Graph, Node, NodeId, NodeKind, NodeSet, Operand, Predecessors};
 
-/// What keeps the order of two nodes.
+/// The key of an access whose order matters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ConflictKey {
     Resource(Resource),
@@ -22,94 +22,14 @@ enum ConflictKey {
 
 /// Checks the order of all nodes of one graph.
 pub(super) fn check(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>) {
-    let earlier = Earlier::new(view.graph);
+    let earlier = Predecessors::new(view.graph);
     resources(checker, view, &earlier);
     ends(checker, view, &earlier);
     steps(checker, view, &earlier);
 }
 
-/// A set of nodes, a bit for each, up to the last of them.
-#[derive(Default)]
-struct NodeSet(Vec<u64>);
-
-impl NodeSet {
-    fn insert(&mut self, NodeId(node): NodeId) {
-        let word = node as usize / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (node % 64);
-    }
-
-    fn insert_all(&mut self, others: &NodeSet) {
-        if self.0.len() < others.0.len() {
-            self.0.resize(others.0.len(), 0);
-        }
-        self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word |= other);
-    }
-
-    fn contains(&self, NodeId(node): NodeId) -> bool {
-        self.0.get(node as usize / 64).is_some_and(|word| word & (1 << (node % 64)) != 0)
-    }
-
-    /// Those that are not among the others, in ascending order.
-    fn without<'a>(&'a self, others: &'a NodeSet) -> impl Iterator<Item = NodeId> + 'a {
-        let others = others.0.iter().copied().chain(std::iter::repeat(0));
-        let words = self.0.iter().zip(others).map(|(word, other)| word & !other);
-        (0..).zip(words).flat_map(|(index, word)| bits(word).map(move |bit| NodeId(index * 64 + bit)))
-    }
-}
-
-/// The bits that are set, from the lowest.
-fn bits(word: u64) -> impl Iterator<Item = u32> {
-    let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
-    rest.take_while(|word| *word != 0).map(u64::trailing_zeros)
-}
-
-/// For each node, the nodes that have run or were skipped whenever it runs.
-struct Earlier(Vec<NodeSet>);
-
-impl Earlier {
-    fn new(graph: &Graph) -> Self {
-        let mut all: Vec<NodeSet> = Vec::with_capacity(graph.nodes.len());
-        for node in &graph.nodes {
-            let mut earlier = NodeSet::default();
-            for edge in waits_for(node) {
-                earlier.insert_all(&all[edge.0 as usize]);
-                earlier.insert(edge);
-            }
-            all.push(earlier);
-        }
-        Earlier(all)
-    }
-
-    fn is(&self, first: NodeId, second: NodeId) -> bool {
-        self.0[second.0 as usize].contains(first)
-    }
-
-    /// Those of the nodes that have not always run or been skipped when `node` runs: 64 are looked at in one go.
-    fn missing<'a>(&'a self, nodes: &'a NodeSet, node: NodeId) -> impl Iterator<Item = NodeId> + 'a {
-        nodes.without(&self.0[node.0 as usize])
-    }
-}
-
-/// The nodes that a node waits for by itself.
-fn waits_for(node: &Node) -> impl Iterator<Item = NodeId> + '_ {
-    let inputs = node.inputs.iter().filter_map(|input| match input {
-        Operand::Port(from, _) => Some(*from),
-        _ => None,
-    });
-    let of_kind = match node.kind {
-        NodeKind::Select { switch } => Some(switch),
-        NodeKind::Release { acquire } => Some(acquire),
-        _ => None,
-    };
-    let control = node.control.map(|control| control.switch);
-    inputs.chain(of_kind).chain(control).chain(node.after.iter().copied())
-}
-
-/// Accesses to one resource, or to one value that is changed or moved, keep their order unless all only look.
-fn resources(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+/// Checks that conflicting accesses to one resource, or to one value that is changed or moved, are ordered.
+fn resources(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
     let mut accesses: BTreeMap<ConflictKey, Vec<(NodeId, Mode)>> = BTreeMap::new();
     for (id, node) in view.graph.nodes() {
         for (key, mode) in accesses_of(checker, view.graph, node) {
@@ -157,7 +77,7 @@ fn accesses_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node) -> V
     resources.chain(values).collect()
 }
 
-/// How a node touches its input: what it changes, and what it takes that can only be moved, it touches alone.
+/// Returns the mode of an input: [`Mode::Write`] if the node changes it, or takes a move-only value.
 fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: usize) -> Mode {
     let changes = match &node.kind {
         NodeKind::Call { function } => {
@@ -174,33 +94,20 @@ fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: u
             arms.iter().any(|arm| arm.payload > 0) && is_move_only(checker, graph, node, input)
         }
         NodeKind::Select { .. } | NodeKind::Return | NodeKind::Fail => is_move_only(checker, graph, node, input),
-        NodeKind::Map { body } if input > 0 => changes_parameter(checker, body, input),
-        NodeKind::Loop { body, .. } if input > 0 => changes_parameter(checker, body, input),
-        NodeKind::Fold { body } if input > 1 => changes_parameter(checker, body, input),
-        // The list, or what it begins with, goes into the body.
-        NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => {
-            is_move_only(checker, graph, node, input)
-        }
-        // A body that may be given up takes what it could lose.
+        NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => match node.captured(input) {
+            Some((body, parameter)) => changes_parameter(checker, &node.bodies()[body], parameter),
+            // The list, or the initial value, goes into the body.
+            None => is_move_only(checker, graph, node, input),
+        },
+        // A body that may be cancelled takes what it could lose.
         NodeKind::Within { .. } | NodeKind::Race { .. } => {
+            let captured = node.captured(input);
             is_move_only(checker, graph, node, input)
-                || captured(node, input).is_some_and(|(body, index)| changes_parameter(checker, body, index))
+                || captured.is_some_and(|(body, index)| changes_parameter(checker, &node.bodies()[body], index))
         }
         NodeKind::Acquire { .. } | NodeKind::Release { .. } => false,
     };
     if changes { Mode::Write } else { Mode::Read }
-}
-
-/// The body that captures this input of a `within` or `race`, and its parameter there.
-fn captured(node: &Node, input: usize) -> Option<(&Graph, usize)> {
-    let mut index = input.checked_sub(usize::from(matches!(node.kind, NodeKind::Within { .. })))?;
-    for body in node.bodies() {
-        match index.checked_sub(body.parameters.len()) {
-            Some(rest) => index = rest,
-            None => return Some((body, index)),
-        }
-    }
-    None
 }
 
 fn changes_parameter(checker: &GraphVerifier<'_, '_>, body: &Graph, index: usize) -> bool {
@@ -220,8 +127,8 @@ fn is_move_only(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, inp
     ty.is_some_and(|ty| checker.types.definitions.is_move_only(ty))
 }
 
-/// What changes something waits for all that may end the flow before.
-fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+/// Checks that a node that writes waits for every earlier node that may end the flow.
+fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
     let mut ends = NodeSet::default();
     for (id, node) in view.graph.nodes() {
         if node.writes() {
@@ -236,14 +143,13 @@ fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Ear
     }
 }
 
-/// Atomic steps: what is within waits for the acquire, the release waits for what is within, and an acquire waits for
-/// all that may wait before it (see [`mod@crate::lower`]).
-fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+/// Checks atomic steps: nodes within wait for the acquire, the release waits for them, and an acquire waits for
+/// every earlier node that may wait (see [`mod@crate::lower`]).
+fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
     let mut waiting = NodeSet::default();
     let mut released: Vec<NodeId> = Vec::new();
     for (id, node) in view.graph.nodes() {
-        if let Some(acquire) =
-            node.within.filter(|_| may_wait(node) || matches!(node.kind, NodeKind::Return | NodeKind::Fail))
+        if let Some(acquire) = node.within.filter(|_| node.kind.may_wait() || node.kind.ends_flow())
             && !earlier.is(acquire, id)
         {
             checker.add(Rule::Steps, node, format!("does not wait for %{}, which it is within", acquire.0));
@@ -258,7 +164,7 @@ fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Ea
                 checker.add(Rule::Steps, node, format!("does not wait for %{}, which may wait", other.0));
             }
         }
-        if may_wait(node) {
+        if node.kind.may_wait() {
             waiting.insert(id);
         }
     }
@@ -270,9 +176,15 @@ fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Ea
     }
 }
 
-fn release(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier, id: NodeId, acquire: NodeId) {
+fn release(
+    checker: &mut GraphVerifier<'_, '_>,
+    view: &GraphView<'_>,
+    earlier: &Predecessors,
+    id: NodeId,
+    acquire: NodeId,
+) {
     let node = view.graph.node(id);
-    let within = view.graph.nodes().filter(|(_, inner)| inner.within == Some(acquire) && may_wait(inner));
+    let within = view.graph.nodes().filter(|(_, inner)| inner.within == Some(acquire) && inner.kind.may_wait());
     for (inner, _) in within.filter(|(inner, _)| !earlier.is(*inner, id)) {
         checker.add(Rule::Steps, node, format!("does not wait for %{}, which is within", inner.0));
     }
@@ -280,10 +192,4 @@ fn release(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &
     if begin.control != node.control || begin.within != node.within {
         checker.add(Rule::Steps, node, format!("does not stand where %{} stands", acquire.0));
     }
-}
-
-/// Whether the node may keep the flow waiting.
-fn may_wait(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::Call { .. } | NodeKind::Acquire { .. } | NodeKind::Release { .. })
-        || !node.bodies().is_empty()
 }

@@ -1,4 +1,4 @@
-//! The types of primitives: what each takes for what it gives.
+//! Verification of primitives: the operand types that each accepts for its result type.
 
 use weir_host::{Type, Value};
 
@@ -7,7 +7,7 @@ use super::types::TypeTable;
 use crate::prim::Prim;
 use crate::print::TypeText;
 
-/// Says what is wrong with applying `prim` to the operands for a result of this type.
+/// Checks the application of `prim` to the operands for a result of this type.
 pub(super) fn check(
     prim: Prim,
     operands: &[TypedOperand<'_>],
@@ -111,7 +111,7 @@ fn collect(
     }
 }
 
-/// Of what the list is that it gives.
+/// Returns the element type of the list that it yields.
 fn element(prim: Prim, result: &Type) -> Result<&Type, String> {
     match result {
         Type::List(element) => Ok(element),
@@ -148,7 +148,7 @@ fn parts(
     all(operands, fields.iter(), types)
 }
 
-/// The operands that an arithmetic primitive takes for each result.
+/// Checks the operand types of an arithmetic primitive.
 fn arithmetic(
     prim: Prim,
     a: TypedOperand<'_>,

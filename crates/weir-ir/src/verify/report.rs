@@ -1,15 +1,15 @@
-//! What the verifier reports: which rule is broken, where and how.
+//! The verifier's report: the rule that is broken, the place and the reason.
 
 use std::fmt;
 
-/// One thing that does not hold.
+/// A broken rule at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule that is broken.
     pub rule: Rule,
-    /// Where: the entry and flow, and the variable or node.
+    /// The entry and flow, and the variable or node.
     pub place: String,
-    /// What is wrong, in one sentence without a full stop.
+    /// The reason, one sentence without a full stop.
     pub what: String,
 }
 
@@ -18,7 +18,7 @@ pub struct Violation {
 pub enum Rule {
     /// Every variable is bound once in its flow; call sites, nodes, shared values and entries have names of their own.
     Once,
-    /// What is used was bound before, and can be seen from there.
+    /// Every variable that is used was bound before and is in scope.
     Scope,
     /// Functions, sources, shared values and types that are named exist.
     Known,
@@ -40,7 +40,7 @@ pub enum Rule {
     Control,
     /// Nodes that may not overlap are ordered.
     Order,
-    /// What a node says that it uses is what it uses, and is held where it says so.
+    /// The resource uses of a node are those of its operation, and are held as it states.
     Uses,
     /// Atomic steps are begun and ended once, and are well nested.
     Steps,
@@ -52,7 +52,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What has been found, and where the verifier is.
+/// The violations so far, and the place that is being verified.
 #[derive(Default)]
 pub(super) struct Report {
     pub(super) place: String,

@@ -1,7 +1,7 @@
-//! The rules of `within` and `race`: bodies that may be given up on their way.
+//! Verification of `within` and `race`, whose bodies may be cancelled.
 //!
-//! Two bodies of one race may touch one resource: each takes it for its own calls. What an atomic step around the race
-//! holds is different: nobody takes it again, so that two bodies would touch it at once.
+//! Two bodies of one race may touch one resource: each takes it for its own calls. A resource that an atomic step
+//! around the race holds is different: it is not taken again, so that two bodies would access it at once.
 
 use weir_host::{Mode, Resource, Type};
 
@@ -10,12 +10,11 @@ use super::types::TypeTable;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::print::TypeText;
 
-/// The inputs of a `within` or `race` against what the bodies capture, and its output.
+/// Checks the inputs of a `within` or `race` against the captures of its bodies, and its output.
 pub(super) fn check(node: &Node, inputs: &[TypedOperand<'_>], types: &TypeTable<'_>) -> Result<(), String> {
-    let limit = Type::Duration;
-    let own = matches!(node.kind, NodeKind::Within { .. }).then_some(&limit);
+    let limit = std::iter::repeat_n(&Type::Duration, node.kind.own().inputs);
     let captured = node.bodies().iter().flat_map(|body| &body.parameters);
-    let expected: Vec<&Type> = own.into_iter().chain(captured).collect();
+    let expected: Vec<&Type> = limit.chain(captured).collect();
     if inputs.len() != expected.len() {
         return Err(format!("has {} inputs instead of {}", inputs.len(), expected.len()));
     }
@@ -31,7 +30,7 @@ pub(super) fn check(node: &Node, inputs: &[TypedOperand<'_>], types: &TypeTable<
     }
 }
 
-/// No two bodies touch what a step around them holds, unless all only read it.
+/// Checks that no two bodies access a resource that a step around them holds, unless all only read it.
 fn apart(bodies: &[Graph]) -> Result<(), String> {
     for (index, body) in bodies.iter().enumerate() {
         for (resource, mode) in held(body) {
@@ -44,17 +43,15 @@ fn apart(bodies: &[Graph]) -> Result<(), String> {
     Ok(())
 }
 
-/// What a body touches that is held already where it begins.
+/// Returns the resources that a body accesses and that are held when it begins.
 fn held(body: &Graph) -> impl Iterator<Item = (&Resource, Mode)> {
     let uses = body.nodes.iter().flat_map(|node| &node.uses);
     let outside = uses.filter(|usage| usage.held && !takes(body, &usage.resource));
     outside.map(|usage| (&usage.resource, usage.mode))
 }
 
-/// Whether a step of the body takes the resource, which nobody outside holds then.
+/// Returns true if a step of the body takes the resource, which no enclosing step holds then.
 fn takes(body: &Graph, resource: &Resource) -> bool {
-    body.nodes.iter().any(|node| match &node.kind {
-        NodeKind::Acquire { constraints } => constraints.iter().any(|constraint| constraint.resource == *resource),
-        _ => false,
-    })
+    let mut constraints = body.nodes.iter().flat_map(|node| node.kind.constraints());
+    constraints.any(|constraint| constraint.resource == *resource)
 }

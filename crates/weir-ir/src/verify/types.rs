@@ -1,4 +1,4 @@
-//! Types by their definitions, and whether a constant is of one.
+//! The definitions of named types, and the test that a constant has a type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use weir_host::{Field, Library, Text, Type, TypeShape, Value};
 use crate::move_only::TypeDefinitions;
 use crate::program::Program;
 
-/// The definitions of the types that a program may name, and of its shared values.
+/// The definitions of named types, and the types of shared values.
 pub(super) struct TypeTable<'a> {
     pub(super) definitions: TypeDefinitions<'a>,
     pub(super) shared: BTreeMap<&'a str, &'a Type>,
-    /// The shared values of which each session has its own.
+    /// The session-scoped shared values.
     pub(super) per_session: BTreeSet<&'a str>,
 }
 
-/// What the type parameters of a generic function stand for in one call.
+/// The types that the parameters of a generic function stand for in one call.
 pub(super) type Bindings = BTreeMap<Text, Type>;
 
 impl<'a> TypeTable<'a> {
@@ -28,19 +28,12 @@ impl<'a> TypeTable<'a> {
         }
     }
 
-    /// The types of the fields of a tuple or record.
+    /// Returns the types of the fields of a tuple or record.
     pub(super) fn fields(&self, ty: &Type) -> Option<Vec<Type>> {
-        match ty {
-            Type::Tuple(parts) => Some(parts.to_vec()),
-            Type::Named(name) => match self.definitions.shape(name)? {
-                TypeShape::Record(fields) => Some(types(fields)),
-                _ => None,
-            },
-            _ => None,
-        }
+        self.definitions.fields(ty)
     }
 
-    /// The types of the payloads of each variant, by its tag.
+    /// Returns the types of the payload of each variant, by tag.
     pub(super) fn variants(&self, ty: &Type) -> Option<Vec<Vec<Type>>> {
         match ty {
             Type::Option(some) => Some(vec![Vec::new(), vec![Type::clone(some)]]),
@@ -53,7 +46,7 @@ impl<'a> TypeTable<'a> {
         }
     }
 
-    /// Whether the constant is of the type. A type parameter that nothing has bound is any type.
+    /// Returns true if the constant is of the type. An unbound type parameter is any type.
     pub(super) fn holds(&self, ty: &Type, value: &Value) -> bool {
         let all = |types: &[Type], values: &[Value]| {
             types.len() == values.len() && types.iter().zip(values).all(|(ty, value)| self.holds(ty, value))
@@ -84,8 +77,8 @@ fn types(fields: &[Field]) -> Vec<Type> {
     fields.iter().map(|field| field.ty.clone()).collect()
 }
 
-/// The type of a constant that says it by itself.
-fn scalar(value: &Value) -> Option<Type> {
+/// Returns the type of a scalar constant.
+pub(crate) fn scalar(value: &Value) -> Option<Type> {
     Some(match value {
         Value::Unit => Type::Unit,
         Value::Bool(_) => Type::Bool,
@@ -101,7 +94,7 @@ fn scalar(value: &Value) -> Option<Type> {
     })
 }
 
-/// Makes the pattern, a type of a generic signature, the actual type; says whether it can.
+/// Unifies the pattern, a type of a generic signature, with the actual type; returns whether that is possible.
 pub(super) fn unify(pattern: &Type, actual: &Type, bindings: &mut Bindings) -> bool {
     match (pattern, actual) {
         (Type::Parameter(name), actual) => bindings.entry(name.clone()).or_insert_with(|| actual.clone()) == actual,
@@ -116,7 +109,7 @@ pub(super) fn unify(pattern: &Type, actual: &Type, bindings: &mut Bindings) -> b
     }
 }
 
-/// The pattern with what its parameters stand for.
+/// Returns the pattern with its parameters substituted.
 pub(super) fn substitute(pattern: &Type, bindings: &Bindings) -> Type {
     let inner = |ty: &Type| substitute(ty, bindings);
     match pattern {

@@ -1,4 +1,4 @@
-//! What nodes say that they use, against what they use.
+//! Verification of the resource uses that nodes state, and of the order in which they take resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,18 +41,18 @@ pub(super) fn check<'a>(
     }
 }
 
-/// A resource that is taken although a step around holds it weaker, or one that comes after it in the canonical order:
-/// two flows could wait for each other (Flux §3.1.1). The lock of a session that is held is not taken again, and what is
-/// narrowed to sessions a call takes last.
+/// Returns a resource that is taken although a step around holds it in a weaker mode, or holds a later one: two flows
+/// could wait for each other (Flux §3.1.1). The lock of a session that is held is not taken again, and a call takes
+/// session-scoped resources last.
 fn out_of_order<'a>(
     node: &Node,
     held: &'a HeldResources,
     session_scoped: &BTreeSet<Resource>,
 ) -> Option<(Resource, &'a Resource)> {
     let used = node.uses.iter().filter(|usage| !usage.held && !session_scoped.contains(&usage.resource));
-    // What a body takes is checked where it is taken.
+    // Resources that a body takes are checked at the node that takes them.
     let used = used.filter(|_| node.bodies().is_empty()).map(|usage| usage.resource.clone());
-    let acquired = acquired(node).iter().filter(|own| {
+    let acquired = node.kind.constraints().iter().filter(|own| {
         let session = held.get(&(own.resource.clone(), false)).filter(|_| own.per_session);
         session.is_none_or(|mode| *mode < own.mode)
     });
@@ -61,7 +61,7 @@ fn out_of_order<'a>(
     taken.find_map(|resource| (resource <= *last).then_some((resource, last)))
 }
 
-/// A shared value of which each session has its own, where no step says whose is meant.
+/// Returns a session's shared value that is used outside of a step that names the session.
 fn own_unheld<'a>(checker: &GraphVerifier<'a, '_>, node: &'a Node, held: &HeldResources) -> Option<&'a Text> {
     node.inputs.iter().find_map(|input| match input {
         Operand::Shared(name) if checker.types.per_session.contains(&**name) => {
@@ -75,7 +75,7 @@ fn uses_text(uses: &[ResourceUse]) -> String {
     if uses.is_empty() { "nothing".into() } else { Commas(uses.iter().map(UseText)).to_string() }
 }
 
-/// What the signature, the shared arguments and the marks say.
+/// Returns the uses that follow from the signature and the shared arguments.
 fn call_uses(signature: &weir_host::Signature, node: &Node) -> BTreeMap<Resource, Mode> {
     let mut uses = BTreeMap::new();
     let mut touch = |resource: Resource, mode: Mode| {
@@ -96,7 +96,7 @@ fn call_uses(signature: &weir_host::Signature, node: &Node) -> BTreeMap<Resource
     uses
 }
 
-/// The private state that the node names, which no other node may name.
+/// Returns the private state that the node names, which no other node may name.
 fn own_state<'a>(checker: &mut GraphVerifier<'a, '_>, node: &'a Node, state: Option<Mode>) -> Option<(Resource, Mode)> {
     let named = node.uses.iter().find(|usage| matches!(usage.resource, Resource::State(_)));
     if state.is_some() && named.is_none() {
@@ -119,8 +119,8 @@ fn with_held(uses: BTreeMap<Resource, Mode>, held: &HeldResources) -> Vec<Resour
     .collect()
 }
 
-/// All that the nodes and steps of bodies say that they use: each resource once, in its strongest mode, held where all
-/// of them hold it. What the nodes of the body say is checked for them.
+/// Returns all that the nodes and steps of bodies state that they use: each resource once, in its strongest mode, held if all
+/// of them hold it. The nodes of the body are checked by themselves.
 fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
     let mut uses: BTreeMap<Resource, ResourceUse> = BTreeMap::new();
     for node in bodies.iter().flat_map(|body| &body.nodes) {
@@ -134,20 +134,13 @@ fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
     uses.into_values().collect()
 }
 
-/// What an acquire takes; nothing for other nodes.
+/// Returns the resources that an acquire takes; nothing for other nodes.
 pub(super) fn constraints(node: &Node) -> impl Iterator<Item = (Resource, Mode)> + '_ {
-    acquired(node).iter().map(|constraint| (constraint.resource.clone(), constraint.mode))
+    node.kind.constraints().iter().map(|constraint| (constraint.resource.clone(), constraint.mode))
 }
 
-fn acquired(node: &Node) -> &[Constraint] {
-    match &node.kind {
-        NodeKind::Acquire { constraints } => constraints,
-        _ => &[],
-    }
-}
-
-/// What is held where the node runs: by the steps it is within, here and in the graphs outside. Of sessions, only what is
-/// narrowed to them counts.
+/// Returns the resources held when the node runs: by the steps around it, here and in enclosing graphs. Session locks
+/// count only for session-scoped resources.
 pub(super) fn held_at(
     view: &GraphView<'_>,
     node: Option<NodeId>,
@@ -158,13 +151,11 @@ pub(super) fn held_at(
     let mut step = node.and_then(|id| view.graph.node(id).within);
     while let Some(acquire) = step {
         let node = view.graph.node(acquire);
-        if let NodeKind::Acquire { constraints } = &node.kind {
-            let counts = |own: &&Constraint| !own.per_session || session_scoped.contains(&own.resource);
-            for constraint in constraints.iter().filter(counts) {
-                let key = (constraint.resource.clone(), !constraint.per_session);
-                let entry = held.entry(key).or_insert(constraint.mode);
-                *entry = constraint.mode.max(*entry);
-            }
+        let counts = |own: &&Constraint| !own.per_session || session_scoped.contains(&own.resource);
+        for constraint in node.kind.constraints().iter().filter(counts) {
+            let key = (constraint.resource.clone(), !constraint.per_session);
+            let entry = held.entry(key).or_insert(constraint.mode);
+            *entry = constraint.mode.max(*entry);
         }
         step = node.within;
     }

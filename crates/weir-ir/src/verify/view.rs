@@ -1,4 +1,4 @@
-//! What all rules of graphs see: the graph with where its nodes stand, and what has been seen of it so far.
+//! The context of graph verification: the graph with the arms of its nodes, and the names seen so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,23 @@ use super::report::{Report, Rule};
 use super::types::TypeTable;
 use crate::graph::{Control, Graph, Node, NodeId, Operand};
 
-/// What enclosing atomic steps hold for the whole program.
+/// The resources that enclosing steps hold; the flag is false for a session's lock.
 pub(super) type HeldResources = BTreeMap<(Resource, bool), Mode>;
 
-/// What checks a graph, with what it has seen.
+/// Verifier of graphs, with the names and states seen so far.
 pub(super) struct GraphVerifier<'a, 'r> {
     pub(super) types: &'a TypeTable<'a>,
     pub(super) library: &'a Library,
-    /// What calls take last: [`crate::graph::Program::session_scoped`].
+    /// The resources that calls take last: [`crate::graph::Program::session_scoped`].
     pub(super) session_scoped: &'a BTreeSet<Resource>,
-    /// What the flow answers.
+    /// The type of the flow's answer.
     pub(super) answer: Option<&'a Type>,
     pub(super) report: &'r mut Report,
     /// The names seen so far.
     pub(super) names: BTreeSet<&'a Text>,
     /// The private states seen so far, each of one node.
     pub(super) states: BTreeSet<&'a Resource>,
-    /// How deep bodies nest here.
+    /// The nesting depth of bodies.
     pub(super) depth: usize,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct GraphView<'a> {
 }
 
 impl<'a> GraphView<'a> {
-    /// Whether no flow runs both nodes.
+    /// Returns true if no flow runs both nodes.
     pub(super) fn exclusive(&self, a: NodeId, b: NodeId) -> bool {
         let pairs = self.arms[a.0 as usize].iter().zip(&self.arms[b.0 as usize]);
         pairs.into_iter().any(|(a, b)| a.switch == b.switch && a.arm != b.arm)
     }
 
-    /// What the input is, as far as its type goes.
+    /// Returns the type of an operand.
     pub(super) fn operand(&self, source: &Operand, types: &TypeTable<'a>) -> TypedOperand<'a> {
         let operand = match source {
             Operand::Port(node, port) => {
@@ -59,12 +59,12 @@ impl<'a> GraphView<'a> {
 }
 
 impl GraphVerifier<'_, '_> {
-    /// Reports what is wrong at a node.
+    /// Reports a violation at a node.
     pub(super) fn add(&mut self, rule: Rule, node: &Node, what: impl Into<String>) {
         self.report.add(rule, &node.name, what);
     }
 
-    /// Reports what a check found.
+    /// Reports the error of a check, if any.
     pub(super) fn holds(&mut self, rule: Rule, node: &Node, checked: Result<(), String>) {
         if let Err(what) = checked {
             self.add(rule, node, what);

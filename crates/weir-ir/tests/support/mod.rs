@@ -9,16 +9,20 @@ use std::task::{Context, Poll, Wake, Waker};
 use weir_host::{
     Argument, Environment, Failure, Function, FunctionCode, Library, Outcome, Passing, Resource, Settled, Shared, Value,
 };
-use weir_ir::evaluate::{failure_of, holds, rounds_exceeded};
+use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::generate::{Case, Execution, Recording};
 use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand, Program};
 use weir_ir::prim::{Prim, elements, move_or_clone, moves};
 
-/// Lowers a case and executes its graph.
-pub(crate) fn interpret(case: &Case, seed: u64) -> (Program, Execution) {
+/// Makes a graph of a case and executes it.
+pub(crate) fn interpret(
+    case: &Case,
+    seed: u64,
+    lower: fn(&weir_ir::expr::Program, &Library) -> Program,
+) -> (Program, Execution) {
     let recording = Recording::new(seed);
     let library = recording.library();
-    let program = weir_ir::lower(&case.program, &library);
+    let program = lower(&case.program, &library);
     let mut world = World { library: &library, shared: Vec::new(), names: Vec::new(), states: BTreeMap::new() };
     for shared in &program.shared {
         let value = world.flow(&shared.init, Vec::new()).expect("a shared value is made");
@@ -173,7 +177,7 @@ impl<'g> Frame<'g> {
             }
             NodeKind::Switch { arms } => {
                 let mut subject = self.take(&node.inputs[0]);
-                let arm = arms.iter().position(|arm| holds(&arm.test, &subject)).expect("an arm holds");
+                let arm = arms.iter().position(|arm| test_holds(&arm.test, &subject)).expect("an arm holds");
                 let arm_index = u32::try_from(arm).expect("few arms");
                 self.chosen[id.0 as usize] = Some(arm_index);
                 for index in 0..arms[arm].payload {

@@ -12,7 +12,7 @@
 //! 3. *Validation.* On a lookup the path is checked again. If it leads, without a symbolic link, to a file with the
 //!    same device, inode, size and timestamps, the contents are unchanged; otherwise the entry is dropped.
 //!
-//! The components of a path are checked one after the other. If, in the microsecond between two checks, somebody
+//! The components of a path are checked one after the other. If, in the microsecond between two checks, another process
 //! replaces a directory that no longer holds the file by a symbolic link to the one that does, the lookup returns the
 //! contents of an unchanged file that used to be below the root, although opening it now would be refused.
 //!

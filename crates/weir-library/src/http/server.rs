@@ -1,13 +1,14 @@
 //! An HTTP server on hyper 1, with limits for everything that a client can do to it.
 //!
 //! A [`Server`] is a listening socket. [`Server::run`] serves it on the event loop that awaits it. Several loops may
-//! run one server, each on a thread of its own; the operating system gives a connection to whichever accepts first. A
-//! connection and all its state stay on its loop; loops share only the listening socket and the number of connections.
+//! run one server, each on a thread of its own; the operating system gives a connection to the loop that accepts first.
+//! A connection and all its state stay on its loop; loops share only the listening socket and the number of
+//! connections.
 //!
 //! The server speaks HTTP/1.0 and 1.1 with keep-alive and pipelining, and HTTP/2 without TLS to clients that begin with
 //! it.
 //!
-//! 1. `connection` detects the protocol and hands the connection to hyper,
+//! 1. `connection` detects the protocol and passes the connection to hyper,
 //! 2. behind `request_validation`, which refuses malformed requests that hyper would accept,
 //! 3. under `activity`, which ends what takes too long and releases the buffers of idle connections.
 //! 4. When the server stops, `graceful_shutdown` ends the connections after the requests that they have begun, within

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use weir::{Failure, HostType, Loops, Parameter, Type, Value};
-use weir_events::{Channel, Event, after, halves, until};
+use weir_events::{Event, after, rendezvous, until};
 
 use super::Connection;
 use super::idle_timeout::IdleLimits;
@@ -133,7 +133,7 @@ impl Stream for Connections {
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let listener = self.0.listener()?;
         // Dropped together with this loop when the program stops.
-        let (_running, ends) = halves(Channel::<()>::rendezvous());
+        let (_running, ends) = rendezvous::<()>();
         let limits = IdleLimits::new(self.0.idle, &ends.receive().wrap(|_| ()));
         loop {
             let (stream, peer) = accept(&listener).await;

@@ -2,8 +2,9 @@
 //! loom.
 //!
 //! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant
-//! leaves out one step of the protocol, and must be caught. Loom has sequentially consistent fences, but no such reads
-//! and writes: so the model's counter has a fence where the real one relies on `SeqCst` accesses.
+//! leaves out one step of the protocol, and must be caught. Loom has sequentially consistent fences, but no
+//! sequentially consistent reads and writes; the model's counter therefore has a fence wherever the real one relies on
+//! `SeqCst` accesses.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -48,7 +49,7 @@ mod sync {
     }
 
     thread_local! {
-        /// The mutant that is being tried. All threads of a model run on one thread of the system.
+        /// The mutant under test. All threads of a model run on one thread of the system.
         pub(crate) static MUTANT: Cell<Option<AdmissionMutant>> = const { Cell::new(None) };
     }
 

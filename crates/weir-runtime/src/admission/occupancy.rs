@@ -1,21 +1,21 @@
-//! The occupancy counter: counts the permits in use, cheaply for those who acquire and release, and rarely read.
+//! The occupancy counter: counts the permits in use, with cheap updates, and reads that are rare.
 //!
 //! Permits are usually acquired on one thread and released on others, and a word that both write would bounce between
-//! their caches with every flow. So acquired and released permits are counted apart, and the released ones in stripes
-//! ([`StripedCounter`]):
+//! their caches with every flow. Acquired and released permits are therefore counted separately, and the released ones
+//! in stripes ([`StripedCounter`]):
 //!
-//! 1. *Asking for room* compares the acquired permits with a cached sum of the released ones, and sums the stripes
+//! 1. *Checking for room* compares the acquired permits with a cached sum of the released ones, and sums the stripes
 //!    again only if that is not enough. The cached sum and the acquired permits are read with relaxed ordering: an old
-//!    sum is too small, and thus only cautious.
+//!    sum is too small, which is safe.
 //! 2. *Waiting* is requested: the waiter writes the threshold below which it wants to be notified (`fetch_max`), and
 //!    then reads the counters, to see if the threshold has been reached already.
 //! 3. *Releasing* is counted in a stripe, and then the releasing thread reads the threshold. If the occupancy is below
 //!    it, the thread clears the threshold and notifies all waiters; those that wait for less request again.
 //!
-//! Memory ordering: steps 2 and 3 each write one word and then read the other (Dekker's pattern), so both need one
-//! total order: all four accesses are `SeqCst`. Either the waiter sees the release, or the releasing thread sees the
-//! request. Of several threads that release, the last in that order sees all releases. Weaker orderings would allow
-//! both to read old values, and the waiter to sleep for ever.
+//! Memory ordering: steps 2 and 3 each write one word and then read the other (Dekker's pattern), which requires one
+//! total order, so all four accesses are `SeqCst`. Either the waiter sees the release, or the releasing thread sees the
+//! request. Of several threads that release, the last in that order sees all releases. With weaker orderings both could
+//! read old values, and the waiter would sleep forever.
 //!
 //! Acquiring is `SeqCst` too, so that [`OccupancyCounter::occupied`], which reads the released permits first, never
 //! sees more released than acquired.
@@ -26,7 +26,7 @@ use super::sync::{AdmissionMutant, AtomicU64, CachePadded, Ordering, StripedCoun
 pub(crate) struct OccupancyCounter {
     admitted: CachePadded<Admitted>,
     released_total: StripedCounter,
-    /// The threshold below which a waiter wants to be notified; 0 if nobody waits.
+    /// The threshold below which a waiter wants to be notified; 0 if no task waits.
     notice_below: CachePadded<AtomicU64>,
     max: u64,
 }

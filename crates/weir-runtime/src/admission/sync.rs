@@ -13,11 +13,11 @@ pub(crate) enum AdmissionMutant {
     ChecksBeforeReleasing,
     /// A waiter does not read the counters after its request.
     RequestsWithoutCheck,
-    /// A release leaves the threshold as it is, so that all later releases notify nobody.
+    /// A release leaves the threshold as it is, so that no later release notifies a waiter.
     KeepsRequest,
 }
 
-/// Returns true if this mutant is being tried: never, outside the model check.
+/// Returns true if this mutant is under test: never, outside the model check.
 #[inline]
 pub(crate) const fn is(_mutant: AdmissionMutant) -> bool {
     false

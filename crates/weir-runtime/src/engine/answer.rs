@@ -1,10 +1,11 @@
-//! The answer of a flow that runs on another thread than the event loop it began on.
+//! The answer of a flow that runs on a thread other than that of the event loop on which it began.
 //!
 //! 1. The event loop makes an [`Answer`], and awaits it as a [`PendingAnswer`]. The thread holds a second reference.
 //! 2. The thread runs the flow to its end ([`run`]) and puts the answer, which wakes the event loop.
-//! 3. If the event loop drops its [`PendingAnswer`] first, the flow is given up: before it begins, or at its next wait.
+//! 3. If the event loop drops its [`PendingAnswer`] first, the flow is cancelled: before it begins, or at its next
+//!    wait.
 //!
-//! Everything that both sides touch is under one mutex; wakers are called after it is free.
+//! All state that both sides access is behind one mutex; wakers are called after its release.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -25,13 +26,13 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Puts the answer, and returns the waker of the task that awaits it, to be called when nothing is locked.
+    /// Puts the answer, and returns the waker of the task that awaits it, to be called while no lock is held.
     pub(super) fn put(&mut self, answer: Result<Value, Failure>) -> Option<Waker> {
         self.answer = Some(answer);
         self.waiter.take()
     }
 
-    /// Takes the answer, or registers the task to be woken when it is there.
+    /// Takes the answer, or registers the task to be woken when it is available.
     pub(super) fn poll(&mut self, context: &Context<'_>) -> Poll<Result<Value, Failure>> {
         if let Some(answer) = self.answer.take() {
             return Poll::Ready(answer);
@@ -54,7 +55,7 @@ struct AnswerState {
     runner: Option<Waker>,
 }
 
-/// The event loop's end of an answer, with its permit among the awaited answers.
+/// The event loop's end of an answer, with its permit to await an answer.
 struct PendingAnswer(Arc<Answer>, #[expect(dead_code, reason = "held, and left when dropped")] Permit);
 
 impl Answer {

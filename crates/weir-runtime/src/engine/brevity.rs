@@ -1,22 +1,22 @@
-//! A predictor of brevity: whether the next execution of a repeated task will be brief, from the measured ones before.
+//! Brevity predictor: predicts whether the next execution of a task is brief, by a saturating counter, not an EWMA.
 //!
-//! The predictor is a saturating counter that works like an account: a brief execution pays in one, a long one takes
-//! out many, and the next is predicted to be brief unless the account is overdrawn. A moving average (EWMA) would not
-//! do: a single execution that the system or a page fault interrupts could outweigh many others, whereas here it takes
-//! out no more than brief executions have paid in before.
+//! The counter works like an account: a brief execution adds one unit of credit, a long one removes many, and the next
+//! execution is predicted to be brief unless the account is overdrawn. A moving average (EWMA) is unsuitable: a single
+//! execution that the system or a page fault interrupts could outweigh many others, whereas here it removes no more
+//! than the credit that brief executions have earned before.
 //!
-//! All accesses are relaxed. Threads may overwrite each other's records, because a record is only a hint: a lost one
-//! makes a prediction a little older, and nothing else depends on it.
+//! All accesses are relaxed. Threads may overwrite each other's records, because a record is only a hint: a lost record
+//! delays the next change of the prediction, and nothing else depends on it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Brief executions needed before the first prediction of brevity. A judgement: one may be a coincidence.
+/// Brief executions needed before the first prediction of brevity. Chosen by judgement: one may be a coincidence.
 const INITIAL_DEBT: i64 = 2;
-/// Brief executions that outweigh one that took as long as a brief one may; a longer one counts for a multiple. Whoever
-/// relies on the prediction thus loses to long executions only a small part of what it would lose if it never relied on
-/// it, however long they are.
+/// The number of brief executions that offset one that exceeds the limit of brevity; a longer one counts as a multiple.
+/// However long the mispredicted executions are, their cost is thus a small fraction of what the brief executions have
+/// saved.
 const DEBT_PER_OVERRUN: i64 = 32;
-/// The most that the account may hold, so that at most 32 long executions in a row are predicted wrongly. Measured with
+/// The maximum credit of the account, so that at most 32 long executions in a row are predicted wrongly. Measured with
 /// `pool` and hits of a cache: without credit, the 45 hits a second that a system tick interrupted sent the 32 flows
 /// after each to another thread, 1,500 thread switches a second, at 2 % of the throughput.
 const CREDIT_MAX: i64 = 32 * DEBT_PER_OVERRUN;

@@ -7,18 +7,19 @@
 //! The paper puts a queue before every operator, and finds (§5.1, §5.2) that a dedicated thread for each operator, or
 //! none at all, is often faster. Here only a call with a private state has a queue, because only such a call has to
 //! wait for other flows. All other calls are fused, and run in parallel on different flows. Sections of a plan that
-//! never wait are fused at run time, if their work is cheaper than a queue. Where one thread does best, the event loop
+//! never wait are fused at run time, if their work is cheaper than a queue. If one thread performs best, the event loop
 //! of the source runs the flows itself (caller-runs), like under `event`, as long as flows are short and no section
-//! holds its thread.
+//! blocks its thread.
 //!
 //! A program whose calls have no private state, like most services, is thus a single section, and `weir top` shows one
-//! row for it; more rows would need queues that only cost. Bodies of `for` and `loop` are not divided either: an item
-//! of a port is a flow, not an iteration. Iterations as items of their own would let one long flow use several threads,
-//! but gain nothing where many flows are under way.
+//! row for it; more rows would need more queues, which only add cost. Bodies of `for` and `loop` are not divided
+//! either: an item of a port is a flow, not an iteration. Iterations as items of their own would let one long flow use
+//! several threads, but gain nothing if many flows are in progress.
 
+use weir_ir::plan::Granularity;
 use weir_scheduler::{ElasticSettings, ThreadControl};
 
-use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use super::{Drive, EngineRow, ThreadingModel};
 use crate::instance::BlockingPlacement;
 
 /// The relative difference of throughput up to which the controller sees no trend: the paper's SENS, with the paper's

@@ -1,7 +1,7 @@
-//! The engine `event`: flows run on the event loop that they began on, and never hold it while they wait.
+//! The engine `event`: flows run on the event loop that they began on, and never block it while they wait.
 //!
-//! Flux (USENIX 2006, §3.2.2), with asynchronous functions in the place of its continuations and its `select` loop, and
-//! one event loop for each core in the place of one for all. Functions that hold their thread run on the blocking pool.
+//! Flux (USENIX 2006, §3.2.2), with asynchronous functions instead of its continuations and its `select` loop, and one
+//! event loop for each core instead of a single one. Functions that block their thread run on the blocking pool.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
-//! Jobs: flows on their way through sections, and the tasks that wake them.
+//! Jobs: flows in progress under an engine with sections, and the tasks that wake them.
 //!
 //! A *job* is in one place at a time: with the thread that works on it, in a queue, or parked. Its *task* is shared:
 //! wakers hold it to wake the flow, and the event loop holds it to await the answer. A detached flow gets a task only
 //! when it has to wait.
 //!
-//! A job counts no references to what all flows share ([`JobContext`]), because two threads would write that count with
-//! every flow. The threads hold the context through the engine, each task holds a reference of its own, and whoever
-//! drops a job gives it up through the context ([`JobContext::give_up`]).
+//! A job holds no counted reference to the state that all flows share ([`JobContext`]), because two threads would write
+//! that count with every flow. The threads hold the context through the engine, each task holds a reference of its own,
+//! and a thread that drops a job cancels it through the context ([`JobContext::give_up`]).
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,21 +25,21 @@ use crate::flow::FlowState;
 use crate::instance::ProgramInstance;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
 
-/// The callback by which a woken flow finds back to its port; set once there is a scheduler.
+/// The callback that puts a woken flow back into its port; set once the scheduler exists.
 pub(super) type ResumeCallback = Arc<OnceLock<Box<ResumeFn>>>;
 type ResumeFn = dyn Fn(PortId, Box<PooledJob>) + Send + Sync;
 
 /// The job context: everything that jobs share.
 pub(super) struct JobContext {
     pub(super) instance: Arc<ProgramInstance>,
-    /// Limits the flows that are under way.
+    /// Limits the flows in progress.
     pub(super) flows: Arc<AdmissionLimiter>,
 }
 
-/// A flow under way through its segments.
+/// A flow in progress, with its current segment.
 pub(super) struct FlowJob {
     pub(super) flow: FlowState,
-    /// The segment in which the flow goes on.
+    /// The segment in which the flow continues.
     pub(super) segment: usize,
     pub(super) task: Option<Arc<Task>>,
 }
@@ -48,9 +48,9 @@ pub(super) struct FlowJob {
 #[derive(Default)]
 pub(super) struct PooledJob(Option<FlowJob>);
 
-/// The shared part of a flow under way: wakes its job, and passes its answer on.
+/// The shared part of a flow in progress: wakes its job, and passes its answer on.
 pub(super) struct Task {
-    /// The job while it waits, and the port at which it goes on.
+    /// The job while it waits, and the port at which it continues.
     pub(super) parking: Parking<(Box<PooledJob>, PortId)>,
     reply: Mutex<Reply>,
     resume_callback: ResumeCallback,
@@ -73,7 +73,7 @@ impl Pooled for PooledJob {
 }
 
 impl PooledJob {
-    /// Boxes a job, and counts its flow as under way.
+    /// Boxes a job, and counts its flow as in progress.
     pub(super) fn new(job: FlowJob, job_context: &JobContext) -> Box<PooledJob> {
         job_context.flows.acquire_unguarded();
         let mut pooled = object_pool::take::<PooledJob>();
@@ -89,7 +89,7 @@ impl PooledJob {
 }
 
 impl FlowJob {
-    /// Returns true if the flow was given up before it began.
+    /// Returns true if the flow was cancelled before it began.
     pub(super) fn is_given_up(&self, detached_tasks: &DetachedTasks) -> bool {
         self.task.as_ref().map_or_else(|| detached_tasks.is_over(), |task| task.parking.is_given_up())
     }
@@ -103,7 +103,7 @@ impl JobContext {
         waiter
     }
 
-    /// Gives a job up, which releases everything that its flow holds.
+    /// Cancels a job, which releases everything that its flow holds.
     pub(super) fn give_up(&self, mut pooled: Box<PooledJob>) {
         pooled.job().flow.give_up(&self.instance);
         drop(self.end(pooled));
@@ -117,7 +117,8 @@ impl JobContext {
     }
 }
 
-/// Parks a job after a poll that left it waiting. Returns the job if it was woken already; drops it if it was given up.
+/// Parks a job after a poll that left it waiting. Returns the job if it was woken already; drops it if it was
+/// cancelled.
 pub(super) fn park(mut pooled: Box<PooledJob>, port: PortId) -> Option<Box<PooledJob>> {
     let task = pooled.job().task.clone().expect("what has waited has a task");
     match task.parking.park((pooled, port)) {
@@ -138,7 +139,7 @@ impl Task {
         }
     }
 
-    /// Gives the flow up: at once if it is parked, otherwise where it would begin or park next.
+    /// Cancels the flow: at once if it is parked, otherwise when it would begin or park next.
     fn give_up(&self) {
         if let Some((pooled, _)) = self.parking.give_up() {
             self.job_context.give_up(pooled);
@@ -154,7 +155,7 @@ impl Wake for Task {
     }
 }
 
-/// The event loop's end of an answer, with its permit among the awaited answers.
+/// The event loop's end of an answer, with its permit to await an answer.
 pub(super) struct PendingReply(Arc<Task>, #[expect(dead_code, reason = "held, and left when dropped")] Permit);
 
 impl PendingReply {
@@ -169,28 +170,28 @@ impl PendingReply {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        // Giving the job up releases locks, which may wake other flows; nothing is locked here meanwhile.
+        // Cancelling the job releases locks, which may wake other flows; no lock is held here meanwhile.
         self.0.give_up();
     }
 }
 
-/// The tasks of detached flows. No event loop awaits these, so that they have to be given up here when the time for
-/// draining is up.
+/// The tasks of detached flows. No event loop awaits these, so that they have to be cancelled here when the drain
+/// timeout expires.
 #[derive(Default)]
 pub(super) struct DetachedTasks {
     /// The tasks that have been made.
     tasks: Mutex<Vec<Weak<Task>>>,
-    /// Set when the time for draining is up: no flow begins any more, and none parks. Written under the lock of
-    /// `tasks`; a relaxed read may miss it, and then the flow is given up where it would park.
+    /// Set when the drain timeout expires: no flow begins any more, and none parks. Written under the lock of `tasks`;
+    /// a relaxed read may miss it, and then the flow is cancelled when it would park.
     over: AtomicBool,
 }
 
-/// The number of tasks from which the list is swept of those that have ended. A judgement: below it, the list is too
-/// small to matter.
+/// The number of tasks from which the list is swept of those that have ended. Chosen by judgement: below it, the list
+/// is too small to matter.
 const SWEEP_MIN: usize = 1_024;
 
 impl DetachedTasks {
-    /// Returns true if the time for draining is up.
+    /// Returns true if the drain timeout has expired.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
@@ -205,7 +206,7 @@ impl DetachedTasks {
         }
         if tasks.len() >= SWEEP_MIN && tasks.len() == tasks.capacity() {
             tasks.retain(|task| task.strong_count() > 0);
-            // Twice the room, so that sweeping costs each task only a moment (amortised).
+            // Twice the number that is left, so that sweeping takes constant time per task (amortised).
             let left = tasks.len();
             tasks.reserve(left.max(SWEEP_MIN));
         }
@@ -213,7 +214,7 @@ impl DetachedTasks {
         task
     }
 
-    /// Gives up all detached flows.
+    /// Cancels all detached flows.
     pub(super) fn give_up(&self) {
         let mut tasks = self.tasks.lock();
         self.over.store(true, Ordering::Relaxed);

@@ -1,5 +1,4 @@
-//! The model check of parking: every interleaving of a thread that polls, one that wakes and one that gives up, by
-//! loom.
+//! The model check of parking: every interleaving of a thread that polls, one that wakes and one that cancels, by loom.
 //!
 //! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant
 //! leaves out one step of the protocol, and must be caught.
@@ -24,7 +23,7 @@ mod sync {
     pub(crate) use crate::loom_support::ModelMutex as Mutex;
 
     thread_local! {
-        /// The mutant that is being tried. All threads of a model run on one thread of the system.
+        /// The mutant under test. All threads of a model run on one thread of the system.
         pub(crate) static MUTANT: Cell<Option<ParkingMutant>> = const { Cell::new(None) };
     }
 
@@ -56,7 +55,7 @@ impl ParkingModel {
         Arc::new(ParkingModel { parking: Parking::new(), source, done, dropped })
     }
 
-    /// Does the work of the thread that has the item.
+    /// Runs the thread that has the item.
     fn work(&self, mut item: ModelItem) {
         loop {
             if !is(ParkingMutant::WipesLate) {
@@ -96,7 +95,7 @@ impl ParkingModel {
         }
     }
 
-    /// Wakes the item without a reason, as wakers may.
+    /// Wakes the item spuriously, as wakers may.
     fn disturb(&self) {
         if let Some(item) = self.parking.wake() {
             self.work(item);
@@ -114,7 +113,7 @@ impl ParkingModel {
     }
 }
 
-/// The item is done exactly once, whoever comes first.
+/// The item is completed exactly once, whichever thread comes first.
 fn woken() {
     loom::model(|| {
         let model = ParkingModel::new();
@@ -129,7 +128,7 @@ fn woken() {
     });
 }
 
-/// An item that nothing wakes is dropped exactly once when it is given up.
+/// An item that nothing wakes is dropped exactly once when it is cancelled.
 fn given_up() {
     loom::model(|| {
         let model = ParkingModel::new();

@@ -1,13 +1,13 @@
-//! Parking: keeps an item while it waits, and returns it to exactly one party.
+//! Parking: stores an item while it waits, and returns it to exactly one thread.
 //!
-//! Three parties meet here: the thread that polls the item, whoever wakes it, and whoever gives it up.
+//! Three threads may access an item at once: one that polls it, one that wakes it, and one that cancels it.
 //!
-//! 1. Before every poll, the thread calls [`Parking::begin`], which forgets earlier wake-ups.
+//! 1. Before every poll, the thread calls [`Parking::begin`], which discards earlier wake-ups.
 //! 2. If the item has to wait, the thread calls [`Parking::park`]. If the item was woken since step 1, the thread gets
-//!    it back and polls again; if it was given up, the thread gets it back to drop it.
-//! 3. [`Parking::wake`] takes a parked item out, and its caller must bring it back to a thread. A wake-up that comes
-//!    earlier is noted for step 2.
-//! 4. [`Parking::give_up`] takes a parked item out, and is noted for step 2 otherwise. It is final.
+//!    it back and polls again; if it was cancelled, the thread gets it back to drop it.
+//! 3. [`Parking::wake`] takes a parked item out, and its caller must pass it to a thread. An earlier wake-up is
+//!    recorded for step 2.
+//! 4. [`Parking::give_up`] takes a parked item out; otherwise the cancellation is recorded for step 2. It is final.
 //!
 //! Each operation is one transition; the arrow shows what its caller gets:
 //!
@@ -20,9 +20,9 @@
 //! GivenUp  │ GivenUp  │ GivenUp  → GivenUp(item)│ GivenUp  → None     │ GivenUp → None
 //! ```
 //!
-//! Memory ordering: the state is behind a mutex, and every transition is one critical section. So the mutex alone orders
-//! them, and hands the item over. A wake-up is never lost, because it either comes
-//! before the critical section of `park`, which then sees `Woken`, or after it, and then finds the item.
+//! Memory ordering: the state is behind a mutex, and every transition is one critical section. The mutex alone
+//! therefore orders them, and hands the item over. A wake-up is never lost: if it comes before the critical section of
+//! `park`, `park` sees `Woken`; if it comes after it, it finds the item.
 //!
 //! Calling `begin` *before* the poll matters: after the poll, it would erase a wake-up that arrived during the poll.
 
@@ -36,29 +36,29 @@ enum ParkingState<T> {
     UnderWay,
     /// The item is with a thread, and was woken since it was last polled.
     Woken,
-    /// The item lies here.
+    /// The item is stored here.
     Parked(T),
-    /// The item is not wanted any more.
+    /// The item was cancelled.
     GivenUp,
 }
 
 /// The outcome of [`Parking::park`].
 pub(crate) enum ParkOutcome<T> {
-    /// The item lies here until it is woken.
+    /// The item is stored here until it is woken.
     Waits,
-    /// The item was woken already, and is to be polled again.
+    /// The item was woken already, and must be polled again.
     Again(T),
-    /// The item was given up, and is to be dropped.
+    /// The item was cancelled, and must be dropped.
     GivenUp(T),
 }
 
 impl<T> Parking<T> {
-    /// Returns the parking space of an item that is under way.
+    /// Returns the parking space of an item that is with a thread.
     pub(crate) fn new() -> Self {
         Parking(Mutex::new(ParkingState::UnderWay))
     }
 
-    /// Forgets earlier wake-ups; to be called before the item is polled.
+    /// Discards earlier wake-ups. Must be called before the item is polled.
     pub(crate) fn begin(&self) {
         let mut state = self.0.lock();
         if matches!(*state, ParkingState::Woken) {
@@ -66,7 +66,7 @@ impl<T> Parking<T> {
         }
     }
 
-    /// Returns true if the item was given up.
+    /// Returns true if the item was cancelled.
     pub(crate) fn is_given_up(&self) -> bool {
         matches!(*self.0.lock(), ParkingState::GivenUp)
     }
@@ -106,7 +106,7 @@ impl<T> Parking<T> {
         }
     }
 
-    /// Gives the item up, and returns it if it was parked.
+    /// Cancels the item, and returns it if it was parked.
     pub(crate) fn give_up(&self) -> Option<T> {
         match std::mem::replace(&mut *self.0.lock(), ParkingState::GivenUp) {
             ParkingState::Parked(item) => Some(item),

@@ -1,36 +1,29 @@
-//! Partitioning: divides the flows of a program into sections, and each flow into segments.
+//! Partitioning (section mapping): divides the flows of a program into sections, and each flow into segments.
 //!
 //! A *section* is a set of nodes that a plan or an engine keeps together, with a queue before it. A *segment* is a run of
 //! neighbouring nodes of one flow that belong to the same section: a flow passes its segments in the order of its nodes,
-//! and may come to one section several times. A node's section follows from three rules:
-//!
-//! 1. A node that a pattern of the plan names is in the section of that pattern.
-//! 2. A node that does no work of its own (a primitive, a switch), or that waits without a thread, joins the section before
-//!    it if every flow that reaches the node has been there, and otherwise the section after it.
-//! 3. Every other node is placed by the engine's [`Granularity`]: all in one section, around calls that have a private
-//!    state, or one section for each call.
+//! and may come to one section several times. [`map_sections`] gives the section of each node.
 //!
 //! A section with replicas has a port for each, and flows take turns at them by their sequence numbers. A section that
 //! holds a private state has one port only.
 
-use std::iter::successors;
 use std::ops::{Range, RangeInclusive};
 
 use indexmap::IndexMap;
 use weir_host::{FunctionCode, Text};
-use weir_ir::graph::{Control, Graph, Node, NodeKind};
-use weir_ir::plan::{self, Located, REST, is_stateless};
+use weir_ir::graph::{Graph, Node, NodeId};
+use weir_ir::plan::{self, Granularity, Located, REST, SectionKey, is_stateless, map_sections};
 use weir_scheduler::{PortId, ThreadControl};
 
-use super::{Drive, Granularity, PlannedProgram, ThreadingModel, engine};
+use super::{Drive, PlannedProgram, ThreadingModel, engine};
 use crate::step::{Action, PreparedStep};
 
-/// The capacity of a section's queue where neither the section nor the plan gives one. Capacities of 128 to 256 did better
+/// The capacity of a section's queue if neither the section nor the plan sets one. Capacities of 128 to 256 did better
 /// than larger ones when the sections were first measured; a longer queue holds more frames that have left the cache.
 pub(crate) const QUEUE_DEFAULT: usize = 256;
 
-/// Replicas of a stateless section for each thread that may serve it. A judgement, not a measurement: with one replica for
-/// each thread, a long flow would hold up all flows that share its port; each further replica costs a queue.
+/// Replicas of a stateless section for each thread that may serve it. Chosen by judgement, not by measurement: with one
+/// replica for each thread, a long flow would delay all flows that share its port; each further replica costs a queue.
 const REPLICAS_PER_THREAD: usize = 4;
 
 /// A section of a program under a plan, as its engine runs it.
@@ -52,11 +45,11 @@ pub struct EngineSection {
     pub nodes: Vec<(Text, Text)>,
     /// The section's ports; empty until all sections are known.
     pub(super) ports: Range<usize>,
-    /// Some function of the section holds its thread.
+    /// True if a function of the section blocks its thread.
     pub(super) blocks: bool,
-    /// The way in which threads serve the section.
+    /// The threading model of the section.
     pub(super) threading: ThreadingModel,
-    /// The most threads that the plan allows.
+    /// The maximum number of threads that the plan allows.
     threads: usize,
 }
 
@@ -71,9 +64,9 @@ pub(super) struct Segment {
     port: usize,
     /// The number of ports of the section.
     replicas: usize,
-    /// A function of the segment may wait, which needs an event loop.
+    /// True if a function of the segment may wait, which needs an event loop.
     pub calls_out: bool,
-    /// A flow may have to wait in the segment, for a function, a lock or its ticket.
+    /// True if a flow may have to wait in the segment, for a function, a lock or its ticket.
     pub waits: bool,
 }
 
@@ -87,7 +80,7 @@ pub(super) struct Partition {
 }
 
 impl Segment {
-    /// Returns the port at which the flow of this sequence number takes its turn.
+    /// Returns the port that the flow of this sequence number passes.
     pub(super) fn port_of(&self, sequence: u64) -> PortId {
         let replicas = self.replicas as u64;
         // A division takes longer than everything else at a hop. The remainder by a number of ports fits a `usize`.
@@ -120,105 +113,46 @@ pub(super) fn partition(rest: ThreadingModel, planned: &PlannedProgram<'_>) -> P
     Partition { sections, segments }
 }
 
-/// The identity of a section while nodes are being assigned.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum SectionKey {
-    /// A section of the plan, by its index.
-    Named(usize),
-    /// The section of everything that no pattern names.
-    Rest,
-    /// A single call that no pattern names, by entry, route and node.
-    Call(usize, usize, usize),
-    /// A run of calls without state that no pattern names, by entry, route and first node.
-    Stateless(usize, usize, usize),
-}
+/// The identity of a section while nodes are being assigned: its key, and the entry and route of a section that the
+/// engine makes for one flow.
+type SectionIdentity = (SectionKey, Option<(usize, usize)>);
 
 struct Partitioner<'a> {
     rest: ThreadingModel,
     planned: &'a PlannedProgram<'a>,
-    sections: IndexMap<SectionKey, EngineSection>,
-}
-
-/// A flow that is being divided into segments, node by node.
-struct FlowWalk<'a> {
-    /// The flow's entry and route.
-    place: (usize, usize),
-    name: &'a Text,
-    body: &'a Graph,
-    steps: &'a [PreparedStep],
-    segments: Vec<Segment>,
-    /// Two nodes of the last segment: the one inside the fewest switch arms, and the last one.
-    passed: [usize; 2],
+    sections: IndexMap<SectionIdentity, EngineSection>,
 }
 
 impl Partitioner<'_> {
     /// Divides one flow into segments.
     fn segments(&mut self, place: (usize, usize), name: &Text, body: &Graph) -> Vec<Segment> {
         let steps = &self.planned.instance.entries[place.0].flows[place.1].0.body.steps;
-        let mut walk = FlowWalk { place, name, body, steps, segments: Vec::new(), passed: [0; 2] };
-        let mut from = 0;
-        for (index, node) in body.nodes.iter().enumerate() {
-            let works = !calls_out(&steps[index]) && works(node);
-            let is_named = self.planned.plan.section_of(name, &node.name).is_some();
-            if is_named || works || walk.joins_previous(node) {
-                let key = self.key(&walk, index, works);
-                self.assign(&mut walk, key, from..index + 1);
-                from = index + 1;
-            }
-        }
-        if from < body.nodes.len() {
-            let key = self.key(&walk, from, false);
-            self.assign(&mut walk, key, from..body.nodes.len());
-        }
-        walk.segments
-    }
-
-    /// Assigns neighbouring nodes to the section of this key.
-    fn assign(&mut self, walk: &mut FlowWalk<'_>, key: SectionKey, nodes: Range<usize>) {
-        for index in nodes {
-            let (node, step) = (&walk.body.nodes[index], &walk.steps[index]);
-            let section = self.add_to_section(key.clone(), walk.name, node, step);
+        let waits = |id: NodeId| calls_out(&steps[id.0 as usize]);
+        let keys = map_sections(self.planned.plan, name, body, self.rest.granularity, waits);
+        let mut segments: Vec<Segment> = Vec::new();
+        for (index, (key, step)) in keys.into_iter().zip(steps).enumerate() {
+            let own = matches!(key, SectionKey::Call(_) | SectionKey::Stateless(_)).then_some(place);
+            let section = self.add_to_section((key, own), name, &body.nodes[index], step);
             let calls_out = calls_out(step);
             let waits = calls_out || step.bit != 0;
-            match walk.segments.last_mut().filter(|segment| segment.section == section) {
+            match segments.last_mut().filter(|segment| segment.section == section) {
                 Some(segment) => {
                     segment.until = index + 1;
                     segment.calls_out |= calls_out;
                     segment.waits |= waits;
                 }
-                None => {
-                    // The ports follow when all sections are known.
-                    walk.segments.push(Segment { until: index + 1, section, port: 0, replicas: 0, calls_out, waits });
-                    walk.passed = [index; 2];
-                }
+                // The ports follow when all sections are known.
+                None => segments.push(Segment { until: index + 1, section, port: 0, replicas: 0, calls_out, waits }),
             }
-            walk.pass(index);
         }
-    }
-
-    /// Returns the section of a node. A node that waits needs no thread: it joins the section before it, where it overlaps
-    /// with whatever else waits there.
-    fn key(&self, flow: &FlowWalk<'_>, index: usize, works: bool) -> SectionKey {
-        let ((entry, route), node) = (flow.place, &flow.body.nodes[index]);
-        let before =
-            flow.segments.last().and_then(|segment| self.sections.get_index(segment.section)).map(|(key, _)| key);
-        match (self.planned.plan.section_of(flow.name, &node.name), before) {
-            (Some(section), _) => SectionKey::Named(section),
-            (None, Some(before)) if !works => before.clone(),
-            (None, _) if self.rest.granularity == Granularity::Whole => SectionKey::Rest,
-            (None, _) if self.rest.granularity == Granularity::Calls || !is_stateless(node) => {
-                SectionKey::Call(entry, route, index)
-            }
-            (None, Some(before @ SectionKey::Stateless(..))) => before.clone(),
-            (None, _) => SectionKey::Stateless(entry, route, index),
-        }
+        segments
     }
 
     /// Adds a node to its section, and returns the index of the section.
-    fn add_to_section(&mut self, key: SectionKey, flow: &Text, node: &Node, step: &PreparedStep) -> usize {
-        let is_made_here = matches!(key, SectionKey::Call(..) | SectionKey::Stateless(..));
+    fn add_to_section(&mut self, key: SectionIdentity, flow: &Text, node: &Node, step: &PreparedStep) -> usize {
+        let is_made_here = key.1.is_some();
         let index = self.sections.get_index_of(&key).unwrap_or_else(|| {
-            let section = self.new_section(&key, flow, node);
+            let section = self.new_section(key.0, flow, node);
             self.sections.insert_full(key, section).0
         });
         let has_one_flow = self.has_one_flow();
@@ -227,7 +161,7 @@ impl Partitioner<'_> {
         if !is_stateless(node) {
             section.state.get_or_insert_with(|| node.name.clone());
         }
-        if works(node) {
+        if node.works() {
             section.nodes.push((flow.clone(), node.name.clone()));
             if is_made_here {
                 section.rename_after_calls(has_one_flow);
@@ -241,11 +175,11 @@ impl Partitioner<'_> {
         self.planned.program.entries.iter().map(|entry| entry.flows.len()).sum::<usize>() == 1
     }
 
-    /// Returns a section without nodes. `node` will be the first, and names the section if the plan does not. The settings of
-    /// the plan's section go before those of the whole program.
-    fn new_section(&self, key: &SectionKey, flow: &str, node: &Node) -> EngineSection {
+    /// Returns a section without nodes. `node` will be the first, and names the section if the plan does not. The
+    /// settings of the plan's section take precedence over those of the whole program.
+    fn new_section(&self, key: SectionKey, flow: &str, node: &Node) -> EngineSection {
         let plan = self.planned.plan;
-        let planned = if let SectionKey::Named(index) = key { Some(*index) } else { None };
+        let planned = if let SectionKey::Named(index) = key { Some(index) } else { None };
         let named = planned.and_then(|index| plan.sections.get(index));
         let engine = named.and_then(|section| threading_of(section.engine.as_ref()?));
         let (engine, threading) = engine.unwrap_or((self.planned.engine, self.rest));
@@ -253,8 +187,8 @@ impl Partitioner<'_> {
             name: section_name(named, key, flow, node, self.has_one_flow()),
             planned,
             engine,
-            queue: value(named.and_then(|section| section.queue.as_ref())).unwrap_or(self.planned.queue),
-            // 0 stands for "not given", until `replica_count` decides.
+            queue: value(named.and_then(|section| section.queue_length_max.as_ref())).unwrap_or(self.planned.queue),
+            // 0 means "not set", until `replica_count` decides.
             replicas: value(named.and_then(|section| section.replicas.as_ref())).unwrap_or(0),
             state: None,
             nodes: Vec::new(),
@@ -266,40 +200,7 @@ impl Partitioner<'_> {
     }
 }
 
-impl FlowWalk<'_> {
-    /// Returns true if every flow that reaches the node has been in the last section. A flow that takes one arm of a switch
-    /// must not enter a section that only another arm needs.
-    fn joins_previous(&self, node: &Node) -> bool {
-        if self.segments.is_empty() {
-            return works(node);
-        }
-        self.passed.iter().any(|before| match self.body.nodes[*before].control {
-            None => true,
-            Some(arm) => self.arms(node).any(|around| around == arm),
-        })
-    }
-
-    /// Returns the switch arms around a node, from the innermost.
-    fn arms(&self, node: &Node) -> impl Iterator<Item = Control> {
-        successors(node.control, |arm| self.body.nodes[arm.switch.0 as usize].control)
-    }
-
-    /// Notes that the last segment has grown by a node.
-    fn pass(&mut self, index: usize) {
-        let depth = |index: usize| self.arms(&self.body.nodes[index]).count();
-        let [fewest, _] = self.passed;
-        let has_fewer = self.body.nodes[fewest].control.is_some() && depth(index) < depth(fewest);
-        self.passed = [if has_fewer { index } else { fewest }, index];
-    }
-}
-
-fn section_name(
-    named: Option<&plan::Section>,
-    key: &SectionKey,
-    flow: &str,
-    node: &Node,
-    has_one_flow: bool,
-) -> String {
+fn section_name(named: Option<&plan::Section>, key: SectionKey, flow: &str, node: &Node, has_one_flow: bool) -> String {
     match (named, key) {
         (Some(section), _) => section.name.value.to_string(),
         (None, SectionKey::Call(..) | SectionKey::Stateless(..)) if has_one_flow => node.name.to_string(),
@@ -319,7 +220,7 @@ impl EngineSection {
         }
     }
 
-    /// Returns the number of replicas: the plan's if it gives one, and otherwise enough for all threads that may serve a
+    /// Returns the number of replicas: the plan's if it sets one, and otherwise enough for all threads that may serve a
     /// section without state.
     fn replica_count(&self) -> usize {
         match self.replicas {
@@ -331,8 +232,8 @@ impl EngineSection {
         }
     }
 
-    /// Returns the control of the thread pool that serves this section and `ports` ports in all, of which each occupies one
-    /// thread at most.
+    /// Returns the control of the thread pool that serves this section and `ports` ports in all, each of which occupies
+    /// at most one thread.
     pub(super) fn control(&self, ports: usize) -> ThreadControl {
         (self.threading.control)(self.threads.min(ports), self.queue)
     }
@@ -343,7 +244,7 @@ impl EngineSection {
         self.threading.shares_threads
     }
 
-    /// Returns the least and the greatest number of threads that serve the section.
+    /// Returns the minimum and the maximum number of threads that serve the section.
     #[must_use]
     pub fn threads(&self) -> RangeInclusive<usize> {
         let ports = if self.shares_threads() { usize::MAX } else { self.replicas };
@@ -364,11 +265,6 @@ fn threading_of(name: &Located<weir_host::Text>) -> Option<(&'static str, Thread
     }
 }
 
-/// Returns true for nodes that do work of their own, unlike primitives and switches.
-fn works(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::Call { .. }) || !node.bodies().is_empty()
-}
-
 /// Returns true if a step may have to wait for an event loop.
 fn calls_out(step: &PreparedStep) -> bool {
     step.has(&|action| match action {
@@ -378,7 +274,7 @@ fn calls_out(step: &PreparedStep) -> bool {
     })
 }
 
-/// Returns true if a step calls a function that holds its thread.
+/// Returns true if a step calls a function that blocks its thread.
 fn blocks(step: &PreparedStep) -> bool {
     step.has(&|action| matches!(action, Action::Call(call) if matches!(call.code, FunctionCode::Blocking(_))))
 }

@@ -1,7 +1,7 @@
-//! Placement: gives the sections of a partition their ports in the scheduler, and the thread pools that serve these.
+//! Placement: assigns ports of the scheduler, and thread pools that serve them, to the sections of a partition.
 //!
-//! Sections of an engine that shares its threads (`elastic`) have one thread pool in common; every other section has a
-//! thread pool of its own.
+//! Sections of an engine that shares its threads (`elastic`) share one thread pool; every other section has a thread
+//! pool of its own.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,16 +1,16 @@
-//! The engine `pool`: a fixed number of threads take flows from one queue, first in, first out.
+//! The engine `pool`: a fixed number of threads take flows from one FIFO work queue.
 //!
-//! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow holds its thread until it ends, also while it
+//! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow occupies its thread until it ends, even while it
 //! waits; the queue is bounded, and refuses flows beyond its bound.
 //!
-//! A queue and two thread switches cost more than most flows do before they wait: a hit of the image server (2 µs) took
-//! 1.74 of the processor time of a server written by hand. So, unlike in Flux:
+//! A queue and two thread switches cost more than most flows do before they wait: a cache hit of the image server, of 2
+//! µs, took 1.74 times the processor time of a hand-written server. Unlike in Flux, therefore:
 //!
-//! 1. Whoever takes a new flow first advances it as far as it neither holds the thread nor blocks other flows
-//!    ([`ActiveFlow::advance_without_blocking`]). If the queue is empty, that may be the event loop.
-//! 2. If the flow has not ended by then, it goes on on a thread of the pool.
-//! 3. The event loop does this only for routes whose flows begin briefly, as measured on the threads
-//!    ([`BrevityPredictor`]): the pool is there for everything that takes long, whether it waits or works. Elements of
+//! 1. A thread that takes a new flow first advances it for as long as it neither blocks the thread nor delays other
+//!    flows ([`ActiveFlow::advance_without_blocking`]). If the queue is empty, that may be the event loop.
+//! 2. If the flow has not ended by then, it continues on a thread of the pool.
+//! 3. The event loop does this only for routes whose flows have a brief beginning, as measured on the threads
+//!    ([`BrevityPredictor`]): everything that takes long, by waiting or by computing, is left to the pool. Elements of
 //!    a stream always go to the threads, because they need no answer, and several can run at a time.
 
 use std::collections::VecDeque;
@@ -42,11 +42,11 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Flows(|setup| Ok(Arc::new(PoolEngine::start(setup)?))),
 };
 
-/// A beginning that takes less is brief: about as long as the event loop needs to hand a flow to a thread and to take
-/// its answer back.
+/// The limit below which the beginning of a flow is brief: about the time that the event loop needs to pass a flow to a
+/// thread and to receive its answer.
 const BRIEF_NS: u64 = 10_000;
-/// The same limit on a thread of the pool. A judgement: twice as long, because such a thread has just been switched to
-/// and finds a cold cache.
+/// The same limit on a thread of the pool. Chosen by judgement: twice as long, because such a thread has just been
+/// scheduled and has a cold cache.
 const BRIEF_ON_THREAD_NS: u64 = 2 * BRIEF_NS;
 
 struct PoolEngine {
@@ -64,8 +64,8 @@ struct FlowQueue {
     /// The length of the queue, written under its lock. A hint that is read without it, relaxed: only the event loop
     /// adds flows, so it can only miss that threads have taken some.
     waiting: AtomicUsize,
-    /// For each entry and route, a prediction of whether its flows begin briefly; `None` if they never begin on the
-    /// event loop.
+    /// For each entry and route, a prediction of whether its flows have a brief beginning; `None` if they never begin
+    /// on the event loop.
     predictors: Vec<Vec<Option<BrevityPredictor>>>,
 }
 
@@ -86,7 +86,7 @@ struct QueuedFlow {
 
 /// Returns a predictor for the beginnings of a route; `None` if its flows never begin on the event loop.
 fn predictor_of(flow: &PreparedFlow, answers: bool) -> Option<BrevityPredictor> {
-    // Flows with such steps wait in a queue of their own, where a flow without a thread would hold up others.
+    // Flows with such steps wait in a queue of their own, where a flow without a thread would delay others.
     let queues = flow.body.has(&|action| match action {
         Action::Acquire(_) | Action::Timed(_) => true,
         Action::Call(call) => call.ticket_gate.is_some(),
@@ -195,7 +195,7 @@ fn work(queue: &FlowQueue, platform: &dyn Platform, handle: &Handle) {
 }
 
 impl FlowQueue {
-    /// Returns true if no flow is queued; to be asked on the event loop, which alone adds flows.
+    /// Returns true if no flow is queued; to be called on the event loop, the only thread that adds flows.
     fn is_empty(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) == 0
     }

@@ -5,15 +5,15 @@
 //! The life of one flow:
 //! 1. The event loop submits the flow to the port of its first segment, and awaits its answer. If the scheduler runs an
 //!    elastic pool with one thread, or any pool with one thread on a single processor, the loop runs the flow itself
-//!    (*caller-runs*), and has the answer at once. Detached flows, whose answer nobody awaits, are submitted in batches
-//!    ([`SubmissionBuffer`]).
-//! 2. A thread of the section's pool takes the flow out of the port's queue and advances it to the end of its segment, and
-//!    the flow goes on to the port of its next segment.
-//! 3. A flow that has to wait leaves its port and is *parked* ([`parking`](super::parking)). Whatever wakes it puts it back
-//!    into that port; on a single processor, the event loop goes on with it. Other flows overtake it in the meantime: calls
-//!    that must see the order of their source have ticket gates.
+//!    (*caller-runs*), and has the answer at once. Detached flows, whose answer is not awaited, are submitted in
+//!    batches ([`SubmissionBuffer`]).
+//! 2. A thread of the section's pool takes the flow out of the port's queue and advances it to the end of its segment,
+//!    and the flow continues to the port of its next segment.
+//! 3. A flow that has to wait leaves its port and is *parked* ([`parking`](super::parking)). Its waker puts it back
+//!    into that port; on a single processor, the event loop continues with it. Other flows overtake it in the meantime:
+//!    calls that must follow the order of their source have ticket gates.
 //! 4. The answer wakes the event loop, together with other answers if threads outnumber processors ([`WakeupBatcher`]).
-//!    If the event loop no longer awaits the answer, the flow is given up before it begins, or where it waits.
+//!    If the event loop no longer awaits the answer, the flow is cancelled before it begins, or at its next wait.
 //!
 //! [`WakeupBatcher`]: super::wakeup_batching::WakeupBatcher
 
@@ -46,13 +46,13 @@ struct SectionEngine {
     job_context: Arc<JobContext>,
     /// Answers that event loops await.
     awaited: Arc<AdmissionLimiter>,
-    /// Detached flows on their way to their first ports.
+    /// Detached flows that have not been submitted to their first ports yet.
     submissions: Arc<SubmissionBuffer<Box<PooledJob>>>,
     /// The port that was full when a flow was last refused; a hint for the wait for room.
     full: AtomicUsize,
 }
 
-/// Starts the engine; `threading` is the threading model of the sections for which the plan names none.
+/// Starts the engine; `threading` is the threading model of the sections for which the plan names no engine.
 pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
     let placement = place(threading, setup);
     let instance = setup.planned.instance;
@@ -73,7 +73,7 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
         oversubscribed: AtomicBool::new(false),
     };
     let (ports, pools, period) = (&placement.ports, placement.pools, setup.thread_counts.period());
-    // A loop that hands answers back is as busy as a thread; the loop of a stream mostly waits for room.
+    // A loop that passes answers back is as busy as a thread; the loop of a stream mostly waits for room.
     let busy_loops = usize::from(instance.entries.iter().any(|entry| entry.answers));
     let scheduler = Arc::new(Scheduler::start_with_producers(busy_loops, work, ports, pools, period)?);
     scheduler.work().oversubscribed.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
@@ -89,7 +89,7 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
     }))
 }
 
-/// Lets woken flows find back to the scheduler, which they do not keep alive.
+/// Lets woken flows return to the scheduler, which they do not keep alive.
 fn link_to_scheduler(resume_callback: &ResumeCallback, scheduler: &Arc<Scheduler<SegmentRunner>>) {
     let weak = Arc::downgrade(scheduler);
     let resume = move |port, job| {
@@ -97,7 +97,7 @@ fn link_to_scheduler(resume_callback: &ResumeCallback, scheduler: &Arc<Scheduler
         if !scheduler.is_single_processor() {
             scheduler.resume(port, job);
         } else if scheduler.resume_deferred(port, job) {
-            // The event loop goes on with it, once it has begun all flows that it can.
+            // The event loop continues with it, once it has begun all flows that it can.
             scheduler.work().wakeups.defer_port(port);
         }
     };
@@ -144,7 +144,7 @@ impl SectionEngine {
 
     /// Submits a detached flow.
     fn submit_detached(&self, port: PortId, segments: &[Segment], new_flow: &mut NewFlow<'_>) -> Option<Begun> {
-        // Buffered flows came first: none may overtake them.
+        // Buffered flows came first, and no flow may overtake them.
         let here = self.submissions.is_empty().then(|| {
             self.scheduler.run_inline(port, |fusion| {
                 let job = |flow, segment| (self.detached_job(flow, segment), ());
@@ -157,8 +157,8 @@ impl SectionEngine {
         Some(Begun::Done(Ok(Value::Unit)))
     }
 
-    /// Begins a flow at its first port on the calling thread, and advances it as far as possible by `advance`. If the flow
-    /// does not end here, `job` makes a job of it, at the segment in which it goes on.
+    /// Begins a flow at its first port on the calling thread, and advances it as far as possible by `advance`. If the
+    /// flow does not end here, `job` makes it a job that continues in the segment reached.
     #[inline]
     fn begin_here<R>(
         &self,
@@ -184,7 +184,7 @@ impl SectionEngine {
                 let (job, answer) = job(flow.into_state(), segment);
                 InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
             }
-            // It waits like a flow that came through the port: to be found again, it has to be a job.
+            // It must become a job, so that its waker can put it back into a port.
             Poll::Pending => {
                 let (job, answer) = job(flow.into_state(), 0);
                 let remaining = self.scheduler.work().run(port_of(0), job, fusion);

@@ -27,19 +27,19 @@ pub(super) struct SegmentRunner {
     pub(super) detached_tasks: Arc<DetachedTasks>,
     pub(super) platform: Arc<dyn Platform>,
     pub(super) wakeups: Arc<WakeupBatcher>,
-    /// For each port, a prediction of whether flows take brief time there; `None` if they may hold the thread. Answers are
+    /// For each port, a prediction of whether flows pass it briefly; `None` if they may block the thread. Answers are
     /// batched only where the prediction is brief.
     pub(super) predictors: Vec<Option<BrevityPredictor>>,
     /// Set if the threads, the event loop among them, outnumber the processors. Written once, before any flow begins.
     pub(super) oversubscribed: AtomicBool,
 }
 
-/// A flow that takes less than this at a port may delay the answers of the flows before it. A judgement: the scheduler
-/// runs up to 64 flows in a batch, so that the first answer of a batch waits for about a millisecond at most.
+/// A flow that takes less than this at a port may delay the answers of the flows before it. Chosen by judgement: the
+/// scheduler runs up to 64 flows in a batch, so that the first answer of a batch waits for about a millisecond at most.
 const BRIEF_NS: u64 = 20_000;
 
 thread_local! {
-    /// Wakers of the answers that this thread has given in its current batch.
+    /// The wakers of the tasks that await the answers of this thread's current batch.
     static ANSWERED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -80,7 +80,8 @@ impl Work for SegmentRunner {
 }
 
 impl SegmentRunner {
-    /// Takes a flow through the port, and on through every port that follows at once: its own, or one that may be fused.
+    /// Takes a flow through the port, and through every following port that needs no queue: the same port again, or one
+    /// that may be fused.
     fn pass(
         &self,
         port: PortId,
@@ -116,7 +117,8 @@ impl SegmentRunner {
         }
     }
 
-    /// Wakes the task that awaits an answer: at once, or with its batch if the flows behind it at the port are brief.
+    /// Wakes the task that awaits an answer: at once, or with its batch if the next flows at the port are predicted to
+    /// be brief.
     fn wake(&self, port: PortId, waiter: Waker) {
         let is_brief = self.predictors[port.0].as_ref().is_some_and(BrevityPredictor::is_brief);
         if is_brief && self.oversubscribed.load(Ordering::Relaxed) {
@@ -129,7 +131,7 @@ impl SegmentRunner {
     /// Advances a flow to the step `until`. A flow that has to wait is polled again with a waker of its own.
     fn advance(&self, job: &mut FlowJob, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
         let _inside = calls_out.then(|| self.handle.enter());
-        // Most segments wait for nothing, and need neither a task nor a waker.
+        // Most segments do not wait, and need neither a task nor a waker.
         let polled = job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(Waker::noop()));
         if polled.is_ready() {
             return polled;
@@ -141,8 +143,9 @@ impl SegmentRunner {
     }
 }
 
-/// Returns the last segment that the thread may run in one go, beginning with `first`. No segment of such a run waits, so
-/// that a flow is never parked in the middle of one. A watched flow runs segment by segment, to be counted at each.
+/// Returns the last segment of the longest run of segments, beginning with `first`, that the thread may run without a
+/// queue. No segment of such a run waits, so that a flow is never parked in the middle of one. A watched flow runs
+/// segment by segment, so that each can count it.
 pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &FlowState, fusion: &mut impl Fusion) -> usize {
     if segments[first].waits || flow.is_watched() {
         return first;
@@ -151,12 +154,12 @@ pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &FlowState, f
     first + further.take_while(|segment| !segment.waits && fusion.may_fuse(segment.port_of(sequence))).count()
 }
 
-/// Returns the step that a flow stops before at the end of the segment `to`. The last segment also ends the flow.
+/// Returns the step before which a flow stops at the end of the segment `to`. The last segment also ends the flow.
 pub(super) fn stop_before(segments: &[Segment], to: usize) -> usize {
     if to + 1 == segments.len() { usize::MAX } else { segments[to].until }
 }
 
-/// Returns the segment in which a flow goes on after the segment `to`. A switch may have skipped whole segments.
+/// Returns the segment in which a flow continues after the segment `to`. A switch may have skipped whole segments.
 pub(super) fn next_segment(segments: &[Segment], to: usize, flow: &FlowState) -> usize {
     let (at, last) = (flow.at(), segments.len() - 1);
     (to + 1..last).find(|segment| segments[*segment].until > at).unwrap_or(last)

@@ -4,13 +4,15 @@
 //! SEDA (Welsh, Culler and Brewer, SOSP 2001), the third runtime of Flux (§3.2) and the basis of FLUXO: a controller
 //! adds a thread to a stage whose queue is long, and removes one that was not needed.
 
+use weir_ir::plan::Granularity;
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use super::{Drive, EngineRow, ThreadingModel};
 use crate::instance::BlockingPlacement;
 
-/// A thread is added when the queue is fuller than one part in this many. A judgement: an eighth tells a standing queue
-/// from a burst, and leaves room for the flows that arrive until the new thread runs.
+/// A queue is long from one part in this many of its capacity on, and a thread is then added. Chosen by judgement: an
+/// eighth distinguishes a standing queue from a burst, and leaves room for the flows that arrive until the new thread
+/// runs.
 const LONG_QUEUE: usize = 8;
 
 /// The engine's row.

@@ -1,15 +1,15 @@
 //! The submission buffer: collects detached flows, and submits them to their first ports in batches.
 //!
-//! A stream begins flow after flow, and each costs a queue less if they arrive in batches: 320 ns in place of 1,500 for
-//! a flow of one call (together with pooled frames, and without tasks for the answers).
+//! A stream begins one flow after the other, and queueing each costs less if they are submitted in batches: 320 ns
+//! instead of 1,500 for a flow of one call (together with pooled frames, and without tasks for the answers).
 //!
-//! 1. A detached flow is kept here, with the others of its port.
-//! 2. It goes to the port's queue when a batch is complete, or when the source waits or yields: then its event loop
-//!    runs the flusher ([`SubmissionBuffer::run_flusher`]).
+//! 1. A detached flow is buffered here, with the others of its port.
+//! 2. It goes to the port's queue when a batch is complete, or when the source waits or yields, because its event loop
+//!    then runs the flusher ([`SubmissionBuffer::run_flusher`]).
 //!
-//! Everything is under one mutex. [`SubmissionBuffer::is_empty`] reads a flag beside it with relaxed ordering: only the
-//! event loop that submits the flows reads it, and the same thread has set it, so it can see neither an old value nor
-//! one that needs ordering. The flag may stay set although everything was submitted, which is only cautious.
+//! All state is behind one mutex. [`SubmissionBuffer::is_empty`] reads a flag beside it with relaxed ordering: only the
+//! event loop that submits the flows reads it, and the same thread has set it, so no ordering is needed. The flag may
+//! stay set although everything was submitted, which is safe.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,12 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use weir_scheduler::{PortId, Scheduler, Work};
 
-/// The most flows that are kept for one port. A judgement: the size of a batch in the scheduler.
+/// The maximum number of flows that are kept for one port. Chosen by judgement: the size of a batch in the scheduler.
 const BATCH: usize = 64;
 
 /// The submission buffer.
 pub(super) struct SubmissionBuffer<T> {
-    /// Set if something may be kept. Written under the lock.
+    /// Set if an item may be buffered. Written under the lock.
     is_nonempty: AtomicBool,
     state: Mutex<BufferState<T>>,
 }
@@ -36,7 +36,7 @@ struct BufferState<T> {
     is_notified: bool,
 }
 
-/// The items kept for one port.
+/// The items buffered for one port.
 struct PortBuffer<T> {
     port: PortId,
     items: Vec<T>,
@@ -52,12 +52,12 @@ impl<T> Default for SubmissionBuffer<T> {
 }
 
 impl<T: Send + 'static> SubmissionBuffer<T> {
-    /// Returns true if nothing is kept; to be asked on the event loop that submits.
+    /// Returns true if nothing is buffered; to be called on the event loop that submits.
     pub(super) fn is_empty(&self) -> bool {
         !self.is_nonempty.load(Ordering::Relaxed)
     }
 
-    /// Keeps an item for the port. Returns `None`, and makes no item, if the port has no room.
+    /// Buffers an item for the port. Returns `None`, and creates no item, if the port has no room.
     pub(super) fn push<W: Work<Item = T>>(
         &self,
         scheduler: &Scheduler<W>,
@@ -95,7 +95,7 @@ impl<T: Send + 'static> SubmissionBuffer<T> {
         Poll::Pending
     }
 
-    /// Takes out all items, to be given up.
+    /// Removes all items, so that the caller cancels them.
     pub(super) fn drain(&self, give_up: impl FnMut(T)) {
         let ports = std::mem::take(&mut self.state.lock().ports);
         ports.into_iter().flat_map(|buffer| buffer.items).for_each(give_up);

@@ -7,16 +7,16 @@ pub(crate) use parking_lot::Mutex;
 pub(crate) enum ParkingMutant {
     /// Parks an item although it was woken while it was polled.
     ForgetsWoken,
-    /// Parks an item although it was given up while it was polled.
+    /// Parks an item although it was cancelled while it was polled.
     ForgetsGivenUp,
-    /// Leaves an item parked that is woken.
+    /// Leaves a woken item parked.
     LeavesParked,
-    /// Forgets wake-ups after the poll instead of before it; a mistake of the polling thread, not of parking.
+    /// Discards wake-ups after the poll instead of before it; a mistake of the polling thread, not of parking.
     #[cfg(test)]
     WipesLate,
 }
 
-/// Returns true if this mutant is being tried: never, outside the model check.
+/// Returns true if this mutant is under test: never, outside the model check.
 #[inline]
 pub(crate) const fn is(_mutant: ParkingMutant) -> bool {
     false

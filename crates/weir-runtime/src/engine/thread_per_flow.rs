@@ -1,7 +1,7 @@
 //! The engine `thread-per-flow`: every flow has a thread of its own, from its beginning to its end.
 //!
-//! Flux (USENIX 2006, §3.2.1). Threads are made and ended all the time; the engine serves as a comparison, and suits
-//! flows that are few and long.
+//! Flux (USENIX 2006, §3.2.1). Threads are started and ended with every flow; the engine is a baseline for comparison,
+//! and suits programs with few, long flows.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub(super) const ROW: EngineRow = EngineRow {
     }),
 };
 
-/// The most flows that run at a time: a system has fewer threads than a program may have flows. A judgement, well below
-/// the default limits of Linux for one process.
+/// The maximum number of flows that run at a time: a system has fewer threads than a program may have flows. Chosen by
+/// judgement, well below the default limits of Linux for one process.
 const THREADS_MAX: usize = 4_096;
 
 struct ThreadPerFlowEngine {

@@ -1,15 +1,15 @@
 //! Wake-up batching: the event loop and the threads of sections wake each other once for many flows.
 //!
-//! A wake-up from another thread is a system call, and a thread switch besides if threads outnumber processors. So
-//! neither side wakes the other for each flow; the event loop has a *dispatcher* task that does it for both:
+//! A wake-up from another thread is a system call, and if threads outnumber processors also a thread switch. Therefore
+//! neither side wakes the other for each flow; a *dispatcher* task on the event loop does it for both:
 //!
-//! 1. A thread defers the wakers of tasks whose answers are there ([`WakeupBatcher::defer_wakes`]). The first of them
-//!    since the dispatcher last ran wakes the dispatcher, which calls all of them, on the event loop itself.
+//! 1. A thread defers the wakers of tasks whose answers are available ([`WakeupBatcher::defer_wakes`]). The first one
+//!    deferred since the dispatcher last ran wakes the dispatcher, which calls all of them on the event loop itself.
 //! 2. The event loop defers the ports that have work for threads that could not run now anyway
 //!    ([`WakeupBatcher::defer_port`]), and the dispatcher schedules them after everything else that was ready has run.
 //!
-//! Everything is under one mutex. The dispatcher registers its waker in the same critical section in which it takes
-//! what was deferred: whatever is deferred later finds the waker, and wakes the dispatcher again.
+//! All state is behind one mutex. The dispatcher registers its waker in the same critical section in which it takes the
+//! deferred wake-ups: a later deferral finds the waker, and wakes the dispatcher again.
 
 use std::mem;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ struct PendingWakeups {
 }
 
 impl WakeupBatcher {
-    /// Spawns the dispatcher on the calling event loop, unless there is one; it schedules ports by `hand`.
+    /// Spawns the dispatcher on the calling event loop, unless there is one; it schedules ports by calling `hand`.
     pub(super) fn spawn_dispatcher(self: &Arc<Self>, hand: impl Fn(PortId) + Clone + 'static) {
         if mem::replace(&mut self.0.lock().has_dispatcher, true) {
             return;
@@ -44,12 +44,12 @@ impl WakeupBatcher {
         drop(tokio::task::spawn_local(dispatcher));
     }
 
-    /// Lets the dispatcher wake these.
+    /// Defers these wakers to the dispatcher.
     pub(super) fn defer_wakes(&self, deferred_wakes: impl IntoIterator<Item = Waker>) {
         self.add(|pending| pending.deferred_wakes.extend(deferred_wakes));
     }
 
-    /// Lets the dispatcher schedule this port.
+    /// Defers scheduling this port to the dispatcher.
     pub(super) fn defer_port(&self, port: PortId) {
         self.add(|pending| pending.deferred_ports.push(port));
     }
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Runs a test on an event loop with a dispatcher that notes the ports it schedules.
+    /// Runs a test on an event loop with a dispatcher that records the ports it schedules.
     fn on_loop(test: impl AsyncFnOnce(&Arc<WakeupBatcher>, &Mutex<Vec<usize>>)) {
         let runtime = LocalRuntime::new().unwrap();
         runtime.block_on(async {
@@ -132,7 +132,7 @@ mod tests {
         });
     }
 
-    /// Lets the dispatcher run, once what wakes it from another thread has arrived.
+    /// Lets the dispatcher run, once the wake-up from another thread has arrived.
     async fn dispatcher_runs() {
         for _ in 0..3 {
             yield_now().await;

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value, Values};
-use weir_ir::evaluate::{failure_of, holds};
+use weir_ir::evaluate::{failure_of, test_holds};
 use weir_ir::prim::{Prim, interpolate, parts};
 
 use super::repeat::Run;
@@ -56,9 +56,9 @@ pub(super) enum Stage {
     Locks(LockAcquisition),
     /// The step waits for its function, under these locks.
     Function(Pending, Vec<HeldLock>),
-    /// The step waits for the body that it repeats.
+    /// The step waits for its repeated body.
     Body(Box<Run>),
-    /// The step waits for bodies that it may give up.
+    /// The step waits for bodies that it may cancel.
     Timed(Box<Timed>),
 }
 
@@ -142,7 +142,7 @@ impl Frame {
         }
     }
 
-    /// Goes on with a step that has waited.
+    /// Resumes a step that has waited.
     pub(super) fn go_on(
         &mut self,
         node: usize,
@@ -231,8 +231,8 @@ impl Frame {
         }
     }
 
-    /// Applies a primitive to operands that may hold move-only values, which it moves out; the rest goes back into the
-    /// operands' slots.
+    /// Applies a primitive to operands that may hold move-only values, which it moves out; the other values go back
+    /// into the operands' slots.
     #[cold]
     fn prim_moving(&mut self, prim: Prim, step: &PrimStep, body: &Body) -> Result<Value, Box<Failure>> {
         let take = |operand: &Argument| match *operand {
@@ -257,7 +257,7 @@ impl Frame {
     #[inline]
     fn switch(&mut self, step: &SwitchStep, body: &Body) -> Ran {
         let subject = self.place(&step.subject, body);
-        let chosen = step.arms.iter().position(|(test, _)| holds(test, subject));
+        let chosen = step.arms.iter().position(|(test, _)| test_holds(test, subject));
         let Some(arm) = chosen else {
             let message = format!("no arm of the match fits {subject}");
             return Ran::fail(Box::new(Failure::new(FailureKind::Program, message)));
@@ -276,7 +276,7 @@ impl Frame {
         Ran::Next
     }
 
-    /// Moves the fields out of the payload that can only be moved; the rest stays for later users.
+    /// Moves the move-only fields out of the payload; the others stay for later users.
     #[cold]
     fn unpack_moving(&mut self, subject: Argument, ports: &[u32]) {
         let Argument::Slot { index, .. } = subject else { return };
@@ -289,7 +289,7 @@ impl Frame {
         self.slots[index as usize] = rest;
     }
 
-    /// Moves the fields out of a payload that nobody else holds, and clones them otherwise.
+    /// Moves the fields out of a payload that is not shared, and clones them otherwise.
     fn unpack(&mut self, mut payload: Values, ports: &[u32]) {
         match payload.unshared() {
             Some(fields) => {
@@ -308,7 +308,7 @@ impl Frame {
     #[inline]
     fn select(&mut self, switch: u32, inputs: &[Option<Argument>], out: u32, body: &Body) -> Ran {
         let chosen = self.choices[switch as usize] as usize;
-        // The chosen arm ends the flow, and may still be waiting to do so: there is no value to go on with.
+        // The chosen arm ends the flow, and may still wait before it does: there is no value to continue with.
         let Some(input) = inputs.get(chosen).copied().flatten() else { return never() };
         let value = self.value(body, input);
         self.slots[out as usize].put(value);
@@ -345,7 +345,7 @@ impl Frame {
     }
 }
 
-/// Returns the end of a step that is never reached. If an earlier end still waits, this one stands behind it and loses.
+/// Returns the end of a step that is never reached. If an earlier end is still pending, that one takes precedence.
 #[cold]
 fn never() -> Ran {
     Ran::fail(Box::new(Failure::new(FailureKind::Program, "this is never reached")))

@@ -1,4 +1,4 @@
-//! The beginning of atomic steps: ticket gates, locks, and the values of the sessions that are held.
+//! Entry into atomic steps: ticket gates, two-phase locking, and the values of the sessions that are held.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -30,7 +30,7 @@ impl Frame {
         let session = step.session.map_or(Value::Unit, |session| self.value(body, session));
         let handles = step.wanted.iter().filter_map(|wanted| match wanted {
             Wanted::Whole(lock, mode) => Some((LockHandle::Whole(Arc::clone(lock)), *mode)),
-            // Only now is it known if an enclosing step holds the very same session.
+            // The session is known only here, so an enclosing step may turn out to hold it already.
             Wanted::Session(sessions, _) | Wanted::Own(sessions, ..)
                 if self.holds_session(&step.within, sessions, &session) =>
             {
@@ -71,7 +71,7 @@ impl Frame {
     }
 }
 
-/// Makes the values of the sessions that are held, if they are not there yet.
+/// Creates the values of the sessions that are held, if they do not exist yet.
 fn make_own(step: &AcquireStep, held: &[HeldLock], env: Env<'_>) -> Result<(), Box<Failure>> {
     for wanted in &step.wanted {
         let Wanted::Own(sessions, _, index) = wanted else { continue };
@@ -82,7 +82,7 @@ fn make_own(step: &AcquireStep, held: &[HeldLock], env: Env<'_>) -> Result<(), B
     Ok(())
 }
 
-/// Makes the value of a session. The body that makes it never waits.
+/// Creates the value of a session. The body that computes it never waits.
 fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
     let body = env.instance.own[index as usize].as_ref().expect("the program says that each session has one");
     let mut frame = Frame::take(body, true);

@@ -1,10 +1,10 @@
 //! Calls of host functions.
 //!
-//! A call passes these stages, and goes from one to the next without waiting if nothing stands in its way:
+//! A call passes these stages, and proceeds from one to the next without waiting if possible:
 //!
-//! 1. its ticket gate, if it must see the order of a source;
+//! 1. its ticket gate, if it must follow the order of a source;
 //! 2. its locks, in the canonical order;
-//! 3. the function itself, which returns at once, waits, or holds a thread.
+//! 3. the function itself, which returns at once, waits, or blocks a thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Frame {
         self.call(step, body, env, context)
     }
 
-    /// Makes a call that has passed its ticket gate.
+    /// Performs a call that has passed its ticket gate.
     #[inline]
     pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
@@ -65,8 +65,8 @@ impl Frame {
         }
     }
 
-    /// Returns the shared values of a call, if some of them belong to the session; otherwise nothing, and those of the
-    /// program are meant.
+    /// Returns the shared values of a call if some of them belong to the session; otherwise returns an empty list, and
+    /// the call uses those of the program.
     #[inline]
     fn shared_of(&self, step: &CallStep, env: Env<'_>) -> SmallVec<[Shared; 2]> {
         if step.shared.is_empty() {
@@ -235,7 +235,7 @@ fn all_locks(step: &CallStep) -> LockAcquisition {
     LockAcquisition::new(step.locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
 }
 
-/// Runs a job on the blocking pool. The job keeps the locks until it ends, even if its flow is given up.
+/// Runs a job on the blocking pool. The job keeps the locks until it ends, even if its flow is cancelled.
 fn elsewhere(job: BlockingJob, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, path: Arc<str>) -> Pending {
     let running = tokio::task::spawn_blocking(move || {
         let done = catch_unwind(AssertUnwindSafe(job));

@@ -4,8 +4,8 @@
 //! functions that wait: up to [`OVERLAP_MAX`] frames at a time, kept in order by *iteration orders* (see
 //! `prepare/order.rs`). In all other cases one frame runs the iterations one after the other.
 //!
-//! A captured value is cloned once for each frame. A value that the body changes, or that can only be moved, is handed
-//! from one iteration to the next instead, and back at the end; such iterations do not overlap.
+//! A captured value is cloned once for each frame. A value that the body changes, or that is move-only, is instead
+//! passed from one iteration to the next, and returned at the end; such iterations do not overlap.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
@@ -17,7 +17,8 @@ use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::instance::Env;
 use crate::step::{Body, Repeat, RepeatStep};
 
-/// The most iterations of one `map` that run at a time. A judgement: each may hold a connection or a file open.
+/// The maximum number of iterations of one `map` that run at a time. Chosen by judgement: each may hold a connection or
+/// a file open.
 const OVERLAP_MAX: usize = 64;
 
 /// A repeated body while it runs.
@@ -34,7 +35,7 @@ pub(super) struct SequentialRun {
     list: Elements,
     /// The index of the next element or round.
     index: u64,
-    /// True if the current iteration's parameters are in place.
+    /// True if the current iteration's parameters have been set.
     begun: bool,
     accumulator: Value,
     results: Vec<Value>,
@@ -119,8 +120,8 @@ fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body
     }
 }
 
-/// Returns a captured value. One that is handed from iteration to iteration is taken out, until [`Run::restore`] puts
-/// it back.
+/// Returns a captured value. A value that is passed from iteration to iteration is moved out, until [`Run::restore`]
+/// puts it back.
 pub(super) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &Body) -> Value {
     match input {
         Argument::Slot { index, last: false } if handed => frame.slots[index as usize].take(),
@@ -138,7 +139,7 @@ fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes
     frame
 }
 
-/// Returns an element, moved out if nobody else holds the list.
+/// Returns an element, moved out if the list is not shared.
 fn element(list: &mut Elements, index: usize) -> Value {
     match list.unshared() {
         Some(elements) => elements[index].take(),
@@ -184,7 +185,7 @@ impl SequentialRun {
         }
     }
 
-    /// Puts the next iteration's parameters in place; returns false if there is none.
+    /// Sets the next iteration's parameters; returns false if there is no next iteration.
     fn begin(&mut self, repeat: Repeat) -> Result<bool, Box<Failure>> {
         if let Repeat::Loop { at_most } = repeat
             && self.index >= at_most
@@ -209,7 +210,7 @@ impl SequentialRun {
         Ok(true)
     }
 
-    /// Keeps an iteration's result; returns true if it was the last.
+    /// Stores an iteration's result; returns true if it was the last.
     fn keep(&mut self, repeat: Repeat, value: Value) -> bool {
         match repeat {
             Repeat::Map => self.results.push(value),
@@ -265,7 +266,7 @@ impl OverlappedRun {
         }
     }
 
-    /// Returns the number of iterations that may run.
+    /// Returns the number of iterations that may run at a time.
     fn room(&self) -> usize {
         let left = if self.end.is_some() { 0 } else { self.list.len() - self.next };
         OVERLAP_MAX.min(self.running.len() + left)
@@ -301,7 +302,8 @@ impl OverlappedRun {
         }
     }
 
-    /// Hands the iteration orders that this iteration has finished to the next one that still has steps in them.
+    /// Passes the iteration orders in which this iteration has finished to the next iteration that still has steps in
+    /// them.
     fn leave_orders(&mut self, index: usize, iteration: u64) {
         for order in 0..self.turns.len() {
             if self.turns[order] == iteration && self.running[index].1.order_steps_left[order] == 0 {

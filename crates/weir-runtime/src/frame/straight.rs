@@ -1,7 +1,7 @@
 //! The straight scan: runs step after step, until one has to wait.
 //!
-//! Most steps of most flows are calls of the simplest kind, one after the other. They run in a loop of their own: what
-//! is the same for all of them is set up once, and answers go straight into their slots.
+//! Most steps of most flows are calls of the simplest kind, one after the other. They run in a loop of their own, which
+//! sets up their common state once and writes answers directly into slots.
 
 use std::task::Context;
 
@@ -51,8 +51,8 @@ impl Frame {
         self.low = next.min(steps.len());
     }
 
-    /// Makes the call at the cursor and the calls of the simplest kind that follow it. The cursor ends at the last of
-    /// them; none before that passes a ticket gate.
+    /// Performs the call at the cursor and the calls of the simplest kind that follow it. Leaves the cursor at the last
+    /// of them; none of the others passes a ticket gate.
     #[inline(never)]
     fn simple_calls(&mut self, steps: &[PreparedStep], body: &Body, env: Env<'_>) -> Ran {
         let Frame { slots, choices, cursor, .. } = self;
@@ -83,7 +83,7 @@ impl Frame {
         Ran::Next
     }
 
-    /// Makes a call of the simplest kind.
+    /// Performs a call of the simplest kind.
     pub(super) fn simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
         self.slots[step.out as usize].clear();
         let outcome = (step.code)(&mut Call {

@@ -1,18 +1,18 @@
-//! Bodies that may be given up on their way: `within` and `race`.
+//! Bodies that may be cancelled: `within` and `race`.
 //!
 //! Each body runs in a frame of its own. The one task that drives the flow drives all of them, so that no two bodies
 //! ever run at the same moment.
 //!
-//! 1. The bodies of a race are advanced in an order that is drawn when the race begins, so that each is first equally
-//!    often, and of two either comes first equally often. The first body that comes to its end, by its result or by an
-//!    end of the flow, decides; a body that comes later in the order does not even begin if an earlier one never waits.
-//! 2. The time is read only if all bodies wait: a result that is there when the time is up is never lost.
-//! 3. The frames of the other bodies are given back, which is recorded for those that had begun. That drops the calls
-//!    that they wait for, leaves the queues that they stand in, and releases what they hold; what they have done stays
-//!    done.
+//! 1. The bodies of a race are advanced in an order that is drawn at random when the race begins, so that each body is
+//!    first with equal probability, and of two bodies either precedes the other with equal probability. The first body
+//!    that ends, by its result or by an end of the flow, decides; if a body never waits, those after it in the order do
+//!    not begin.
+//! 2. The clock is read only if all bodies wait: a result that is available when the limit expires is never lost.
+//! 3. The frames of the other bodies are returned to the pool, which is recorded for those that had begun. That drops
+//!    their pending calls, leaves the queues in which they wait, and releases what they hold; their effects so far
+//!    remain.
 //!
-//! A call that holds a thread has no point at which it could be given up: it runs to its end beside the flow, and keeps
-//! its locks until then.
+//! A call that blocks a thread cannot be cancelled: it runs to its end beside the flow, and keeps its locks until then.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -28,20 +28,20 @@ use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
 use crate::step::{Body, TimedStep};
 
-/// The bodies while they run. Dropping this gives them up.
+/// The bodies while they run. Dropping this cancels them.
 pub(super) struct Timed {
-    /// The bodies in the order in which they are advanced, each with its place in the text.
+    /// The bodies in the order in which they are advanced, each with its index in the source.
     bodies: Vec<(usize, Box<Frame>)>,
     /// The number of bodies that have begun.
     begun: usize,
-    /// The time at which the limit is reached; `None` for a race.
+    /// The deadline; `None` for a race.
     due_ns: Option<u64>,
     /// Set when all bodies wait for the first time, so that bodies that never wait cost no timer.
     timer: Option<Synchronisation<()>>,
 }
 
 impl Frame {
-    /// Makes a frame for each body; none has begun yet.
+    /// Creates a frame for each body; none begins yet.
     pub(super) fn bodies(&mut self, step: &TimedStep, body: &Body, env: Env<'_>) -> Timed {
         let limit_ns = step.limit.map(|limit| nanoseconds(&self.value(body, limit)));
         let due_ns = limit_ns.map(|limit_ns| env.instance.platform.now_ns().saturating_add(limit_ns));
@@ -89,7 +89,7 @@ impl Timed {
         })
     }
 
-    /// Records the bodies that are given up: all that have begun, except the one that decided.
+    /// Records the bodies that are cancelled: all that have begun, except the one that decided.
     fn record_others(&self, decided: Option<usize>, step: &TimedStep, env: Env<'_>) {
         if !env.records_nodes {
             return;
@@ -109,7 +109,7 @@ impl Drop for Timed {
     }
 }
 
-/// Returns any rotation of the text's order or of its reverse, with equal chances, drawn from the platform.
+/// Returns a rotation of the source order or of its reverse, chosen uniformly with a random number of the platform.
 fn drawn_order(count: usize, env: Env<'_>) -> impl Iterator<Item = usize> {
     // One body needs no order, so a time limit draws nothing.
     let drawn = if count < 2 { 0 } else { env.instance.platform.random() };
@@ -117,7 +117,7 @@ fn drawn_order(count: usize, env: Env<'_>) -> impl Iterator<Item = usize> {
     (0..count).map(move |turn| (start + if is_reversed { count - turn } else { turn }) % count)
 }
 
-/// Converts a `Duration` to a time limit; a negative one is over at once.
+/// Converts a `Duration` to a time limit; a negative one expires at once.
 fn nanoseconds(value: &Value) -> u64 {
     match value {
         Value::Duration(nanoseconds) => u64::try_from(*nanoseconds).unwrap_or(0),

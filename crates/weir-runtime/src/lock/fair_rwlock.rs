@@ -1,33 +1,33 @@
 //! A fair readers–writer lock: first in, first out.
 //!
 //! A flow *acquires* the lock ([`FairRwLock::acquire`]) and is *granted* it at once, or gets a [`LockTicket`] with a
-//! place in the queue. A released lock goes straight to the front of the queue, so nobody overtakes: to a writer, or to
-//! all readers up to the next writer. Waiting flows *poll* with their ticket; a flow that is given up *cancels* its
-//! ticket, and releases what it was granted in the meantime.
+//! place in the queue. A released lock goes straight to the front of the queue, which is a writer, or all readers up to
+//! the next writer, so that no flow overtakes another. Waiting flows *poll* with their ticket; a cancelled flow
+//! *cancels* its ticket, and releases the lock if it was granted in the meantime.
 //!
-//! One word says who holds the lock, and whether anybody is queued; the queue itself is under a mutex, which is held
-//! for a few instructions only:
+//! One word holds the number of readers, the writer's bit, and a bit that is set while flows are queued; the queue
+//! itself is behind a mutex, which is held for a few instructions only:
 //!
 //! ```text
 //! word:  │ number of readers … │ QUEUED │ WRITER │
 //! ```
 //!
-//! 1. *Fast path.* While `QUEUED` is clear, the lock is acquired and released by one exchange of the word.
-//! 2. *Announcement.* A flow that finds the lock held takes the mutex and sets `QUEUED` by an exchange with the very
-//!    word that it has seen. If the lock was released since, the exchange fails, and it tries again to acquire. The
-//!    flow is in the queue before it unlocks the mutex.
+//! 1. *Fast path.* While `QUEUED` is clear, the lock is acquired and released by one compare-and-exchange of the word.
+//! 2. *Announcement.* A flow that finds the lock held takes the mutex and sets `QUEUED` by a compare-and-exchange that
+//!    expects the word that it has read. If the lock was released since, the exchange fails, and the flow tries again
+//!    to acquire it. The flow is in the queue before it unlocks the mutex.
 //! 3. *Slow path.* While `QUEUED` is set, fast exchanges fail, and only the owner of the mutex changes the word. A
-//!    release hands the lock to the front of the queue. Whoever empties the queue clears `QUEUED`.
+//!    release hands the lock to the front of the queue. The flow that empties the queue clears `QUEUED`.
 //!
 //! Memory ordering of each access to the word:
 //!
-//! * `try_acquire`: a relaxed load, which is only a guess; then an exchange with `Acquire`, which pairs with every
-//!   `Release` below. All changes of the word are read-modify-write operations, and so belong to the release sequences
-//!   of all earlier releases: the new holder sees everything that all earlier holders did. A failed exchange is
-//!   relaxed, because it only supplies the next guess.
-//! * `try_release`: an exchange with `Release`, which publishes what the holder did.
-//! * `announce`: an exchange with `AcqRel` under the mutex. Correctness needs its atomicity; the `Acquire` half passes
-//!   on what fast releases published before, through the mutex, to whoever is granted the lock.
+//! * `try_acquire`: a relaxed load, whose value is only a guess; then a compare-and-exchange with `Acquire`, which
+//!   pairs with every `Release` below. All changes of the word are read-modify-write operations, and so belong to the
+//!   release sequences of all earlier releases: the new holder sees everything that all earlier holders did. A failed
+//!   exchange is relaxed, because it only supplies the next guess.
+//! * `try_release`: a compare-and-exchange with `Release`, which publishes what the holder did.
+//! * `announce`: a compare-and-exchange with `AcqRel` under the mutex. Correctness needs its atomicity; the `Acquire`
+//!   half passes on, through the mutex, what earlier fast releases published to the flow that is granted the lock.
 //! * `release_locked`: a subtraction with `AcqRel` under the mutex. The `Release` half is for fast exchanges after the
 //!   queue is gone, which the mutex does not order; the `Acquire` half is for the flow that is granted the lock.
 //! * `hand_over`: a load with `Acquire`, and changes with `AcqRel`, under the mutex, for the same two reasons. The
@@ -43,7 +43,7 @@ use super::sync::{AtomicUsize, LockMutant, Mutex, is};
 
 /// A writer holds the lock.
 const WRITER: usize = 1;
-/// The queue is announced.
+/// Flows are queued.
 const QUEUED: usize = 2;
 /// One reader; the word counts readers from this bit on.
 const READER: usize = 4;
@@ -111,7 +111,7 @@ impl Default for FairRwLock {
 }
 
 impl FairRwLock {
-    /// Acquires the lock if nobody is queued and it is free; returns true if it did.
+    /// Acquires the lock if it is free and no flow is queued; returns true if it did.
     #[inline]
     pub(crate) fn try_acquire(&self, mode: Mode) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
@@ -132,7 +132,7 @@ impl FairRwLock {
         }
     }
 
-    /// Releases the lock if nobody is queued; returns true if it did.
+    /// Releases the lock if no flow is queued; returns true if it did.
     #[inline]
     fn try_release(&self, mode: Mode) -> bool {
         let order = if is(LockMutant::ReleasesRelaxed) { Ordering::Relaxed } else { Ordering::Release };
@@ -153,7 +153,7 @@ impl FairRwLock {
         self.release_locked(&mut queue, mode);
     }
 
-    /// Releases the lock under the queue's mutex, to the queue if there still is one.
+    /// Releases the lock under the queue's mutex, to the front of the queue if it is not empty.
     fn release_locked(&self, queue: &mut LockQueue, mode: Mode) {
         if !self.try_release(mode) {
             self.word.fetch_sub(weight(mode), Ordering::AcqRel);

@@ -28,7 +28,7 @@ mod sync {
     pub(crate) use crate::loom_support::ModelMutex as Mutex;
 
     thread_local! {
-        /// The mutant that is being tried. All threads of a model run on one thread of the system.
+        /// The mutant under test. All threads of a model run on one thread of the system.
         pub(crate) static MUTANT: Cell<Option<LockMutant>> = const { Cell::new(None) };
     }
 
@@ -37,13 +37,13 @@ mod sync {
     }
 }
 
-/// A lock, and a number that only its holders touch: loom reports a thread that does so beside a writer.
+/// A lock, and a number that only its holders access: loom reports an access concurrent with that of a writer.
 struct LockModel {
     lock: FairRwLock,
     number: UnsafeCell<u32>,
 }
 
-// SAFETY: the number is touched by holders of the lock only; that this is so is what the model checks.
+// SAFETY: the number is touched by holders of the lock only; the model checks that this holds.
 #[expect(unsafe_code, reason = "the model shares what the lock protects")]
 unsafe impl Sync for LockModel {}
 
@@ -93,7 +93,7 @@ impl LockModel {
         number
     }
 
-    /// Begins to acquire the lock, and gives up before it is granted.
+    /// Begins to acquire the lock, and cancels before it is granted.
     fn give_up(&self, mode: Mode) {
         match self.lock.acquire(mode) {
             AcquireOutcome::Granted => self.lock.release(mode),
@@ -124,7 +124,7 @@ fn a_writer_and_a_reader() {
     });
 }
 
-/// Writers are alone, every flow is granted the lock, and sees what was written before.
+/// Writers have exclusive access, and every flow is granted the lock and sees all earlier writes.
 fn writers_and_a_reader() {
     interleaved(|| {
         let model = LockModel::new();
@@ -136,7 +136,7 @@ fn writers_and_a_reader() {
     });
 }
 
-/// A flow that leaves the queue holds up no other.
+/// A flow that leaves the queue delays no other.
 fn one_that_leaves() {
     interleaved(|| {
         let model = LockModel::new();

@@ -5,11 +5,10 @@
 //!
 //! 1. A use begins ([`SessionTable::begin_use`]) before the lock is acquired, and ends ([`SessionTable::end_use`]) when
 //!    it was released. Both happen under the table's mutex, so that a session is never freed while a use begins.
-//! 2. The value is made under the session's own mutex, by the first atomic step that holds the lock
-//!    ([`SessionState::value`]). The body that makes it never waits, so the mutex is held no longer than that takes.
-//! 3. Whoever begins or ends a use frees sessions that have been idle for too long and, while there are too many, those
-//!    that have been idle longest. Values are dropped outside of the table's mutex, because dropping runs code of the
-//!    host.
+//! 2. The value is created under the session's own mutex, by the first atomic step that holds the lock
+//!    ([`SessionState::value`]). The body that computes it never waits, so the mutex is held only for the computation.
+//! 3. Each begin and end of a use frees sessions that have been idle for too long and, while there are too many, those
+//!    that have been idle longest. Values are dropped outside the table's mutex, because dropping runs host code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +31,7 @@ pub const SESSION_IDLE_MAX: Duration = Duration::from_mins(30);
 /// Limits on the values of idle sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// The most sessions with a value, those in use included.
+    /// The maximum number of sessions with a value, those in use included.
     pub sessions: usize,
     /// The longest time for which an idle session keeps its value.
     pub idle: Duration,
@@ -74,7 +73,7 @@ struct TableState {
     known: IndexMap<Value, SessionEntry>,
     /// The idle sessions that are retained, by the moment when they became idle.
     idle: BTreeMap<IdleSince, Value>,
-    /// Counts the times that a session has become idle.
+    /// The number of times that a session has become idle.
     rests: u64,
 }
 

@@ -7,7 +7,7 @@ pub(crate) use parking_lot::Mutex;
 /// A mutant: leaves out one step of the protocol, which the model check must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockMutant {
-    /// A release does not hand the lock over, although somebody is queued.
+    /// A release does not hand the lock over, although a flow is queued.
     ForgetsQueue,
     /// A new flow acquires a lock that others are queued for.
     Overtakes,
@@ -17,7 +17,7 @@ pub(crate) enum LockMutant {
     ReleasesRelaxed,
 }
 
-/// Returns true if this mutant is being tried: never, outside the model check.
+/// Returns true if this mutant is under test: never, outside the model check.
 #[inline]
 pub(crate) const fn is(_mutant: LockMutant) -> bool {
     false

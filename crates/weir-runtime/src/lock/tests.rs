@@ -1,4 +1,4 @@
-//! Tests of constraints: sharing, order, and what is left by flows that are given up.
+//! Tests of locks: sharing, order, and the state that cancelled flows leave behind.
 
 use std::task::Waker;
 

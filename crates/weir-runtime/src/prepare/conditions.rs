@@ -1,9 +1,9 @@
-//! Conditions of switches: finds the switches that evaluate their conditions by themselves, so that no truth value is
-//! put into a slot and taken out again.
+//! Conditions of switches: finds the switches that evaluate their conditions themselves, so that no Boolean passes
+//! through a slot.
 //!
-//! A primitive is *part* of a switch's condition if it compares scalars or connects truth values, and its result goes
-//! there and nowhere else. It is computed when the switch runs, which is later than in the list: so the switch uses its
-//! operands, and nothing may change them in between.
+//! A primitive is *part* of a switch's condition if it compares scalars or combines Booleans, and only this switch uses
+//! its result. It is computed when the switch runs, which is later than its position in the list; the switch therefore
+//! counts as the user of its operands, and nothing may change them in between.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use weir_ir::prim::Prim;
 use super::NodePart;
 use crate::step::NONE;
 
-/// The deepest nesting of a condition; what lies deeper is computed by steps of its own.
+/// The deepest nesting of a condition; deeper parts are computed by steps of their own.
 const DEPTH_MAX: usize = 8;
 
 /// Returns, for each primitive that is part of a switch's condition, that switch.
@@ -46,7 +46,7 @@ pub(super) fn arms_of_truth(arms: &[SwitchArm]) -> Option<[u32; 2]> {
     (plain && !both.contains(&NONE)).then_some(both)
 }
 
-/// Returns true for types whose values lie entirely in their slots, so that nothing has to be dropped.
+/// Returns true for types whose values are stored entirely in their slots, so that nothing has to be dropped.
 pub(super) fn is_scalar(ty: &Type) -> bool {
     matches!(ty, Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Time | Type::Duration | Type::Size)
 }
@@ -66,7 +66,7 @@ impl Marking<'_> {
         let node = self.graph.node(id);
         if depth > 0 && self.uses[id.0 as usize] == 1 && self.is_part(node, self.graph.node(switch)) {
             self.of[id.0 as usize] = Some(switch);
-            // Operands of comparisons stay in their slots, also truth values.
+            // Operands of comparisons stay in their slots, even Booleans.
             if matches!(node.kind, NodeKind::Prim(Prim::Not | Prim::And | Prim::Or)) {
                 node.inputs.iter().for_each(|operand| self.mark(operand, switch, depth - 1));
             }

@@ -1,4 +1,5 @@
-//! Move-only values: finds the types whose values can only be moved, and the parameters that a body changes.
+//! Move-only values: finds the types whose values can only be moved (move-only types), and the parameters that a body
+//! changes.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ impl<'a> MoveOnlyTypes<'a> {
         MoveOnlyTypes { types, library }
     }
 
-    /// Returns true if values of this type are, or may hold, one that can only be moved.
+    /// Returns true if values of this type are move-only, or may contain a move-only value.
     pub(super) fn may(&self, ty: &Type) -> bool {
         self.within(ty, &mut BTreeSet::new())
     }
@@ -58,7 +59,7 @@ impl<'a> MoveOnlyTypes<'a> {
     }
 }
 
-/// Returns, for each parameter of the graph, if a call within takes it by `&mut`.
+/// Returns, for each parameter of the graph, true if a call in it takes the parameter by `&mut`.
 pub(super) fn changed_parameters(graph: &Graph, parts: &[NodePart]) -> Vec<bool> {
     let mut changed = vec![false; graph.parameters.len()];
     for (node, part) in graph.nodes.iter().zip(parts) {

@@ -1,16 +1,16 @@
-//! The order of steps: turns edges into masks.
+//! The order of steps: nodes are in topological order, and edges become bit masks.
 //!
 //! Every node that may have to wait has a bit, and every node has the bits of all earlier nodes that it depends on.
-//! There are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them, which is
-//! always sound, because the order of the list is the meaning of the program.
+//! There are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them. That is
+//! always sound, because running the list in order is the semantics of the program.
 //!
-//! An atomic step begins only when everything is there that it will need from outside, so that a flow that holds a lock
-//! never waits for one of its own calls that queues behind other flows for the same lock.
+//! An atomic step begins only when all values that it needs from outside are available. Otherwise a flow that holds a
+//! lock could wait for one of its own calls that queues behind other flows for the same lock.
 //!
 //! *Iteration orders* keep the iterations of one `map` in order: one for each resource that the body writes, and one
-//! for ends of the flow, which effects of later iterations wait for. A step of an iteration order waits until all steps
-//! of that order have run in all earlier iterations. Like locks, the iteration orders within an atomic step are waited
-//! for before it begins.
+//! for early ends of the flow, because effects of later iterations wait for these. A step of an iteration order waits
+//! until all steps of that order have run in all earlier iterations. Like its locks, the iteration orders within an
+//! atomic step are awaited before it begins.
 
 use std::collections::BTreeMap;
 
@@ -161,11 +161,7 @@ impl IterationOrders {
 /// Returns the resources that a node uses, with the constraints of an atomic step and the state of a call site.
 fn touched<'a>(node: &'a Node, part: &'a NodePart) -> impl Iterator<Item = (Resource, Mode)> + 'a {
     let used = node.uses.iter().map(|used| (used.resource.clone(), used.mode));
-    let constraints = match &node.kind {
-        NodeKind::Acquire { constraints } => &constraints[..],
-        _ => &[],
-    };
-    let held = constraints.iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
+    let held = node.kind.constraints().iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
     let has_state = part.call.as_ref().is_some_and(|call| call.state.is_some());
     let state = has_state.then(|| (Resource::State(node.name.clone()), Mode::Write));
     used.chain(held).chain(state)
@@ -208,17 +204,7 @@ fn earlier_users(graph: &Graph, moves: &MoveOnlyTypes<'_>) -> Vec<Vec<NodeId>> {
 
 fn direct(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     let node = graph.node(id);
-    let inputs = node.inputs.iter().filter_map(|source| match source {
-        Operand::Port(earlier, _) => Some(*earlier),
-        _ => None,
-    });
-    let named = match &node.kind {
-        NodeKind::Select { switch } => Some(*switch),
-        NodeKind::Release { acquire } => Some(*acquire),
-        _ => None,
-    };
-    let control = node.control.map(|control| control.switch);
-    inputs.chain(named).chain(control).chain(node.within).chain(node.after.iter().copied()).collect()
+    node.waits_for().chain(node.within).collect()
 }
 
 /// Returns the nodes listed before an atomic step that anything within it comes after.

@@ -1,8 +1,8 @@
-//! The control structure of a graph: the arms around each node, and the calls that decide a switch by themselves.
+//! The control structure of a graph: the arms around each node, and the calls that decide a switch directly.
 //!
-//! A call *decides* a switch if its answer is a `Result` or an `Option` that goes to this switch and nowhere else: the
-//! payload goes straight to the arms' ports, and no `Result` or `Option` is made. A switch on a truth value evaluates
-//! its condition by itself: see `conditions.rs`.
+//! A call *decides* a switch if its answer is a `Result` or an `Option` that only this switch uses: the payload is
+//! written directly to the arms' ports, and no `Result` or `Option` is created. A switch on a Boolean evaluates its
+//! condition itself: see `conditions.rs`.
 
 use weir_host::Value;
 use weir_ir::graph::{ArmTest, Control, Graph, NodeId, NodeKind, Operand, SwitchArm};

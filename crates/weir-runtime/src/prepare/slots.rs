@@ -1,8 +1,8 @@
 //! Slot allocation by liveness: assigns each value a slot in the frame, and finds the uses that may move it out.
 //!
-//! Steps may run out of the list's order while earlier ones wait, so "dead" means more than "not used further down": a
-//! slot is free for a new value if every step that touches the old one has certainly run when the new one is written,
-//! or is in another arm. The same rule decides which use is the last.
+//! Steps may run out of the list's order while earlier ones wait, so a value is not dead merely because no later step
+//! in the list uses it: a slot is free for a new value if every step that accesses the old one has certainly run when
+//! the new one is written, or is in another arm. The same rule decides which use is the last.
 
 use weir_host::Argument;
 use weir_ir::graph::{Graph, NodeId, NodeKind, Operand};
@@ -11,7 +11,8 @@ use super::order::StepOrder;
 use super::shape::ControlShape;
 use crate::step::{NONE, Repeat};
 
-/// The most slots that are tried before a new one is taken, so that preparation stays linear in large graphs.
+/// The maximum number of slots that are tried before a new one is taken, so that preparation stays linear in large
+/// graphs.
 const CANDIDATES_MAX: usize = 64;
 
 /// The slots of the values of a graph.

@@ -1,4 +1,4 @@
-//! The last stage of preparation: makes a step for each node.
+//! The last stage of preparation: creates a step for each node.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::step::{
     RepeatStep, SharedOf, SimpleStep, SwitchStep, Wanted,
 };
 
-/// Everything that is known of a graph before its steps are made.
+/// Everything that is known of a graph before its steps are created.
 pub(super) struct Assembly<'a> {
     pub graph: &'a Graph,
     pub shape: &'a ControlShape,
@@ -218,7 +218,7 @@ impl Assembly<'_> {
         self.looked_at(node, input).map(Condition::Holds)
     }
 
-    /// Returns the location of a node's input, which stays there.
+    /// Returns the location of a node's input, which is not moved out.
     fn looked_at(&self, node: usize, input: usize) -> Option<Argument> {
         let found = self.input(node, input, &self.graph.nodes[node].inputs[input])?;
         Some(if let Argument::Slot { index, .. } = found { Argument::Slot { index, last: false } } else { found })
@@ -280,8 +280,7 @@ impl Assembly<'_> {
         found.collect()
     }
 
-    /// Returns the slots that the step leaves full although no later step uses them, as far as it matters: their values
-    /// hold memory.
+    /// Returns the slots that the step leaves filled although no later step uses them, if their values own memory.
     fn dead(&self, node: usize, arguments: &[Argument], may_stay: impl Fn(usize) -> bool) -> Box<[u32]> {
         let sources = &self.graph.nodes[node].inputs;
         let dead = arguments.iter().zip(sources).enumerate().filter_map(|(input, (argument, source))| match argument {
@@ -320,7 +319,7 @@ impl Assembly<'_> {
         self.shape.numbers[switch.0 as usize]
     }
 
-    /// Lets a step that has run pass over those that do nothing.
+    /// Links each step to the next one that does something.
     fn link_idle(steps: &mut [PreparedStep]) {
         for index in (1..steps.len()).rev() {
             if matches!(steps[index].action, Action::Nothing) {
@@ -329,7 +328,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Lets a skipped step skip everything that follows in its arm, up to a step whose ticket gates must be passed.
+    /// Links each skipped step to the end of its arm, or to an earlier step whose ticket gates must be passed.
     fn link_skips(&self, steps: &mut [PreparedStep]) {
         for index in (0..steps.len()).rev() {
             let Some(control) = self.graph.nodes[index].control else { continue };

@@ -150,7 +150,7 @@ pub enum ExprKind {
         body: Block,
         /// Condition, tested after each iteration; the loop ends with the state if it is true.
         until: Box<Expr>,
-        /// Maximal number of iterations; the loop fails if it exceeds them.
+        /// Maximum number of iterations; the loop fails if it exceeds them.
         at_most: Box<Expr>,
     },
     /// `return value`.

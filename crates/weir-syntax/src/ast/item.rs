@@ -291,7 +291,7 @@ impl Method {
 /// The path pattern of a route, such as `"/posts/{id}"`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RoutePath {
-    /// Segments from left to right.
+    /// Parts from left to right.
     pub parts: Vec<PathPart>,
     /// Source range, including the quotes.
     pub span: Span,

@@ -19,7 +19,7 @@ pub enum TypeKind {
     Named {
         /// Name of the type, with its module if written.
         path: Path,
-        /// Arguments of the transport.
+        /// Type arguments.
         arguments: Vec<Type>,
     },
     /// `(A, B)`; `()` is the unit type.

@@ -1,6 +1,6 @@
 //! Parentheses: decides where an expression needs them to be parsed back as the same tree.
 //!
-//! Each place requires a minimal tightness. An expression that binds less tightly gets parentheses there.
+//! Each place requires a minimum tightness. An expression that binds less tightly gets parentheses there.
 
 use crate::ast::{BinaryOperator, Expr, ExprKind, LiteralValue};
 

@@ -7,7 +7,7 @@ use crate::{Code, Diagnostic, Span};
 /// Quotes of other languages, with their closing quotes.
 const QUOTES: &[(char, char)] = &[('\'', '\''), ('`', '`'), ('‘', '’'), ('“', '”')];
 
-/// Maximal number of bytes in which the end of dialect syntax is searched, so that a long line takes linear time.
+/// Maximum number of bytes in which the end of dialect syntax is searched, so that a long line takes linear time.
 const LINE_BYTES_MAX: usize = 1000;
 
 impl Lexer<'_> {

@@ -6,16 +6,16 @@
 use crate::{Label, SourceFile, SourceId, Sources, Span};
 use std::ops::Range;
 
-/// Maximal number of bytes shown of one line.
+/// Maximum number of bytes shown of one line.
 const LINE_BYTES_MAX: u32 = 200;
 
 /// Number of bytes that a cut line shows before its first label.
 const LINE_BYTES_BEFORE: u32 = 60;
 
-/// Maximal distance in lines between labels of one excerpt.
+/// Maximum distance in lines between labels of one excerpt.
 const LINES_APART_MAX: u32 = 60;
 
-/// Maximal number of lines of a label; of a longer one, only the beginning is marked.
+/// Maximum number of lines of a label; of a longer one, only the beginning is marked.
 const LABEL_LINES_MAX: u32 = 12;
 
 /// Some lines of one file.

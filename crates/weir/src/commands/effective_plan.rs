@@ -37,7 +37,7 @@ impl EffectivePlan {
             plan.threads = Some(given(threads.into()));
         }
         if let Some(flows) = arguments.flows_max {
-            plan.flows = Some(given(flows as usize));
+            plan.flows_max = Some(given(flows as usize));
         }
         Ok(EffectivePlan { plan, path })
     }

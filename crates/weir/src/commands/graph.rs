@@ -6,8 +6,35 @@ use crate::arguments::{GraphArguments, GraphFormat};
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file, project};
 
-/// Draws the graph of a program.
+mod passes;
+
+/// Draws a program, or prints what passes make of it.
 pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    if arguments.passes {
+        return terminal.write(arguments.output.as_deref(), &passes::list());
+    }
+    if arguments.ir.is_some() || arguments.after.is_some() || arguments.time_passes {
+        return print(arguments, library, terminal);
+    }
+    draw(arguments, library, terminal)
+}
+
+/// Prints a program as it is between two passes, or how long they take.
+fn print(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    let program = match project::expressions(&arguments.file, library, terminal) {
+        Ok(program) => program,
+        Err(exit) => return exit,
+    };
+    if arguments.time_passes {
+        return terminal.write(arguments.output.as_deref(), &passes::timed(&program, library));
+    }
+    match passes::printed(&program, library, arguments.ir, arguments.after.as_deref()) {
+        Ok(text) => terminal.write(arguments.output.as_deref(), &text),
+        Err(message) => terminal.fail(Exit::Usage, &message, &["`weir graph --passes` lists the passes"]),
+    }
+}
+
+fn draw(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     let program = match project::program(&arguments.file, library, terminal) {
         Ok(program) => program,
         Err(exit) => return exit,

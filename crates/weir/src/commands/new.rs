@@ -14,7 +14,7 @@ const FUNCTIONS: &str = include_str!("../../examples/words.rs");
 const CARGO: &str = include_str!("../../templates/Cargo.toml.template");
 /// Source folder of this command. A new Cargo project depends on it if it exists.
 const THIS_CRATE: &str = env!("CARGO_MANIFEST_DIR");
-/// Maximal length of a project name, as in Cargo's registry.
+/// Maximum length of a project name, as in Cargo's registry.
 const NAME_CHARACTERS_MAX: usize = 64;
 
 /// Creates the folder, and prints the next steps.

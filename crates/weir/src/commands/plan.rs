@@ -53,23 +53,8 @@ fn engines(paint: Paint) -> String {
 /// Formats the file of the plan and its settings for the whole program.
 fn heading(effective: &EffectivePlan, paint: Paint) -> String {
     let path = effective.path.as_ref().map(|path| format!("{}\n", paint.bold(&path.display().to_string())));
-    let plan = &effective.plan;
-    let mut text = format!("{}engine {}", path.unwrap_or_default(), effective.engine());
-    for (name, given) in [
-        ("threads", &plan.threads),
-        ("flows at a time", &plan.flows),
-        ("queue", &plan.queue),
-        ("sessions", &plan.sessions),
-    ] {
-        if let Some(given) = given {
-            text.push_str(&format!(", {name} {}", given.value));
-        }
-    }
-    if let Some(idle) = &plan.session_idle {
-        text.push_str(&format!(", sessions idle for {}", weir_ir::plan::shown(idle.value)));
-    }
-    text.push('\n');
-    text
+    let settings: String = effective.plan.settings().iter().map(|(key, value)| format!(", {key} {value}")).collect();
+    format!("{}engine {}{settings}\n", path.unwrap_or_default(), effective.engine())
 }
 
 /// Formats the sections of the engine; without sections, each flow is one.
@@ -82,8 +67,8 @@ fn shown(effective: &EffectivePlan, program: &Program, sections: &[EngineSection
 
 fn shown_section(effective: &EffectivePlan, section: &EngineSection, paint: Paint) -> String {
     let mut text = format!("\n{}{}\n", paint.green(&section.name), details(section));
-    let why = section.planned.and_then(|index| effective.plan.sections.get(index)?.why.clone());
-    let because = why.map(|why| format!("because {why}"));
+    let why = section.planned.and_then(|index| effective.plan.sections.get(index)?.reason.clone());
+    let because = why.map(|why| format!("because {}", why.value));
     let alone =
         section.state.as_ref().map(|node| format!("processes one flow at a time, because `{node}` has private state"));
     for reason in because.into_iter().chain(alone) {

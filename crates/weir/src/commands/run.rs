@@ -4,8 +4,8 @@
 //! 2. Begin to listen for signals, so that none is missed after the first line of output.
 //! 3. Start the program: bind ports, create shared values. A banner shows addresses and routes.
 //! 4. Open the trace socket for `weir top`.
-//! 5. Run until the sources end or a signal arrives. The first signal lets begun flows finish, the second ends the
-//!    process at once.
+//! 5. Run until the sources end or a signal arrives. The first signal lets flows in progress finish, the second ends
+//!    the process at once.
 
 mod banner;
 mod failure_location;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         let stopper = running.stopper();
         outputs.on_broken_pipe(move || stopper.stop());
     }
-    // The socket is open before the banner is printed, so whoever has read the banner can connect.
+    // The socket is open before the banner is printed, so a client that has read the banner can connect.
     let socket = TraceServer::start(hello(&arguments.file, &effective, &running), recorder);
     terminal.eprint(&banner::banner(&arguments.file, &effective, &program, &running, terminal.messages()));
     if let Err(error) = &socket {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use crate::Exit;
 use crate::arguments::{TableFormat, TopArguments};
 use crate::terminal::Terminal;
-use connection::{Received, TraceConnection};
+use connection::{TraceConnection, TraceReceived};
 use model::Model;
 
 /// Time limit for the first samples, which the program sends twice a second.
@@ -55,10 +55,10 @@ fn once(connection: &TraceConnection, format: TableFormat, terminal: &mut Termin
     let until = Instant::now() + TABLE_TIMEOUT;
     while !model.has_rates() {
         match connection.receive(until.saturating_duration_since(Instant::now())) {
-            Received::TraceLine(line) => model.take(line),
-            Received::Closed(_) if !model.is_empty() => break,
-            Received::Closed(why) => return failed(&why, terminal),
-            Received::Nothing => return failed("the program does not respond; it may be suspended", terminal),
+            TraceReceived::TraceLine(line) => model.take(line),
+            TraceReceived::Closed(_) if !model.is_empty() => break,
+            TraceReceived::Closed(why) => return failed(&why, terminal),
+            TraceReceived::Nothing => return failed("the program does not respond; it may be suspended", terminal),
         }
     }
     match format {

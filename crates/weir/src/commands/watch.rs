@@ -2,7 +2,7 @@
 //!
 //! 1. The program runs as a child process: the same command without `--watch`.
 //! 2. A changed file is checked here. If it has errors, they are printed, and the old process keeps running.
-//! 3. Otherwise the old process is stopped, finishes its begun flows, and a new one starts.
+//! 3. Otherwise the old process is stopped, finishes its flows in progress, and a new one starts.
 //! 4. A signal is passed on to the process, and ends the watch together with it.
 
 use std::ffi::OsString;

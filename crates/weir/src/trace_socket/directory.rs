@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// File extension of sockets.
 const ENDING: &str = "sock";
-/// Maximal length of a program name in a socket name, in bytes; the path of a socket has at most 107.
+/// Maximum length of a program name in a socket name, in bytes; the path of a socket has at most 107.
 const NAME_MAX: usize = 40;
 
 /// A socket, described by its file name.
@@ -101,7 +101,7 @@ impl SocketFile {
     }
 }
 
-/// Returns the name as part of a file name: without separators, and cut to the maximal length.
+/// Returns the name as part of a file name: without separators, and cut to the maximum length.
 fn shortened(name: &str) -> String {
     let allowed = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
     let mut short = String::new();

@@ -25,7 +25,7 @@ pub(crate) enum Message {
     Hello(Hello),
     /// Too many readers; the only line.
     Full {
-        /// Maximal number of readers.
+        /// Maximum number of readers.
         readers_max: usize,
     },
     /// Events were lost because the reader was slow.

@@ -13,9 +13,9 @@ use weir_trace::{Detail, Recorder, TraceReader};
 use super::directory;
 use super::message::{Hello, Message, TraceLine};
 
-/// Maximal number of readers.
+/// Maximum number of readers.
 const READERS_MAX: usize = 8;
-/// Maximal number of events that wait for one reader: half a minute of a program with a thousand sections.
+/// Maximum number of events that wait for one reader: half a minute of a program with a thousand sections.
 const EVENTS_MAX: usize = 65_536;
 /// Interval at which a waiting thread checks whether the program has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -250,7 +250,7 @@ pub(crate) mod tests {
         let (server, recorder) = serve(&folder, 100);
         let mut lines = BufReader::new(UnixStream::connect(&server.path).unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Hello(hello()));
-        // Far more than the ring and the socket buffers hold; recording must not block although nobody reads.
+        // Far more than the ring and the socket buffers hold; recording must not block even if no reader reads.
         (0..EVENTS).for_each(|entry| recorder.record(u64::from(entry), EventKind::Refused { entry }));
         let (mut came, mut lost) = (0, 0);
         while came + lost < u64::from(EVENTS) {

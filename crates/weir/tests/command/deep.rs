@@ -31,7 +31,7 @@ service chains on http(port: 8080) {
 }
 "#;
 
-/// Numbers in a body. Chains of so many overflowed the stack of a thread when they were dropped.
+/// Number of elements in a body. Dropping chains of this length once overflowed the stack.
 const NUMBERS: usize = 60_000;
 
 fn post(served: &Served, path: &str) -> Answer {

@@ -1,4 +1,4 @@
-//! What a program does at the end of a stream: once, when all elements are through, under each engine.
+//! `at end`: runs once, after all elements, under each engine.
 
 use std::io::{BufRead, BufReader};
 
@@ -58,7 +58,7 @@ for number in stream.range(0, 3) {
     let mut process = weir(&["run", &folder.program()]).spawn().expect("the command starts");
     let mut output = BufReader::new(process.stdout.take().expect("standard output is piped"));
     let mut line = String::new();
-    // It comes by way of the second end, while the first source still reads.
+    // The element arrives through the second `at end`, while the first source still reads.
     output.read_line(&mut line).expect("it writes");
     assert_eq!(line, "line counted\n");
     let killed = std::process::Command::new("kill").args(["-TERM", &process.id().to_string()]).status();

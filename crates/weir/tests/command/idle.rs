@@ -1,7 +1,7 @@
-//! A program that has nothing to do does nothing: none of its threads wakes up, under any engine.
+//! An idle program does nothing: none of its threads wakes up, under any engine.
 //!
-//! How often a thread has gone to sleep of itself is counted by the system, so that the test does not depend on how busy the
-//! machine is. It is Linux that says so.
+//! The system counts how often a thread goes to sleep voluntarily, so the test does not depend on the load of the
+//! machine. Only Linux provides the counter.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use std::time::Duration;
 use crate::support::Served;
 
 const HELLO: &str = "examples/hello/main.weir";
-/// Nothing that looks at something now and then does so less often than this.
+/// Duration longer than any poll interval.
 const WHILE: Duration = Duration::from_secs(1);
-/// What is done after the last answer has come to an end after so many times [`WHILE`].
+/// Number of [`WHILE`]s after which the work that follows the last response has finished.
 const LOOKS_MAX: usize = 20;
 
-/// By thread: how often it has gone to sleep.
+/// Number of voluntary context switches, by thread.
 fn sleeps(pid: u32) -> BTreeMap<String, u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
     let count = |task: &fs::DirEntry| {
@@ -25,7 +25,7 @@ fn sleeps(pid: u32) -> BTreeMap<String, u64> {
         let thread = format!("{} {}", field("Name:")?, task.file_name().display());
         Some((thread, field("voluntary_ctxt_switches:")?.parse().ok()?))
     };
-    // A thread may end while it is looked at.
+    // A thread may end while it is read.
     tasks.flatten().filter_map(|task| count(&task)).collect()
 }
 
@@ -43,7 +43,7 @@ fn a_program_that_has_nothing_to_do_wakes_no_thread() {
     let mut seen = all();
     assert!(seen.iter().all(|(_, sleeps)| sleeps.len() > 1), "threads are seen: {seen:?}");
     for look in 1.. {
-        // Nobody can be waited for who does nothing.
+        // There is no event to wait for in an idle program.
         std::thread::park_timeout(WHILE);
         let before = std::mem::replace(&mut seen, all());
         if seen == before {

@@ -1,4 +1,4 @@
-//! `weir lsp` as an editor meets it: a conversation over standard input and output.
+//! `weir lsp`: a conversation over standard input and output.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -22,13 +22,13 @@ service hello on http(port: 8080) {
 }
 ";
 
-/// An editor.
+/// A client of the language server.
 struct Editor {
     server: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     asked: i64,
-    /// What the server has said is wrong, each time that it did.
+    /// Published diagnostics, one entry for each notification.
     told: Vec<Value>,
 }
 
@@ -74,7 +74,7 @@ impl Editor {
         self.tell("textDocument/didChange", params);
     }
 
-    /// The next message of the server; notes of what is wrong are kept.
+    /// Returns the next message of the server; diagnostics are kept.
     fn receive(&mut self) -> Value {
         let mut length = 0;
         loop {
@@ -95,7 +95,7 @@ impl Editor {
         message
     }
 
-    /// The whole answer to a request.
+    /// Returns the whole response to a request.
     fn answer(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
         let id = self.asked;
@@ -114,12 +114,12 @@ impl Editor {
         answer["result"].clone()
     }
 
-    /// Asks about the first place of `words` in [`TEXT`], `into` bytes on.
+    /// Sends a request about the first occurrence of `words` in [`TEXT`], at byte `into` of it.
     fn ask_at(&mut self, method: &str, words: &str, into: usize) -> Value {
         self.ask(method, at(words, into))
     }
 
-    /// What is wrong, as the server says next.
+    /// Returns the next published diagnostics.
     fn diagnostics(&mut self) -> Value {
         while self.told.is_empty() {
             self.receive();
@@ -127,7 +127,8 @@ impl Editor {
         self.told.remove(0)
     }
 
-    /// The name in a Rust file that the name at `column` of `line` leads to, with what follows it up to the parenthesis.
+    /// Returns the name in a Rust file that the definition of the name at `column` of `line` points to, up to the
+    /// parenthesis.
     fn rust_of(&mut self, line: u32, column: u32) -> String {
         let place = json!({ "line": line, "character": column });
         let params = json!({ "textDocument": { "uri": ADDRESS }, "position": place });
@@ -220,7 +221,7 @@ fn functions_of_the_library_lead_to_their_rust() {
 
 #[test]
 fn functions_of_the_own_project_lead_to_their_rust() {
-    // What `weir new --rust` writes is the same program.
+    // `weir new --rust` creates the same program.
     let text = "use words\n\nfn twice(text: Text) -> Int {\n  2 * words.count(text, \"la\")\n}\n";
     let mut editor = Editor::of(&mut example("words", &["lsp"])).with(text);
     assert_eq!(editor.rust_of(3, 14), "count in words.rs");

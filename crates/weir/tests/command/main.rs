@@ -2,6 +2,7 @@
 
 mod deep;
 mod ends;
+mod graph;
 mod idle;
 mod lsp;
 mod messages;

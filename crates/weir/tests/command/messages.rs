@@ -1,10 +1,10 @@
-//! What the command says when something is wrong, and with which exit code.
+//! Messages and exit codes of the command.
 
 use std::net::TcpListener;
 
 use crate::support::{Scratch, say, weir};
 
-/// Exit code, standard output and standard error as one text.
+/// Returns exit code, standard output and standard error as one text.
 fn all(arguments: &[&str]) -> String {
     let said = say(arguments);
     format!("exit code {}\n--- output\n{}--- messages\n{}", said.code, said.output, said.messages)
@@ -147,7 +147,7 @@ fn a_new_service_is_right_formatted_and_made_once() {
 
 const TESTED: &[u8] = b"fn twice(n: Int) -> Int { n * 2 }\n\ntest \"two are four\" { expect twice(2) == 4 }\n\ntest \"three are six\" { expect twice(3) == 7 }\n";
 
-const PLAN: &[u8] = b"engine = \"staged\"\nthreads = 2\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nwhy = \"it is where the time goes\"\n";
+const PLAN: &[u8] = b"engine = \"staged\"\nthreads = 2\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nreason = \"it is where the time goes\"\n";
 
 #[test]
 fn a_plan_says_which_calls_are_in_which_section_and_why() {
@@ -174,7 +174,7 @@ fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
         assert_eq!(said.code, 1);
         assert_eq!(
             said.messages,
-            "error: the plan does not fit: `pool` runs each flow as one, and has no sections\n  \
+            "error: the plan does not fit: engine `pool` has no sections\n  \
              hint: options override the plan: omit `--engine`, or remove the sections from the plan\n"
         );
     }
@@ -216,7 +216,7 @@ fn a_plan_that_does_not_fit_is_shown_with_its_place() {
     insta::assert_snapshot!(said.replace(plan.path(), "wrong.plan.toml"));
 }
 
-/// A text without the times that something took.
+/// Returns a text without durations.
 fn timeless(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -289,7 +289,7 @@ fn a_new_cargo_project_has_a_program_that_fits_its_functions() {
     let folder = Scratch::folder("new-rust");
     let path = &format!("{}/hello", folder.path());
     assert_eq!(say(&["new", "--rust", path]).code, 0);
-    // `examples/words.rs` is what the project's `src/main.rs` says.
+    // The project's `src/main.rs` is `examples/words.rs`.
     let program = format!("{path}/main.weir");
     let checked = crate::support::example("words", &["check", &program]).output().expect("it runs");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));

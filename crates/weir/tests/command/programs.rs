@@ -1,4 +1,4 @@
-//! Which programs a command takes a folder for.
+//! Folders as arguments of commands.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::support::{Scratch, said, say, weir};
 const GOOD: &[u8] = b"fn one() -> Int {\n  1\n}\n\ntest \"one\" {\n  expect one() == 1\n}\n";
 const WRONG: &[u8] = b"fn one() -> Int { two }\n";
 
-/// A folder with these files.
+/// Creates a folder with these files.
 fn folder(files: &[(&str, &[u8])]) -> Scratch {
     let scratch = Scratch::folder("programs");
     for (name, text) in files {
@@ -68,4 +68,26 @@ fn tests_that_were_not_run_do_not_count_as_passed() {
     let wrong = folder(&[("main.weir", WRONG)]);
     let said = say(&["test", wrong.path()]);
     assert_eq!((said.code, said.output.as_str()), (1, ""));
+}
+
+#[test]
+fn the_plan_beside_a_program_is_checked_with_it() {
+    let program = b"use files, stdio\n\nfor line in files.lines(\"log\") {\n  stdio.print(line)?\n}\n";
+    let deprecated = b"engine = \"elastic\"\nqueue = 3\n";
+    let wrong = b"engine = \"elastik\"\n";
+    let warned = folder(&[("main.weir", program), ("main.plan.toml", deprecated)]);
+    let said = say(&["check", warned.path()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    let place = format!("{}/main.plan.toml", warned.path());
+    assert_eq!(
+        said.messages.replace(&place, "main.plan.toml"),
+        "warning: the key `queue` is deprecated\n --> main.plan.toml:2:1\n  |\n2 | queue = 3\n  | ^^^^^\n  \
+         = help: rename it to `queue_length_max`\n\n"
+    );
+    let refused = folder(&[("main.weir", program), ("main.plan.toml", wrong)]);
+    let said = say(&["check", refused.path(), "--error-format", "json"]);
+    assert_eq!(said.code, 1);
+    let found: serde_json::Value = serde_json::from_str(&said.messages).expect("one object on a line");
+    assert_eq!(found["message"], "unknown engine `elastik`");
+    assert_eq!((&found["labels"][0]["start"]["offset"], &found["labels"][0]["end"]["column"]), (&9.into(), &19.into()));
 }

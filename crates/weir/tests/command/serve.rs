@@ -1,4 +1,4 @@
-//! `weir run`, from a file to answered requests, as a real process over real connections.
+//! `weir run` as a real process over real connections.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -48,7 +48,7 @@ fn a_plan_changes_where_the_work_is_done_and_not_the_answers() {
     assert_eq!((planned.stop().0, plain.stop().0), (Some(0), Some(0)));
 }
 
-/// Counts for all, and for each user.
+/// Counts for all flows, and for each user.
 const COUNTS: &[u8] = b"use http\nshared all = 0\nshared own = 0 per session\nservice counts on http(port: 8080) {\n  \
     session = user\n  get \"/{user}\" (user: Text) { http.text(\"{own.add(1)} of {all.add(1)}\") }\n}\n";
 
@@ -66,14 +66,14 @@ fn shared_numbers_count_alike_under_every_engine() {
 #[test]
 fn a_plan_says_of_how_many_sessions_values_are_kept() {
     let program = Scratch::new("kept.weir", COUNTS);
-    let plan = Scratch::new("kept.plan.toml", b"sessions = 1\nsession_idle = \"2h\"\n");
+    let plan = Scratch::new("kept.plan.toml", b"sessions_max = 1\nsession_idle_timeout = \"2h\"\n");
     let served = Served::start(program.path(), &["--plan", plan.path()]);
     let said = ["/ada", "/ada", "/eve", "/ada"].map(|path| String::from_utf8(served.get(path).body).expect("a text"));
     assert_eq!(said, ["1 of 1", "2 of 2", "1 of 3", "1 of 4"]);
     served.stop();
 }
 
-/// Says what it found in a header.
+/// Returns the content of a header.
 const HEADERS: &[u8] =
     b"use http\nshared visits = 0 per session\nservice s on http(port: 8080) {\n  session = visitor\n  \
     get \"/\" (header x_count: Int = 1, cookie visitor: Text, header if_match: Option(Text)) {\n    \
@@ -156,7 +156,7 @@ fn what_has_begun_is_answered_before_the_end() {
         let mut half = served.connect();
         let head = format!("GET /hello/last HTTP/1.1\r\nHost: {}\r\n", served.address);
         half.write_all(head.as_bytes()).expect("half a request is sent");
-        // Another connection's answer says that the server is at work while the first waits.
+        // The response on another connection shows that the server works while the first one waits.
         assert_eq!(served.get("/").status, 200);
         half.write_all(b"Connection: close\r\n\r\n").expect("the other half is sent");
         assert_eq!(text(&read_answer(half)), (200, "Hello, last!"));
@@ -179,7 +179,7 @@ fn an_idle_connection_is_closed_when_the_program_stops() {
     assert_eq!(served.end().0, Some(0));
 }
 
-/// A program whose flows wait at a gate that the test opens, and the test's side of the gate.
+/// Returns a program whose flows wait at a gate, and the test's side of the gate.
 fn gated() -> (Scratch, TcpListener, String) {
     let text = "use http, gate\n\nservice gated on http(port: 80) {\n  get \"/{port}\" (port: Int) { http.text(gate.pass(port)?) }\n}\n";
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -201,7 +201,8 @@ fn over_the_bound_of_flows_the_answer_is_503_and_the_others_are_answered() {
         ask();
         let held = gate.accept().expect("the first flow comes to the gate").0;
         (0..3).for_each(|_| ask());
-        // The first flow holds the one thread, and one more may wait: at least two are refused while the gate is shut.
+        // The first flow holds the only thread and one more may wait, so at least two are refused while the gate is
+        // closed.
         let next = || answers.recv().expect("every request is answered");
         assert_eq!([next(), next()], [503, 503], "`{engine}`");
         drop(held);

@@ -9,12 +9,12 @@ use crate::support::{Served, repository, say, weir};
 
 const LOGINS: &str = "examples/failed_logins/main.weir";
 
-/// The names of the engines.
+/// Returns the names of the engines.
 pub(crate) fn engines() -> impl Iterator<Item = &'static str> {
     weir_runtime::ENGINES.iter().map(|engine| engine.name)
 }
 
-/// A folder of our own with a program in it; removed when dropped.
+/// A temporary folder with a program in it, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -46,7 +46,7 @@ impl Drop for Folder {
     }
 }
 
-/// The rows that the example must print, found in another way.
+/// Returns the rows that the example must print, computed independently.
 fn failed_logins() -> String {
     let log = std::fs::read_to_string(repository().join("examples/failed_logins/messages")).expect("the log is there");
     let failed = log.lines().filter(|line| line.contains(" sshd[") && line.contains("authentication failure"));
@@ -100,7 +100,7 @@ fn lines_go_from_the_standard_input_to_the_standard_output() {
     );
 }
 
-/// As with `| head -1`: the reader takes a line and goes, and the source would go on for hours.
+/// As with `| head -1`: the reader takes a line and exits, and the source would continue for hours.
 #[test]
 fn a_program_whose_output_nobody_reads_any_more_ends_quietly() {
     let endless = "use stdio, stream\n\nfor n in stream.range(1, 1_000_000_000_000) {\n  stdio.print(\"{n}\")?\n}\n";
@@ -154,7 +154,7 @@ fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_writte
     assert_eq!(folder.read("out").lines().count(), 1);
 }
 
-/// Sends a request on a connection that is kept, and reads the answer: its first line and its body.
+/// Sends a request on a persistent connection, and returns status line and body of the response.
 fn ask(stream: &mut TcpStream, request: &str) -> (String, String) {
     stream.write_all(request.as_bytes()).expect("it reads");
     let mut read = Vec::new();
@@ -206,7 +206,7 @@ fn the_web_server_answers_and_keeps_its_connections() {
     }
 }
 
-/// The plans of the section mappings of the thesis.
+/// Plans with the section mappings of the thesis.
 fn mappings() -> Vec<String> {
     let files = std::fs::read_dir(repository().join("examples/web_server/mappings")).expect("the folder is there");
     let paths = files.map(|file| file.expect("a file").path().to_str().expect("a path of ASCII").to_owned());
@@ -222,7 +222,7 @@ fn every_section_mapping_and_engine_gives_the_same_answers() {
     for arguments in by_plan.into_iter().chain(by_engine) {
         let more: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let served = Served::start("examples/web_server/pipeline.weir", &more);
-        // All are open before the first asks, and the first to open asks last.
+        // All connections are open before the first request, and the last one to open sends last.
         let mut streams: Vec<_> = (0..20).map(|_| served.connect()).collect();
         for (index, stream) in streams.iter_mut().enumerate().rev() {
             let (path, answer) = if index % 3 == 0 { ("none.html", not_found()) } else { ("index.html", ok(&page())) };

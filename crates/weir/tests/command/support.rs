@@ -7,15 +7,15 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// No answer takes longer, even on a busy machine.
+/// Time limit for a response, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The repository, where the examples are.
+/// Returns the root of the repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A file of our own that is removed in the end.
+/// A temporary file or folder, removed when dropped.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -27,7 +27,7 @@ impl Scratch {
         Scratch(path)
     }
 
-    /// A folder of our own.
+    /// Creates a temporary folder.
     pub(crate) fn folder(name: &str) -> Scratch {
         let scratch = Scratch::new(name, b"");
         std::fs::remove_file(&scratch.0).expect("the file is ours");
@@ -50,13 +50,13 @@ impl Drop for Scratch {
     }
 }
 
-/// The command, run in the repository, without colours.
+/// Returns the command, run in the repository without colours.
 pub(crate) fn weir(arguments: &[&str]) -> Command {
     command(Path::new(env!("CARGO_BIN_EXE_weir")), arguments)
 }
 
-/// A command of `examples/`, with functions of its own linked in. Cargo builds it beside the tests, unless only one of
-/// them was asked for.
+/// Returns a command of `examples/`, with host functions. Cargo builds it together with the tests, unless only one of
+/// them is built.
 pub(crate) fn example(name: &str, arguments: &[&str]) -> Command {
     let test = std::env::current_exe().expect("a test knows its file");
     let folder = test.ancestors().nth(2).expect("tests lie in target/…/deps");
@@ -79,7 +79,7 @@ fn command(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command that ends by itself has said, and its exit code.
+/// Output and exit code of a command that has ended.
 pub(crate) struct Said {
     pub(crate) code: i32,
     pub(crate) output: String,
@@ -101,7 +101,7 @@ pub(crate) fn said(mut command: Command) -> Said {
     }
 }
 
-/// A program that runs.
+/// A running program.
 pub(crate) struct Served {
     process: Child,
     messages: BufReader<ChildStderr>,
@@ -109,7 +109,7 @@ pub(crate) struct Served {
     pub(crate) address: String,
 }
 
-/// An answer of HTTP.
+/// An HTTP response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -118,7 +118,7 @@ pub(crate) struct Answer {
 }
 
 impl Served {
-    /// Runs a program on a free port, and waits until it has said where.
+    /// Runs a program on a free port, and waits for its banner.
     pub(crate) fn start(file: &str, more: &[&str]) -> Served {
         Served::spawn(weir(&[&["run", file, "--port", "0"], more].concat()))
     }
@@ -128,7 +128,7 @@ impl Served {
         Served::spawn(example("gate", &[&["run", file, "--port", "0"], more].concat()))
     }
 
-    /// Runs a command that says where it listens.
+    /// Runs a command that prints a banner.
     pub(crate) fn spawn(mut command: Command) -> Served {
         let mut process = command.spawn().expect("the command starts");
         let messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
@@ -137,7 +137,7 @@ impl Served {
         served
     }
 
-    /// Waits until the program has said where it listens.
+    /// Waits for the banner.
     pub(crate) fn greet(&mut self) {
         let mut greeting = String::new();
         while !greeting.contains("Ctrl-C") {
@@ -156,12 +156,12 @@ impl Served {
         stream
     }
 
-    /// Gets a page on a connection of its own.
+    /// Gets a page on a new connection.
     pub(crate) fn get(&self, path: &str) -> Answer {
         read_answer(self.ask(path))
     }
 
-    /// Asks for a page on a connection of its own.
+    /// Sends a request for a page on a new connection.
     pub(crate) fn ask(&self, path: &str) -> TcpStream {
         let mut stream = self.connect();
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
@@ -169,12 +169,12 @@ impl Served {
         stream
     }
 
-    /// The number of its process.
+    /// Returns the process id.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Ends the program without giving it a chance.
+    /// Kills the program.
     pub(crate) fn kill(mut self) {
         self.process.kill().expect("the process runs");
         self.process.wait().expect("the process ends");
@@ -186,7 +186,7 @@ impl Served {
         assert!(killed.expect("`kill` is there").success());
     }
 
-    /// Waits until this was said.
+    /// Waits until this text is printed.
     pub(crate) fn wait_for(&mut self, words: &str) {
         let mut line = String::new();
         while !line.contains(words) {
@@ -196,7 +196,7 @@ impl Served {
         }
     }
 
-    /// Waits for the end: the exit code, and what was said after the greeting, without times of day.
+    /// Waits for the end; returns the exit code, and the output after the banner without times of day.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.messages.read_to_string(&mut rest).expect("standard error can be read");
@@ -219,7 +219,7 @@ impl Drop for Served {
     }
 }
 
-/// Reads an answer up to the end of its connection.
+/// Reads a response up to the end of its connection.
 pub(crate) fn read_answer(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("the answer comes in time");

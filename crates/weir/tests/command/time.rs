@@ -1,10 +1,10 @@
-//! Time limits, races and tries of a program that runs: as a real process, under engines of every kind.
+//! Time limits, races and retries of a real process, under engines of every kind.
 
 use crate::support::{Answer, Scratch, Served};
 
 const PROGRAM: &str = r#"use http, time, text
 
-/// A while, then the text.
+/// Waits, then returns the text.
 fn after(wait: Duration, text: Text) -> Text {
   time.sleep(wait)
   text
@@ -40,9 +40,9 @@ fn limits_races_and_tries_answer_the_same_under_every_engine() {
         let tried = served.get("/tries");
         assert!(text(&tried).1.contains("none"), "{engine}: {tried:?}");
         assert_eq!(served.get("/limit").status, 500, "{engine}");
-        // The whole answer takes too long: the flow is given up.
+        // The whole response takes too long, so the flow is cancelled.
         assert_eq!(served.get("/never").status, 503, "{engine}");
-        // A client that goes while its flow waits holds up nothing, the end least of all.
+        // A client that disconnects while its flow waits delays nothing, and not the end of the program.
         drop(served.ask("/never"));
         let (code, log) = served.stop();
         assert_eq!(code, Some(0), "{engine}: {log}");

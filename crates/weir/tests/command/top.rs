@@ -1,4 +1,4 @@
-//! `weir top` against programs that run.
+//! `weir top` against running programs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::support::{Said, Scratch, Served, said, weir};
 
 const HELLO: &str = "examples/hello/main.weir";
 
-/// A folder for sockets of our own, in which programs run and are watched.
+/// A private socket folder, in which programs run and are watched.
 struct Sockets(Scratch);
 
 impl Sockets {
@@ -42,7 +42,7 @@ fn a_table_of_a_program_that_runs() {
     assert_eq!((table.code, table.messages.as_str()), (0, ""));
     let heading = format!("hello (process {}, engine elastic), up ", program.pid());
     assert!(table.output.starts_with(&heading), "{}", table.output);
-    // Which level the crew tries at that moment is its own affair.
+    // The number of threads at that moment is up to the controller.
     for row in ["route ", "get /hello/{name} ", "section ", " of 3  0 of 3,072"] {
         assert!(table.output.contains(row), "no {row:?} in {}", table.output);
     }
@@ -54,7 +54,7 @@ fn json_counts_what_was_answered() {
     let sockets = Sockets::new();
     let program = sockets.run(HELLO, &["--engine", "pool", "--threads", "2"]);
     (0..3).for_each(|_| assert_eq!(program.get("/hello/weir").status, 200));
-    // The output is no terminal, so that the view is a table here too.
+    // The output is not a terminal, so the view is a table.
     let object = sockets.top(&["hello", "--format", "json"]).output;
     let object: serde_json::Value = serde_json::from_str(&object).expect("one JSON object");
     assert_eq!(object["program"]["pid"], program.pid());

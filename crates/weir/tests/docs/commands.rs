@@ -3,17 +3,17 @@
 use crate::markdown::blocks_named;
 use crate::support::say;
 
-/// How a line of a guide calls the command, from the repository and where it is installed.
+/// Prefixes with which a line of a guide calls the command, in the repository and installed.
 const CALLS: [&str; 4] = ["weir ", "cargo run -- ", "cargo run --release -- ", "cargo run -q -- "];
 
-/// The arguments of a line that calls the command.
+/// Returns the arguments of a line that calls the command.
 fn arguments(line: &str) -> Option<Vec<&str>> {
     let line = line.split(" #").next().unwrap_or_default();
     let rest = CALLS.iter().find_map(|call| line.trim().strip_prefix(call))?;
     Some(rest.split_whitespace().take_while(|word| !["|", "<", ">", "&", "&&"].contains(word)).collect())
 }
 
-/// What of a call does not exist.
+/// Returns the parts of a call that do not exist.
 fn fault(arguments: &[&str]) -> Option<String> {
     let (command, rest) = arguments.split_first()?;
     if command.starts_with('-') || *command == "help" {

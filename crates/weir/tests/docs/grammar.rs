@@ -1,7 +1,7 @@
-//! The grammar of the reference is the parser's: whatever it derives is parsed without a word.
+//! The grammar of the reference matches the parser: every derived sentence is parsed without a diagnostic.
 //!
-//! A *rule* is `name = body ;`. A *sentence* is derived from the rule `file` by chance; once its *fuel* is used up, the
-//! shortest way to an end is taken. Names without a rule, such as `number`, are written down in [`word`].
+//! A *rule* is `name = body ;`. A *sentence* is derived from the rule `file` at random; once its *fuel* is used up, the
+//! shortest derivation is chosen. Names without a rule, such as `number`, are defined in [`word`].
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,12 @@ use weir_syntax::{Code, SourceFile, Sources, Style};
 use crate::markdown::blocks_named;
 
 const SENTENCES: u64 = 300;
-/// How deep rules nest in a sentence before the shortest way out is taken.
+/// Nesting of rules after which the shortest derivation is chosen.
 const FUEL: u32 = 32;
-/// Rules that reach as far to the right as they can, or stand before a brace: the reference says so in words.
+/// Rules that extend as far to the right as possible, or precede a brace: restrictions that the reference states in
+/// prose.
 const PARENTHESIZED: [&str; 5] = ["closure", "return", "loop", "head", "other"];
-/// What the reference says in words behind the grammar.
+/// Restrictions that the reference states in prose after the grammar.
 const BESIDES: [Code; 3] = [Code::PositionalAfterNamed, Code::RepeatedSession, Code::MisplacedClause];
 
 /// The body of a rule.
@@ -81,7 +82,7 @@ fn closed(rest: &mut &[&str], close: &str) -> Body {
     body
 }
 
-/// How deep rules nest at least below a body; nothing where that is not known yet.
+/// Returns the least nesting of rules below a body, if it is known.
 fn height(body: &Body, known: &BTreeMap<&str, u32>) -> Option<u32> {
     match body {
         Body::Terminal(_) | Body::Optional(_) | Body::Repeated(_) => Some(0),
@@ -104,7 +105,7 @@ fn heights(rules: &Rules) -> BTreeMap<&str, u32> {
     }
 }
 
-/// One sentence in the making.
+/// A sentence being derived.
 struct Sentence<'a> {
     rules: &'a Rules,
     heights: &'a BTreeMap<&'a str, u32>,
@@ -113,7 +114,7 @@ struct Sentence<'a> {
 }
 
 impl Sentence<'_> {
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     fn below(&mut self, bound: usize) -> usize {
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 7;
@@ -187,7 +188,7 @@ fn grammar() -> Rules {
     rules(&block.text)
 }
 
-/// What the parser says of a sentence besides what the reference says in words.
+/// Returns the diagnostics of a sentence, except those that the prose of the reference announces.
 fn refused(text: &str) -> Option<String> {
     let mut sources = Sources::new();
     let source = sources.add(SourceFile::new("sentence.weir", text));
@@ -204,7 +205,7 @@ fn every_sentence_of_the_grammar_is_parsed() {
     let mut used = BTreeMap::new();
     let sentences = (1..=SENTENCES).map(|seed| {
         let chance = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        // One item is enough, and is there for certain.
+        // One item is enough, and always exists.
         Sentence { rules: &rules, heights: &heights, chance, used: &mut used }.rule("item", FUEL)
     });
     let faults = sentences.filter_map(|text| Some((text.len(), refused(&text)?)));

@@ -1,17 +1,17 @@
-//! The guides are true: every program in them is checked, and run where it says so, and every command exists.
+//! The guides are correct: every program in them is checked, and run if its block says so, and every command exists.
 //!
-//! What a fenced block's info string asks for:
+//! Info strings of fenced blocks:
 //!
 //! | info string | the block |
 //! |---|---|
-//! | `weir` | is a program of which the compiler says nothing, in the one style |
-//! | `weir fails E0301` | is a program of which the compiler says exactly this code (or these, separated by blanks) |
-//! | `weir runs` | is as `weir`, and does what the `text` block behind it says, under every engine |
-//! | `weir prints` | is as `weir`, and prints what the `text` block behind it has, under every engine |
+//! | `weir` | is a formatted program without diagnostics |
+//! | `weir fails E0301` | is a program with exactly this code (or these, separated by blanks) |
+//! | `weir runs` | is as `weir`, and answers as the `text` block after it shows, under every engine |
+//! | `weir prints` | is as `weir`, and prints the `text` block after it, under every engine |
 //! | `weir tests` | is as `weir`, and its tests pass |
-//! | `weir words` | is as `weir`, for a command with the module `words` of the guide to functions of the host |
-//! | `toml plan` | is a plan for the program before it, of which `weir plan` says what the `text` block behind it says |
-//! | `sh` | names only commands and options of `weir` that exist |
+//! | `weir words` | is as `weir`, for a command with the module `words` of the guide to host functions |
+//! | `toml plan` | is a plan for the program before it; `weir plan` prints the `text` block after it |
+//! | `sh` | uses only existing commands and options of `weir` |
 
 #[path = "../command/support.rs"]
 #[allow(dead_code, reason = "the tests of the command use more of it")]

@@ -7,27 +7,27 @@ use crate::support::repository;
 /// A fenced block.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// The file, as seen from the repository, and the line of the opening fence.
+    /// File, relative to the repository, and line of the opening fence.
     pub(crate) place: String,
-    /// What stands behind the opening fence.
+    /// Info string after the opening fence.
     pub(crate) info: String,
-    /// The lines between the fences.
+    /// Lines between the fences.
     pub(crate) text: String,
 }
 
-/// All blocks of the guides, file by file, in the order of the text.
+/// Returns all blocks of the guides, by file, in order.
 pub(crate) fn blocks() -> Vec<Vec<Block>> {
     let blocks: Vec<_> = guides().iter().map(|path| blocks_of(path)).collect();
     assert!(blocks.iter().flatten().count() > 0, "the guides have blocks");
     blocks
 }
 
-/// All blocks whose info string is exactly `info`.
+/// Returns all blocks whose info string is exactly `info`.
 pub(crate) fn blocks_named(info: &str) -> Vec<Block> {
     blocks().into_iter().flatten().filter(|block| block.info == info).collect()
 }
 
-/// The README files and everything in `docs/`.
+/// Returns the README files and everything in `docs/`.
 fn guides() -> Vec<PathBuf> {
     let mut guides = vec![repository().join("README.md"), repository().join("examples/README.md")];
     let docs = std::fs::read_dir(repository().join("docs")).expect("the guides are there");

@@ -7,17 +7,17 @@ use crate::requests::differences;
 use crate::scratch::Scratch;
 use crate::support::say;
 
-/// The info strings of programs of which the compiler says nothing.
+/// Info strings of programs without diagnostics.
 const RIGHT: [&str; 5] = ["weir", "weir runs", "weir prints", "weir tests", "weir words"];
 
-/// The standard library, and the module `words`.
+/// Returns the standard library with the module `words`.
 fn library() -> weir::Library {
     let mut library = weir_library::library();
     library.add(crate::words::words()).expect("no other module is named so");
     library
 }
 
-/// What the compiler says of a program, drawn, and the codes of it.
+/// Returns the rendered diagnostics of a program, and their codes.
 fn said(block: &Block) -> (String, Vec<String>) {
     let mut sources = Sources::new();
     let file = SourceFile::new(block.place.clone(), block.text.clone());
@@ -28,7 +28,7 @@ fn said(block: &Block) -> (String, Vec<String>) {
     (weir_syntax::render_all(&sources, &found, Style::Plain), codes)
 }
 
-/// The program in the one style.
+/// Returns the formatted program.
 fn formatted(block: &Block) -> String {
     let mut sources = Sources::new();
     let source = sources.add(SourceFile::new(block.place.clone(), block.text.clone()));
@@ -36,7 +36,7 @@ fn formatted(block: &Block) -> String {
     weir_syntax::format(&block.text, &parsed).unwrap_or_else(|| block.text.clone())
 }
 
-/// Fails with everything that is wrong, so that one run shows it all.
+/// Fails with all errors, so that one run shows them all.
 fn none_of(faults: Vec<String>) {
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
@@ -75,7 +75,7 @@ fn programs_that_fail_do_so_with_the_code_that_the_guide_says() {
     none_of(faults.collect());
 }
 
-/// Blocks of a kind, each with the `text` block behind it.
+/// Returns the blocks of a kind, each with the `text` block after it.
 fn shown_with(info: &str) -> Vec<(Block, Block)> {
     let mut pairs = Vec::new();
     for file in blocks() {
@@ -87,7 +87,7 @@ fn shown_with(info: &str) -> Vec<(Block, Block)> {
     pairs
 }
 
-/// The `text` block behind the block at this place of its file.
+/// Returns the `text` block after the block at this place of its file.
 fn text_behind(file: &[Block], at: usize) -> &Block {
     let behind = file.get(at + 1).filter(|behind| behind.info == "text");
     behind.unwrap_or_else(|| panic!("{}: no `text` block behind it", file[at].place))

@@ -1,13 +1,13 @@
-//! Runs a program of a guide, and compares its answers with those that the guide shows.
+//! Runs a program of a guide, and compares its responses with those in the guide.
 //!
-//! The block behind the program has requests and answers in turn:
+//! The block after the program alternates requests and responses:
 //!
 //! ```text
 //! POST /posts {"title": "x"}
 //! 201 kept
 //! ```
 //!
-//! An answer may have several lines.
+//! A response may have several lines.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use crate::support::{Served, read_answer};
 
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"];
 
-/// One request, and the answer that the guide shows.
+/// A request, and the response in the guide.
 struct Exchange<'a> {
     method: &'a str,
     path: &'a str,
@@ -58,7 +58,7 @@ fn answer(served: &Served, exchange: &Exchange<'_>) -> String {
     format!("{}\n", answer.trim_end())
 }
 
-/// Runs the program under every engine, asks what the guide asks, and gives the answers that differ.
+/// Runs the program under every engine, sends the requests of the guide, and returns the responses that differ.
 pub(crate) fn differences(program: &Block, wanted: &Block) -> Vec<String> {
     let file = Scratch::new(program);
     let exchanges = exchanges(wanted);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::markdown::Block;
 
-/// A file that is removed in the end.
+/// A file that is removed when dropped.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -22,7 +22,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Where it cannot be removed, nothing is lost but its room.
+        // If it cannot be removed, it only occupies space.
         let _ = std::fs::remove_file(&self.0);
     }
 }

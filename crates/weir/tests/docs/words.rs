@@ -1,4 +1,4 @@
-//! The module `words` of the guide to functions of the host, which shows what stands below.
+//! The module `words` of the guide to host functions, which shows the code below.
 
 /// Returns how often a word occurs in a text.
 #[weir::function(pure)]

@@ -1,15 +1,15 @@
-//! No program can deadlock, and what an atomic step holds nobody comes between: random programs are compiled, and their
-//! flows run at once under every engine, with functions that give their thread up at random.
+//! No program deadlocks, and atomic steps exclude each other: random programs are compiled, and their flows run
+//! concurrently under every engine, with functions that yield at random.
 //!
-//! 1. Every program ends: one that does not within [`PATIENCE`] never will.
-//! 2. The history of each log has the calls of each step together, but for readers beside readers, and of what is held per
-//!    session for steps of other sessions.
-//! 3. What a program does at the end of its source comes behind all else in each log, and once.
-//! 4. Of flows that are one step each, the histories are those of the reference evaluator for some order of the flows.
+//! 1. Every program ends within [`PATIENCE`].
+//! 2. In the history of each log, the calls of a step are contiguous, except for concurrent readers, and for steps of
+//!    other sessions on logs that are held per session.
+//! 3. The flow of `at end` comes last in each log, and once.
+//! 4. If every flow is a single step, the histories are those of the reference evaluator for some order of the flows.
 //!
-//! Of some logs each session has its own: what a flow sees in it then depends on the flows of its session alone.
+//! Some logs are per session: the results of a flow then depend only on the flows of its session.
 //!
-//! `WEIR_STEPS_PROGRAMS` says how many programs are tried, `WEIR_STEPS_FROM` from which seed on.
+//! `WEIR_STEPS_PROGRAMS` sets the number of programs, `WEIR_STEPS_FROM` the first seed.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 mod probe;
@@ -28,19 +28,19 @@ use weir_ir::program::AT_END;
 use weir_runtime::{ENGINES, EngineRow, Options, start};
 use weir_syntax::{SourceFile, SourceId};
 
-/// A program that has not ended by then never will: each takes some milliseconds.
+/// Time limit for a program, which takes a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many programs of each kind are tried where nothing else is said.
+/// Default number of programs of each kind.
 const PROGRAMS: u64 = 60;
 
-/// How many flows a program of several steps runs at once.
+/// Number of concurrent flows in a program of several steps.
 const FLOWS: i64 = 6;
 
-/// How many flows that are one step each: all their orders are tried.
+/// Number of flows that are single steps; all their orders are tried.
 const WHOLE_FLOWS: i64 = 3;
 
-/// What happened to each log.
+/// Events of each log.
 type Histories = Vec<(String, Vec<Event>)>;
 
 fn seeds() -> std::ops::Range<u64> {
@@ -57,7 +57,7 @@ fn compiled(text: &str) -> Compiled {
     compiled
 }
 
-/// Runs so many flows at once, and gives the histories; an error where they do not end.
+/// Runs this number of flows concurrently and returns the histories, or an error if they do not end.
 fn execute(program: &Compiled, flows: i64, seed: u64, engine: &'static EngineRow) -> Result<Histories, String> {
     let probe = Probe::new(seed);
     let library = probe::library(flows, probe.clone());
@@ -71,7 +71,7 @@ fn execute(program: &Compiled, flows: i64, seed: u64, engine: &'static EngineRow
     }
 }
 
-/// Runs every engine on the programs of a kind.
+/// Runs the programs of a kind under every engine.
 fn every_engine(whole: bool, flows: i64, check: impl Fn(&Compiled, Shape, &Histories) -> Result<(), String>) {
     for seed in seeds() {
         let (text, shape) = Maker::program(seed, whole);
@@ -86,7 +86,7 @@ fn every_engine(whole: bool, flows: i64, check: impl Fn(&Compiled, Shape, &Histo
     }
 }
 
-/// Whether the flow of the end came last and once, where it came.
+/// Returns true if the flow of `at end` came last and once.
 fn ended(histories: &Histories) -> Result<(), String> {
     let fault = histories.iter().find(|(_, history)| {
         let ends = history.iter().filter(|event| event.flow == END).count();
@@ -95,7 +95,7 @@ fn ended(histories: &Histories) -> Result<(), String> {
     fault.map_or(Ok(()), |(log, history)| Err(format!("the end did not come last and once on {log}: {history:#?}")))
 }
 
-/// What came between the calls of one step.
+/// Returns the events that came between the calls of one step.
 fn torn(log: &str, history: &[Event], per_session: bool) -> Option<String> {
     let tokens = history.iter().map(|event| event.token);
     for (from, token) in tokens.enumerate() {
@@ -106,7 +106,7 @@ fn torn(log: &str, history: &[Event], per_session: bool) -> Option<String> {
         let to = history.iter().rposition(own).unwrap_or(from);
         let writes = history[from..=to].iter().any(|event| own(event) && event.writes);
         let flow = history[from].flow;
-        // Within a flow, what only reads may overlap a step that has written.
+        // Within a flow, reads may overlap a step that has written.
         let meets = |event: &Event| event.flow != flow && (!per_session || (event.flow - flow) % SESSIONS == 0);
         let other = history[from..=to].iter().find(|event| meets(event) && (writes || event.writes));
         if let Some(other) = other {
@@ -129,7 +129,7 @@ fn steps_end_and_nobody_comes_between_their_calls() {
     });
 }
 
-/// All orders of so many flows.
+/// Returns all orders of this number of flows.
 fn orders(flows: i64) -> Vec<Vec<i64>> {
     match flows {
         0 => vec![Vec::new()],
@@ -142,12 +142,12 @@ fn with_one_more(order: &[i64], flow: i64) -> Vec<Vec<i64>> {
     (0..=order.len()).map(at).collect()
 }
 
-/// The histories of the flows one after the other, as the reference evaluator has them.
+/// Returns the histories of the flows in sequence, from the reference evaluator.
 fn serial(program: &Compiled, order: &[i64]) -> Histories {
     let probe = Probe::new(0);
     let library = probe::library(0, probe.clone());
     let mut evaluator = Evaluator::new(program.expr.as_ref().unwrap(), &library).unwrap();
-    // A flow that fails has done what stands before.
+    // A failed flow has executed everything before the failure.
     order.iter().for_each(|flow| _ = evaluator.run(0, 0, vec![Value::Int(*flow)]));
     if program.graph.as_ref().unwrap().entries[0].end().is_some() {
         evaluator.run(0, AT_END, Vec::new()).unwrap();
@@ -155,8 +155,8 @@ fn serial(program: &Compiled, order: &[i64]) -> Histories {
     probe.histories()
 }
 
-/// Histories without tokens and reads: a flow may read what it would not have come to, for nobody can tell. What its writes
-/// saw and what they wrote depends on what it read.
+/// Returns histories without tokens and reads. A flow may read values that it would not have reached, which is not
+/// observable. The effects of its writes depend on its reads.
 fn comparable(histories: Histories) -> Histories {
     let comparable = histories.into_iter().map(|(log, mut history)| {
         history.retain(|event| event.writes);

@@ -1,8 +1,8 @@
-//! The library of the programs that are made: logs that are shared, and a source that begins all flows at once.
+//! Library of the generated programs: shared logs, and a source that begins all flows at once.
 //!
-//! A *log* is a number with its history. What a program does with it says on behalf of which *token*: each atomic step
-//! that holds the log has one of its own, and so has each call outside of any. Functions that wait give their thread up
-//! as often as the seed says, while they hold what they were lent.
+//! A *log* is a number with its history. Each access names a *token*: every atomic step that holds the log has its own,
+//! and so has every call outside a step. Waiting functions yield as often as the seed determines, while they hold their
+//! arguments.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,19 +15,19 @@ use weir::{
     Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, SourceSignature, Stop, Type, Value,
 };
 
-/// One thing that was done with a log.
+/// One access to a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
-    /// Which flow did it.
+    /// Number of the flow.
     pub(crate) flow: i64,
-    /// On behalf of which step.
+    /// Token of the step.
     pub(crate) token: i64,
     pub(crate) writes: bool,
-    /// What the log held before.
+    /// Value of the log before the access.
     pub(crate) saw: i64,
 }
 
-/// What the programs of a test share with it.
+/// State that the programs of a test share with it.
 #[derive(Clone, Default)]
 pub(crate) struct Probe(Arc<Inner>);
 
@@ -45,7 +45,7 @@ impl Probe {
         Probe(Arc::new(Inner { random: AtomicI64::new(seed as i64), ..Inner::default() }))
     }
 
-    /// What happened to each log, in order.
+    /// Events of each log, in order.
     pub(crate) fn histories(&self) -> Vec<(String, Vec<Event>)> {
         let histories = self.0.histories.lock();
         histories.iter().map(|(name, history)| (name.clone(), history.lock().clone())).collect()
@@ -61,7 +61,7 @@ impl Probe {
     }
 }
 
-/// Gives the thread up so often.
+/// Yields this number of times.
 struct Yields(u64);
 
 impl Future for Yields {
@@ -93,7 +93,7 @@ impl Log {
 }
 
 weir::library! {
-    /// What programs do.
+    /// Functions of the programs.
     probe: log, token, pause, get, slow_get, add, slow_add, spend, both
 }
 
@@ -104,7 +104,7 @@ fn log(name: &str, #[environment] probe: &Probe) -> Log {
     Log { value: 0, history }
 }
 
-/// A token that no other step has.
+/// Returns a unique token.
 #[weir::function(reads)]
 fn token(#[environment] probe: &Probe) -> i64 {
     probe.next_token()
@@ -115,7 +115,7 @@ async fn pause(#[environment] probe: &Probe) {
     probe.pause().await;
 }
 
-/// The token, or for a call outside of any step a new one.
+/// Returns the token, or a new one for a call outside any step.
 fn own(token: i64, probe: &Probe) -> i64 {
     if token == 0 { probe.next_token() } else { token }
 }
@@ -162,7 +162,7 @@ async fn both(from: &mut Log, to: &mut Log, flow: i64, from_token: i64, to_token
     to.value = before + moved;
 }
 
-/// Begins so many flows at once, with their numbers.
+/// Begins this number of flows at once, with their numbers.
 struct AllAtOnce(i64);
 
 impl Source for AllAtOnce {
@@ -184,7 +184,7 @@ impl Opened for AllAtOnce {
                 loop {
                     match flows.begin(0, &mut inputs) {
                         Begun::Done(_) => break,
-                        // It gets on only where somebody polls it, and waits for others meanwhile.
+                        // The future progresses only when it is polled, and waits for others meanwhile.
                         Begun::Pending(end) => break going.push(tokio::task::spawn_local(end)),
                         Begun::Full => flows.room().await,
                     }
@@ -198,7 +198,7 @@ impl Opened for AllAtOnce {
     }
 }
 
-/// The library, with a source of so many flows.
+/// Returns the library, with a source of this number of flows.
 pub(crate) fn library(flows: i64, shared: Probe) -> Library {
     let signature = SourceSignature {
         module: "probe".into(),

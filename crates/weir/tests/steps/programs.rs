@@ -1,48 +1,49 @@
-//! Random programs whose atomic steps nest: through `fn`s, branches, handlers, loops, readers and writers, and sessions.
+//! Random programs with nested atomic steps: through `fn`s, branches, handlers, loops, readers and writers, and
+//! sessions.
 //!
-//! Every `fn` takes the number of its flow and, for each log, the token of the step around it that holds the log, or 0.
+//! Every `fn` takes the number of its flow and, for each log, the token of the enclosing step that holds the log, or 0.
 
 use std::fmt::Write as _;
 
 use weir_ir::generate::Random;
 
-/// The logs that all flows share.
+/// Logs that all flows share.
 pub(crate) const LOGS: [&str; 4] = ["apple", "cherry", "fig", "plum"];
 
 const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
 
-/// How deep statements nest in one body.
+/// Maximal nesting of statements in a body.
 const DEPTH: usize = 3;
 
-/// The number that stands for the flow of the end.
+/// Number of the flow of `at end`.
 pub(crate) const END: i64 = 99;
 
-/// So many sessions have the flows of a program.
+/// Number of sessions.
 pub(crate) const SESSIONS: i64 = 2;
 
-/// What kind of program is made.
+/// Kind of a generated program.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// Flows of several steps; the logs whose bit is set are held per session, or each session has its own.
+    /// Flows of several steps. Logs with a set bit are held per session, or each session has its own.
     Steps { per_session: usize },
     /// Flows that are one step each, which holds every log.
     Whole,
 }
 
-/// Makes one program.
+/// Generates one program.
 pub(crate) struct Maker {
     random: Random,
     per_session: usize,
-    /// The logs of which each session has its own.
+    /// Logs of which each session has its own.
     own: usize,
 }
 
 impl Maker {
-    /// The program of a seed, and which of its logs are held per session or belong to one.
+    /// Returns the program of a seed, and its logs that are held per session or belong to one.
     pub(crate) fn program(seed: u64, whole: bool) -> (String, Shape) {
         let mut random = Random::new(seed);
         let per_session = if whole || random.chance(50) { 0 } else { random.below(1 << LOGS.len()) };
-        // Never all: a log that all flows share puts whole flows in one order.
+        // Never all logs: a log that all flows share puts whole flows in one order.
         let own = if random.chance(50) { 0 } else { random.below((1 << LOGS.len()) - 1) };
         let mut maker = Maker { random, per_session, own };
         let mut text = String::from("use probe\n\n");
@@ -72,7 +73,7 @@ impl Maker {
         (text, if whole { Shape::Whole } else { Shape::Steps { per_session: per_session | own } })
     }
 
-    /// What happens once all flows are through: an addition to each log that is one for all of them.
+    /// Generates the block of `at end`: an addition to each log that all flows share.
     fn end(&mut self) -> String {
         let all = LOGS.iter().enumerate().filter(|(at, _)| (self.per_session | self.own) >> at & 1 == 0);
         let adds = all.map(|(_, log)| format!("{log}.slow_add({END}, 0, {})\n", self.random.below(9)));
@@ -81,7 +82,7 @@ impl Maker {
 
     fn handler(&mut self, fns: usize) -> String {
         let body = self.statements(fns, DEPTH - 1);
-        // A handler sees the parameters of its `fn` alone, and runs behind the steps that were left.
+        // A handler sees only the parameters of its `fn`, and runs after the steps that were left.
         format!("on failure of probe.spend {{\n{body}}}\n")
     }
 
@@ -89,7 +90,7 @@ impl Maker {
         LOGS[self.random.below(LOGS.len())]
     }
 
-    /// Some statements, in which the `fn`s before `fns` can be called.
+    /// Generates statements that can call the `fn`s before `fns`.
     fn statements(&mut self, fns: usize, depth: usize) -> String {
         let count = 1 + self.random.below(3);
         let mut text: String = (0..count).map(|_| self.statement(fns, depth)).collect();
@@ -149,12 +150,12 @@ impl Maker {
 
     fn scope(&self, log: &str) -> &'static str {
         let at = LOGS.iter().position(|known| *known == log).unwrap_or(0);
-        // Of what is a session's own, it goes without saying.
+        // For values that belong to a session, `per session` is implied.
         if (self.per_session & !self.own) >> at & 1 == 1 { " per session" } else { "" }
     }
 }
 
-/// Gives a step that holds these logs a token for each, where no step around it has one.
+/// Gives a step that holds these logs a token for each, unless an enclosing step has one.
 fn tokens(logs: &[&str]) -> String {
     let token =
         |log: &&str| format!("let {log}_token = if {log}_token == 0 {{ probe.token() }} else {{ {log}_token }}\n");

@@ -1,4 +1,5 @@
-//! Random graphs under random plans, while the numbers of threads change at random, compared with the reference evaluator.
+//! Stress test: random graphs under random plans, with randomly changing thread counts, compared with the reference
+//! evaluator.
 //!
 //! ```sh
 //! WEIR_STRESS_SECONDS=600 cargo test -p weir --test stress --release -- --nocapture
@@ -6,15 +7,15 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `WEIR_STRESS_SECONDS` | for how long seeds are tried |
-//! | `WEIR_STRESS_FROM` | from which seed on |
-//! | `WEIR_STRESS_TIMES` | how often each seed is tried: what only some schedules show needs several tries |
+//! | `WEIR_STRESS_SECONDS` | duration of the test |
+//! | `WEIR_STRESS_FROM` | first seed |
+//! | `WEIR_STRESS_TIMES` | number of runs of each seed; an error that only some schedules show needs several |
 //!
-//! A seed says all but the schedule: the graph (operators of many inputs, nested `for`, calls that wait, that hold their
-//! thread, that have a state, shared values, steps, races), the inputs, the plan (engines, sections that flows come back
-//! to, queues of one, replicas), and how the levels change. Each is run twice: its flows one after the other, with all
-//! that they change in the outside world; and many side by side, where they meet in private state and shared values. A
-//! difference, or a run that does not end, is shrunk to a program that a person can read.
+//! A seed determines everything but the schedule: the graph (operators with many inputs, nested `for`, calls that wait,
+//! block or have state, shared values, steps, races), the inputs, the plan (engines, sections that flows re-enter,
+//! queues of length one, replicas), and the changes of thread counts. Each case runs twice: its flows one after the
+//! other, comparing all effects; and many concurrently, meeting in private state and shared values. A failure or a hang
+//! is shrunk to a program that a person can read.
 
 #![expect(clippy::print_stderr, reason = "whoever waits for a long run is told how it stands")]
 
@@ -30,23 +31,23 @@ use run::{Begin, execute};
 use setting::Setting;
 use weir_ir::generate::{Case, check, evaluate, evaluate_many};
 
-/// How long seeds are tried in an ordinary run of the tests.
+/// Duration in an ordinary test run.
 const SECONDS: u64 = 4;
-/// How many flows run side by side.
+/// Number of concurrent flows.
 const MANY: usize = 60;
-/// How long a failure is shrunk, and how often what is smaller is tried before it counts as right.
+/// Time limit for shrinking, and number of runs after which a smaller case counts as correct.
 const SHRINK_WITHIN: Duration = Duration::from_secs(60);
 const SHRINK_TRIES: u64 = 5;
 
-/// Seeds that once showed a mistake: what follows an arm that ends the flow began while that arm still waited.
+/// Seeds that once failed: nodes after an arm that ends the flow began while that arm still waited.
 const REGRESSIONS: [u64; 1] = [115_169];
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|number| number.parse().ok())
 }
 
-/// What threads have panicked with that are not the test's own. A flow catches its panics, and its answer may be right all
-/// the same; but programs that are generated give no reason to panic.
+/// Panics on threads other than the test's. A flow catches panics, and its answer may still be right, but generated
+/// programs have no reason to panic.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn note_panics() {
@@ -85,12 +86,12 @@ fn compare_answers(case: &Case, seed: u64, patience: Duration) -> Result<(), Str
     Ok(())
 }
 
-/// Tries a seed, and shrinks what fails as long as there is time.
+/// Tries a seed, and shrinks a failing case as long as there is time.
 fn try_seed(seed: u64, times: u64) {
     let failed: Cell<Option<Instant>> = Cell::new(None);
     check(seed, |case| {
         let (tries, patience) = match failed.get() {
-            // What is not tried any more counts as right.
+            // After the time limit every case counts as correct.
             Some(since) if since.elapsed() > SHRINK_WITHIN => return Ok(()),
             Some(_) => (SHRINK_TRIES, run::PATIENCE_SHRINKING),
             None => (times, run::PATIENCE),

@@ -1,4 +1,4 @@
-//! One run of a case: its flows begun one by one or all together, and its end awaited with patience.
+//! One run of a case: its flows begin one by one or all together, and its end has a time limit.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -11,24 +11,24 @@ use weir_trace::{Detail, Recorder, TraceReader};
 
 use crate::setting::Setting;
 
-/// A program that has not ended by then never will: each takes some milliseconds.
+/// Time limit for a program, which takes a few milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// The same while a failure is shrunk, where a mistake costs little.
+/// The same limit while a failure is shrunk.
 pub(crate) const PATIENCE_SHRINKING: Duration = Duration::from_secs(4);
 
-/// When a flow is begun.
+/// Time at which a flow begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begin {
-    /// When the one before has ended.
+    /// After the previous one has ended.
     OneByOne,
     /// As soon as there is room.
     Together,
 }
 
-/// Runs so many flows of a case; the rows of its inputs take turns.
+/// Runs this number of flows of a case, cycling through the rows of its inputs.
 ///
 /// # Errors
-/// Says what is wrong beyond the answers: the program does not start, or does not end, or loses or doubles a flow.
+/// Returns errors other than wrong answers: the program does not start or end, or loses or duplicates a flow.
 pub(crate) fn execute(
     case: &Case,
     setting: &Setting,
@@ -43,7 +43,7 @@ pub(crate) fn execute(
     let rows = case.inputs.iter().cycle().take(flows).cloned().collect();
     let rows = Arc::new(Rows { begin, rows, answers: Mutex::new(vec![Answers::default(); flows]) });
     let library = with_source(recording.library(), Arc::clone(&rows));
-    let program = weir_ir::lower(&case.program, &library);
+    let program = weir_ir::optimize(&case.program, &library);
     let (recorder, reader) = Recorder::new(Detail::Sections, Recorder::EVENTS_MAX);
     let options =
         Options { plan: setting.plan.clone(), thread_counts: setting.thread_counts, recorder, ..Options::default() };
@@ -53,7 +53,7 @@ pub(crate) fn execute(
     Ok(Execution { results, effects: recording.effects() })
 }
 
-/// Waits for the program's end, and no longer than it can take.
+/// Waits for the end of the program, with a time limit.
 fn wait(running: RunningProgram, patience: Duration) -> Result<(), String> {
     let (ended, end) = mpsc::channel();
     let waiting = std::thread::spawn(move || ended.send(running.wait()));
@@ -76,7 +76,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// The one answer of each flow.
+    /// Returns the single answer of each flow.
     fn results(&self) -> Result<Answers, String> {
         let answers = self.answers.lock();
         let results = answers.iter().enumerate().map(|(flow, answers)| match answers.as_slice() {
@@ -86,7 +86,7 @@ impl Rows {
         results.collect()
     }
 
-    /// How far it came, for a message.
+    /// Describes the progress for a message.
     fn stand(&self, reader: &TraceReader) -> String {
         let missing: Vec<usize> = self
             .answers
@@ -120,7 +120,7 @@ impl Rows {
     }
 }
 
-/// How many of the latest events a message has.
+/// Number of latest events in a message.
 const LATEST: usize = 12;
 
 /// Begins a flow as soon as there is room.
@@ -155,7 +155,7 @@ impl Opened for Rows {
     }
 }
 
-/// The library with the case's flows in the place of the source that generated programs name.
+/// Returns the library with the case's flows as the source that generated programs name.
 fn with_source(mut library: Library, rows: Arc<Rows>) -> Library {
     let module = library.modules.get_mut("a").expect("the recording library has the module `a`");
     let named = module.sources.get_mut("elements").expect("generated programs begin at `a.elements`");

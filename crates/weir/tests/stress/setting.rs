@@ -1,4 +1,4 @@
-//! The setting of one run: a plan at random, and how the levels change.
+//! The setting of one run: a random plan, and changes of thread counts.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use weir_ir::graph::Node;
 use weir_ir::plan::{Plan, is_stateless};
 use weir_runtime::{ENGINES, ThreadCountPolicy};
 
-/// Keeps the numbers of settings apart from those of programs.
+/// Keeps the seeds of settings apart from those of programs.
 const SALT: u64 = 0x5e77_1495;
-/// How many sections a plan has at most.
+/// Maximal number of sections in a plan.
 const SECTIONS_MAX: usize = 5;
-/// How many threads an engine or a section has at most.
+/// Maximal number of threads of an engine or a section.
 const THREADS_MAX: usize = 4;
 
 /// A setting.
 pub(crate) struct Setting {
-    /// The plan's text.
+    /// Text of the plan.
     text: String,
     pub(crate) plan: Plan,
     pub(crate) thread_counts: ThreadCountPolicy,
-    /// What the execution's functions make of their waiting.
+    /// Waiting behaviour of the functions.
     pub(crate) seed: u64,
 }
 
 impl Setting {
-    /// The setting of a seed for this case.
+    /// Returns the setting of a seed for this case.
     pub(crate) fn random(case: &Case, seed: u64) -> Setting {
         let mut random = Random::new(seed ^ SALT);
         let text = plan(case, &mut random);
@@ -47,15 +47,16 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A plan that cuts the case's flow at random: a node goes into any section, so that flows come back to most of them.
+/// Generates a plan that divides the flow at random; a node goes into any section, so flows re-enter most of them.
 fn plan(case: &Case, random: &mut Random) -> String {
     let engine = random.pick(ENGINES);
     let (threads, flows, queue) = (1 + random.below(THREADS_MAX), 1 + random.below(40), 1 + random.below(5));
-    let mut text = format!("engine = {:?}\nthreads = {threads}\nflows = {flows}\nqueue = {queue}\n", engine.name);
+    let mut text =
+        format!("engine = {:?}\nthreads = {threads}\nflows_max = {flows}\nqueue_length_max = {queue}\n", engine.name);
     if !engine.has_sections() {
         return text;
     }
-    let graph = weir_ir::lower(&case.program, &Recording::new(0).library());
+    let graph = weir_ir::optimize(&case.program, &Recording::new(0).library());
     let mut sections: Vec<Vec<&Node>> = vec![Vec::new(); 1 + random.below(SECTIONS_MAX)];
     for node in &graph.entries[0].flows[0].body.nodes {
         let section = random.below(sections.len() + 1);
@@ -77,7 +78,7 @@ fn section(index: usize, nodes: &[&Node], random: &mut Random) -> String {
         text += &format!("threads = {}\n", 1 + random.below(THREADS_MAX));
     }
     if random.chance(60) {
-        text += &format!("queue = {}\n", 1 + random.below(4));
+        text += &format!("queue_length_max = {}\n", 1 + random.below(4));
     }
     if random.chance(60) && nodes.iter().all(|node| is_stateless(node)) {
         text += &format!("replicas = {}\n", 1 + random.below(5));

@@ -8,7 +8,7 @@ use weir_syntax::ast::{
     ServiceMemberKind, Session, Shared, Test, Tree, Use, UsedModule, Variant,
 };
 
-/// Maximal depth of the expressions of a generated program.
+/// Maximum depth of the expressions of a generated program.
 const DEPTH: usize = 4;
 
 impl Generator {

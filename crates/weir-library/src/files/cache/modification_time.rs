@@ -3,9 +3,9 @@
 //! There are two conditions.
 //!
 //! *The file system maintains the timestamps itself.* A file on a network file system can be changed on another
-//! machine, and this machine does not always learn of it when it asks; a file system in user space may report anything.
-//! The cache therefore has a list of file systems that are known to stamp every change, including renames. Files on all
-//! others are read each time.
+//! machine, and a query on this machine does not always show the change; a file system in user space may report
+//! anything. The cache therefore has a list of file systems that are known to stamp every change, including renames.
+//! Files on all others are read each time.
 //!
 //! *The file has not been modified recently.* Two changes within one tick of the clock that stamps files (1 to 10 ms on
 //! most file systems, a second on some) leave the same timestamp, so that a file read between them looks as if it had

@@ -114,7 +114,7 @@ pub(super) struct Watchdog<'a> {
     since: Instant,
     written_before: u64,
     deadline: Option<Instant>,
-    /// Takes effect when the server stops; never again afterwards.
+    /// Takes effect once, when the server stops.
     stopping: Event<WakeReason>,
     /// Takes effect when the server stops, or at `armed`.
     wake: Synchronisation<WakeReason>,

@@ -1,6 +1,6 @@
 //! Response body that is produced in chunks of limited size.
 //!
-//! When hyper copies what it sends, it buffers chunks only up to some hundred kilobytes, and continues when those are
+//! If hyper copies what it sends, it buffers chunks only up to some hundred kilobytes, and continues when those are
 //! sent. Copying a large body therefore needs no more memory than that.
 
 use std::convert::Infallible;

@@ -205,7 +205,7 @@ impl ConnectionSupervisor<'_> {
     ) -> DriveResult {
         poll_fn(|cx| {
             loop {
-                // The error has been answered where possible; nobody else is interested in it.
+                // The error has been answered if possible, and needs no further report.
                 if connection.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(DriveResult::Ended);
                 }

@@ -304,7 +304,7 @@ impl RequestHead {
     }
 }
 
-/// Returns the value of the field `name`, which is given in lower case and with its colon.
+/// Returns the value of the field `name`, which the caller passes in lower case and with its colon.
 fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (start, value) = line.split_at_checked(name.len())?;
     start.eq_ignore_ascii_case(name).then(|| value.trim_ascii())

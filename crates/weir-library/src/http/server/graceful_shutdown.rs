@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 
 use tokio::sync::OwnedSemaphorePermit;
-use weir_events::{Channel, Event, Receiver, Sender, Signal, halves};
+use weir_events::{Event, Receiver, Sender, Signal, rendezvous};
 
 use super::Limits;
 use super::activity::WakeReason;
@@ -25,7 +25,7 @@ impl GracefulShutdown {
     /// Creates an empty group.
     pub(super) fn new() -> Self {
         let stop = Signal::new();
-        let (present, gone) = halves(Channel::rendezvous());
+        let (present, gone) = rendezvous();
         GracefulShutdown { stopping: stop.fired().wrap(|()| WakeReason::Stopping), stop, present, gone }
     }
 

@@ -183,7 +183,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Tells how a statement after a `for` can run after the last element.
+    /// Adds a hint that shows how a statement after a `for` can run after the last element.
     pub(in crate::parser) fn advise_end(&mut self, before: Option<&Item>, reported: usize) {
         let behind_entry = matches!(before, Some(Item { kind: ItemKind::Entry(entry), .. }) if entry.end.is_none());
         let Some(last) = self.diagnostics.get_mut(reported).filter(|_| behind_entry) else { return };

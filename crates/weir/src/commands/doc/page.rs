@@ -51,7 +51,9 @@ p code, li code, td code { background: var(--chip); padding: .08em .32em; border
 pre { margin: 0; overflow-x: auto; white-space: pre-wrap; }
 article { background: var(--card); border: 1px solid var(--edge); border-radius: 10px; padding: 1rem 1.2rem; margin: 0 0 1rem; }
 article > pre:first-child { font-weight: 600; }
-article p, article ul { margin: .6rem 0 0; } article h4 { margin: .8rem 0 -.4rem; font-size: .87rem; color: var(--soft); } article > div > pre { margin-top: .6rem; background: var(--chip); padding: .7rem; border-radius: 6px; }
+article p, article ul { margin: .6rem 0 0; } article h4 { margin: .8rem 0 -.4rem; font-size: .87rem; color: var(--soft); }
+main > pre, section > pre, article > div > pre, td pre { margin: .7rem 0 0; background: var(--chip); padding: .7rem; border-radius: 6px;
+  white-space: pre; }
 .word { color: var(--word); } .type { color: var(--type); }
 .effects { color: var(--soft); font-size: .87rem; } .effects b { font-weight: 600; color: var(--ink); }
 table { border-collapse: collapse; margin-top: .7rem; font-size: .92rem; } td { padding: .2rem 1.2rem .2rem 0; vertical-align: top; } td p { margin: 0; }

@@ -1,4 +1,4 @@
-//! Signals: the first SIGTERM or SIGINT lets begun flows finish, the second ends the process at once.
+//! Signals: the first SIGTERM or SIGINT lets flows in progress finish, the second ends the process at once.
 
 use std::io;
 use std::sync::mpsc;

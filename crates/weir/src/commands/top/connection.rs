@@ -9,17 +9,17 @@ use std::time::Duration;
 use crate::trace_socket::message::VERSION;
 use crate::trace_socket::{Message, TraceLine};
 
-/// Maximal number of lines in the channel. Further ones wait in the program, which drops events if necessary.
+/// Maximum number of lines in the channel. Further ones wait in the program, which drops events if necessary.
 const LINES_MAX: usize = 4_096;
-/// Maximal length of a line.
+/// Maximum length of a line.
 const LINE_MAX: u64 = 1 << 20;
 
 /// A connection to a program.
-pub(super) struct TraceConnection(Receiver<Received>);
+pub(super) struct TraceConnection(Receiver<TraceReceived>);
 
 /// Result of a receive.
 #[derive(Debug)]
-pub(super) enum Received {
+pub(super) enum TraceReceived {
     /// A line.
     TraceLine(TraceLine),
     /// The connection is closed: the reason, in a sentence.
@@ -42,45 +42,44 @@ impl TraceConnection {
     }
 
     /// Returns the next line, if it arrives within this time.
-    pub(super) fn receive(&self, at_most: Duration) -> Received {
+    pub(super) fn receive(&self, at_most: Duration) -> TraceReceived {
         match self.0.recv_timeout(at_most) {
             Ok(heard) => heard,
-            Err(RecvTimeoutError::Timeout) => Received::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Received::Closed("the connection has ended".to_owned()),
+            Err(RecvTimeoutError::Timeout) => TraceReceived::Nothing,
+            Err(RecvTimeoutError::Disconnected) => TraceReceived::Closed("the connection has ended".to_owned()),
         }
     }
 }
 
-fn read(stream: UnixStream, sender: &SyncSender<Received>) {
+fn read(stream: UnixStream, sender: &SyncSender<TraceReceived>) {
     let mut stream = BufReader::new(stream);
     loop {
         let heard = next(&mut stream);
-        let disconnected = matches!(heard, Received::Closed(_));
+        let disconnected = matches!(heard, TraceReceived::Closed(_));
         if sender.send(heard).is_err() || disconnected {
             return;
         }
     }
 }
 
-fn next(stream: &mut impl BufRead) -> Received {
+fn next(stream: &mut impl BufRead) -> TraceReceived {
     let mut text = String::new();
-    let disconnected = |why: &str| Received::Closed(why.to_owned());
+    let disconnected = |why: &str| TraceReceived::Closed(why.to_owned());
     match stream.take(LINE_MAX).read_line(&mut text) {
         Ok(0) => return disconnected("the program was killed"),
-        Err(error) => return Received::Closed(format!("the connection has ended: {error}")),
+        Err(error) => return TraceReceived::Closed(format!("the connection has ended: {error}")),
         Ok(_) => {}
     }
     match TraceLine::read(&text) {
-        Err(error) => Received::Closed(format!("unreadable message from the program: {error}")),
+        Err(error) => TraceReceived::Closed(format!("unreadable message from the program: {error}")),
         Ok(TraceLine { message: Message::End, .. }) => disconnected("the program has ended"),
         Ok(TraceLine { message: Message::Full { readers_max }, .. }) => {
-            Received::Closed(format!("{readers_max} other readers watch it already"))
+            TraceReceived::Closed(format!("{readers_max} other readers watch it already"))
         }
-        Ok(TraceLine { message: Message::Hello(hello), .. }) if hello.version != VERSION => Received::Closed(format!(
-            "the program sends version {} of the trace, this command reads version {VERSION}",
-            hello.version
-        )),
-        Ok(line) => Received::TraceLine(line),
+        Ok(TraceLine { message: Message::Hello(hello), .. }) if hello.version != VERSION => TraceReceived::Closed(
+            format!("the program sends version {} of the trace, this command reads version {VERSION}", hello.version),
+        ),
+        Ok(line) => TraceReceived::TraceLine(line),
     }
 }
 
@@ -90,7 +89,7 @@ mod tests {
 
     fn said(text: &str) -> String {
         match next(&mut text.as_bytes()) {
-            Received::Closed(why) => why,
+            TraceReceived::Closed(why) => why,
             other => panic!("{other:?}"),
         }
     }

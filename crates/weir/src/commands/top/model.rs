@@ -13,7 +13,7 @@ use crate::trace_socket::message::{Hello, Message, RouteSample, SectionSample, T
 const WINDOW: usize = 10;
 /// Number of periods in a chart: 4 minutes.
 pub(super) const HISTORY_MAX: usize = 480;
-/// Maximal number of failures kept.
+/// Maximum number of failures kept.
 const FAILURES_MAX: usize = 50;
 
 /// State of a watched program, as far as it is known.

@@ -18,14 +18,14 @@ use super::model::Model;
 use super::screen::Screen;
 use crate::humanize::{grouped, rounded};
 
-/// Minimal height for the charts, and for the list of failures.
+/// Minimum height for the charts, and for the list of failures.
 const CHARTS_FROM: u16 = 16;
 const FAILURES_FROM: u16 = 16;
-/// Minimal and maximal height of a chart.
+/// Minimum and maximum height of a chart.
 const CHARTS_HEIGHT: RangeInclusive<u16> = 6..=14;
 /// Height of heading and footer.
 const FRAME: u16 = 3;
-/// Maximal number of failures shown.
+/// Maximum number of failures shown.
 const FAILURES_MAX: u16 = 5;
 /// Height of a table's border and heading.
 const TABLE_FRAME: u16 = 3;

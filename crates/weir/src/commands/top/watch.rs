@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ratatui::crossterm::event::{self, Event};
 
 use super::choose::successor;
-use super::connection::{Received, TraceConnection};
+use super::connection::{TraceConnection, TraceReceived};
 use super::model::Model;
 use super::screen::{KeyOutcome, Screen};
 use super::view;
@@ -17,7 +17,7 @@ use crate::trace_socket::directory::SocketFile;
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Poll interval for a restarted program.
 const RETRY: Duration = Duration::from_millis(500);
-/// Maximal number of lines processed before the screen is redrawn.
+/// Maximum number of lines processed before the screen is redrawn.
 const LINES_MAX: usize = 10_000;
 
 /// Draws until the user quits.
@@ -71,9 +71,9 @@ impl FollowedProgram {
         let Some(connection) = &self.connection else { return self.retry(screen) };
         for _ in 0..LINES_MAX {
             match connection.receive(Duration::ZERO) {
-                Received::TraceLine(line) => screen.model.take(line),
-                Received::Nothing => return,
-                Received::Closed(why) => {
+                TraceReceived::TraceLine(line) => screen.model.take(line),
+                TraceReceived::Nothing => return,
+                TraceReceived::Closed(why) => {
                     screen.disconnected = Some(why);
                     self.connection = None;
                     return;

@@ -13,13 +13,13 @@ use super::super::screen::{Focus, Screen};
 use super::{TABLE_FRAME, block};
 use crate::humanize::{grouped, rate, short_time};
 
-/// Minimal width that shows all columns.
+/// Minimum width that shows all columns.
 const WIDE: u16 = 90;
 /// Space between two columns.
 const COLUMN_SPACING: u16 = 2;
 /// Width of a table's frame and padding.
 const TABLE_SIDES: u16 = 4;
-/// Minimal width of a column of names.
+/// Minimum width of a column of names.
 const NAME_MIN: u16 = 12;
 /// Width of a queue's fill bar, in characters.
 const BAR: usize = 8;

@@ -1,4 +1,4 @@
-//! A channel in two halves, for whoever must notice that the other side has gone.
+//! Channels as pairs of a sender and a receiver, which close when all handles of a side have been dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,31 @@ use std::sync::Arc;
 use crate::channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
 use crate::event::Event;
 
-/// Splits a channel into a half that sends and a half that receives. When all clones of either are dropped, the channel
-/// is closed: who waits is woken, and what was buffered can still be received.
+/// Creates a channel that buffers up to `capacity` values; with 0 a rendezvous channel. It closes when all clones of
+/// either handle have been dropped: waiting peers are woken, and buffered values can still be received.
 ///
-/// An event that was made from a half keeps the channel, but not the half.
+/// An event that was made from a handle keeps the channel, but not the handle.
+pub fn bounded<T: Send + 'static>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    split(Channel::bounded(capacity))
+}
+
+/// Creates a channel on which sender and receiver wait for each other, and which closes like [`bounded`].
+pub fn rendezvous<T: Send + 'static>() -> (Sender<T>, Receiver<T>) {
+    split(Channel::rendezvous())
+}
+
+/// Creates a channel on which no sender ever waits, and which closes like [`bounded`].
+pub fn unbounded<T: Send + 'static>() -> (Sender<T>, Receiver<T>) {
+    split(Channel::unbounded())
+}
+
+/// The former way to [`bounded`], [`rendezvous`] and [`unbounded`].
+#[deprecated(since = "0.2.0", note = "use `bounded`, `rendezvous` or `unbounded`")]
 pub fn halves<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
+    split(channel)
+}
+
+fn split<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
     let half = || Arc::new(ClosesOnDrop(channel.clone()));
     (Sender { half: half() }, Receiver { half: half() })
 }
@@ -23,12 +43,12 @@ impl<T: Send + 'static> Drop for ClosesOnDrop<T> {
     }
 }
 
-/// The half of a channel that sends; see [`halves`].
+/// The sending side of a pair; see [`bounded`].
 pub struct Sender<T: Send + 'static> {
     half: Arc<ClosesOnDrop<T>>,
 }
 
-/// The half of a channel that receives; see [`halves`].
+/// The receiving side of a pair; see [`bounded`].
 pub struct Receiver<T: Send + 'static> {
     half: Arc<ClosesOnDrop<T>>,
 }
@@ -55,7 +75,8 @@ impl<T: Send + 'static> Sender<T> {
     /// See [`Channel::try_send`].
     ///
     /// # Errors
-    /// If nobody takes the value now, or nobody ever will; it comes back.
+    /// If no receiver or buffer slot takes the value now, or all receivers have been dropped; the error returns the
+    /// value.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         self.half.0.try_send(value)
     }
@@ -63,9 +84,17 @@ impl<T: Send + 'static> Sender<T> {
     /// See [`Channel::blocking_send`].
     ///
     /// # Errors
-    /// If all receivers have gone; the value comes back.
+    /// If all receivers have been dropped; the error returns the value.
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         self.half.0.blocking_send(value)
+    }
+
+    /// See [`Channel::post`].
+    ///
+    /// # Errors
+    /// If all receivers have been dropped; the error returns the value.
+    pub fn post(&self, value: T) -> Result<(), SendError<T>> {
+        self.half.0.post(value)
     }
 
     /// See [`Channel::send_async`].
@@ -88,7 +117,7 @@ impl<T: Send + 'static> Receiver<T> {
     /// See [`Channel::try_receive`].
     ///
     /// # Errors
-    /// If nothing is there now, or nothing will come any more.
+    /// If no value is available now, or none will arrive.
     pub fn try_receive(&self) -> Result<T, TryReceiveError> {
         self.half.0.try_receive()
     }
@@ -96,7 +125,7 @@ impl<T: Send + 'static> Receiver<T> {
     /// See [`Channel::blocking_receive`].
     ///
     /// # Errors
-    /// If all senders have gone and nothing is left.
+    /// If all senders have been dropped and no value is left.
     pub fn blocking_receive(&self) -> Result<T, Closed> {
         self.half.0.blocking_receive()
     }

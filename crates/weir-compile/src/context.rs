@@ -1,0 +1,68 @@
+//! The context of a check: the file, its tree, the library, and the diagnostics so far.
+
+use weir_host::{Library, Parameter};
+use weir_ir::expr::Origin;
+use weir_syntax::ast::Tree;
+use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
+
+/// The inputs that every phase shares, and the diagnostics that the phases report.
+pub(crate) struct CheckContext<'a> {
+    pub(crate) source: SourceId,
+    pub(crate) text: &'a str,
+    pub(crate) parsed: &'a Parsed,
+    pub(crate) library: &'a Library,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> CheckContext<'a> {
+    pub(crate) fn new(source: SourceId, text: &'a str, parsed: &'a Parsed, library: &'a Library) -> Self {
+        CheckContext { source, text, parsed, library, diagnostics: Vec::new() }
+    }
+
+    pub(crate) fn tree(&self) -> &'a Tree {
+        &self.parsed.tree
+    }
+
+    /// Returns the parameters of a host function; none if the library lacks it.
+    pub(crate) fn parameters(&self, path: &str) -> &'a [Parameter] {
+        self.library.function(path).map_or(&[], |function| &function.signature.parameters)
+    }
+
+    /// Returns the place in the file that an operation of the IR comes from.
+    pub(crate) fn span(&self, origin: Origin) -> Span {
+        Span { source: self.source, start: origin.start, end: origin.end }
+    }
+
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(crate) fn report_all(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        self.diagnostics.extend(diagnostics);
+    }
+
+    /// Reports a diagnostic unless it was reported before: a `fn` that is inlined twice has the same error twice.
+    pub(crate) fn report_once(&mut self, diagnostic: Diagnostic) {
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Returns the number of diagnostics that were reported.
+    pub(crate) fn reported(&self) -> usize {
+        self.diagnostics.len()
+    }
+
+    /// Returns whether the parser or a phase reported an error.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.parsed.diagnostics.iter().chain(&self.diagnostics).any(Diagnostic::is_error)
+    }
+
+    pub(crate) fn diagnostics_mut(&mut self) -> &mut Vec<Diagnostic> {
+        &mut self.diagnostics
+    }
+
+    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.diagnostics
+    }
+}

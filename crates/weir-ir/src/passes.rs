@@ -1,0 +1,140 @@
+//! The passes: rewrites of a program that keep its answers, its failures and the order of its effects.
+//!
+//! A pass is one file and one row of [`EXPR_PASSES`] or [`GRAPH_PASSES`]. Its file says where it comes from and by which
+//! *law* it may rewrite. [`optimize()`] runs all of them, in the order of the lists, which is fixed:
+//!
+//! 1. What is known is computed first (loop state, aggregates, constants), because it decides switches and so removes code.
+//!    Each of the three leaves fields and copies behind that the next one resolves.
+//! 2. Then equal work is merged (common subexpressions) and unused work removed (dead code).
+//! 3. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
+//!    arms do the same. Batching, which floats I/O calls out of arms, has its place behind it.
+//! 4. After the lowering, passes of the graph work on order, which the expression IR does not show.
+//!
+//! The verifier runs after each pass if debug assertions are on. The reference evaluator runs programs *before* all passes:
+//! so every comparison of an engine with the evaluator tests the passes too.
+
+use weir_host::Library;
+
+use crate::expr::Block;
+use crate::graph::Graph;
+use crate::move_only::TypeDefinitions;
+use crate::program::Program;
+use crate::{lower, verify};
+use facts::Facts;
+
+mod aggregates;
+mod common;
+mod constants;
+mod dead_code;
+mod facts;
+mod loop_state;
+mod redundant_order;
+mod rewrite;
+mod sinking;
+
+/// One pass.
+pub struct Pass<F> {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line that says what it does.
+    pub caption: &'static str,
+    rewrite: F,
+}
+
+/// A pass over the expression IR, which rewrites the body of one flow.
+pub type ExprPass = Pass<fn(&mut Block, &mut Facts<'_>)>;
+
+/// A pass over graphs, which rewrites the graph of one flow.
+pub type GraphPass = Pass<fn(&mut Graph)>;
+
+/// The passes over the expression IR, in their order.
+pub static EXPR_PASSES: &[ExprPass] = &[
+    Pass {
+        name: "loop-state",
+        caption: "splits records that loops carry into the fields that change",
+        rewrite: loop_state::run,
+    },
+    Pass {
+        name: "aggregates",
+        caption: "takes parts of known records and variants directly",
+        rewrite: aggregates::run,
+    },
+    Pass {
+        name: "constants",
+        caption: "evaluates primitives of constants and decides switches on them",
+        rewrite: constants::run,
+    },
+    Pass { name: "common-calls", caption: "evaluates equal pure operations once", rewrite: common::run },
+    Pass { name: "dead-code", caption: "removes operations whose result is not used", rewrite: dead_code::run },
+    Pass { name: "sinking", caption: "moves work into the one arm that uses its result", rewrite: sinking::run },
+];
+
+/// The passes over graphs, in their order.
+pub static GRAPH_PASSES: &[GraphPass] = &[Pass {
+    name: "redundant-order",
+    caption: "removes order edges that other edges imply",
+    rewrite: redundant_order::run,
+}];
+
+/// The name of the step between the passes over the expression IR and those over graphs.
+pub const LOWERING: &str = "lowering";
+
+/// A program as it is after one step of [`optimize_with`].
+#[derive(Clone, Copy)]
+pub enum ProgramStage<'p> {
+    /// A program in the expression IR.
+    Expr(&'p Program<Block>),
+    /// A program in graphs.
+    Graph(&'p Program<Graph>),
+}
+
+/// Runs all passes and lowers the program to graphs: the way from the checked program to what engines run.
+///
+/// # Panics
+/// Panics on a program that the verifier refuses. If debug assertions are on, it also panics if a pass leaves such a
+/// program behind.
+#[must_use]
+pub fn optimize(program: &Program<Block>, library: &Library) -> Program<Graph> {
+    optimize_with(program, library, &mut |_, _| {})
+}
+
+/// Does the same as [`optimize`], and shows `observe` the program after each step, with the step's name.
+#[must_use]
+pub fn optimize_with(
+    program: &Program<Block>,
+    library: &Library,
+    observe: &mut dyn FnMut(&'static str, ProgramStage<'_>),
+) -> Program<Graph> {
+    let mut program = program.clone();
+    for pass in EXPR_PASSES {
+        run(pass, &mut program, library);
+        observe(pass.name, ProgramStage::Expr(&program));
+    }
+    let mut graph = lower(&program, library);
+    debug_assert_eq!(verify::graph(&graph, library), [], "the lowering leaves a right program behind");
+    observe(LOWERING, ProgramStage::Graph(&graph));
+    for pass in GRAPH_PASSES {
+        run_on_graph(pass, &mut graph, library);
+        observe(pass.name, ProgramStage::Graph(&graph));
+    }
+    graph
+}
+
+/// Runs one pass over all flows of a program in the expression IR.
+pub fn run(pass: &ExprPass, program: &mut Program<Block>, library: &Library) {
+    let definitions = TypeDefinitions { program: &program.types, library };
+    for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
+        let mut facts = Facts::new(flow, definitions);
+        (pass.rewrite)(&mut flow.body, &mut facts);
+        flow.former_sites.append(&mut facts.former_sites);
+    }
+    debug_assert_eq!(verify::expr(program, library), [], "`{}` leaves a right program behind", pass.name);
+}
+
+/// Runs one pass over all flows of a program in graphs.
+pub fn run_on_graph(pass: &GraphPass, program: &mut Program<Graph>, library: &Library) {
+    for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
+        (pass.rewrite)(&mut flow.body);
+    }
+    debug_assert_eq!(verify::graph(program, library), [], "`{}` leaves a right program behind", pass.name);
+}

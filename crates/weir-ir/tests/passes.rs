@@ -1,0 +1,101 @@
+//! A small program before and after each pass, side by side in a snapshot.
+
+use weir_host::Library;
+use weir_ir::expr::Program;
+use weir_ir::generate::Recording;
+use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, run, run_on_graph};
+use weir_ir::{lower, parse, print, verify};
+
+fn library() -> Library {
+    Recording::new(0).library()
+}
+
+fn program(parameters: &str, result: &str, body: &str) -> Program {
+    let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
+    let text = format!(
+        "type Pair record\n  field left: Int\n  field right: Text\n\
+         entry test from a.elements ordered\n  arguments\n    yield (7,)\n  flow f ({parameters}) -> {result}\n{body}"
+    );
+    let program = parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(verify::expr(&program, &library()), [], "{text}");
+    program
+}
+
+/// Returns the text of the flow before the pass and after it.
+fn rewritten(pass: &str, mut program: Program) -> String {
+    let pass = EXPR_PASSES.iter().find(|row| row.name == pass).expect("the pass is in the list");
+    let flow = |program: &Program| print::expr(program).split_once("  flow ").expect("there is a flow").1.to_owned();
+    let before = flow(&program);
+    run(pass, &mut program, &library());
+    assert_eq!(verify::expr(&program, &library()), []);
+    format!("before\n  flow {before}\nafter {}\n  flow {}", pass.name, flow(&program))
+}
+
+#[test]
+fn parts_of_known_records_and_variants_are_taken_directly() {
+    let body = "%1: (Int, Text) = record(%0, \"a\")\n%2: Int = field.0(%1)\n%3: Option(Int) = variant.1(%2)\n\
+                %4: Int = switch %3\n  tag 1 (%5: Int)\n    %6: Int = add(%5, 1)\n    yield %6\n  otherwise\n    yield 0\n\
+                %7: Bool = is_variant.0(%3)\n%8: (Int, Bool) = record(%4, %7)\nyield %8";
+    insta::assert_snapshot!(rewritten("aggregates", program("%0: Int", "(Int, Bool)", body)));
+}
+
+#[test]
+fn a_field_that_no_round_changes_leaves_the_state_of_a_loop() {
+    let body = "%1: Pair = record(%0, \"limit\")\n%2: Pair = loop %1 at most 9 as %3: Pair\n  %4: Int = field.0(%3)\n  \
+                %5: Text = field.1(%3)\n  %6: Int = length(%5)\n  %7: Int = add(%4, %6)\n  %8: Pair = record(%7, %5)\n  \
+                %9: Bool = greater(%7, 100)\n  %10: (Pair, Bool) = record(%8, %9)\n  yield %10\n%11: Int = field.0(%2)\nyield %11";
+    insta::assert_snapshot!(rewritten("loop-state", program("%0: Int", "Int", body)));
+}
+
+#[test]
+fn of_a_fold_too_and_several_fields_that_change_stay_a_record() {
+    let body = "%1: (Int, Int, Text) = fold %0 from (0, 1, \"x\") as %2: (Int, Int, Text), %3: Int\n  %4: Int = field.0(%2)\n  \
+                %5: Int = field.1(%2)\n  %6: Text = field.2(%2)\n  %7: Int = add(%4, %3)\n  %8: Int = multiply(%5, %3)\n  \
+                %9: (Int, Int, Text) = record(%7, %8, %6)\n  yield %9\nyield %1";
+    insta::assert_snapshot!(rewritten("loop-state", program("%0: List(Int)", "(Int, Int, Text)", body)));
+}
+
+#[test]
+fn constants_are_folded_and_decide_switches_and_a_failure_stays_at_its_place() {
+    let body = "%1: Int = add(40, 2)\n%2: Bool = less(%1, 50)\n%3: Int = switch %2\n  value true\n    \
+                %4: Int = call a.change at a.change (%1)\n    yield %4\n  otherwise\n    %5: Int = call b.change at b.change (1)\n    \
+                yield %5\n%6: Int = divide(%3, 0)\n%7: Int = divide(%1, 0)\nyield %7";
+    insta::assert_snapshot!(rewritten("constants", program("%0: Int", "Int", body)));
+}
+
+#[test]
+fn equal_pure_operations_are_evaluated_once_and_answer_to_both_names() {
+    let body = "%1: Int = call a.mix at a.mix (%0)\n%2: List(Int) = for %3: Int in [1, 2]\n  %4: Int = call a.mix at a.mix#2 (%0)\n  \
+                %5: Int = add(%4, %3)\n  yield %5\n%6: Int = call a.look at a.look (%0)\n%7: Int = call a.look at a.look#2 (%0)\n\
+                %8: (Int, List(Int), Int, Int) = record(%1, %2, %6, %7)\nyield %8";
+    insta::assert_snapshot!(rewritten("common-calls", program("%0: Int", "(Int, List(Int), Int, Int)", body)));
+}
+
+#[test]
+fn what_nobody_can_observe_is_removed_and_what_may_fail_or_fault_stays() {
+    let body = "%1: Int = call a.mix at a.mix (%0)\n%2: Int = call a.look at a.look (%1)\n%3: Int = call a.slow_look at a.slow_look (%0)\n\
+                %4: Int = call a.picky at a.picky (%0)\n%5: Int = add(%0, 1)\n%6: Int = call a.change at a.change (%0)\n\
+                %7: Int = switch %0\n  value 1\n    %8: Int = call b.mix at b.mix (%0)\n    yield %8\n  otherwise\n    yield 2\nyield 0";
+    insta::assert_snapshot!(rewritten("dead-code", program("%0: Int", "Int", body)));
+}
+
+#[test]
+fn total_work_sinks_into_the_arm_that_uses_it() {
+    let body = "%1: Int = call a.mix at a.mix (%0)\n%2: Int = call b.mix at b.mix (%1)\n%3: Int = call a.picky at a.picky (%0)\n\
+                %4: Int = call c.change at c.change (%0)\n%5: Int = switch %4\n  value 1\n    %6: Int = add(%2, %3)\n    \
+                yield %6\n  otherwise\n    %7: Int = call c.mix at c.mix (%0)\n    %8: Int = switch %0\n      value 3\n        yield %7\n      \
+                otherwise\n        yield 0\n    yield %8\nyield %5";
+    insta::assert_snapshot!(rewritten("sinking", program("%0: Int", "Int", body)));
+}
+
+#[test]
+fn edges_that_others_imply_are_removed() {
+    let body = "%1: Int = call a.change at a.change (%0)\n%2: Int = call a.change at a.change#2 (%1)\n\
+                %3: Int = add(%2, 1)\n%4: Int = call a.change at a.change#3 (%3)\nyield %4";
+    let mut graph = lower(&program("%0: Int", "Int", body), &library());
+    let text = |graph: &weir_ir::graph::Program| print::graph(graph).split_once("  flow ").unwrap().1.to_owned();
+    let before = text(&graph);
+    GRAPH_PASSES.iter().for_each(|pass| run_on_graph(pass, &mut graph, &library()));
+    assert_eq!(verify::graph(&graph, &library()), []);
+    insta::assert_snapshot!(format!("before\n  flow {before}\nafter redundant-order\n  flow {}", text(&graph)));
+}

@@ -1,0 +1,43 @@
+//! `weir graph --passes`, `--ir`, `--after` and `--time-passes`.
+
+use crate::support::{Scratch, say};
+
+const PROGRAM: &[u8] = b"use list, stdio\n\nfor line in stdio.lines() {\n  let unused = list.first([1, 2])\n  let limit = 40 + 2\n  let first = line.trim()\n  let second = line.trim()\n  if limit > 41 { stdio.print(\"{first} {second} {limit}\")? }\n}\n";
+
+#[test]
+fn the_passes_are_listed_in_their_order() {
+    let listed = say(&["graph", "--passes"]);
+    assert_eq!(listed.code, 0);
+    insta::assert_snapshot!(listed.output);
+}
+
+#[test]
+fn a_program_is_printed_before_and_after_a_pass() {
+    let file = Scratch::new("passes.weir", PROGRAM);
+    let printed = |arguments: &[&str]| {
+        let said = say(&[&["graph", file.path()], arguments].concat());
+        assert_eq!((said.code, said.messages.as_str()), (0, ""), "{arguments:?}");
+        said.output
+    };
+    let stages = [&["--ir", "expr"][..], &["--after", "dead-code"], &["--ir", "graph", "--after", "lowering"]];
+    let shown: String = stages.iter().map(|stage| format!("{}\n{}\n", stage.join(" "), printed(stage))).collect();
+    insta::assert_snapshot!(shown);
+    assert_eq!(printed(&["--ir", "graph"]), printed(&["--after", "redundant-order"]));
+}
+
+#[test]
+fn a_pass_over_the_other_representation_is_refused() {
+    let file = Scratch::new("passes.weir", PROGRAM);
+    let said = say(&["graph", file.path(), "--ir", "graph", "--after", "sinking"]);
+    assert_eq!((said.code, said.output.as_str()), (2, ""));
+    assert!(said.messages.contains("`sinking` leaves the program behind as `--ir expr`"), "{}", said.messages);
+}
+
+#[test]
+fn each_pass_has_a_time() {
+    let file = Scratch::new("passes.weir", PROGRAM);
+    let said = say(&["graph", file.path(), "--time-passes"]);
+    let names: Vec<&str> = said.output.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    assert_eq!(names.first(), Some(&"loop-state"));
+    assert_eq!(names.last(), Some(&"all"));
+}
