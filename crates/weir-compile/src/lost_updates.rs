@@ -163,7 +163,7 @@ fn roles(body: &BodyUses) -> Vec<Option<Role>> {
 
 /// Reports the faults of a flow beside the others: one for each use, and nothing more of a read that loses an update.
 fn report(flow: &FlowUses, others: &[&FlowUses], context: &mut CheckContext<'_>) {
-    let report = Report { flow, context };
+    let report = FaultReport { flow, context };
     let (mut lost, mut rest) = (BTreeMap::new(), BTreeMap::new());
     let mut reads = BTreeSet::new();
     for ((x, y, role), pairs) in &flow.split_reads {
@@ -195,12 +195,12 @@ fn in_conflict(pairs: &BTreeMap<PairKey, UsePair>, x: &Text, y: &Text, role: Rol
     roles.find_map(|other| pairs.get(&(x.clone(), y.clone(), other)).copied())
 }
 
-struct Report<'a, 'c> {
+struct FaultReport<'a, 'c> {
     flow: &'a FlowUses,
     context: &'a CheckContext<'c>,
 }
 
-impl Report<'_, '_> {
+impl FaultReport<'_, '_> {
     fn lost_update(&self, pair: UsePair) -> Diagnostic {
         let (read, later) = (self.flow.at(pair.first), self.flow.at(pair.second));
         let message = format!("another flow may change `{}` between this read and this write", read.shared);

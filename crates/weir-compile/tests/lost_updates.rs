@@ -25,7 +25,7 @@ struct Flows {
     /// The number of them that may be used: within an atomic step, those from before it, as a change that depends on a
     /// read of its own step need not commute.
     usable: Option<usize>,
-    /// Whether the flow can have ended before, so that later changes depend on a read.
+    /// True if the flow may have ended before, so that later changes depend on a read.
     may_have_ended: bool,
     /// The uses of cells that may still be generated.
     uses: usize,

@@ -23,8 +23,8 @@ pub(super) struct SharedUse {
     pub(super) origin: Origin,
     /// The reads that a change depends on, by index, in program order; empty for a read.
     pub(super) reads: Vec<usize>,
-    node: Node,
-    position: Position,
+    node: DependenceNode,
+    position: UsePosition,
 }
 
 /// The kind of a use.
@@ -36,7 +36,7 @@ pub(super) enum UseKind {
 
 /// The position of a use: what encloses it.
 #[derive(Clone, Default)]
-struct Position {
+struct UsePosition {
     /// The atomic steps, outermost first.
     steps: Vec<usize>,
     /// The arms of `switch`es: the `switch` and the number of the arm.
@@ -59,9 +59,9 @@ impl BodyUses {
             found: BodyUses::default(),
             edges: vec![Vec::new()],
             variables: BTreeMap::new(),
-            control: Node(0),
+            control: DependenceNode(0),
             exits: Vec::new(),
-            position: Position::default(),
+            position: UsePosition::default(),
             count: 0,
         };
         collector.block(body);
@@ -99,19 +99,19 @@ impl BodyUses {
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Node(usize);
+struct DependenceNode(usize);
 
 /// The nodes of a value. The choice of a variant can depend on less than its payload does: in
 /// `Ok(users.length())`, it depends on nothing.
 #[derive(Clone, Copy, Default)]
-struct Operand {
-    value: Node,
-    variant: Node,
+struct ValueNodes {
+    value: DependenceNode,
+    variant: DependenceNode,
 }
 
-impl From<Node> for Operand {
-    fn from(value: Node) -> Self {
-        Operand { value, variant: value }
+impl From<DependenceNode> for ValueNodes {
+    fn from(value: DependenceNode) -> Self {
+        ValueNodes { value, variant: value }
     }
 }
 
@@ -119,42 +119,42 @@ struct Collector<'a> {
     library: &'a Library,
     found: BodyUses,
     /// The nodes that each node depends on.
-    edges: Vec<Vec<Node>>,
-    variables: BTreeMap<Var, Operand>,
+    edges: Vec<Vec<DependenceNode>>,
+    variables: BTreeMap<Var, ValueNodes>,
     /// The control point of the current operation.
-    control: Node,
+    control: DependenceNode,
     /// The control points of exits that the current operation may take.
-    exits: Vec<Node>,
-    position: Position,
+    exits: Vec<DependenceNode>,
+    position: UsePosition,
     /// The number of `switch`es and loops so far.
     count: usize,
 }
 
 impl Collector<'_> {
-    fn node(&mut self, on: impl IntoIterator<Item = Node>) -> Node {
-        self.edges.push(on.into_iter().filter(|node| *node != Node(0)).collect());
-        Node(self.edges.len() - 1)
+    fn node(&mut self, on: impl IntoIterator<Item = DependenceNode>) -> DependenceNode {
+        self.edges.push(on.into_iter().filter(|node| *node != DependenceNode(0)).collect());
+        DependenceNode(self.edges.len() - 1)
     }
 
     /// Returns the nodes of an operand. The root, node 0, stands for whatever depends on nothing.
-    fn operand(&self, atom: &Atom) -> Operand {
+    fn operand(&self, atom: &Atom) -> ValueNodes {
         match atom {
             Atom::Var(var) => self.variables.get(var).copied().unwrap_or_default(),
-            Atom::Value(_) | Atom::Shared(_) => Operand::default(),
+            Atom::Value(_) | Atom::Shared(_) => ValueNodes::default(),
         }
     }
 
-    fn of(&self, atom: &Atom) -> Node {
+    fn of(&self, atom: &Atom) -> DependenceNode {
         self.operand(atom).value
     }
 
-    fn block(&mut self, block: &Block) -> Operand {
+    fn block(&mut self, block: &Block) -> ValueNodes {
         for binding in &block.lets {
             let exits = self.exits.len();
             let value = self.op(&binding.op, binding.origin);
             self.variables.insert(binding.bound.var, value);
             if self.exits.len() > exits {
-                let taken: Vec<Node> = self.exits.drain(exits..).chain([self.control]).collect();
+                let taken: Vec<DependenceNode> = self.exits.drain(exits..).chain([self.control]).collect();
                 self.control = self.node(taken);
                 self.exits.push(self.control);
             }
@@ -163,7 +163,7 @@ impl Collector<'_> {
     }
 
     /// Visits a block whose execution depends on `on`, and restores the control point.
-    fn controlled(&mut self, on: Node, block: &Block) -> Operand {
+    fn controlled(&mut self, on: DependenceNode, block: &Block) -> ValueNodes {
         let outer = self.control;
         self.control = self.node([outer, on]);
         let result = self.block(block);
@@ -171,17 +171,17 @@ impl Collector<'_> {
         result
     }
 
-    fn op(&mut self, op: &Op, origin: Origin) -> Operand {
+    fn op(&mut self, op: &Op, origin: Origin) -> ValueNodes {
         match op {
             Op::Prim(prim, operands) => {
                 let of = |atom| match prim {
                     Prim::IsVariant(_) => self.operand(atom).variant,
                     _ => self.of(atom),
                 };
-                let operands: Vec<Node> = operands.iter().map(of).collect();
+                let operands: Vec<DependenceNode> = operands.iter().map(of).collect();
                 let value = self.node(operands);
-                let variant = if matches!(prim, Prim::Variant(_)) { Node(0) } else { value };
-                Operand { value, variant }
+                let variant = if matches!(prim, Prim::Variant(_)) { DependenceNode(0) } else { value };
+                ValueNodes { value, variant }
             }
             Op::Call(call) => self.call(call, origin).into(),
             Op::Switch { subject, arms } => self.switch(subject, arms),
@@ -202,17 +202,18 @@ impl Collector<'_> {
                 self.node([on, result]).into()
             }
             Op::Race { bodies } => {
-                let results: Vec<Node> = bodies.iter().map(|body| self.controlled(Node(0), body).value).collect();
+                let results: Vec<DependenceNode> =
+                    bodies.iter().map(|body| self.controlled(DependenceNode(0), body).value).collect();
                 self.node(results).into()
             }
             Op::Return(_) | Op::Fail(_) => {
                 self.exits.push(self.control);
-                Operand::default()
+                ValueNodes::default()
             }
         }
     }
 
-    fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> Operand {
+    fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> ValueNodes {
         let subject = self.operand(subject);
         let by_variant = arms.iter().all(|arm| !matches!(arm.test, ArmTest::Value(_)));
         let on = if by_variant { subject.variant } else { subject.value };
@@ -229,12 +230,12 @@ impl Collector<'_> {
             variants.push(result.variant);
             self.position.arms.pop();
         }
-        Operand { value: self.node(values), variant: self.node(variants) }
+        ValueNodes { value: self.node(values), variant: self.node(variants) }
     }
 
     /// Visits a `map`, `fold` or `loop`, whose later rounds depend on the results and the exits of earlier ones.
-    fn repeat(&mut self, op: &Op) -> Node {
-        let operands: Vec<Node> = op.operands().map(|atom| self.of(atom)).collect();
+    fn repeat(&mut self, op: &Op) -> DependenceNode {
+        let operands: Vec<DependenceNode> = op.operands().map(|atom| self.of(atom)).collect();
         let on = self.node(operands);
         let round = self.node([on]);
         for variable in op.binders() {
@@ -262,8 +263,8 @@ impl Collector<'_> {
         round
     }
 
-    fn call(&mut self, call: &Call, origin: Origin) -> Node {
-        let arguments: Vec<Node> = call.arguments.iter().map(|atom| self.of(atom)).collect();
+    fn call(&mut self, call: &Call, origin: Origin) -> DependenceNode {
+        let arguments: Vec<DependenceNode> = call.arguments.iter().map(|atom| self.of(atom)).collect();
         let mut result = arguments.clone();
         let function = self.library.function(&call.function);
         let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
