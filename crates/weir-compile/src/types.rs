@@ -9,6 +9,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use weir_host::{Text, Type};
 
+/// The largest number of parts of a value's type.
+pub(crate) const TYPE_PARTS_MAX: usize = 1000;
+
 /// A type that may contain unknowns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ty {
@@ -165,6 +168,26 @@ impl Inference {
             }
         }
         ty.clone()
+    }
+
+    /// Returns whether a type has more than [`TYPE_PARTS_MAX`] parts. Visits no more than that.
+    pub(crate) fn is_too_large(&self, ty: &Ty) -> bool {
+        self.parts_left(ty, Some(TYPE_PARTS_MAX)).is_none()
+    }
+
+    /// Subtracts the parts of a type from `left`; `None` if there are more.
+    fn parts_left(&self, ty: &Ty, left: Option<usize>) -> Option<usize> {
+        let left = left?.checked_sub(1);
+        match self.shallow(ty) {
+            Ty::Error | Ty::Unknown(_) | Ty::Plain(_) => left,
+            Ty::List(part) | Ty::Option(part) => self.parts_left(&part, left),
+            Ty::Map(pair) | Ty::Result(pair) => self.parts_left(&pair.1, self.parts_left(&pair.0, left)),
+            Ty::Tuple(parts) => parts.iter().try_fold(left?, |left, part| self.parts_left(part, Some(left))),
+            Ty::Function(signature) => {
+                let left = signature.0.iter().try_fold(left?, |left, part| self.parts_left(part, Some(left)));
+                self.parts_left(&signature.1, left)
+            }
+        }
     }
 
     /// Resolves every unknown in a type.

@@ -101,6 +101,7 @@ codes! {
     E0318 EndlessType,
     E0319 WithOutsideTest,
     E0320 ClosedValue,
+    E0321 TypeTooLarge,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,

@@ -6,12 +6,13 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Exits, Expected, TypeChecker};
 use crate::typed_tree::Resolution;
-use crate::types::Ty;
+use crate::types::{TYPE_PARTS_MAX, Ty};
 
 impl<'a> TypeChecker<'a, '_> {
     /// Checks an expression against the expected type, and returns its type.
     pub(super) fn expr(&mut self, expr: &'a Expr, expected: Option<&Expected>) -> Ty {
         let found = self.infer(expr, expected);
+        let found = self.limited(expr.span, found);
         let ty = match expected {
             Some(expected) => self.agree_expr(expr, found, expected),
             None => found,
@@ -22,6 +23,17 @@ impl<'a> TypeChecker<'a, '_> {
         }
         self.reached = expr.span.end;
         ty
+    }
+
+    /// Reports a type that is too large: later phases visit each of its parts, and it can double with every `let`.
+    fn limited(&mut self, span: Span, ty: Ty) -> Ty {
+        if !self.inference.is_too_large(&ty) {
+            return ty;
+        }
+        let message = format!("the type of this value has more than {TYPE_PARTS_MAX} parts");
+        let diagnostic = Diagnostic::new(Code::TypeTooLarge, message).at(span, "a type that is too large");
+        self.report(diagnostic.hint("use a record, whose name is one part, or a list"));
+        Ty::Error
     }
 
     /// Like [`Self::agree`], with hints that depend on the form of the expression.
