@@ -68,7 +68,7 @@ pub(crate) struct DiagramMark {
     /// The section. With a plan, its number, where 0 is the rest; otherwise the number of times that the flow may have
     /// left its thread before.
     pub(crate) section: u32,
-    /// The section that the plan assigns to it by name.
+    /// The section of the node that it represents, under a plan; `None` in inner bodies.
     pub(crate) planned: Option<u32>,
 }
 
@@ -129,11 +129,13 @@ impl DiagramBuilder<'_> {
     /// Adds the visible nodes of a graph, which starts at the mark `entry`.
     fn graph(&mut self, scope: &GraphScope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
         let contraction = Contraction::new(scope, self.drawing.detail);
+        let sections = self.sections(scope.graph, parent);
         let mut marks = BTreeMap::new();
         for (id, node) in scope.graph.nodes() {
             if contraction.is_seen(id) {
                 let outer = node.within.and_then(|step| marks.get(&step).copied()).or(parent);
                 let mark = self.node(scope, node, outer, contraction.fallible.contains(&id));
+                self.diagram.marks[mark].planned = sections.get(id.0 as usize).copied();
                 marks.insert(id, mark);
                 self.edges_to(mark, node, &contraction, scope, &marks, entry);
             }
@@ -141,11 +143,15 @@ impl DiagramBuilder<'_> {
         self.result(scope, &contraction, &marks, entry, parent, yields);
     }
 
+    /// Returns the number of the section of each node, if the graph is that of a flow under a plan.
+    fn sections(&self, graph: &Graph, parent: Option<MarkId>) -> Vec<u32> {
+        let waits = |function: &str| self.drawing.leaves_thread(function);
+        let plan = self.drawing.plan.filter(|_| parent.is_none());
+        plan.map_or_else(Vec::new, |plan| sections::section_numbers(plan, self.flow, graph, &waits))
+    }
+
     fn node(&mut self, scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
         let mut drawn = DiagramMark { fallible, ..drawn(scope, node, parent) };
-        let named =
-            self.drawing.plan.filter(|_| parent.is_none()).and_then(|plan| plan.section_of(self.flow, &node.name));
-        drawn.planned = named.and_then(|index| u32::try_from(index + 1).ok());
         if let NodeKind::Call { function } = &node.kind {
             drawn.leaves = self.drawing.leaves_thread(function);
         }

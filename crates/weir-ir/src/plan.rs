@@ -25,6 +25,7 @@ use crate::graph::Program;
 mod check;
 mod former;
 mod keys;
+mod mapping;
 mod parse;
 mod pattern;
 mod print;
@@ -32,6 +33,7 @@ mod problem;
 
 pub use check::{EngineFact, is_stateless};
 pub use keys::{Plan, Section};
+pub use mapping::{Granularity, SectionKey, map_sections};
 pub use pattern::NodePattern;
 pub use print::plan_reference;
 pub use problem::{Located, PlanProblem, ProblemSeverity};

@@ -1,4 +1,4 @@
-//! What the reference evaluator makes of programs.
+//! Programs and their results under the reference evaluator.
 
 use weir_host::{Effects, Failure, Function, FunctionCode, Module, Outcome, Signature, Type, Value, World};
 use weir_ir::evaluate::Evaluator;

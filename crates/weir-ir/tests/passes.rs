@@ -1,4 +1,4 @@
-//! What each pass makes of a small program: the text before and after, side by side in a snapshot.
+//! A small program before and after each pass, side by side in a snapshot.
 
 use weir_host::Library;
 use weir_ir::expr::Program;

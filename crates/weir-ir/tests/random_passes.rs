@@ -11,7 +11,7 @@ use weir_ir::generate::{Case, Recording, evaluate, find_in, rewritable_case};
 use weir_ir::passes::{EXPR_PASSES, ExprPass, GRAPH_PASSES, optimize_with, run};
 use weir_ir::{passes, print, verify};
 
-/// How many programs each pass is tried on if nothing else is said.
+/// Default number of programs for each pass.
 const PROGRAMS: u64 = 1_000;
 
 fn seeds() -> std::ops::Range<u64> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use weir_ir::generate::{Case, Recording, case, check, constructs, evaluate, find, smaller};
 use weir_ir::{lower, parse, print, verify};
 
-/// How many programs each property is tried on.
+/// Number of programs for each property.
 const PROGRAMS: u64 = 1_500;
 
 fn cases() -> impl Iterator<Item = Case> {

@@ -35,7 +35,7 @@ fn graph(body: &str) -> Vec<Violation> {
     verify::graph(&program, &Recording::new(0).library())
 }
 
-/// What is said of each program; each breaks the rule that it stands under.
+/// Programs that each break one rule, with the message of the verifier.
 fn broken(texts: &[(Rule, &str)], verify: fn(&str) -> Vec<Violation>) -> String {
     let mut said = String::new();
     for (rule, text) in texts {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::{Begun, LocalFuture};
 use weir_ir::graph::Program;
-use weir_ir::plan::{EngineFact, Plan};
+use weir_ir::plan::{EngineFact, Granularity, Plan};
 use weir_scheduler::{ThreadControl, ThreadPool};
 use weir_trace::EventKind;
 
@@ -121,18 +121,6 @@ impl ThreadCountPolicy {
             pool.control = ThreadControl::Random { like: Box::new(pool.control.clone()), seed };
         }
     }
-}
-
-/// The size of the sections that an engine makes of nodes that no pattern of the plan names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Granularity {
-    /// One section for everything.
-    Whole,
-    /// A section for each call that has a private state, and one for each run of calls between them. Calls without
-    /// state gain nothing from a queue, because different flows run through them side by side.
-    States,
-    /// A section for each call.
-    Calls,
 }
 
 /// The arguments that an engine is started with.

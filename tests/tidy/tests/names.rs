@@ -1,9 +1,10 @@
-//! Laws of names: a type name means one thing, and concepts of the field have their standard names.
+//! Laws of names and sentences: a type name means one thing, concepts of the field have their standard names, and a
+//! documentation comment opens with the thing that it describes.
 
 use std::collections::BTreeMap;
 
 use tidy::concepts::{CONCEPTS, missing};
-use tidy::{File, files, root, type_names};
+use tidy::{File, comments, files, root, source, type_names};
 
 /// Type names that several files declare, each with the reason.
 const SHARED_NAMES: &[(&str, &str)] = &[
@@ -33,6 +34,19 @@ const SHARED_NAMES: &[(&str, &str)] = &[
 /// The sources of all crates.
 fn sources() -> Vec<File> {
     files(&root().join("crates"), ".rs").into_iter().filter(|file| file.path.contains("/src/")).collect()
+}
+
+#[test]
+fn no_documentation_comment_opens_with_an_interrogative() {
+    let mut found = Vec::new();
+    for folder in ["crates", "benches", "examples", "tests"] {
+        for file in files(&root().join(folder), ".rs") {
+            let comments = source::scan(&file.text).unwrap_or_else(|error| panic!("{}: {error}", file.path)).comments;
+            let wrong = comments.into_iter().filter(|comment| comments::interrogative(&comment.text).is_some());
+            found.extend(wrong.map(|comment| format!("{}:{}: {}", file.path, comment.line, comment.text)));
+        }
+    }
+    assert!(found.is_empty(), "comments that open with an interrogative:\n{}", found.join("\n"));
 }
 
 #[test]

@@ -1,20 +1,21 @@
 //! Section mapping: assigns each mark of a diagram to a section, of a plan or by the calls that may leave their thread.
 
-use weir_ir::plan::{Plan, REST};
+use weir_ir::graph::{Graph, Node, NodeId, NodeKind};
+use weir_ir::plan::{Granularity, Plan, REST, SectionKey, map_sections};
 
-use super::{Diagram, MarkKind};
+use super::Diagram;
 
 impl Diagram {
-    /// Assigns the sections of a plan. A mark that does no work belongs to the section of its predecessor.
+    /// Assigns the sections of a plan. A mark that represents no node of the flow, such as the end or a node of an inner
+    /// body, belongs to the section of the mark around it, or of its predecessor.
     pub(super) fn assign_planned_sections(&mut self, plan: &Plan) {
         let names = plan.sections.iter().map(|section| section.name.value.to_string());
         self.sections = std::iter::once(REST.to_owned()).chain(names).collect();
         for index in 0..self.marks.len() {
             let before = self.edges.iter().find(|edge| edge.to == index).map(|edge| edge.from);
-            let before = before.or(self.marks[index].parent).map_or(0, |before| self.marks[before].section);
+            let around = self.marks[index].parent.or(before).map_or(0, |around| self.marks[around].section);
             let mark = &mut self.marks[index];
-            mark.section =
-                mark.planned.unwrap_or(if mark.kind == MarkKind::Call && mark.parent.is_none() { 0 } else { before });
+            mark.section = mark.planned.unwrap_or(around);
         }
     }
 
@@ -35,4 +36,23 @@ impl Diagram {
             }
         }
     }
+}
+
+/// Returns the number of each node's section: 0 for the rest, and otherwise its place in the plan, counted from 1.
+/// `waits` tells whether a function may wait without holding its thread.
+pub(super) fn section_numbers(plan: &Plan, flow: &str, body: &Graph, waits: &dyn Fn(&str) -> bool) -> Vec<u32> {
+    let waits = |id: NodeId| calls_out(body.node(id), waits);
+    let keys = map_sections(plan, flow, body, Granularity::Whole, waits);
+    let number = |key| if let SectionKey::Named(index) = key { index as u32 + 1 } else { 0 };
+    keys.into_iter().map(number).collect()
+}
+
+/// Returns true if a node, or one in its bodies, may have to wait for an event loop.
+fn calls_out(node: &Node, waits: &dyn Fn(&str) -> bool) -> bool {
+    let own = match &node.kind {
+        NodeKind::Call { function } => waits(function),
+        NodeKind::Within { .. } => true,
+        _ => false,
+    };
+    own || node.bodies().iter().flat_map(|body| &body.nodes).any(|node| calls_out(node, waits))
 }

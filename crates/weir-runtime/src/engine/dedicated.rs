@@ -3,9 +3,10 @@
 //! The dedicated threading model of the Streams paper (PLDI 2017, §2.2). Primitives and switches belong to the section
 //! of the call before them, because they cost less than a queue.
 
+use weir_ir::plan::Granularity;
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use super::{Drive, EngineRow, ThreadingModel};
 use crate::instance::BlockingPlacement;
 
 /// The engine's row.

@@ -16,9 +16,10 @@
 //! either: an item of a port is a flow, not an iteration. Iterations as items of their own would let one long flow use
 //! several threads, but gain nothing if many flows are in progress.
 
+use weir_ir::plan::Granularity;
 use weir_scheduler::{ElasticSettings, ThreadControl};
 
-use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use super::{Drive, EngineRow, ThreadingModel};
 use crate::instance::BlockingPlacement;
 
 /// The relative difference of throughput up to which the controller sees no trend: the paper's SENS, with the paper's

@@ -2,9 +2,10 @@
 //!
 //! The section mappings of the Ohua thesis (§2.4), and the threaded ports of the Streams paper (PLDI 2017, §2.2).
 
+use weir_ir::plan::Granularity;
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use super::{Drive, EngineRow, ThreadingModel};
 use crate::instance::BlockingPlacement;
 
 /// The engine's row.

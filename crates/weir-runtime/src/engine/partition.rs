@@ -1,28 +1,21 @@
 //! Partitioning (section mapping): divides the flows of a program into sections, and each flow into segments.
 //!
-//! A *section* is a set of nodes that a plan or an engine keeps together, with a queue before it. A *segment* is a run
-//! of neighbouring nodes of one flow that belong to the same section: a flow passes its segments in the order of its
-//! nodes, and may come to one section several times. A node's section follows from three rules:
-//!
-//! 1. A node that a pattern of the plan names belongs to the section of that pattern.
-//! 2. A node that does no work of its own (a primitive, a switch), or that waits without a thread, joins the preceding
-//!    section if every flow that reaches the node has passed that section, and the following section otherwise.
-//! 3. Every other node is placed by the engine's [`Granularity`]: all in one section, around calls that have a private
-//!    state, or one section for each call.
+//! A *section* is a set of nodes that a plan or an engine keeps together, with a queue before it. A *segment* is a run of
+//! neighbouring nodes of one flow that belong to the same section: a flow passes its segments in the order of its nodes,
+//! and may come to one section several times. [`map_sections`] gives the section of each node.
 //!
 //! A section with replicas has a port for each, and flows take turns at them by their sequence numbers. A section that
 //! holds a private state has one port only.
 
-use std::iter::successors;
 use std::ops::{Range, RangeInclusive};
 
 use indexmap::IndexMap;
 use weir_host::{FunctionCode, Text};
-use weir_ir::graph::{Control, Graph, Node, NodeKind};
-use weir_ir::plan::{self, Located, REST, is_stateless};
+use weir_ir::graph::{Graph, Node, NodeId};
+use weir_ir::plan::{self, Granularity, Located, REST, SectionKey, is_stateless, map_sections};
 use weir_scheduler::{PortId, ThreadControl};
 
-use super::{Drive, Granularity, PlannedProgram, ThreadingModel, engine};
+use super::{Drive, PlannedProgram, ThreadingModel, engine};
 use crate::step::{Action, PreparedStep};
 
 /// The capacity of a section's queue if neither the section nor the plan sets one. Capacities of 128 to 256 did better
@@ -120,105 +113,46 @@ pub(super) fn partition(rest: ThreadingModel, planned: &PlannedProgram<'_>) -> P
     Partition { sections, segments }
 }
 
-/// The identity of a section while nodes are being assigned.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum SectionKey {
-    /// A section of the plan, by its index.
-    Named(usize),
-    /// The section of everything that no pattern names.
-    Rest,
-    /// A single call that no pattern names, by entry, route and node.
-    Call(usize, usize, usize),
-    /// A run of calls without state that no pattern names, by entry, route and first node.
-    Stateless(usize, usize, usize),
-}
+/// The identity of a section while nodes are being assigned: its key, and the entry and route of a section that the
+/// engine makes for one flow.
+type SectionIdentity = (SectionKey, Option<(usize, usize)>);
 
 struct Partitioner<'a> {
     rest: ThreadingModel,
     planned: &'a PlannedProgram<'a>,
-    sections: IndexMap<SectionKey, EngineSection>,
-}
-
-/// A flow that is being divided into segments, node by node.
-struct FlowWalk<'a> {
-    /// The flow's entry and route.
-    place: (usize, usize),
-    name: &'a Text,
-    body: &'a Graph,
-    steps: &'a [PreparedStep],
-    segments: Vec<Segment>,
-    /// Two nodes of the last segment: the one inside the fewest switch arms, and the last one.
-    passed: [usize; 2],
+    sections: IndexMap<SectionIdentity, EngineSection>,
 }
 
 impl Partitioner<'_> {
     /// Divides one flow into segments.
     fn segments(&mut self, place: (usize, usize), name: &Text, body: &Graph) -> Vec<Segment> {
         let steps = &self.planned.instance.entries[place.0].flows[place.1].0.body.steps;
-        let mut walk = FlowWalk { place, name, body, steps, segments: Vec::new(), passed: [0; 2] };
-        let mut from = 0;
-        for (index, node) in body.nodes.iter().enumerate() {
-            let works = !calls_out(&steps[index]) && works(node);
-            let is_named = self.planned.plan.section_of(name, &node.name).is_some();
-            if is_named || works || walk.joins_previous(node) {
-                let key = self.key(&walk, index, works);
-                self.assign(&mut walk, key, from..index + 1);
-                from = index + 1;
-            }
-        }
-        if from < body.nodes.len() {
-            let key = self.key(&walk, from, false);
-            self.assign(&mut walk, key, from..body.nodes.len());
-        }
-        walk.segments
-    }
-
-    /// Assigns neighbouring nodes to the section of this key.
-    fn assign(&mut self, walk: &mut FlowWalk<'_>, key: SectionKey, nodes: Range<usize>) {
-        for index in nodes {
-            let (node, step) = (&walk.body.nodes[index], &walk.steps[index]);
-            let section = self.add_to_section(key.clone(), walk.name, node, step);
+        let waits = |id: NodeId| calls_out(&steps[id.0 as usize]);
+        let keys = map_sections(self.planned.plan, name, body, self.rest.granularity, waits);
+        let mut segments: Vec<Segment> = Vec::new();
+        for (index, (key, step)) in keys.into_iter().zip(steps).enumerate() {
+            let own = matches!(key, SectionKey::Call(_) | SectionKey::Stateless(_)).then_some(place);
+            let section = self.add_to_section((key, own), name, &body.nodes[index], step);
             let calls_out = calls_out(step);
             let waits = calls_out || step.bit != 0;
-            match walk.segments.last_mut().filter(|segment| segment.section == section) {
+            match segments.last_mut().filter(|segment| segment.section == section) {
                 Some(segment) => {
                     segment.until = index + 1;
                     segment.calls_out |= calls_out;
                     segment.waits |= waits;
                 }
-                None => {
-                    // The ports follow when all sections are known.
-                    walk.segments.push(Segment { until: index + 1, section, port: 0, replicas: 0, calls_out, waits });
-                    walk.passed = [index; 2];
-                }
+                // The ports follow when all sections are known.
+                None => segments.push(Segment { until: index + 1, section, port: 0, replicas: 0, calls_out, waits }),
             }
-            walk.pass(index);
         }
-    }
-
-    /// Returns the section of a node. A node that waits needs no thread: it joins the section before it, where its wait
-    /// overlaps with others.
-    fn key(&self, flow: &FlowWalk<'_>, index: usize, works: bool) -> SectionKey {
-        let ((entry, route), node) = (flow.place, &flow.body.nodes[index]);
-        let before =
-            flow.segments.last().and_then(|segment| self.sections.get_index(segment.section)).map(|(key, _)| key);
-        match (self.planned.plan.section_of(flow.name, &node.name), before) {
-            (Some(section), _) => SectionKey::Named(section),
-            (None, Some(before)) if !works => before.clone(),
-            (None, _) if self.rest.granularity == Granularity::Whole => SectionKey::Rest,
-            (None, _) if self.rest.granularity == Granularity::Calls || !is_stateless(node) => {
-                SectionKey::Call(entry, route, index)
-            }
-            (None, Some(before @ SectionKey::Stateless(..))) => before.clone(),
-            (None, _) => SectionKey::Stateless(entry, route, index),
-        }
+        segments
     }
 
     /// Adds a node to its section, and returns the index of the section.
-    fn add_to_section(&mut self, key: SectionKey, flow: &Text, node: &Node, step: &PreparedStep) -> usize {
-        let is_made_here = matches!(key, SectionKey::Call(..) | SectionKey::Stateless(..));
+    fn add_to_section(&mut self, key: SectionIdentity, flow: &Text, node: &Node, step: &PreparedStep) -> usize {
+        let is_made_here = key.1.is_some();
         let index = self.sections.get_index_of(&key).unwrap_or_else(|| {
-            let section = self.new_section(&key, flow, node);
+            let section = self.new_section(key.0, flow, node);
             self.sections.insert_full(key, section).0
         });
         let has_one_flow = self.has_one_flow();
@@ -227,7 +161,7 @@ impl Partitioner<'_> {
         if !is_stateless(node) {
             section.state.get_or_insert_with(|| node.name.clone());
         }
-        if works(node) {
+        if node.works() {
             section.nodes.push((flow.clone(), node.name.clone()));
             if is_made_here {
                 section.rename_after_calls(has_one_flow);
@@ -243,9 +177,9 @@ impl Partitioner<'_> {
 
     /// Returns a section without nodes. `node` will be the first, and names the section if the plan does not. The
     /// settings of the plan's section take precedence over those of the whole program.
-    fn new_section(&self, key: &SectionKey, flow: &str, node: &Node) -> EngineSection {
+    fn new_section(&self, key: SectionKey, flow: &str, node: &Node) -> EngineSection {
         let plan = self.planned.plan;
-        let planned = if let SectionKey::Named(index) = key { Some(*index) } else { None };
+        let planned = if let SectionKey::Named(index) = key { Some(index) } else { None };
         let named = planned.and_then(|index| plan.sections.get(index));
         let engine = named.and_then(|section| threading_of(section.engine.as_ref()?));
         let (engine, threading) = engine.unwrap_or((self.planned.engine, self.rest));
@@ -266,40 +200,7 @@ impl Partitioner<'_> {
     }
 }
 
-impl FlowWalk<'_> {
-    /// Returns true if every flow that reaches the node has been in the last section. A flow that takes one arm of a switch
-    /// must not enter a section that only another arm needs.
-    fn joins_previous(&self, node: &Node) -> bool {
-        if self.segments.is_empty() {
-            return works(node);
-        }
-        self.passed.iter().any(|before| match self.body.nodes[*before].control {
-            None => true,
-            Some(arm) => self.arms(node).any(|around| around == arm),
-        })
-    }
-
-    /// Returns the switch arms around a node, from the innermost.
-    fn arms(&self, node: &Node) -> impl Iterator<Item = Control> {
-        successors(node.control, |arm| self.body.nodes[arm.switch.0 as usize].control)
-    }
-
-    /// Records that the last segment has grown by a node.
-    fn pass(&mut self, index: usize) {
-        let depth = |index: usize| self.arms(&self.body.nodes[index]).count();
-        let [fewest, _] = self.passed;
-        let has_fewer = self.body.nodes[fewest].control.is_some() && depth(index) < depth(fewest);
-        self.passed = [if has_fewer { index } else { fewest }, index];
-    }
-}
-
-fn section_name(
-    named: Option<&plan::Section>,
-    key: &SectionKey,
-    flow: &str,
-    node: &Node,
-    has_one_flow: bool,
-) -> String {
+fn section_name(named: Option<&plan::Section>, key: SectionKey, flow: &str, node: &Node, has_one_flow: bool) -> String {
     match (named, key) {
         (Some(section), _) => section.name.value.to_string(),
         (None, SectionKey::Call(..) | SectionKey::Stateless(..)) if has_one_flow => node.name.to_string(),
@@ -362,11 +263,6 @@ fn threading_of(name: &Located<weir_host::Text>) -> Option<(&'static str, Thread
         Drive::Sections(threading) => Some((row.name, threading)),
         Drive::Flows(_) => None,
     }
-}
-
-/// Returns true for nodes that do work of their own, unlike primitives and switches.
-fn works(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::Call { .. }) || !node.bodies().is_empty()
 }
 
 /// Returns true if a step may have to wait for an event loop.

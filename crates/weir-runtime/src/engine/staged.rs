@@ -4,9 +4,10 @@
 //! SEDA (Welsh, Culler and Brewer, SOSP 2001), the third runtime of Flux (§3.2) and the basis of FLUXO: a controller
 //! adds a thread to a stage whose queue is long, and removes one that was not needed.
 
+use weir_ir::plan::Granularity;
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use super::{Drive, EngineRow, ThreadingModel};
 use crate::instance::BlockingPlacement;
 
 /// A queue is long from one part in this many of its capacity on, and a thread is then added. Chosen by judgement: an
