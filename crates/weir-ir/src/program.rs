@@ -2,6 +2,9 @@
 
 use weir_host::{Text, Type, TypeDefinition, Value};
 
+/// The depth to which blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
+pub const NESTING_MAX: usize = 256;
+
 /// A program: its types, its shared values and its entry points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program<B> {

@@ -8,6 +8,7 @@ use weir_host::{Library, Type};
 use crate::program::{AT_END, Entry, Program};
 use crate::{expr as e, graph as g};
 
+mod arms;
 mod blocks;
 mod calls;
 mod graphs;

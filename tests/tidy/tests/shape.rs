@@ -6,12 +6,6 @@ use tidy::{files, root, source};
 
 /// No function has more lines.
 const LINES_MAX: usize = 60;
-/// Functions that are longer, each with its lines, which may only become fewer.
-const LONGER: &[(&str, &str, usize)] = &[
-    ("crates/weir-ir/src/verify/blocks.rs", "binding", 67),
-    ("crates/weir-ir/src/verify/prims.rs", "check", 78),
-    ("crates/weir-ir/tests/support/mod.rs", "node", 74),
-];
 /// The maximum number of lines of nine functions in ten.
 const LINES_P90: usize = 20;
 
@@ -23,9 +17,7 @@ fn functions_are_short() {
     for file in FOLDERS.iter().flat_map(|folder| files(&root().join(folder), ".rs")) {
         for found in source::scan(&file.text).unwrap_or_else(|error| panic!("{}: {error}", file.path)).functions {
             let (path, line, name) = (&file.path, found.line, &found.name);
-            let longer = LONGER.iter().find(|(file, longer, _)| file == path && longer == name);
-            let most = longer.map_or(LINES_MAX, |(_, _, lines)| *lines);
-            assert!(found.lines <= most, "{path}:{line}: `{name}` has {} lines: split it", found.lines);
+            assert!(found.lines <= LINES_MAX, "{path}:{line}: `{name}` has {} lines: split it", found.lines);
             lines.push(found.lines);
         }
     }

@@ -2,9 +2,9 @@
 
 use weir_host::Text;
 
-use super::{NESTING_MAX, ParseError, ParseResult};
+use super::error::{ParseError, ParseResult};
 use crate::print::is_bare;
-use crate::program::{Origin, Var};
+use crate::program::{NESTING_MAX, Origin, Var};
 
 /// A place in a line.
 pub(super) struct Cursor<'t> {

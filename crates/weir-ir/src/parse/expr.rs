@@ -2,8 +2,8 @@
 
 use weir_host::{Mode, Resource};
 
-use super::ParseResult;
 use super::cursor::Cursor;
+use super::error::ParseResult;
 use super::lines::LineReader;
 use super::program::binder;
 use super::value::value;

@@ -1,7 +1,7 @@
 //! Reads the graph form of a program.
 
-use super::ParseResult;
 use super::cursor::Cursor;
+use super::error::ParseResult;
 use super::expr::{constraint, mode, prim, resource, test};
 use super::lines::LineReader;
 use super::value::{ty, value};

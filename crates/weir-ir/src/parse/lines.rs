@@ -1,7 +1,8 @@
 //! The text as lines with their depth.
 
 use super::cursor::Cursor;
-use super::{NESTING_MAX, ParseError, ParseResult};
+use super::error::{ParseError, ParseResult};
+use crate::program::NESTING_MAX;
 
 /// One line that is not blank.
 #[derive(Clone, Copy)]

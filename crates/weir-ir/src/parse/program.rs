@@ -2,8 +2,8 @@
 
 use weir_host::{Field, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Variant};
 
-use super::ParseResult;
 use super::cursor::Cursor;
+use super::error::ParseResult;
 use super::lines::LineReader;
 use super::value::{ty, value};
 use crate::program::{Entry, Flow, FlowRoute, FormerSite, Program, RouteParameter, SharedValue, Variable};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use weir_host::{Failure, FailureKind, Type, Value};
 
-use super::ParseResult;
 use super::cursor::Cursor;
+use super::error::ParseResult;
 use crate::print::is_type_word;
 
 const KINDS: [FailureKind; 8] = [

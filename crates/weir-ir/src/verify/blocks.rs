@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Resource, Text, Type, Value};
+use weir_host::{Library, Resource, Text, Type};
 
+use super::arms::{covers, payload_fits};
 use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::{calls, prims};
 use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Var, Variable};
 use crate::lower::changed_variables;
-use crate::parse::NESTING_MAX;
 use crate::print::TypeText;
+use crate::program::NESTING_MAX;
 
 /// Checks an outermost body; `result` is the type that it must yield and return, if that is known.
 pub(super) fn flow(
@@ -172,51 +173,15 @@ impl<'a> BlockVerifier<'a, '_> {
             }
             Op::Call(call) => self.call(at, call, result),
             Op::Switch { subject, arms } => self.switch(at, subject, arms, result),
-            Op::Map { list, element, body } => {
-                self.list(at, list, element);
-                let Type::List(inner) = result else {
-                    return self.add(Rule::Types, at, format!("a map gives a list, not {}", TypeText(result)));
-                };
-                self.body(&[element], body, Some(inner), "the result of the body");
-            }
+            Op::Map { list, element, body } => self.map(at, list, element, body, result),
             Op::Fold { list, init, accumulator, element, body } => {
                 self.list(at, list, element);
-                let init = self.operand(at, init);
-                self.types_hold(at, init.must_be("the beginning", &accumulator.ty, self.types));
-                self.types_hold(at, TypedOperand::Typed(&accumulator.ty).must_be("the fold", result, self.types));
-                self.body(&[accumulator, element], body, Some(&accumulator.ty), "the result of the body");
+                self.fold(at, init, [accumulator, element], body, result);
             }
             Op::Loop { init, state, body, at_most } => self.repeat(at, init, state, body, *at_most, result),
-            Op::Atomic { constraints, session, body } => {
-                self.constraints(at, constraints, session.as_ref());
-                let ty = (*result != Type::Never).then_some(result);
-                let outside = self.steps.len();
-                self.steps.extend(constraints);
-                let yields = self.block(body, ty, "the result of the step");
-                self.steps.truncate(outside);
-                self.never(at, yields, result);
-            }
-            Op::Within { limit, body } => {
-                let limit = self.operand(at, limit);
-                self.types_hold(at, limit.must_be("the limit", &Type::Duration, self.types));
-                let Type::Option(inner) = result else {
-                    return self.add(Rule::Types, at, format!("`within` gives an Option, not {}", TypeText(result)));
-                };
-                self.block(body, Some(inner), "the result of the body");
-                self.given_away(body);
-            }
-            Op::Race { bodies } => {
-                if bodies.is_empty() {
-                    return self.add(Rule::Types, at, "a race has at least one body");
-                }
-                let ty = (*result != Type::Never).then_some(result);
-                let mut yields = false;
-                for body in bodies {
-                    yields |= self.block(body, ty, "the result of the body");
-                    self.given_away(body);
-                }
-                self.never(at, yields, result);
-            }
+            Op::Atomic { constraints, session, body } => self.step(at, constraints, session.as_ref(), body, result),
+            Op::Within { limit, body } => self.within(at, limit, body, result),
+            Op::Race { bodies } => self.race(at, bodies, result),
             Op::Return(answer) => {
                 let operand = self.operand(at, answer);
                 if let Some(ty) = self.result {
@@ -229,6 +194,63 @@ impl<'a> BlockVerifier<'a, '_> {
                 self.ends(at, result);
             }
         }
+    }
+
+    fn map(&mut self, at: Var, list: &'a Atom, element: &'a Variable, body: &'a Block, result: &Type) {
+        self.list(at, list, element);
+        let Type::List(inner) = result else {
+            return self.add(Rule::Types, at, format!("a map gives a list, not {}", TypeText(result)));
+        };
+        self.body(&[element], body, Some(inner), "the result of the body");
+    }
+
+    /// Checks a fold whose list is checked; the parameters of its body are the accumulator and the element.
+    fn fold(&mut self, at: Var, init: &'a Atom, parameters: [&'a Variable; 2], body: &'a Block, result: &Type) {
+        let accumulator = &parameters[0].ty;
+        let init = self.operand(at, init);
+        self.types_hold(at, init.must_be("the beginning", accumulator, self.types));
+        self.types_hold(at, TypedOperand::Typed(accumulator).must_be("the fold", result, self.types));
+        self.body(&parameters, body, Some(accumulator), "the result of the body");
+    }
+
+    fn step(
+        &mut self,
+        at: Var,
+        constraints: &'a [Constraint],
+        session: Option<&'a Atom>,
+        body: &'a Block,
+        result: &Type,
+    ) {
+        self.constraints(at, constraints, session);
+        let ty = (*result != Type::Never).then_some(result);
+        let outside = self.steps.len();
+        self.steps.extend(constraints);
+        let yields = self.block(body, ty, "the result of the step");
+        self.steps.truncate(outside);
+        self.never(at, yields, result);
+    }
+
+    fn within(&mut self, at: Var, limit: &'a Atom, body: &'a Block, result: &Type) {
+        let limit = self.operand(at, limit);
+        self.types_hold(at, limit.must_be("the limit", &Type::Duration, self.types));
+        let Type::Option(inner) = result else {
+            return self.add(Rule::Types, at, format!("`within` gives an Option, not {}", TypeText(result)));
+        };
+        self.block(body, Some(inner), "the result of the body");
+        self.given_away(body);
+    }
+
+    fn race(&mut self, at: Var, bodies: &'a [Block], result: &Type) {
+        if bodies.is_empty() {
+            return self.add(Rule::Types, at, "a race has at least one body");
+        }
+        let ty = (*result != Type::Never).then_some(result);
+        let mut yields = false;
+        for body in bodies {
+            yields |= self.block(body, ty, "the result of the body");
+            self.given_away(body);
+        }
+        self.never(at, yields, result);
     }
 
     /// Takes captured variables out of scope that a cancellable body changes or that are move-only.
@@ -353,59 +375,5 @@ pub(super) fn canonical(constraints: &[Constraint], session: bool, types: &TypeT
         (true, false) => Err("a constraint is per session, but there is no session".into()),
         (false, true) => Err("there is a session, but no constraint is per session".into()),
         _ => Ok(()),
-    }
-}
-
-/// Checks that tests can hold and cover every value.
-pub(super) fn covers(tests: &[&ArmTest], subject: TypedOperand<'_>, types: &TypeTable<'_>) -> Result<(), String> {
-    let variants = subject.ty().and_then(|ty| types.variants(ty));
-    for test in tests {
-        match (test, subject) {
-            (_, TypedOperand::Unknown) | (ArmTest::Otherwise, _) => {}
-            (ArmTest::Tag(tag), TypedOperand::Constant(value)) if !matches!(value, Value::Variant(..)) => {
-                return Err(format!("tag {tag} is tested of {}", subject.describe()));
-            }
-            (ArmTest::Value(_) | ArmTest::Tag(_), TypedOperand::Constant(_)) => {}
-            (ArmTest::Tag(tag), _) => {
-                if variants.as_ref().is_none_or(|variants| variants.len() <= *tag as usize) {
-                    return Err(format!("{} has no variant {tag}", subject.describe()));
-                }
-            }
-            (ArmTest::Value(value), TypedOperand::Typed(ty) | TypedOperand::Shared(ty)) => {
-                TypedOperand::Constant(value).must_be("the tested value", ty, types)?;
-            }
-        }
-    }
-    let has = |wanted: &ArmTest| tests.contains(&wanted);
-    let all = match (subject, subject.ty()) {
-        _ if has(&ArmTest::Otherwise) => true,
-        (TypedOperand::Unknown, _) => true,
-        (TypedOperand::Constant(value), _) => tests.iter().any(|test| crate::evaluate::test_holds(test, value)),
-        (_, Some(Type::Bool)) => [true, false].into_iter().all(|value| has(&ArmTest::Value(Value::Bool(value)))),
-        (_, Some(Type::Unit)) => has(&ArmTest::Value(Value::Unit)),
-        _ => variants.is_some_and(|variants| (0..).zip(&variants).all(|(tag, _)| has(&ArmTest::Tag(tag)))),
-    };
-    if all { Ok(()) } else { Err(format!("the tests leave some values out of {}", subject.describe())) }
-}
-
-/// Checks the types that an arm gives to the payload; an arm without names is always right.
-pub(super) fn payload_fits(
-    test: &ArmTest,
-    payload: &[&Type],
-    subject: TypedOperand<'_>,
-    types: &TypeTable<'_>,
-) -> Result<(), String> {
-    if payload.is_empty() {
-        return Ok(());
-    }
-    let ArmTest::Tag(tag) = test else { return Err("only an arm that tests a tag has a payload".into()) };
-    let Some(ty) = subject.ty() else { return Ok(()) };
-    let fields = types.variants(ty).and_then(|variants| variants.into_iter().nth(*tag as usize)).unwrap_or_default();
-    if fields.len() != payload.len() {
-        return Err(format!("variant {tag} has {} fields, not {}", fields.len(), payload.len()));
-    }
-    match fields.iter().zip(payload).find(|(field, ty)| field != *ty) {
-        Some((field, ty)) => Err(format!("a field of {} is bound as {}", TypeText(field), TypeText(ty))),
-        None => Ok(()),
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use weir_host::{Library, Resource, Type};
 
-use super::blocks::{canonical, covers, payload_fits};
+use super::arms::{covers, payload_fits};
+use super::blocks::canonical;
 use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
@@ -12,9 +13,8 @@ use super::view::{GraphVerifier, GraphView, HeldResources};
 use super::{calls, order, prims, timed, uses};
 use crate::expr::ArmTest;
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
-use crate::parse::NESTING_MAX;
 use crate::print::{OperandText, TypeText};
-use crate::program::Variable;
+use crate::program::{NESTING_MAX, Variable};
 
 /// Checks an outermost graph; `result` is the type that it must yield and return, if that is known.
 pub(super) fn flow(

@@ -20,22 +20,43 @@ pub(super) fn check(
     if operands.iter().any(|operand| matches!(operand, TypedOperand::Shared(_))) {
         return Err(format!("`{}` takes no shared value", prim.name()));
     }
+    match prim {
+        Prim::Copy | Prim::Negate | Prim::Not | Prim::And | Prim::Or | Prim::Quote => {
+            same_type(prim, operands, result, types)
+        }
+        Prim::Add | Prim::Subtract | Prim::Multiply | Prim::Divide | Prim::Remainder => {
+            arithmetic(prim, operands, result, types)
+        }
+        Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessOrEqual | Prim::Greater | Prim::GreaterOrEqual => {
+            comparison(prim, operands, result, types)
+        }
+        Prim::Interpolate => yields(result, &Type::Text),
+        Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) | Prim::Failure => {
+            construction(prim, operands, result, types)
+        }
+        Prim::Field(_) | Prim::WithField(_) | Prim::Payload(_) | Prim::IsVariant(_) => {
+            part(prim, operands, result, types)
+        }
+        Prim::Length | Prim::Index | Prim::Rest | Prim::Middle | Prim::Pairs | Prim::Collect | Prim::Flatten => {
+            collection(prim, operands, result, types)
+        }
+    }
+}
+
+/// Checks a primitive whose operands have the type of its result.
+fn same_type(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
+    match prim {
+        Prim::Negate => one_of(prim, result, &[Type::Int, Type::Float, Type::Duration])?,
+        Prim::Not | Prim::And | Prim::Or => yields(result, &Type::Bool)?,
+        Prim::Quote => yields(result, &Type::Text)?,
+        _ => {}
+    }
+    all(operands, std::iter::repeat(result), types)
+}
+
+/// Checks a primitive that makes a value of its operands.
+fn construction(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
     match (prim, operands) {
-        (Prim::Copy, [a]) => a.must_be("the operand", result, types),
-        (Prim::Negate, [a]) => {
-            one_of(prim, result, &[Type::Int, Type::Float, Type::Duration])?;
-            a.must_be("the operand", result, types)
-        }
-        (Prim::Not, [a]) => yields(result, &Type::Bool).and_then(|()| a.must_be("the operand", result, types)),
-        (Prim::And | Prim::Or, operands) => {
-            yields(result, &Type::Bool)?;
-            operands.iter().try_for_each(|operand| operand.must_be("the operand", result, types))
-        }
-        (Prim::Add | Prim::Subtract | Prim::Multiply | Prim::Divide | Prim::Remainder, [a, b]) => {
-            arithmetic(prim, *a, *b, result, types)
-        }
-        (Prim::Interpolate, _) => yields(result, &Type::Text),
-        (Prim::Quote, [a]) => yields(result, &Type::Text).and_then(|()| a.must_be("the operand", result, types)),
         (Prim::List, elements) => all(elements, std::iter::repeat(element(prim, result)?), types),
         (Prim::Map, entries) => match result {
             Type::Map(pair) if entries.len().is_multiple_of(2) => {
@@ -49,6 +70,17 @@ pub(super) fn check(
             let fields = types.variants(result).and_then(|variants| variants.into_iter().nth(tag as usize));
             parts(payload, fields, &format!("variant {tag}"), types)
         }
+        (Prim::Failure, [message]) => {
+            yields(result, &Type::Failure)?;
+            message.must_be("the message", &Type::Text, types)
+        }
+        _ => inapplicable(prim),
+    }
+}
+
+/// Checks a primitive that reads, replaces or tests a part of a record or variant.
+fn part(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
+    match (prim, operands) {
         (Prim::Field(index), [record]) => field(*record, index, result, types),
         (Prim::WithField(index), [record, value]) => {
             record.must_be("the record", result, types)?;
@@ -62,7 +94,14 @@ pub(super) fn check(
             let known = variant.ty().map(|ty| types.variants(ty).is_some_and(|all| all.len() > tag as usize));
             if known == Some(false) { Err(format!("{} has no variant {tag}", variant.describe())) } else { Ok(()) }
         }
-        (Prim::Length, [a]) => yields(result, &Type::Int).and_then(|()| collection(*a)),
+        _ => inapplicable(prim),
+    }
+}
+
+/// Checks a primitive on lists, maps, bytes or texts.
+fn collection(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
+    match (prim, operands) {
+        (Prim::Length, [measured]) => yields(result, &Type::Int).and_then(|()| has_length(*measured)),
         (Prim::Index, [collection, key]) => index(*collection, *key, result, types),
         (Prim::Rest, [list, from]) => {
             list.must_be("the list", result, types)?;
@@ -75,16 +114,17 @@ pub(super) fn check(
         }
         (Prim::Pairs, [map]) => pairs(*map, result, types),
         (Prim::Collect, [lists, element]) => collect(*lists, *element, result, types),
-        (Prim::Failure, [message]) => {
-            yields(result, &Type::Failure).and_then(|()| message.must_be("the message", &Type::Text, types))
-        }
         (Prim::Flatten, [lists]) => {
             element(prim, result)?;
             lists.must_be("the lists", &Type::list(result.clone()), types)
         }
-        (prim, [a, b]) => compare(prim, *a, *b, result, types),
-        (prim, _) => Err(format!("`{}` cannot be applied so", prim.name())),
+        _ => inapplicable(prim),
     }
+}
+
+/// Refuses operands whose number no rule of the primitive accepts.
+fn inapplicable(prim: Prim) -> Result<(), String> {
+    Err(format!("`{}` cannot be applied so", prim.name()))
 }
 
 fn pairs(map: TypedOperand<'_>, result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
@@ -149,13 +189,8 @@ fn parts(
 }
 
 /// Checks the operand types of an arithmetic primitive.
-fn arithmetic(
-    prim: Prim,
-    a: TypedOperand<'_>,
-    b: TypedOperand<'_>,
-    result: &Type,
-    types: &TypeTable<'_>,
-) -> Result<(), String> {
+fn arithmetic(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
+    let [a, b] = operands else { return inapplicable(prim) };
     use Type::{Duration, Float, Int, Size, Time};
     let pairs: &[(Type, Type)] = match (prim, result) {
         (Prim::Add, Type::Text | Type::List(_)) => &[(result.clone(), result.clone())],
@@ -177,15 +212,11 @@ fn arithmetic(
     Err(format!("`{}` of {a} and {b} does not give {}", prim.name(), TypeText(result)))
 }
 
-fn compare(
-    prim: Prim,
-    a: TypedOperand<'_>,
-    b: TypedOperand<'_>,
-    result: &Type,
-    types: &TypeTable<'_>,
-) -> Result<(), String> {
+/// Checks that both operands of a comparison have the same type.
+fn comparison(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
+    let [a, b] = operands else { return inapplicable(prim) };
     yields(result, &Type::Bool)?;
-    let same = match (a, b) {
+    let same = match (*a, *b) {
         (TypedOperand::Typed(ty), other) | (other, TypedOperand::Typed(ty)) => other.is(ty, types),
         (TypedOperand::Constant(a), TypedOperand::Constant(b)) => {
             std::mem::discriminant(a) == std::mem::discriminant(b)
@@ -223,7 +254,7 @@ fn no_part(what: &str, index: u32, of: TypedOperand<'_>, result: &Type) -> Strin
     format!("{} has no {what} {index} of {}", of.describe(), TypeText(result))
 }
 
-fn collection(operand: TypedOperand<'_>) -> Result<(), String> {
+fn has_length(operand: TypedOperand<'_>) -> Result<(), String> {
     let is = match operand {
         TypedOperand::Constant(value) => {
             matches!(value, Value::List(_) | Value::Map(_) | Value::Bytes(_) | Value::Text(_))

@@ -32,7 +32,7 @@ pub enum Rule {
     Reach,
     /// Constraints are in the canonical order, each once, also in steps within steps; sessions are given where needed.
     Constraints,
-    /// Blocks and bodies nest no deeper than [`crate::parse::NESTING_MAX`].
+    /// Blocks and bodies nest no deeper than [`crate::program::NESTING_MAX`].
     Nesting,
     /// The edges of a graph go from earlier nodes to later ones.
     Edges,

@@ -11,7 +11,7 @@ use weir_host::{
 };
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::generate::{Case, Execution, Recording};
-use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand, Program};
+use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand, Program, SwitchArm};
 use weir_ir::prim::{Prim, elements, move_or_clone, moves};
 
 /// Makes a graph of a case and executes it.
@@ -164,78 +164,83 @@ impl<'g> Frame<'g> {
     }
 
     fn node(&mut self, world: &mut World<'_>, id: NodeId, node: &Node) -> Result<(), End> {
-        match &node.kind {
-            NodeKind::Prim(prim) => {
-                let mut operands: Vec<Value> = node.inputs.iter().map(|input| self.take(input)).collect();
-                let value = prim.apply_moving(&mut operands)?;
-                node.inputs.iter().zip(operands).for_each(|(input, rest)| self.put_back(input, rest));
-                self.give(id, value);
-            }
-            NodeKind::Call { function } => {
-                let value = self.call(world, node, function)?;
-                self.give(id, value);
-            }
-            NodeKind::Switch { arms } => {
-                let mut subject = self.take(&node.inputs[0]);
-                let arm = arms.iter().position(|arm| test_holds(&arm.test, &subject)).expect("an arm holds");
-                let arm_index = u32::try_from(arm).expect("few arms");
-                self.chosen[id.0 as usize] = Some(arm_index);
-                for index in 0..arms[arm].payload {
-                    let part = Prim::Payload(index).apply_moving(std::slice::from_mut(&mut subject))?;
-                    let port = self.first_port[id.0 as usize] + (node.first_port(arm_index) + index) as usize;
-                    self.slots[port] = part;
-                }
-                self.put_back(&node.inputs[0], subject);
-            }
-            NodeKind::Select { switch } => {
-                assert!(self.ran[switch.0 as usize], "a select runs only where its switch has run");
-                let arm = self.chosen[switch.0 as usize].expect("the switch has chosen");
-                let value = self.take(&node.inputs[arm as usize]);
-                self.give(id, value);
-            }
-            NodeKind::Map { body } => {
-                let mut mapped = Vec::new();
-                for element in self.list(&node.inputs[0]) {
-                    mapped.push(self.body(world, body, vec![element], &node.inputs[1..])?);
-                }
-                self.give(id, Value::list(mapped));
-            }
-            NodeKind::Fold { body } => {
-                let list = self.list(&node.inputs[0]);
-                let mut folded = self.take(&node.inputs[1]);
-                for element in list {
-                    folded = self.body(world, body, vec![folded, element], &node.inputs[2..])?;
-                }
-                self.give(id, folded);
-            }
-            NodeKind::Loop { body, at_most } => {
-                let mut state = self.take(&node.inputs[0]);
-                for round in 0.. {
-                    if round == *at_most {
-                        return Err(End::Fail(rounds_exceeded(*at_most)));
-                    }
-                    let mut pair = [self.body(world, body, vec![state], &node.inputs[1..])?];
-                    let done = Prim::Field(1).apply_moving(&mut pair)?;
-                    state = Prim::Field(0).apply_moving(&mut pair)?;
-                    if done == Value::Bool(true) {
-                        break;
-                    }
-                }
-                self.give(id, state);
-            }
-            NodeKind::Within { body } => {
-                let value = self.body(world, body, Vec::new(), &node.inputs[1..])?;
-                self.give(id, Value::some(value));
-            }
+        let inputs = &node.inputs;
+        let value = match &node.kind {
+            NodeKind::Prim(prim) => self.prim(*prim, inputs)?,
+            NodeKind::Call { function } => self.call(world, node, function)?,
+            NodeKind::Switch { arms } => return self.switch(id, node, arms),
+            NodeKind::Select { switch } => self.select(*switch, inputs),
+            NodeKind::Map { body } => self.map(world, body, inputs)?,
+            NodeKind::Fold { body } => self.fold(world, body, inputs)?,
+            NodeKind::Loop { body, at_most } => self.repeat(world, body, *at_most, inputs)?,
+            NodeKind::Within { body } => Value::some(self.body(world, body, Vec::new(), &inputs[1..])?),
             NodeKind::Race { bodies } => {
-                let value = self.body(world, &bodies[0], Vec::new(), &node.inputs[..bodies[0].parameters.len()])?;
-                self.give(id, value);
+                self.body(world, &bodies[0], Vec::new(), &inputs[..bodies[0].parameters.len()])?
             }
-            NodeKind::Acquire { .. } | NodeKind::Release { .. } => {}
-            NodeKind::Return => return Err(End::Return(self.take(&node.inputs[0]))),
-            NodeKind::Fail => return Err(End::Fail(failure_of(self.take(&node.inputs[0])))),
-        }
+            NodeKind::Acquire { .. } | NodeKind::Release { .. } => return Ok(()),
+            NodeKind::Return => return Err(End::Return(self.take(&inputs[0]))),
+            NodeKind::Fail => return Err(End::Fail(failure_of(self.take(&inputs[0])))),
+        };
+        self.give(id, value);
         Ok(())
+    }
+
+    fn prim(&mut self, prim: Prim, inputs: &[Operand]) -> Result<Value, End> {
+        let mut operands: Vec<Value> = inputs.iter().map(|input| self.take(input)).collect();
+        let value = prim.apply_moving(&mut operands)?;
+        inputs.iter().zip(operands).for_each(|(input, rest)| self.put_back(input, rest));
+        Ok(value)
+    }
+
+    /// Chooses the first arm whose test holds, and gives the parts of the payload to its ports.
+    fn switch(&mut self, id: NodeId, node: &Node, arms: &[SwitchArm]) -> Result<(), End> {
+        let mut subject = self.take(&node.inputs[0]);
+        let arm = arms.iter().position(|arm| test_holds(&arm.test, &subject)).expect("an arm holds");
+        let arm_index = u32::try_from(arm).expect("few arms");
+        self.chosen[id.0 as usize] = Some(arm_index);
+        for index in 0..arms[arm].payload {
+            let part = Prim::Payload(index).apply_moving(std::slice::from_mut(&mut subject))?;
+            let port = self.first_port[id.0 as usize] + (node.first_port(arm_index) + index) as usize;
+            self.slots[port] = part;
+        }
+        self.put_back(&node.inputs[0], subject);
+        Ok(())
+    }
+
+    fn select(&mut self, switch: NodeId, inputs: &[Operand]) -> Value {
+        assert!(self.ran[switch.0 as usize], "a select runs only where its switch has run");
+        let arm = self.chosen[switch.0 as usize].expect("the switch has chosen");
+        self.take(&inputs[arm as usize])
+    }
+
+    fn map(&mut self, world: &mut World<'_>, body: &Graph, inputs: &[Operand]) -> Result<Value, End> {
+        let mut mapped = Vec::new();
+        for element in self.list(&inputs[0]) {
+            mapped.push(self.body(world, body, vec![element], &inputs[1..])?);
+        }
+        Ok(Value::list(mapped))
+    }
+
+    fn fold(&mut self, world: &mut World<'_>, body: &Graph, inputs: &[Operand]) -> Result<Value, End> {
+        let list = self.list(&inputs[0]);
+        let mut folded = self.take(&inputs[1]);
+        for element in list {
+            folded = self.body(world, body, vec![folded, element], &inputs[2..])?;
+        }
+        Ok(folded)
+    }
+
+    fn repeat(&mut self, world: &mut World<'_>, body: &Graph, at_most: u64, inputs: &[Operand]) -> Result<Value, End> {
+        let mut state = self.take(&inputs[0]);
+        for _ in 0..at_most {
+            let mut pair = [self.body(world, body, vec![state], &inputs[1..])?];
+            let done = Prim::Field(1).apply_moving(&mut pair)?;
+            state = Prim::Field(0).apply_moving(&mut pair)?;
+            if done == Value::Bool(true) {
+                return Ok(state);
+            }
+        }
+        Err(End::Fail(rounds_exceeded(at_most)))
     }
 
     fn list(&mut self, source: &Operand) -> Vec<Value> {
