@@ -119,9 +119,7 @@ fn lower_and_check<'a>(
     session_values::check(&program, context);
     check_values(&program, context);
     // Only flows can lose an update: each test has its own shared values.
-    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        lost_updates::check(&flow.body, context);
-    }
+    lost_updates::check(&program, context);
     check_unreached_fns(context, typed, &program, cache);
     let mut tests = lower::lower_tests(context, typed, &program);
     lock_order::order(&mut tests, context);
@@ -153,7 +151,7 @@ fn check_unreached_fns<'a>(
             && let Some((parameters, body)) = lower::lower_unreached_fn(at, context, typed)
         {
             move_checker::check(&parameters, &body, &program.types, context);
-            lost_updates::check(&body, context);
+            lost_updates::check_body(&body, context);
             races::check(&body, context);
         }
         if context.reported() == before {

@@ -1,143 +1,250 @@
-//! The lost-update lint: warns of a write to a shared value that depends on an earlier read, outside one atomic step.
+//! The lost-update lint: warns of flows whose changes depend on reads that another flow may have made stale.
 //!
-//! Another flow may write between the read and the write, and one of the two updates is lost. The lint follows data and
-//! control dependences from each read through the expression IR. A read and a write inside one `atomic` of the value
-//! are one step; a call that takes the value by `&mut` is one by itself.
+//! A change that depends on a read of the same value, in another atomic step, loses the update of a flow that comes
+//! between. Over several values (*write skew*), two flows A and B can end as after neither order if
+//!
+//! 1. A reads `x`, a change of A depends on that read, and B changes `x`;
+//! 2. A and B both use `y`, in such a way that their order matters;
+//! 3. one of them can come between the two uses of the other (cf. Fekete et al., "Making Snapshot Isolation
+//!    Serializable", TODS 2005, whose cycles of two transactions these are).
+//!
+//! The order of two uses matters if one is a change and the other a read that a change depends on, or if both are
+//! changes and one depends on a read. A change that depends on the same value within one step, such as a call that takes
+//! the value by `&mut`, counts as independent: changes of that kind are assumed to commute.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Passing, Resource, Text};
-use weir_ir::expr::{Atom, Block, Call, Op, Origin, Var};
+use weir_host::Text;
+use weir_ir::expr::{Block, Program};
+use weir_ir::program::AT_END;
 use weir_syntax::{Code, Diagnostic};
 
+use self::uses::{BodyUses, SharedUse, UseKind};
 use crate::context::CheckContext;
 
-/// Checks one body.
-pub(crate) fn check(body: &Block, context: &mut CheckContext<'_>) {
-    let mut updates =
-        LostUpdateLint { depends: BTreeMap::new(), decides: BTreeSet::new(), steps: Vec::new(), count: 0, context };
-    updates.block(body);
-}
+mod uses;
 
-/// One read of a shared value.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct SharedRead {
-    shared: Text,
-    at: (u32, u32),
-    /// The atomic step around the read; 0 if there is none.
-    step: usize,
-}
-
-struct LostUpdateLint<'a, 'c> {
-    /// The reads that each variable depends on.
-    depends: BTreeMap<Var, BTreeSet<SharedRead>>,
-    /// The reads that the current block is control dependent on.
-    decides: BTreeSet<SharedRead>,
-    /// The atomic steps around the current operation, outermost first, with the shared values that they hold.
-    steps: Vec<(usize, Vec<Text>)>,
-    count: usize,
-    context: &'a mut CheckContext<'c>,
-}
-
-impl LostUpdateLint<'_, '_> {
-    /// Returns the reads that the block's result depends on.
-    fn block(&mut self, block: &Block) -> BTreeSet<SharedRead> {
-        for binding in &block.lets {
-            let reads = self.op(&binding.op, binding.origin);
-            if !reads.is_empty() {
-                self.depends.insert(binding.bound.var, reads);
-            }
-        }
-        self.reads_of(&block.result)
-    }
-
-    fn reads_of(&self, atom: &Atom) -> BTreeSet<SharedRead> {
-        match atom {
-            Atom::Var(var) => self.depends.get(var).cloned().unwrap_or_default(),
-            Atom::Value(_) | Atom::Shared(_) => BTreeSet::new(),
+/// Checks the flows of a program, each against every flow that may run at the same time.
+pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>) {
+    let mut flows = Vec::new();
+    for (number, entry) in program.entries.iter().enumerate() {
+        for (index, flow) in entry.flows.iter().enumerate() {
+            let at_end = index == AT_END && flow.route.is_none();
+            flows.push((number, at_end, FlowUses::of(&flow.body, context)));
         }
     }
-
-    fn reads_of_all<'b>(&self, atoms: impl IntoIterator<Item = &'b Atom>) -> BTreeSet<SharedRead> {
-        atoms.into_iter().flat_map(|atom| self.reads_of(atom)).collect()
+    for (entry, at_end, flow) in &flows {
+        let concurrent = flows.iter().filter(|(other, other_ends, _)| other != entry || !(*at_end || *other_ends));
+        let others: Vec<&FlowUses> = concurrent.map(|(_, _, other)| other).collect();
+        report(flow, &others, context);
     }
+}
 
-    fn op(&mut self, op: &Op, origin: Origin) -> BTreeSet<SharedRead> {
-        match op {
-            Op::Call(call) => self.call(call, origin),
-            Op::Switch { subject, arms } => {
-                let decided = self.reads_of(subject);
-                let outer = self.decides.clone();
-                self.decides.extend(decided.iter().cloned());
-                let mut reads = decided.clone();
-                for arm in arms {
-                    for variable in &arm.payload {
-                        self.depends.insert(variable.var, decided.clone());
-                    }
-                    reads.extend(self.block(&arm.body));
+/// Checks a body against itself.
+pub(crate) fn check_body(body: &Block, context: &mut CheckContext<'_>) {
+    let flow = FlowUses::of(body, context);
+    report(&flow, &[&flow], context);
+}
+
+/// The part that a use has in a conflict.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    /// A read that a change depends on.
+    DecidingRead,
+    /// A change that depends on a read.
+    DependentChange,
+    /// A change that depends on nothing that another flow can change.
+    IndependentChange,
+}
+
+impl Role {
+    const ALL: [Role; 3] = [Role::DecidingRead, Role::DependentChange, Role::IndependentChange];
+
+    /// Returns whether the order of two uses of one value matters.
+    fn conflicts(self, other: Role) -> bool {
+        match (self, other) {
+            (Role::DecidingRead, Role::DecidingRead) | (Role::IndependentChange, Role::IndependentChange) => false,
+            (Role::DecidingRead | Role::DependentChange | Role::IndependentChange, _) => true,
+        }
+    }
+}
+
+/// Two uses by one flow, by index.
+#[derive(Clone, Copy)]
+struct UsePair {
+    first: usize,
+    second: usize,
+}
+
+/// The values of a pair of uses, and the role of the use that is in conflict with the other flow's.
+type PairKey = (Text, Text, Role);
+
+/// The uses of one flow, summarised by pairs of values `x` and `y`.
+struct FlowUses {
+    body: BodyUses,
+    /// Deciding reads of `x` with a use of `y`.
+    reads: BTreeMap<PairKey, UsePair>,
+    /// Deciding reads of `x` before a use of `y` in another step; one for each such use.
+    split_reads: BTreeMap<PairKey, BTreeMap<usize, UsePair>>,
+    /// Changes of `x` with a use of `y`.
+    changes: BTreeMap<PairKey, UsePair>,
+    /// Uses of `y` before a change of `x` in another step.
+    split_changes: BTreeMap<PairKey, UsePair>,
+}
+
+impl FlowUses {
+    fn of(body: &Block, context: &CheckContext<'_>) -> FlowUses {
+        let mut flow = FlowUses {
+            body: BodyUses::of(body, context.library),
+            reads: BTreeMap::new(),
+            split_reads: BTreeMap::new(),
+            changes: BTreeMap::new(),
+            split_changes: BTreeMap::new(),
+        };
+        let roles = roles(&flow.body);
+        for (x, role_of_x) in roles.iter().enumerate() {
+            for (y, role_of_y) in roles.iter().enumerate() {
+                if let (Some(role_of_x), Some(role_of_y)) = (role_of_x, role_of_y) {
+                    flow.pair((x, *role_of_x), (y, *role_of_y));
                 }
-                self.decides = outer;
-                reads
             }
-            Op::Atomic { constraints, body, .. } => {
-                let held = constraints.iter().filter_map(|constraint| match &constraint.resource {
-                    Resource::Shared(name) => Some(name.clone()),
-                    _ => None,
-                });
-                self.count += 1;
-                self.steps.push((self.count, held.collect()));
-                let reads = self.block(body);
-                self.steps.pop();
-                reads
+        }
+        flow
+    }
+
+    fn pair(&mut self, (x, role_of_x): (usize, Role), (y, role_of_y): (usize, Role)) {
+        let key = (self.body.uses[x].shared.clone(), self.body.uses[y].shared.clone(), role_of_y);
+        if role_of_x == Role::DecidingRead {
+            if self.body.is_split(x, y) {
+                let pairs = self.split_reads.entry(key.clone()).or_default();
+                pairs.entry(y).or_insert(UsePair { first: x, second: y });
             }
-            // What ends the flow yields nothing that could be written.
-            Op::Return(_) | Op::Fail(_) => BTreeSet::new(),
-            op => {
-                let of = self.reads_of_all(op.operands());
-                let mut reads = of.clone();
-                for scope in op.scopes() {
-                    self.depends.extend(scope.variables().map(|variable| (variable.var, of.clone())));
-                    reads.extend(self.block(scope.block));
-                }
-                reads
+            self.reads.entry(key).or_insert(UsePair { first: x, second: y });
+        } else {
+            if self.body.is_split(y, x) {
+                self.split_changes.entry(key.clone()).or_insert(UsePair { first: y, second: x });
             }
+            self.changes.entry(key).or_insert(UsePair { first: y, second: x });
         }
     }
 
-    fn call(&mut self, call: &Call, origin: Origin) -> BTreeSet<SharedRead> {
-        let mut reads = self.reads_of_all(&call.arguments);
-        let parameters = self.context.parameters(&call.function);
-        let mut own = BTreeSet::new();
-        for (atom, parameter) in call.arguments.iter().zip(parameters) {
-            let Atom::Shared(name) = atom else { continue };
-            let step = self.step_of(name);
-            if parameter.passing == Passing::Change {
-                self.written(name, step, &reads, origin);
+    /// Returns whether the later use is a change that depends on the read, of the same value.
+    fn is_lost_update(&self, pair: UsePair) -> bool {
+        let later = self.at(pair.second);
+        later.reads.contains(&pair.first) && later.shared == self.at(pair.first).shared
+    }
+
+    fn at(&self, index: usize) -> &SharedUse {
+        &self.body.uses[index]
+    }
+}
+
+/// Returns the role of each use; `None` for a read that no change depends on.
+fn roles(body: &BodyUses) -> Vec<Option<Role>> {
+    let mut roles: Vec<Option<Role>> = body
+        .uses
+        .iter()
+        .map(|found| match found.kind {
+            UseKind::Read => None,
+            UseKind::Change => Some(Role::IndependentChange),
+        })
+        .collect();
+    for (change, found) in body.uses.iter().enumerate() {
+        for read in &found.reads {
+            let same = body.uses[*read].shared == found.shared;
+            if !(same && body.in_one_step(*read, change)) {
+                roles[*read] = Some(Role::DecidingRead);
+                roles[change] = Some(Role::DependentChange);
+            }
+        }
+    }
+    roles
+}
+
+/// Reports the faults of a flow beside the others: one for each use, and nothing more of a read that loses an update.
+fn report(flow: &FlowUses, others: &[&FlowUses], context: &mut CheckContext<'_>) {
+    let report = FaultReport { flow, context };
+    let (mut lost, mut rest) = (BTreeMap::new(), BTreeMap::new());
+    let mut reads = BTreeSet::new();
+    for ((x, y, role), pairs) in &flow.split_reads {
+        let change = others.iter().find_map(|other| Some(other.at(in_conflict(&other.changes, x, y, *role)?.second)));
+        let Some(change) = change else { continue };
+        for pair in pairs.values() {
+            if flow.is_lost_update(*pair) {
+                reads.insert(pair.first);
+                lost.entry(pair.second).or_insert_with(|| report.lost_update(*pair));
             } else {
-                own.insert(SharedRead { shared: name.clone(), at: (origin.start, origin.end), step });
+                rest.entry(pair.second).or_insert_with(|| (pair.first, report.stale_read(*pair, change)));
             }
         }
-        reads.extend(own);
-        reads
+    }
+    for ((x, y, role), pair) in &flow.split_changes {
+        let read = others.iter().find_map(|other| Some(other.at(in_conflict(&other.reads, x, y, *role)?.first)));
+        let Some(read) = read else { continue };
+        rest.entry(pair.second).or_insert_with(|| (pair.first, report.split_change(*pair, read)));
+    }
+    rest.retain(|later, (earlier, _)| !lost.contains_key(later) && !reads.contains(earlier));
+    for diagnostic in lost.into_values().chain(rest.into_values().map(|(_, diagnostic)| diagnostic)) {
+        context.report_once(diagnostic);
+    }
+}
+
+/// Returns a pair of uses whose use of `y` conflicts with one of this role.
+fn in_conflict(pairs: &BTreeMap<PairKey, UsePair>, x: &Text, y: &Text, role: Role) -> Option<UsePair> {
+    let mut roles = Role::ALL.into_iter().filter(|other| role.conflicts(*other));
+    roles.find_map(|other| pairs.get(&(x.clone(), y.clone(), other)).copied())
+}
+
+struct FaultReport<'a, 'c> {
+    flow: &'a FlowUses,
+    context: &'a CheckContext<'c>,
+}
+
+impl FaultReport<'_, '_> {
+    fn lost_update(&self, pair: UsePair) -> Diagnostic {
+        let (read, later) = (self.flow.at(pair.first), self.flow.at(pair.second));
+        let message = format!("another flow may change `{}` between this read and this write", read.shared);
+        Diagnostic::new(Code::LostUpdate, message)
+            .at(self.context.span(later.origin), "this write depends on the read")
+            .because(self.context.span(read.origin), "read here")
+            .hint(self.one_step(read, later))
     }
 
-    /// Returns the outermost atomic step that holds the shared value; 0 if there is none.
-    fn step_of(&self, shared: &Text) -> usize {
-        self.steps.iter().find(|(_, held)| held.contains(shared)).map_or(0, |(step, _)| *step)
+    /// Reports a read and a later use, between which another flow may change the value that was read.
+    fn stale_read(&self, pair: UsePair, changed: &SharedUse) -> Diagnostic {
+        let (read, later) = (self.flow.at(pair.first), self.flow.at(pair.second));
+        let x = &read.shared;
+        let message =
+            format!("another flow may change `{x}` between this read and the {} `{}`", noun(later), later.shared);
+        Diagnostic::new(Code::LostUpdate, message)
+            .at(self.context.span(later.origin), format!("the {} `{}`", noun(later), later.shared))
+            .because(self.context.span(read.origin), "a write depends on this read")
+            .because(self.context.span(changed.origin), format!("this changes `{x}`"))
+            .hint(self.one_step(read, later))
     }
 
-    fn written(&mut self, shared: &Text, step: usize, arguments: &BTreeSet<SharedRead>, origin: Origin) {
-        let lost = arguments.iter().chain(&self.decides);
-        let lost = lost.filter(|read| read.shared == *shared && (read.step == 0 || read.step != step)).min();
-        let Some(read) = lost else { return };
-        let at = self.context.span(Origin { start: read.at.0, end: read.at.1 });
-        let diagnostic = Diagnostic::new(
-            Code::LostUpdate,
-            format!("another flow may change `{shared}` between this read and this write"),
-        )
-        .at(self.context.span(origin), "this write depends on the read")
-        .because(at, "read here")
-        .hint(format!("make it one step: `atomic {shared} {{ … }}` around both"));
-        self.context.report_once(diagnostic);
+    /// Reports a use and a later change, between which another flow may read the value that is changed.
+    fn split_change(&self, pair: UsePair, read: &SharedUse) -> Diagnostic {
+        let (earlier, change) = (self.flow.at(pair.first), self.flow.at(pair.second));
+        let (x, y) = (&change.shared, &earlier.shared);
+        let message = format!("another flow may read `{x}` between the {} `{y}` and this write", noun(earlier));
+        Diagnostic::new(Code::LostUpdate, message)
+            .at(self.context.span(change.origin), format!("the write of `{x}`"))
+            .because(self.context.span(earlier.origin), format!("the {} `{y}`", noun(earlier)))
+            .because(self.context.span(read.origin), format!("a write depends on this read of `{x}`"))
+            .hint(self.one_step(earlier, change))
+    }
+
+    fn one_step(&self, one: &SharedUse, other: &SharedUse) -> String {
+        let mut names = [&one.shared, &other.shared].map(ToString::to_string).to_vec();
+        names.dedup();
+        format!("make it one step: `atomic {} {{ … }}` around both", names.join(", "))
+    }
+}
+
+fn noun(shared: &SharedUse) -> &'static str {
+    match shared.kind {
+        UseKind::Read => "read of",
+        UseKind::Change => "write of",
     }
 }

@@ -1,0 +1,309 @@
+//! The uses of shared values in one body, and the reads that each change depends on.
+//!
+//! A graph of dependences has a node for each variable, each read, each change and each *control point*: a position that
+//! is reached only if certain conditions hold. The arms of a `switch`, the rounds of a loop and everything behind an
+//! exit have a control point, which depends on the values that decide about it. A change depends on the reads that its
+//! node reaches.
+//!
+//! Failures of arithmetic (an overflow, a division by zero) are no exits here: no program decides by them.
+
+use std::collections::BTreeMap;
+
+use weir_host::{Library, Passing, Resource, Text};
+use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Op, Origin, Var};
+use weir_ir::prim::Prim;
+
+/// The number of uses that are considered in one body.
+const USES_MAX: usize = 1000;
+
+/// One use of a shared value by a call.
+pub(super) struct SharedUse {
+    pub(super) shared: Text,
+    pub(super) kind: UseKind,
+    pub(super) origin: Origin,
+    /// The reads that a change depends on, by index, in program order; empty for a read.
+    pub(super) reads: Vec<usize>,
+    node: DependenceNode,
+    position: UsePosition,
+}
+
+/// The kind of a use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum UseKind {
+    Read,
+    Change,
+}
+
+/// The position of a use: what encloses it.
+#[derive(Clone, Default)]
+struct UsePosition {
+    /// The atomic steps, outermost first.
+    steps: Vec<usize>,
+    /// The arms of `switch`es: the `switch` and the number of the arm.
+    arms: Vec<(usize, usize)>,
+    loops: Vec<usize>,
+}
+
+/// The uses of shared values in one body, in program order.
+#[derive(Default)]
+pub(super) struct BodyUses {
+    pub(super) uses: Vec<SharedUse>,
+    /// The shared values that each atomic step holds.
+    held: Vec<Vec<Text>>,
+}
+
+impl BodyUses {
+    pub(super) fn of(body: &Block, library: &Library) -> BodyUses {
+        let mut collector = Collector {
+            library,
+            found: BodyUses::default(),
+            edges: vec![Vec::new()],
+            variables: BTreeMap::new(),
+            control: DependenceNode(0),
+            exits: Vec::new(),
+            position: UsePosition::default(),
+            count: 0,
+        };
+        collector.block(body);
+        collector.found.uses.truncate(USES_MAX);
+        collector.resolve();
+        collector.found
+    }
+
+    /// Returns whether one atomic step contains both uses and holds both values.
+    pub(super) fn in_one_step(&self, first: usize, second: usize) -> bool {
+        let (first, second) = (&self.uses[first], &self.uses[second]);
+        self.common_steps(first, second).any(|held| held.contains(&first.shared) && held.contains(&second.shared))
+    }
+
+    /// Returns whether another flow can use the values of both between the first use and the second.
+    pub(super) fn is_split(&self, first: usize, second: usize) -> bool {
+        let (one, other) = (&self.uses[first], &self.uses[second]);
+        let held = |held: &Vec<Text>| held.contains(&one.shared) || held.contains(&other.shared);
+        self.may_precede(first, second) && !self.common_steps(one, other).any(held)
+    }
+
+    fn common_steps<'b>(&'b self, one: &'b SharedUse, other: &'b SharedUse) -> impl Iterator<Item = &'b Vec<Text>> {
+        let both = one.position.steps.iter().zip(&other.position.steps).take_while(|(one, other)| one == other);
+        both.map(|(step, _)| &self.held[*step])
+    }
+
+    fn may_precede(&self, first: usize, second: usize) -> bool {
+        let (one, other) = (&self.uses[first].position, &self.uses[second].position);
+        if one.loops.first().is_some_and(|outermost| other.loops.first() == Some(outermost)) {
+            return true;
+        }
+        let apart = one.arms.iter().zip(&other.arms).find(|(one, other)| one != other);
+        first < second && apart.is_none_or(|(one, other)| one.0 != other.0)
+    }
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct DependenceNode(usize);
+
+/// The nodes of a value. The choice of a variant can depend on less than its payload does: in
+/// `Ok(users.length())`, it depends on nothing.
+#[derive(Clone, Copy, Default)]
+struct ValueNodes {
+    value: DependenceNode,
+    variant: DependenceNode,
+}
+
+impl From<DependenceNode> for ValueNodes {
+    fn from(value: DependenceNode) -> Self {
+        ValueNodes { value, variant: value }
+    }
+}
+
+struct Collector<'a> {
+    library: &'a Library,
+    found: BodyUses,
+    /// The nodes that each node depends on.
+    edges: Vec<Vec<DependenceNode>>,
+    variables: BTreeMap<Var, ValueNodes>,
+    /// The control point of the current operation.
+    control: DependenceNode,
+    /// The control points of exits that the current operation may take.
+    exits: Vec<DependenceNode>,
+    position: UsePosition,
+    /// The number of `switch`es and loops so far.
+    count: usize,
+}
+
+impl Collector<'_> {
+    fn node(&mut self, on: impl IntoIterator<Item = DependenceNode>) -> DependenceNode {
+        self.edges.push(on.into_iter().filter(|node| *node != DependenceNode(0)).collect());
+        DependenceNode(self.edges.len() - 1)
+    }
+
+    /// Returns the nodes of an operand. The root, node 0, stands for whatever depends on nothing.
+    fn operand(&self, atom: &Atom) -> ValueNodes {
+        match atom {
+            Atom::Var(var) => self.variables.get(var).copied().unwrap_or_default(),
+            Atom::Value(_) | Atom::Shared(_) => ValueNodes::default(),
+        }
+    }
+
+    fn of(&self, atom: &Atom) -> DependenceNode {
+        self.operand(atom).value
+    }
+
+    fn block(&mut self, block: &Block) -> ValueNodes {
+        for binding in &block.lets {
+            let exits = self.exits.len();
+            let value = self.op(&binding.op, binding.origin);
+            self.variables.insert(binding.bound.var, value);
+            if self.exits.len() > exits {
+                let taken: Vec<DependenceNode> = self.exits.drain(exits..).chain([self.control]).collect();
+                self.control = self.node(taken);
+                self.exits.push(self.control);
+            }
+        }
+        self.operand(&block.result)
+    }
+
+    /// Visits a block whose execution depends on `on`, and restores the control point.
+    fn controlled(&mut self, on: DependenceNode, block: &Block) -> ValueNodes {
+        let outer = self.control;
+        self.control = self.node([outer, on]);
+        let result = self.block(block);
+        self.control = outer;
+        result
+    }
+
+    fn op(&mut self, op: &Op, origin: Origin) -> ValueNodes {
+        match op {
+            Op::Prim(prim, operands) => {
+                let of = |atom| match prim {
+                    Prim::IsVariant(_) => self.operand(atom).variant,
+                    _ => self.of(atom),
+                };
+                let operands: Vec<DependenceNode> = operands.iter().map(of).collect();
+                let value = self.node(operands);
+                let variant = if matches!(prim, Prim::Variant(_)) { DependenceNode(0) } else { value };
+                ValueNodes { value, variant }
+            }
+            Op::Call(call) => self.call(call, origin).into(),
+            Op::Switch { subject, arms } => self.switch(subject, arms),
+            Op::Map { .. } | Op::Fold { .. } | Op::Loop { .. } => self.repeat(op).into(),
+            Op::Atomic { constraints, body, .. } => {
+                let held = constraints.iter().filter_map(|constraint| match &constraint.resource {
+                    Resource::Shared(name) => Some(name.clone()),
+                    _ => None,
+                });
+                self.found.held.push(held.collect());
+                self.position.steps.push(self.found.held.len() - 1);
+                let result = self.block(body);
+                self.position.steps.pop();
+                result
+            }
+            Op::Within { limit, body } => {
+                let (on, result) = (self.of(limit), self.controlled(self.of(limit), body).value);
+                self.node([on, result]).into()
+            }
+            Op::Race { bodies } => {
+                let results: Vec<DependenceNode> =
+                    bodies.iter().map(|body| self.controlled(DependenceNode(0), body).value).collect();
+                self.node(results).into()
+            }
+            Op::Return(_) | Op::Fail(_) => {
+                self.exits.push(self.control);
+                ValueNodes::default()
+            }
+        }
+    }
+
+    fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> ValueNodes {
+        let subject = self.operand(subject);
+        let by_variant = arms.iter().all(|arm| !matches!(arm.test, ArmTest::Value(_)));
+        let on = if by_variant { subject.variant } else { subject.value };
+        let (mut values, mut variants) = (vec![on], vec![on]);
+        self.count += 1;
+        let switch = self.count;
+        for (number, arm) in arms.iter().enumerate() {
+            for variable in &arm.payload {
+                self.variables.insert(variable.var, subject.value.into());
+            }
+            self.position.arms.push((switch, number));
+            let result = self.controlled(on, &arm.body);
+            values.push(result.value);
+            variants.push(result.variant);
+            self.position.arms.pop();
+        }
+        ValueNodes { value: self.node(values), variant: self.node(variants) }
+    }
+
+    /// Visits a `map`, `fold` or `loop`, whose later rounds depend on the results and the exits of earlier ones.
+    fn repeat(&mut self, op: &Op) -> DependenceNode {
+        let operands: Vec<DependenceNode> = op.operands().map(|atom| self.of(atom)).collect();
+        let on = self.node(operands);
+        let round = self.node([on]);
+        for variable in op.binders() {
+            self.variables.insert(variable.var, round.into());
+        }
+        self.count += 1;
+        self.position.loops.push(self.count);
+        let exits = self.exits.len();
+        for body in op.blocks() {
+            let result = self.controlled(round, body).value;
+            // The result of a `map`'s round is no input of the next.
+            if matches!(op, Op::Map { .. }) {
+                let element = self.node([on, result]);
+                self.edges[round.0].extend_from_slice(&self.exits[exits..]);
+                self.position.loops.pop();
+                return element;
+            }
+            self.edges[round.0].push(result);
+        }
+        self.edges[round.0].extend_from_slice(&self.exits[exits..]);
+        self.position.loops.pop();
+        if matches!(op, Op::Loop { .. }) {
+            self.exits.push(round);
+        }
+        round
+    }
+
+    fn call(&mut self, call: &Call, origin: Origin) -> DependenceNode {
+        let arguments: Vec<DependenceNode> = call.arguments.iter().map(|atom| self.of(atom)).collect();
+        let mut result = arguments.clone();
+        let function = self.library.function(&call.function);
+        let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+        for (atom, parameter) in call.arguments.iter().zip(parameters) {
+            let Atom::Shared(name) = atom else { continue };
+            let change = parameter.passing == Passing::Change;
+            let control = self.control;
+            let on = arguments.iter().copied().chain([control]).filter(|_| change);
+            let node = self.node(on);
+            let kind = if change { UseKind::Change } else { UseKind::Read };
+            if !change {
+                result.push(node);
+            }
+            let (position, shared) = (self.position.clone(), name.clone());
+            self.found.uses.push(SharedUse { shared, kind, origin, reads: Vec::new(), node, position });
+        }
+        let result = self.node(result);
+        for (atom, parameter) in call.arguments.iter().zip(parameters) {
+            if let (Atom::Var(var), Passing::Change) = (atom, parameter.passing) {
+                self.variables.insert(*var, result.into());
+            }
+        }
+        result
+    }
+
+    /// Finds the reads that each change depends on.
+    fn resolve(&mut self) {
+        let reads = self.found.uses.iter().enumerate().filter(|(_, found)| found.kind == UseKind::Read);
+        let reads: BTreeMap<usize, usize> = reads.map(|(index, read)| (read.node.0, index)).collect();
+        for change in self.found.uses.iter_mut().filter(|found| found.kind == UseKind::Change) {
+            let mut seen = vec![false; self.edges.len()];
+            let mut open = vec![change.node];
+            while let Some(node) = open.pop() {
+                if !std::mem::replace(&mut seen[node.0], true) {
+                    open.extend_from_slice(&self.edges[node.0]);
+                    change.reads.extend(reads.get(&node.0));
+                }
+            }
+            change.reads.sort_unstable();
+        }
+    }
+}
