@@ -13,6 +13,7 @@
 mod cascade;
 mod check;
 mod check_cache;
+mod checked;
 mod constant;
 mod context;
 mod declare;
@@ -20,6 +21,7 @@ mod dialects;
 mod effects;
 mod exhaustiveness;
 mod integer_division;
+mod lang_items;
 mod lock_order;
 mod lost_updates;
 mod lower;
@@ -36,38 +38,17 @@ use std::collections::BTreeSet;
 
 use weir_host::Library;
 use weir_ir::{expr, graph};
-use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
+use weir_syntax::{Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
+pub use checked::Checked;
 use context::CheckContext;
 pub use effects::EffectSummary;
+pub use lang_items::STATE;
 pub use lower::OPERATIONS_MAX;
 pub use symbol::{Reference, Symbol};
 pub use symbol_index::{LocalName, SymbolInfo};
 pub use typed_tree::TypedTree;
-
-/// The module whose functions every shared value has.
-pub const STATE: &str = "state";
-
-/// The function that returns the current value of a shared value.
-const SHARED_READ: &str = "state.read";
-
-/// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
-const JSON_VALUE: &str = "json.Value";
-
-/// The result of checking a file.
-pub struct Checked {
-    /// The tree and its comments.
-    pub parsed: Parsed,
-    /// The resolved names and types of the tree.
-    pub typed: TypedTree,
-    /// The program; `None` if there are errors.
-    pub expr: Option<expr::Program>,
-    /// The tests of the file: a program with one flow for each, in source order.
-    pub tests: Option<expr::Program>,
-    /// The diagnostics, in source order.
-    pub diagnostics: Vec<Diagnostic>,
-}
 
 /// The result of compiling a file.
 pub struct Compiled {

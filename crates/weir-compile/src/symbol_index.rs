@@ -4,7 +4,7 @@ use weir_host::{Library, Mode, Passing, Resource, Signature, Text, TypeShape, Va
 use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind};
 
-use crate::Checked;
+use crate::checked::Checked;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 

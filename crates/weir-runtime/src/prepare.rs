@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{FunctionCode, Library, Mode, Passing, Resource, Signature, Text, Type};
+use weir_host::{Library, Mode, Resource, Signature, Text, Type};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::program::Flow;
 
@@ -15,32 +15,21 @@ use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
 mod conditions;
+mod error;
 mod moves;
 mod order;
+mod part;
 mod shape;
 mod slots;
 mod steps;
 mod timed;
 
+pub use error::PrepareError;
+use error::error;
+use part::{NodePart, Resolved};
+
 /// The deepest nesting of bodies; the compiler's own limit is lower.
 const NESTING_MAX: usize = 64;
-
-/// The reason why a program cannot be prepared: it does not match the library.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PrepareError {
-    /// The node or entry point.
-    pub place: String,
-    /// The problem.
-    pub message: String,
-}
-
-impl std::fmt::Display for PrepareError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
-    }
-}
-
-impl std::error::Error for PrepareError {}
 
 /// A prepared flow.
 pub(crate) struct PreparedFlow {
@@ -61,69 +50,6 @@ pub(crate) struct Preparation<'a> {
     ordered: bool,
     /// The ticket gates of the flow that is being prepared.
     ticket_gates: Vec<usize>,
-}
-
-/// A call that is resolved to its function, before its step is created.
-struct Resolved {
-    code: FunctionCode,
-    path: Text,
-    fallible: bool,
-    /// True if it returns an `Option`, and cannot fail.
-    optional: bool,
-    /// The passing mode of each parameter.
-    passing: Vec<Passing>,
-    locks: Box<[(Arc<FairRwLock>, Mode)]>,
-    ticket_gate: Option<usize>,
-    state: Option<usize>,
-}
-
-/// The parts of a node that are prepared before its step: its call, or its bodies.
-#[derive(Default)]
-struct NodePart {
-    call: Option<Resolved>,
-    body: Option<Body>,
-    /// The bodies of a `within` or `race`.
-    timed: Vec<Body>,
-    /// The ticket gates within.
-    ticket_gates: Vec<usize>,
-}
-
-impl NodePart {
-    /// Returns true if the node may have to wait.
-    fn waits(&self, node: &Node) -> bool {
-        match (&self.call, &self.body) {
-            (Some(call), _) => call.waits() || !call.locks.is_empty() || call.ticket_gate.is_some(),
-            (_, Some(body)) => body.waits,
-            _ => matches!(node.kind, NodeKind::Acquire { .. }) || self.timed.iter().any(|body| body.waits),
-        }
-    }
-
-    fn bodies(&self) -> impl Iterator<Item = &Body> {
-        self.body.iter().chain(&self.timed)
-    }
-
-    /// Returns true if the function itself waits, so that it is worth beginning others in the meantime.
-    fn overlaps(&self) -> bool {
-        self.call.as_ref().is_some_and(Resolved::waits) || self.bodies().any(|body| body.overlaps)
-    }
-}
-
-impl NodePart {
-    /// Returns true if the node changes the value of its input.
-    fn changes(&self, node: &Node, input: usize) -> bool {
-        match (&self.call, &self.body) {
-            (Some(call), _) => call.passing.get(input) == Some(&Passing::Change),
-            // The inputs are the body's parameters. The list is an exception, but is never changed itself.
-            (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
-            _ => node.captured(input).is_some_and(|(body, parameter)| self.timed[body].handed[parameter]),
-        }
-    }
-}
-
-impl Resolved {
-    fn waits(&self) -> bool {
-        !matches!(self.code, FunctionCode::Immediate(_))
-    }
 }
 
 impl<'a> Preparation<'a> {
@@ -263,17 +189,6 @@ impl<'a> Preparation<'a> {
         taken.append(&mut last);
         taken
     }
-}
-
-impl PrepareError {
-    fn within(mut self, place: &str) -> Self {
-        self.place = if self.place.is_empty() { place.to_owned() } else { format!("{place}/{}", self.place) };
-        self
-    }
-}
-
-fn error(place: &str, message: String) -> PrepareError {
-    PrepareError { place: place.to_owned(), message }
 }
 
 /// Returns the source of an entry point.

@@ -7,7 +7,7 @@ use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Expected, TypeChecker};
-use crate::SHARED_READ;
+use crate::lang_items::SHARED_READ;
 use crate::suggest::nearest;
 use crate::typed_tree::{ArgumentSource, CallTarget, Resolution, ResolvedCall};
 use crate::types::Ty;

@@ -9,8 +9,8 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
 use super::{Exits, TypeChecker};
-use crate::STATE;
 use crate::dialects::{self, Advice};
+use crate::lang_items::STATE;
 use crate::suggest::nearest;
 use crate::typed_tree::{CallTarget, Resolution};
 use crate::types::Ty;

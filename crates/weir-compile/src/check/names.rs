@@ -8,8 +8,8 @@ use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic};
 
 use super::TypeChecker;
-use crate::SHARED_READ;
 use crate::dialects::{self, Advice};
+use crate::lang_items::SHARED_READ;
 use crate::move_checker::is_move_only;
 use crate::suggest::nearest;
 use crate::symbol::Symbol;

@@ -137,7 +137,7 @@ impl<'a> Lowering<'a, '_> {
         let declared = self.typed.declarations.shared.get_index(at);
         let ty = declared.map_or(Type::Unit, |(_, declared)| declared.ty.to_type());
         let value = Some(Binding::Atom(self.shared_atom(at)));
-        self.call_host(&crate::SHARED_READ.into(), vec![value], ty, (span, &[None]))
+        self.call_host(&crate::lang_items::SHARED_READ.into(), vec![value], ty, (span, &[None]))
     }
 
     /// Reports a function as a value: functions are inlined at their calls and have no representation.

@@ -8,7 +8,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
 use super::types::{fields_of, names_in};
-use crate::JSON_VALUE;
+use crate::lang_items::JSON_VALUE;
 
 impl Lowering<'_, '_> {
     /// Returns the pair of an argument and its type. Reports an opaque part, which the function could not read.

@@ -11,7 +11,7 @@ use weir_host::{Type, Value};
 use weir_ir::graph::{ArmTest, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use weir_ir::prim::Prim;
 
-use super::NodePart;
+use super::part::NodePart;
 use crate::step::NONE;
 
 /// The deepest nesting of a condition; deeper parts are computed by steps of their own.

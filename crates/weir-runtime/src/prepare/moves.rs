@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use weir_host::{Library, Text, Type, TypeDefinition, TypeShape};
 use weir_ir::graph::{Graph, Operand};
 
-use super::NodePart;
+use super::part::NodePart;
 
 /// The types whose values can only be moved.
 pub(super) struct MoveOnlyTypes<'a> {

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use weir_host::{Mode, Resource};
 use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
-use super::NodePart;
 use super::moves::MoveOnlyTypes;
+use super::part::NodePart;
 use crate::step::Repeat;
 
 /// The last bit, which many nodes may share.

@@ -7,8 +7,8 @@
 use weir_host::Value;
 use weir_ir::graph::{ArmTest, Control, Graph, NodeId, NodeKind, Operand, SwitchArm};
 
-use super::NodePart;
 use super::conditions::parts_of_conditions;
+use super::part::NodePart;
 use crate::step::NONE;
 
 /// The control structure of a graph.

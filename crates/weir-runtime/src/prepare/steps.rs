@@ -7,11 +7,12 @@ use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchA
 use weir_ir::prim::Prim;
 
 use super::conditions::{arms_of_truth, is_scalar};
+use super::error::{PrepareError, error};
 use super::moves::{MoveOnlyTypes, changed_parameters};
 use super::order::{StepOrder, nodes_within};
+use super::part::{NodePart, Resolved};
 use super::shape::{ControlShape, arm_of_tag};
 use super::slots::SlotLayout;
-use super::{NodePart, PrepareError, Resolved, error};
 use crate::resources::Resources;
 use crate::step::{
     AcquireStep, Action, Body, CallStep, Condition, ConditionStep, NONE, Out, PreparedStep, PrimStep, Repeat,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use weir_ir::graph::NodeId;
 
+use super::error::PrepareError;
+use super::part::NodePart;
 use super::steps::Assembly;
-use super::{NodePart, PrepareError};
 use crate::step::TimedStep;
 
 impl Assembly<'_> {

@@ -1,0 +1,10 @@
+//! Lang items: the items of the library that the compiler knows by name.
+
+/// The module whose functions every shared value has.
+pub const STATE: &str = "state";
+
+/// The function that returns the current value of a shared value.
+pub(crate) const SHARED_READ: &str = "state.read";
+
+/// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
+pub(crate) const JSON_VALUE: &str = "json.Value";

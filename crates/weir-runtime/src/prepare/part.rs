@@ -1,0 +1,70 @@
+//! The parts of a node that are prepared before its step: its resolved call, or its bodies.
+
+use std::sync::Arc;
+
+use weir_host::{FunctionCode, Mode, Passing, Text};
+use weir_ir::graph::{Node, NodeKind};
+
+use crate::lock::FairRwLock;
+use crate::step::Body;
+
+/// A call that is resolved to its function, before its step is created.
+pub(super) struct Resolved {
+    pub code: FunctionCode,
+    pub path: Text,
+    pub fallible: bool,
+    /// True if it returns an `Option`, and cannot fail.
+    pub optional: bool,
+    /// The passing mode of each parameter.
+    pub passing: Vec<Passing>,
+    pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
+    pub ticket_gate: Option<usize>,
+    pub state: Option<usize>,
+}
+
+/// The parts of a node that are prepared before its step: its call, or its bodies.
+#[derive(Default)]
+pub(super) struct NodePart {
+    pub call: Option<Resolved>,
+    pub body: Option<Body>,
+    /// The bodies of a `within` or `race`.
+    pub timed: Vec<Body>,
+    /// The ticket gates within.
+    pub ticket_gates: Vec<usize>,
+}
+
+impl NodePart {
+    /// Returns true if the node may have to wait.
+    pub(super) fn waits(&self, node: &Node) -> bool {
+        match (&self.call, &self.body) {
+            (Some(call), _) => call.waits() || !call.locks.is_empty() || call.ticket_gate.is_some(),
+            (_, Some(body)) => body.waits,
+            _ => matches!(node.kind, NodeKind::Acquire { .. }) || self.timed.iter().any(|body| body.waits),
+        }
+    }
+
+    fn bodies(&self) -> impl Iterator<Item = &Body> {
+        self.body.iter().chain(&self.timed)
+    }
+
+    /// Returns true if the function itself waits, so that it is worth beginning others in the meantime.
+    pub(super) fn overlaps(&self) -> bool {
+        self.call.as_ref().is_some_and(Resolved::waits) || self.bodies().any(|body| body.overlaps)
+    }
+
+    /// Returns true if the node changes the value of its input.
+    pub(super) fn changes(&self, node: &Node, input: usize) -> bool {
+        match (&self.call, &self.body) {
+            (Some(call), _) => call.passing.get(input) == Some(&Passing::Change),
+            // The inputs are the body's parameters. The list is an exception, but is never changed itself.
+            (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
+            _ => node.captured(input).is_some_and(|(body, parameter)| self.timed[body].handed[parameter]),
+        }
+    }
+}
+
+impl Resolved {
+    fn waits(&self) -> bool {
+        !matches!(self.code, FunctionCode::Immediate(_))
+    }
+}
