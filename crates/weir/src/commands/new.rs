@@ -42,11 +42,22 @@ fn name(path: &Path) -> Result<String, (String, &'static str)> {
     let last = path.file_name().map(|name| name.to_string_lossy().replace('-', "_")).unwrap_or_default();
     let begins = last.starts_with(|first: char| first.is_ascii_lowercase());
     let goes_on = last.chars().all(|other| other.is_ascii_lowercase() || other.is_ascii_digit() || other == '_');
-    if begins && goes_on && last.len() <= NAME_CHARACTERS_MAX {
-        return Ok(last);
-    }
     let message = format!("`{}` is not a valid service name", path.display());
+    if begins && goes_on && last.len() <= NAME_CHARACTERS_MAX {
+        return if is_taken(&last) {
+            Err((message, "the language or the new program uses this word"))
+        } else {
+            Ok(last)
+        };
+    }
     Err((message, "a name begins with a lower-case letter and contains lower-case letters, digits, `-` and `_`"))
+}
+
+/// Returns whether the word is reserved, or a module or `fn` of the new program.
+fn is_taken(name: &str) -> bool {
+    let service = SERVICE.replace("NAME", name);
+    let is_reserved = !weir_syntax::parse(weir_syntax::SourceId(0), &service).diagnostics.is_empty();
+    is_reserved || ["http", "words", "greeting"].contains(&name)
 }
 
 fn files_with_rust(name: &str) -> Vec<(&'static str, String)> {
@@ -89,4 +100,17 @@ fn next_steps(arguments: &NewArguments, files: &[(&str, String)], terminal: &Ter
 
 fn list(files: &[(&str, String)]) -> String {
     files.iter().map(|(path, _)| *path).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_the_new_program_could_not_have_are_refused() {
+        for taken in ["for", "http", "words", "greeting", "Shop", "1st"] {
+            assert!(name(Path::new(taken)).is_err(), "{taken}");
+        }
+        assert_eq!(name(Path::new("here/my-shop")), Ok("my_shop".to_owned()));
+    }
 }
