@@ -41,7 +41,7 @@
 //! | `send`, `recv` | [`Channel::blocking_send`], [`Channel::blocking_receive`]; for tasks [`Channel::send_async`], [`Channel::receive_async`] |
 //! | `sendEvt`, `recvEvt` | [`Channel::send`] ([`send_once`](Channel::send_once), [`send_parcel`](Channel::send_parcel)), [`Channel::receive`] |
 //! | `alwaysEvt`, `never`, `timeOutEvt`, `atTimeEvt` | [`always`], [`never()`], [`after`], [`at`] |
-//! | `wrap`, `guard`, `choose`, `withNack` | [`Event::wrap`], [`guard()`], [`choose`] ([`choose_biased`]), [`with_nack`] |
+//! | `wrap`, `guard`, `choose`, `withNack` | [`Event::wrap`], [`guard()`], [`choose()`] ([`choose_biased`]), [`with_nack`] |
 //! | `sync` | [`Event::sync`], `event.await` |
 //! | `aSendEvt`, `aRecvEvt`, `aAlwaysEvt`, `aNever` | [`a_send`], [`a_receive`], [`a_always`], [`a_never`] |
 //! | `sWrap`, `aWrap`, `aGuard` | [`AsyncEvent::s_wrap`], [`AsyncEvent::a_wrap`], [`a_guard`] |

@@ -35,7 +35,7 @@ fn graph(body: &str) -> Vec<Violation> {
     verify::graph(&program, &Recording::new(0).library())
 }
 
-/// Programs that each break one rule, with the message of the verifier.
+/// Returns programs that each break one rule, each with the messages of the verifier.
 fn broken(texts: &[(Rule, &str)], verify: fn(&str) -> Vec<Violation>) -> String {
     let mut said = String::new();
     for (rule, text) in texts {
