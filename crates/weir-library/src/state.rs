@@ -62,8 +62,8 @@ pub fn remove(map: &mut Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
     map.remove(&key.0).map(Generic)
 }
 
-/// Appends an element to a shared list. If the list has more than `keep` elements, the first are removed. Takes time
-/// proportional to the length of the list; for many elements, use a map.
+/// Appends an element to a shared list, in constant time on average. If the list has more than `keep` elements, the first
+/// are removed, and the others move up.
 #[weir::function(reads)]
 pub fn push(list: &mut Elements, value: Value, #[default(10_000_000)] keep: usize) {
     list.push(value);
