@@ -61,11 +61,11 @@ pub fn verify(
     #[default(Duration::from_secs(60))] leeway: Duration,
 ) -> Result<Json, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    verify_at(token, keys, &Expected { issuer, audience, leeway, now })
+    verify_at(token, keys, &ExpectedClaims { issuer, audience, leeway, now })
 }
 
 /// Expectations about the claims of a token.
-pub(crate) struct Expected<'a> {
+pub(crate) struct ExpectedClaims<'a> {
     pub(crate) issuer: &'a str,
     pub(crate) audience: &'a str,
     pub(crate) leeway: Duration,
@@ -74,7 +74,7 @@ pub(crate) struct Expected<'a> {
 }
 
 /// Verifies a token as [`verify`] does, at a given time.
-fn verify_at(token: &str, keys: &Keys, expected: &Expected<'_>) -> Result<Json, Failure> {
+fn verify_at(token: &str, keys: &Keys, expected: &ExpectedClaims<'_>) -> Result<Json, Failure> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err(Failure::new(FailureKind::Limit, format!("the token has more than {TOKEN_BYTES_MAX} bytes")));
     }

@@ -25,10 +25,10 @@ weir::library! {
 
 /// The generator of a program's random numbers.
 #[derive(Debug, Default)]
-pub struct Randomness(Generator);
+pub struct Randomness(RandomSource);
 
 #[derive(Debug, Default)]
-enum Generator {
+enum RandomSource {
     /// The operating system's.
     #[default]
     System,
@@ -40,7 +40,7 @@ impl Randomness {
     /// Returns a generator whose numbers follow from the seed. They are not fit for secrets.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Randomness(Generator::Seeded(AtomicU64::new(seed)))
+        Randomness(RandomSource::Seeded(AtomicU64::new(seed)))
     }
 
     /// Fills the buffer with random bytes.
@@ -49,8 +49,8 @@ impl Randomness {
     /// Fails if the operating system has no random numbers.
     pub fn fill(&self, buffer: &mut [u8]) -> Result<(), Failure> {
         match &self.0 {
-            Generator::System => system_bytes(buffer),
-            Generator::Seeded(state) => {
+            RandomSource::System => system_bytes(buffer),
+            RandomSource::Seeded(state) => {
                 for part in buffer.chunks_mut(size_of::<u64>()) {
                     part.copy_from_slice(&next(state).to_le_bytes()[..part.len()]);
                 }
@@ -65,8 +65,8 @@ impl Randomness {
     /// Fails as [`Randomness::fill`] does.
     pub fn bits(&self) -> Result<u64, Failure> {
         match &self.0 {
-            Generator::System => buffered_bits(),
-            Generator::Seeded(state) => Ok(next(state)),
+            RandomSource::System => buffered_bits(),
+            RandomSource::Seeded(state) => Ok(next(state)),
         }
     }
 

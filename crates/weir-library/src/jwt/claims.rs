@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use weir::Failure;
 
-use super::Expected;
+use super::ExpectedClaims;
 
 /// The claims that every token is checked for. A claim that occurs twice is an error.
 #[derive(Deserialize)]
@@ -37,7 +37,7 @@ impl RegisteredClaims {
     ///
     /// # Errors
     /// Fails with the first claim that is missing or wrong.
-    pub(super) fn check(&self, expected: &Expected<'_>) -> Result<(), Failure> {
+    pub(super) fn check(&self, expected: &ExpectedClaims<'_>) -> Result<(), Failure> {
         let (now, leeway) = (expected.now.as_secs_f64(), expected.leeway.as_secs_f64());
         let Some(expiry) = self.exp else { return refused("the token does not expire: it has no `exp`") };
         if expiry + leeway <= now {

@@ -21,9 +21,9 @@ const ED25519_BYTES: usize = 32;
 /// Keys of which one must have signed a token.
 #[derive(Clone, Debug, weir::Type)]
 #[weir(opaque, name = "jwt.Keys")]
-pub struct Keys(Arc<[Key]>);
+pub struct Keys(Arc<[VerificationKey]>);
 
-struct Key {
+struct VerificationKey {
     /// Its name in a set; a token names the key by which it was signed.
     id: Option<String>,
     material: KeyMaterial,
@@ -40,7 +40,7 @@ enum KeyMaterial {
 }
 
 /// Shows the algorithm and the name of the key only.
-impl fmt::Debug for Key {
+impl fmt::Debug for VerificationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} key {:?}", self.material.algorithm(), self.id)
     }
@@ -74,7 +74,7 @@ impl KeyMaterial {
 
 impl Keys {
     fn one(material: KeyMaterial) -> Keys {
-        Keys(Arc::new([Key { id: None, material }]))
+        Keys(Arc::new([VerificationKey { id: None, material }]))
     }
 
     /// Verifies a signature with the keys of this algorithm, and, if both the token and a key have a name, of this name.
@@ -88,7 +88,7 @@ impl Keys {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), Failure> {
-        let named = |key: &&Key| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
+        let named = |key: &&VerificationKey| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
         let mut candidates = self.0.iter().filter(|key| key.material.algorithm() == algorithm).filter(named).peekable();
         if candidates.peek().is_none() {
             return Err(Failure::function("no key has the algorithm and the name of the token's"));
@@ -175,7 +175,7 @@ struct JwkSet {
 
 impl Jwk {
     /// Returns the key, if it is a public key for signatures of a supported algorithm.
-    fn key(self) -> Option<Key> {
+    fn key(self) -> Option<VerificationKey> {
         let of = |value: &Option<String>| BASE64URL_NOPAD.decode(value.as_deref()?.as_bytes()).ok();
         let material = match (self.kty.as_str(), self.crv.as_deref()) {
             ("RSA", _) => rsa(of(&self.n)?, of(&self.e)?)?,
@@ -190,7 +190,7 @@ impl Jwk {
         };
         let fits = self.alg.is_none_or(|alg| alg == material.algorithm());
         let signs = self.r#use.is_none_or(|purpose| purpose == "sig");
-        (fits && signs).then_some(Key { id: self.kid, material })
+        (fits && signs).then_some(VerificationKey { id: self.kid, material })
     }
 }
 
@@ -206,7 +206,7 @@ pub fn jwks(text: &str) -> Result<Keys, Failure> {
     if set.keys.len() > KEYS_MAX {
         return Err(Failure::new(FailureKind::Limit, format!("the key set has more than {KEYS_MAX} keys")));
     }
-    let keys: Vec<Key> = set.keys.into_iter().filter_map(Jwk::key).collect();
+    let keys: Vec<VerificationKey> = set.keys.into_iter().filter_map(Jwk::key).collect();
     if keys.is_empty() {
         return Err(Failure::argument("the key set has no key of RS256, ES256 or Ed25519"));
     }

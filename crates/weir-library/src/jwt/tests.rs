@@ -10,7 +10,7 @@ const PEMS: [(&str, &str, &str); 3] = [
     ("EdDSA", include_str!("tests/EdDSA.pem"), include_str!("tests/EdDSA.token")),
 ];
 const KEY_SET: &str = include_str!("tests/keys.json");
-const EXPECTED: Expected<'_> = Expected {
+const EXPECTED: ExpectedClaims<'_> = ExpectedClaims {
     issuer: "https://login.example",
     audience: "shop",
     leeway: Duration::ZERO,
@@ -27,7 +27,7 @@ fn key(algorithm: &str, pem: &str) -> Keys {
 }
 
 /// Returns the reason why the token is refused.
-fn refusal(token: &str, keys: &Keys, expected: &Expected<'_>) -> String {
+fn refusal(token: &str, keys: &Keys, expected: &ExpectedClaims<'_>) -> String {
     verify_at(token.trim(), keys, expected).unwrap_err().message.to_string()
 }
 
@@ -60,11 +60,15 @@ fn the_example_of_the_rfc_is_verified() {
                  eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.\
                  dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     let keys = hs256(&Secret::new(BASE64URL_NOPAD.decode(key.as_bytes()).unwrap())).unwrap();
-    let at =
-        |seconds| Expected { issuer: "joe", audience: "", leeway: Duration::ZERO, now: Duration::from_secs(seconds) };
+    let at = |seconds| ExpectedClaims {
+        issuer: "joe",
+        audience: "",
+        leeway: Duration::ZERO,
+        now: Duration::from_secs(seconds),
+    };
     assert!(verify_at(token, &keys, &at(1_300_819_379)).is_ok());
     assert_eq!(refusal(token, &keys, &at(1_300_819_380)), "the token has expired");
-    let leeway = Expected { leeway: Duration::from_secs(60), ..at(1_300_819_439) };
+    let leeway = ExpectedClaims { leeway: Duration::from_secs(60), ..at(1_300_819_439) };
     assert!(verify_at(token, &keys, &leeway).is_ok());
 }
 
@@ -120,7 +124,7 @@ fn headers_that_are_ambiguous_or_demand_extensions_are_refused() {
 #[test]
 fn claims_are_checked() {
     let refused = |claims: &str, audience: &str| {
-        let expected = Expected { audience, ..EXPECTED };
+        let expected = ExpectedClaims { audience, ..EXPECTED };
         refusal(&signed(r#"{"alg":"HS256"}"#, claims), &shared_key(), &expected)
     };
     let with = |more: &str| format!(r#"{{"exp":2000000000,"iss":"https://login.example"{more}}}"#);
