@@ -216,10 +216,11 @@ impl<T: Send + 'static> Core<T> {
         let entry = state.receivers.remove(ticket);
         self.publish_hints(&state);
         drop(state);
-        if let Some(ReceiveEntry::Finished(Ok(handed_over))) = entry
-            && !is_active(Mutant::DropWithoutReturn)
-        {
-            self.return_value(handed_over);
+        match entry {
+            Some(ReceiveEntry::Finished(Ok(handed_over))) if !is_active(Mutant::DropWithoutReturn) => {
+                self.return_value(handed_over);
+            }
+            _ => {}
         }
     }
 }
