@@ -210,6 +210,9 @@ pub(crate) struct TestArguments {
     /// Run only the tests whose names contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Seed of the random numbers that each test draws
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) seed: u64,
 }
 
 /// Arguments of `weir doc`.
