@@ -302,7 +302,10 @@ mod tests {
                     trie.insert(key, round);
                     model.insert(key, round);
                 }
-                0 | 1 => *trie.get_mut(key).expect("the model has the key") = *model.entry(key).and_modify(|item| *item += 1).or_default(),
+                0 | 1 => {
+                    *trie.get_mut(key).expect("the model has the key") =
+                        *model.entry(key).and_modify(|item| *item += 1).or_default()
+                }
                 2 => assert_eq!(trie.remove(key), model.remove(&key)),
                 _ => assert_eq!(trie.get(key), model.get(&key)),
             }
