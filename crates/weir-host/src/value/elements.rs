@@ -19,8 +19,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use self::form::Form;
-pub(super) use self::iter::{IntoIter, Iter};
+use self::form::ListForm;
+pub(super) use self::iter::{ElementIntoIter, ElementIter};
 use self::packed::Packed;
 use crate::Value;
 
@@ -31,7 +31,7 @@ pub type Element<'v> = Cow<'v, Value>;
 /// shared (copy-on-write), and a bounded number of them.
 #[derive(Clone, Default)]
 pub struct Elements {
-    form: Form,
+    form: ListForm,
 }
 
 /// The maximum number of elements that a change copies if they are shared, and that move up if the first is removed.
@@ -65,8 +65,8 @@ impl Elements {
 
     /// Iterates over the elements.
     #[must_use]
-    pub fn iter(&self) -> Iter<'_> {
-        Iter::new(&self.form)
+    pub fn iter(&self) -> ElementIter<'_> {
+        ElementIter::new(&self.form)
     }
 
     /// Returns the elements in a range of positions, which must lie within the list.
@@ -89,7 +89,7 @@ impl Elements {
     #[inline]
     #[must_use]
     pub fn as_values(&self) -> Option<&[Value]> {
-        if let Form::Values(all) = &self.form { Some(all) } else { None }
+        if let ListForm::Values(all) = &self.form { Some(all) } else { None }
     }
 
     /// Returns the elements if they are packed integers.
@@ -141,7 +141,7 @@ impl Elements {
             return None;
         }
         self.form.flatten();
-        if let Form::Values(all) = &mut self.form { Some(all.make_mut()) } else { None }
+        if let ListForm::Values(all) = &mut self.form { Some(all.make_mut()) } else { None }
     }
 
     /// Returns an element: moved out if the list is not shared, so that [`Value::Absent`] stays behind, and otherwise
@@ -150,11 +150,11 @@ impl Elements {
     #[must_use]
     pub fn take(&mut self, index: usize) -> Option<Value> {
         match &mut self.form {
-            Form::Values(all) => match all.is_unique() {
+            ListForm::Values(all) => match all.is_unique() {
                 true => all.make_mut().get_mut(index).map(Value::take),
                 false => all.get(index).cloned(),
             },
-            Form::Packed(all) => match Arc::get_mut(all) {
+            ListForm::Packed(all) => match Arc::get_mut(all) {
                 Some(Packed::Persistent(all)) if index < all.len() => Some(all.replace(index, Value::Absent)),
                 _ => all.get(index),
             },
@@ -244,13 +244,13 @@ impl Elements {
 
     #[inline]
     fn packed(&self) -> Option<&Packed> {
-        if let Form::Packed(packed) = &self.form { Some(packed) } else { None }
+        if let ListForm::Packed(packed) = &self.form { Some(packed) } else { None }
     }
 
     /// Returns packed or persistent elements for a change, after copying them if they are shared.
     #[inline]
     fn packed_mut(&mut self) -> Option<&mut Packed> {
-        if let Form::Packed(packed) = &mut self.form { Some(Arc::make_mut(packed)) } else { None }
+        if let ListForm::Packed(packed) = &mut self.form { Some(Arc::make_mut(packed)) } else { None }
     }
 
     fn copied_max(&self) -> usize {
@@ -282,7 +282,7 @@ impl From<&[Value]> for Elements {
 
 impl From<Packed> for Elements {
     fn from(packed: Packed) -> Self {
-        Elements { form: Form::Packed(Arc::new(packed)) }
+        Elements { form: ListForm::Packed(Arc::new(packed)) }
     }
 }
 
@@ -321,18 +321,18 @@ impl Extend<Value> for Elements {
 /// Yields the elements: moved if they are not shared, cloned otherwise.
 impl IntoIterator for Elements {
     type Item = Value;
-    type IntoIter = IntoIter;
+    type IntoIter = ElementIntoIter;
 
-    fn into_iter(self) -> IntoIter {
-        IntoIter::new(self.form)
+    fn into_iter(self) -> ElementIntoIter {
+        ElementIntoIter::new(self.form)
     }
 }
 
 impl<'v> IntoIterator for &'v Elements {
     type Item = Element<'v>;
-    type IntoIter = Iter<'v>;
+    type IntoIter = ElementIter<'v>;
 
-    fn into_iter(self) -> Iter<'v> {
+    fn into_iter(self) -> ElementIter<'v> {
         self.iter()
     }
 }

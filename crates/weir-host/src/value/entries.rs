@@ -26,11 +26,11 @@ use crate::value::trie;
 /// (copy-on-write), and a bounded number of them.
 #[derive(Clone)]
 pub struct Entries {
-    form: Form,
+    form: MapForm,
 }
 
 #[derive(Clone)]
-enum Form {
+enum MapForm {
     Compact(Arc<Dictionary>),
     Persistent(Arc<PersistentDictionary>),
 }
@@ -59,7 +59,7 @@ macro_rules! either {
 
 impl Default for Entries {
     fn default() -> Self {
-        Entries { form: Form::Compact(Arc::default()) }
+        Entries { form: MapForm::Compact(Arc::default()) }
     }
 }
 
@@ -67,14 +67,14 @@ impl Entries {
     /// Returns an empty map with this capacity.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Entries { form: Form::Compact(Arc::new(Dictionary::with_capacity(capacity))) }
+        Entries { form: MapForm::Compact(Arc::new(Dictionary::with_capacity(capacity))) }
     }
 
     /// Returns the number of entries.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        either!(Form, &self.form, dictionary => dictionary.len())
+        either!(MapForm, &self.form, dictionary => dictionary.len())
     }
 
     /// Returns `true` if there are no entries.
@@ -86,7 +86,7 @@ impl Entries {
     /// Returns the value under a key.
     #[must_use]
     pub fn get(&self, key: &Value) -> Option<&Value> {
-        either!(Form, &self.form, dictionary => dictionary.get(key))
+        either!(MapForm, &self.form, dictionary => dictionary.get(key))
     }
 
     /// Returns `true` if there is a value under a key.
@@ -123,12 +123,12 @@ impl Entries {
 
     /// Iterates over the entries in the order of insertion.
     #[must_use]
-    pub fn iter(&self) -> Iter<'_> {
+    pub fn iter(&self) -> EntryIter<'_> {
         let form = match &self.form {
-            Form::Compact(dictionary) => FormIter::Compact(dictionary.slots()),
-            Form::Persistent(dictionary) => FormIter::Persistent(dictionary.iter()),
+            MapForm::Compact(dictionary) => MapFormIter::Compact(dictionary.slots()),
+            MapForm::Persistent(dictionary) => MapFormIter::Persistent(dictionary.iter()),
         };
-        Iter { form, left: self.len() }
+        EntryIter { form, left: self.len() }
     }
 
     /// Iterates over the keys in the order of insertion.
@@ -152,21 +152,21 @@ impl Entries {
         if self.is_shared() {
             return None;
         }
-        if let Form::Persistent(_) = self.form {
+        if let MapForm::Persistent(_) = self.form {
             *self = std::mem::take(self).into_iter().collect();
         }
-        let Form::Compact(dictionary) = &mut self.form else { return None };
+        let MapForm::Compact(dictionary) = &mut self.form else { return None };
         Arc::get_mut(dictionary).map(Dictionary::iter_mut)
     }
 
     /// Returns the address of the entries in memory.
     pub(super) fn address(&self) -> usize {
-        either!(Form, &self.form, dictionary => Arc::as_ptr(dictionary).addr())
+        either!(MapForm, &self.form, dictionary => Arc::as_ptr(dictionary).addr())
     }
 
     /// Returns `true` if the entries are shared.
     pub(super) fn is_shared(&self) -> bool {
-        either!(Form, &self.form, dictionary => Arc::strong_count(dictionary) > 1)
+        either!(MapForm, &self.form, dictionary => Arc::strong_count(dictionary) > 1)
     }
 
     /// Returns `true` if two maps are the same in memory.
@@ -177,40 +177,40 @@ impl Entries {
     /// Returns the dictionary for a change: the entries' own, or a copy of it if it is shared.
     #[inline]
     fn change(&mut self) -> Change<'_> {
-        if let Form::Compact(dictionary) = &self.form
+        if let MapForm::Compact(dictionary) = &self.form
             && dictionary.len() > COPIED_MAX
             && Arc::strong_count(dictionary) > 1
         {
-            self.form = Form::Persistent(Arc::new(dictionary.to_persistent()));
+            self.form = MapForm::Persistent(Arc::new(dictionary.to_persistent()));
         }
         match &mut self.form {
-            Form::Compact(dictionary) => Change::Compact(Arc::make_mut(dictionary)),
-            Form::Persistent(dictionary) => Change::Persistent(Arc::make_mut(dictionary)),
+            MapForm::Compact(dictionary) => Change::Compact(Arc::make_mut(dictionary)),
+            MapForm::Persistent(dictionary) => Change::Persistent(Arc::make_mut(dictionary)),
         }
     }
 }
 
 /// The entries of a map in the order of insertion.
 #[derive(Clone)]
-pub struct Iter<'v> {
-    form: FormIter<'v>,
+pub struct EntryIter<'v> {
+    form: MapFormIter<'v>,
     left: usize,
 }
 
 #[derive(Clone)]
-enum FormIter<'v> {
+enum MapFormIter<'v> {
     Compact(std::slice::Iter<'v, Slot>),
-    Persistent(trie::Iter<'v, Entry>),
+    Persistent(trie::TrieIter<'v, Entry>),
 }
 
-impl<'v> Iterator for Iter<'v> {
+impl<'v> Iterator for EntryIter<'v> {
     type Item = (&'v Value, &'v Value);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let entry = match &mut self.form {
-            FormIter::Compact(slots) => slots.find_map(Slot::entry)?,
-            FormIter::Persistent(entries) => entries.next().map(|entry| (&entry.key, &entry.value))?,
+            MapFormIter::Compact(slots) => slots.find_map(Slot::entry)?,
+            MapFormIter::Persistent(entries) => entries.next().map(|entry| (&entry.key, &entry.value))?,
         };
         self.left -= 1;
         Some(entry)
@@ -221,13 +221,13 @@ impl<'v> Iterator for Iter<'v> {
     }
 }
 
-impl ExactSizeIterator for Iter<'_> {}
+impl ExactSizeIterator for EntryIter<'_> {}
 
 impl<'v> IntoIterator for &'v Entries {
     type Item = (&'v Value, &'v Value);
-    type IntoIter = Iter<'v>;
+    type IntoIter = EntryIter<'v>;
 
-    fn into_iter(self) -> Iter<'v> {
+    fn into_iter(self) -> EntryIter<'v> {
         self.iter()
     }
 }
@@ -239,8 +239,8 @@ impl IntoIterator for Entries {
 
     fn into_iter(self) -> Self::IntoIter {
         let entries: Vec<_> = match self.form {
-            Form::Compact(dictionary) => Arc::unwrap_or_clone(dictionary).into_entries().collect(),
-            Form::Persistent(dictionary) => {
+            MapForm::Compact(dictionary) => Arc::unwrap_or_clone(dictionary).into_entries().collect(),
+            MapForm::Persistent(dictionary) => {
                 let entries = Arc::unwrap_or_clone(dictionary).into_entries();
                 entries.into_iter().map(|entry| (entry.key, entry.value)).collect()
             }
@@ -340,7 +340,7 @@ mod tests {
             }
         }
         assert_eq!(keys(&map), (9_990..10_000).collect::<Vec<_>>());
-        let Form::Compact(dictionary) = &map.form else { panic!("nobody shared the map") };
+        let MapForm::Compact(dictionary) = &map.form else { panic!("nobody shared the map") };
         assert!(dictionary.positions() <= 30, "{} positions for 10 entries", dictionary.positions());
     }
 }

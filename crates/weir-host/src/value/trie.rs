@@ -17,14 +17,14 @@ const WIDTH: usize = 1 << BITS;
 /// A persistent sparse array with keys of 64 bits.
 #[derive(Clone)]
 pub(super) struct Trie<T> {
-    root: Node<T>,
+    root: TrieNode<T>,
     /// Levels of branches above the leaves.
     height: u32,
 }
 
 #[derive(Clone)]
-enum Node<T> {
-    Branch(Sparse<Node<T>>),
+enum TrieNode<T> {
+    Branch(Sparse<TrieNode<T>>),
     Leaf(Sparse<T>),
 }
 
@@ -107,15 +107,15 @@ where
 
 impl<T> Default for Trie<T> {
     fn default() -> Self {
-        Trie { root: Node::Leaf(Sparse::default()), height: 0 }
+        Trie { root: TrieNode::Leaf(Sparse::default()), height: 0 }
     }
 }
 
-impl<T> Node<T> {
+impl<T> TrieNode<T> {
     fn is_empty(&self) -> bool {
         match self {
-            Node::Branch(children) => children.is_empty(),
-            Node::Leaf(items) => items.is_empty(),
+            TrieNode::Branch(children) => children.is_empty(),
+            TrieNode::Leaf(items) => items.is_empty(),
         }
     }
 }
@@ -127,28 +127,28 @@ impl<T> Trie<T> {
         if !self.covers(key) {
             return None;
         }
-        while let Node::Branch(children) = node {
+        while let TrieNode::Branch(children) = node {
             node = children.get(digit(key, shift))?;
             shift -= BITS;
         }
-        if let Node::Leaf(items) = node { items.get(digit(key, 0)) } else { None }
+        if let TrieNode::Leaf(items) = node { items.get(digit(key, 0)) } else { None }
     }
 
     /// Returns the least key with its item.
     pub(super) fn first(&self) -> Option<(u64, &T)> {
         let (mut node, mut shift, mut key) = (&self.root, BITS * self.height, 0);
-        while let Node::Branch(children) = node {
+        while let TrieNode::Branch(children) = node {
             key |= u64::from(children.present.trailing_zeros()) << shift;
             node = children.items.first()?;
             shift -= BITS;
         }
-        let Node::Leaf(items) = node else { return None };
+        let TrieNode::Leaf(items) = node else { return None };
         items.items.first().map(|item| (key | u64::from(items.present.trailing_zeros()), item))
     }
 
     /// Iterates over the items in the order of their keys.
-    pub(super) fn iter(&self) -> Iter<'_, T> {
-        Iter { open: vec![slice::from_ref(&self.root).iter()], leaf: [].iter() }
+    pub(super) fn iter(&self) -> TrieIter<'_, T> {
+        TrieIter { open: vec![slice::from_ref(&self.root).iter()], leaf: [].iter() }
     }
 
     /// Returns `true` if the key has no more digits than the trie has levels.
@@ -166,8 +166,8 @@ impl<T: Clone> Trie<T> {
         let (mut node, mut shift) = (&mut self.root, BITS * self.height);
         loop {
             match node {
-                Node::Branch(children) => node = children.get_mut(digit(key, shift))?,
-                Node::Leaf(items) => return items.get_mut(digit(key, 0)),
+                TrieNode::Branch(children) => node = children.get_mut(digit(key, shift))?,
+                TrieNode::Leaf(items) => return items.get_mut(digit(key, 0)),
             }
             shift -= BITS;
         }
@@ -178,14 +178,14 @@ impl<T: Clone> Trie<T> {
         while !self.covers(key) {
             let below = std::mem::take(self);
             let root = if below.root.is_empty() { Sparse::default() } else { [below.root].into_iter().collect() };
-            *self = Trie { root: Node::Branch(root), height: below.height + 1 };
+            *self = Trie { root: TrieNode::Branch(root), height: below.height + 1 };
         }
         let (mut node, mut shift) = (&mut self.root, BITS * self.height);
-        while let Node::Branch(children) = node {
+        while let TrieNode::Branch(children) = node {
             node = children.get_or_insert(digit(key, shift), || empty(shift - BITS));
             shift -= BITS;
         }
-        if let Node::Leaf(items) = node {
+        if let TrieNode::Leaf(items) = node {
             items.get_or_insert(digit(key, 0), || item);
         }
     }
@@ -209,10 +209,10 @@ impl<T: Clone> Trie<T> {
 impl<T: Clone> FromIterator<T> for Trie<T> {
     /// Collects items under the keys from 0 on, node by node.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        let mut nodes: Vec<Node<T>> = grouped(items.into_iter()).map(Node::Leaf).collect();
+        let mut nodes: Vec<TrieNode<T>> = grouped(items.into_iter()).map(TrieNode::Leaf).collect();
         let mut height = 0;
         while nodes.len() > 1 {
-            nodes = grouped(nodes.into_iter()).map(Node::Branch).collect();
+            nodes = grouped(nodes.into_iter()).map(TrieNode::Branch).collect();
             height += 1;
         }
         nodes.pop().map_or_else(Trie::default, |root| Trie { root, height })
@@ -226,15 +226,15 @@ fn grouped<T: Clone>(mut items: impl Iterator<Item = T>) -> impl Iterator<Item =
     })
 }
 
-fn empty<T>(shift: u32) -> Node<T> {
-    if shift == 0 { Node::Leaf(Sparse::default()) } else { Node::Branch(Sparse::default()) }
+fn empty<T>(shift: u32) -> TrieNode<T> {
+    if shift == 0 { TrieNode::Leaf(Sparse::default()) } else { TrieNode::Branch(Sparse::default()) }
 }
 
-fn remove<T: Clone>(node: &mut Node<T>, key: u64, shift: u32) -> Option<T> {
+fn remove<T: Clone>(node: &mut TrieNode<T>, key: u64, shift: u32) -> Option<T> {
     let digit = digit(key, shift);
     match node {
-        Node::Leaf(items) => items.remove(digit),
-        Node::Branch(children) => {
+        TrieNode::Leaf(items) => items.remove(digit),
+        TrieNode::Branch(children) => {
             let child = children.get_mut(digit)?;
             let item = remove(child, key, shift - BITS);
             if child.is_empty() {
@@ -245,21 +245,21 @@ fn remove<T: Clone>(node: &mut Node<T>, key: u64, shift: u32) -> Option<T> {
     }
 }
 
-fn append<T: Clone>(node: Node<T>, all: &mut Vec<T>) {
+fn append<T: Clone>(node: TrieNode<T>, all: &mut Vec<T>) {
     match node {
-        Node::Branch(children) => children.items.into_iter().for_each(|child| append(child, all)),
-        Node::Leaf(items) => all.extend(items.items),
+        TrieNode::Branch(children) => children.items.into_iter().for_each(|child| append(child, all)),
+        TrieNode::Leaf(items) => all.extend(items.items),
     }
 }
 
 /// The items in the order of their keys.
 #[derive(Clone)]
-pub(super) struct Iter<'v, T> {
-    open: Vec<slice::Iter<'v, Node<T>>>,
+pub(super) struct TrieIter<'v, T> {
+    open: Vec<slice::Iter<'v, TrieNode<T>>>,
     leaf: slice::Iter<'v, T>,
 }
 
-impl<'v, T> Iterator for Iter<'v, T> {
+impl<'v, T> Iterator for TrieIter<'v, T> {
     type Item = &'v T;
 
     #[inline]
@@ -269,8 +269,8 @@ impl<'v, T> Iterator for Iter<'v, T> {
                 return Some(item);
             }
             match self.open.last_mut()?.next() {
-                Some(Node::Branch(children)) => self.open.push(children.items.iter()),
-                Some(Node::Leaf(items)) => self.leaf = items.items.iter(),
+                Some(TrieNode::Branch(children)) => self.open.push(children.items.iter()),
+                Some(TrieNode::Leaf(items)) => self.leaf = items.items.iter(),
                 None => drop(self.open.pop()),
             }
         }

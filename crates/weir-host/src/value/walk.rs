@@ -17,17 +17,17 @@ pub struct Walk<'v> {
 pub(super) struct PartCursor<'v> {
     /// The value that has the parts.
     pub(super) value: &'v Value,
-    parts: Parts<'v>,
+    parts: PartIter<'v>,
     /// Number of parts yielded.
     pub(super) yielded: usize,
 }
 
 /// The parts that were not yet yielded.
-enum Parts<'v> {
-    List(elements::Iter<'v>),
+enum PartIter<'v> {
+    List(elements::ElementIter<'v>),
     Values(slice::Iter<'v, Value>),
     /// Entries, and the value of the entry whose key was yielded.
-    Map(entries::Iter<'v>, Option<&'v Value>),
+    Map(entries::EntryIter<'v>, Option<&'v Value>),
 }
 
 impl Value {
@@ -71,11 +71,11 @@ impl<'v> PartCursor<'v> {
     pub(super) fn new(value: &'v Value) -> Self {
         let parts = match value {
             Value::List(elements) => match elements.as_values() {
-                Some(values) => Parts::Values(values.iter()),
-                None => Parts::List(elements.iter()),
+                Some(values) => PartIter::Values(values.iter()),
+                None => PartIter::List(elements.iter()),
             },
-            Value::Map(entries) => Parts::Map(entries.iter(), None),
-            _ => Parts::Values(value.parts().unwrap_or_default().iter()),
+            Value::Map(entries) => PartIter::Map(entries.iter(), None),
+            _ => PartIter::Values(value.parts().unwrap_or_default().iter()),
         };
         PartCursor { value, parts, yielded: 0 }
     }
@@ -83,9 +83,9 @@ impl<'v> PartCursor<'v> {
     /// Returns the next part; `None` after the last. A part that is not borrowed is a scalar.
     pub(super) fn advance(&mut self) -> Option<Element<'v>> {
         let part = match &mut self.parts {
-            Parts::Values(values) => values.next().map(Cow::Borrowed),
-            Parts::List(elements) => elements.next(),
-            Parts::Map(entries, value) => value.take().map(Cow::Borrowed).or_else(|| {
+            PartIter::Values(values) => values.next().map(Cow::Borrowed),
+            PartIter::List(elements) => elements.next(),
+            PartIter::Map(entries, value) => value.take().map(Cow::Borrowed).or_else(|| {
                 let (key, next) = entries.next()?;
                 *value = Some(next);
                 Some(Cow::Borrowed(key))

@@ -9,57 +9,57 @@ use crate::Value;
 
 /// The representation of a list's elements, in two words.
 #[derive(Clone)]
-pub(super) enum Form {
+pub(super) enum ListForm {
     /// Elements of any type, one after the other.
     Values(EcoVec<Value>),
     /// Scalars of one type without their tags, or elements in nodes that are shared with other lists.
     Packed(Arc<Packed>),
 }
 
-impl Form {
+impl ListForm {
     #[inline]
     pub(super) fn len(&self) -> usize {
         match self {
-            Form::Values(all) => all.len(),
-            Form::Packed(all) => all.len(),
+            ListForm::Values(all) => all.len(),
+            ListForm::Packed(all) => all.len(),
         }
     }
 
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<Value> {
         match self {
-            Form::Values(all) => all.get(index).cloned(),
-            Form::Packed(all) => all.get(index),
+            ListForm::Values(all) => all.get(index).cloned(),
+            ListForm::Packed(all) => all.get(index),
         }
     }
 
     /// Returns the address of the elements in memory.
     pub(super) fn address(&self) -> usize {
         match self {
-            Form::Values(all) => all.as_ptr().addr(),
-            Form::Packed(all) => Arc::as_ptr(all).addr(),
+            ListForm::Values(all) => all.as_ptr().addr(),
+            ListForm::Packed(all) => Arc::as_ptr(all).addr(),
         }
     }
 
     /// Returns `true` if the elements are shared.
     pub(super) fn is_shared(&mut self) -> bool {
         match self {
-            Form::Values(all) => !all.is_unique(),
-            Form::Packed(all) => Arc::strong_count(all) > 1,
+            ListForm::Values(all) => !all.is_unique(),
+            ListForm::Packed(all) => Arc::strong_count(all) > 1,
         }
     }
 
     pub(super) fn is_persistent(&self) -> bool {
-        matches!(self, Form::Packed(all) if matches!(**all, Packed::Persistent(_)))
+        matches!(self, ListForm::Packed(all) if matches!(**all, Packed::Persistent(_)))
     }
 
     /// Adds an element at the end. An empty list takes the form of its first element.
     #[inline]
     pub(super) fn push(&mut self, element: Value) {
         let refused = match self {
-            Form::Values(all) if !all.is_empty() => return all.push(element),
-            Form::Values(_) => element,
-            Form::Packed(all) => match Arc::make_mut(all).push(element) {
+            ListForm::Values(all) if !all.is_empty() => return all.push(element),
+            ListForm::Values(_) => element,
+            ListForm::Packed(all) => match Arc::make_mut(all).push(element) {
                 Ok(()) => return,
                 Err(element) => element,
             },
@@ -74,7 +74,7 @@ impl Form {
         } else if let Some(mut packed) = Packed::for_element(&element, 4) {
             let pushed = packed.push(element);
             debug_assert!(pushed.is_ok(), "the form was chosen for the element");
-            *self = Form::Packed(Arc::new(packed));
+            *self = ListForm::Packed(Arc::new(packed));
             return;
         }
         self.values_mut().push(element);
@@ -86,11 +86,11 @@ impl Form {
     /// Panics if there is none.
     pub(super) fn set(&mut self, index: usize, element: Value) {
         let refused = match self {
-            Form::Values(all) => {
+            ListForm::Values(all) => {
                 all.make_mut()[index] = element;
                 return;
             }
-            Form::Packed(all) => Arc::make_mut(all).set(index, element),
+            ListForm::Packed(all) => Arc::make_mut(all).set(index, element),
         };
         if let Err(element) = refused {
             self.unpack();
@@ -99,11 +99,11 @@ impl Form {
     }
 
     /// Returns the elements in a range of positions.
-    pub(super) fn range(&self, from: usize, to: usize) -> Form {
+    pub(super) fn range(&self, from: usize, to: usize) -> ListForm {
         match self {
-            Form::Values(all) => Form::Values(all[from..to].into()),
-            Form::Packed(all) => match all.range(from, to) {
-                Some(packed) => Form::Packed(Arc::new(packed)),
+            ListForm::Values(all) => ListForm::Values(all[from..to].into()),
+            ListForm::Packed(all) => match all.range(from, to) {
+                Some(packed) => ListForm::Packed(Arc::new(packed)),
                 None => (from..to).filter_map(|index| all.get(index)).collect(),
             },
         }
@@ -116,11 +116,11 @@ impl Form {
             return;
         }
         match self {
-            Form::Values(all) => {
+            ListForm::Values(all) => {
                 all.truncate(to);
                 all.drain(..from);
             }
-            Form::Packed(all) => {
+            ListForm::Packed(all) => {
                 if !Arc::make_mut(all).keep(from, to) {
                     *self = self.range(from, to);
                 }
@@ -132,25 +132,25 @@ impl Form {
     pub(super) fn sort(&mut self) {
         self.flatten();
         match self {
-            Form::Values(all) => all.make_mut().sort(),
-            Form::Packed(all) => Arc::make_mut(all).sort(),
+            ListForm::Values(all) => all.make_mut().sort(),
+            ListForm::Packed(all) => Arc::make_mut(all).sort(),
         }
     }
 
     pub(super) fn reverse(&mut self) {
         self.flatten();
         match self {
-            Form::Values(all) => all.make_mut().reverse(),
-            Form::Packed(all) => Arc::make_mut(all).reverse(),
+            ListForm::Values(all) => all.make_mut().reverse(),
+            ListForm::Packed(all) => Arc::make_mut(all).reverse(),
         }
     }
 
     /// Adds all elements of another list at the end.
-    pub(super) fn append(&mut self, other: Form) {
+    pub(super) fn append(&mut self, other: ListForm) {
         match (self, other) {
-            (Form::Values(all), Form::Values(other)) if !all.is_empty() => all.extend(other),
+            (ListForm::Values(all), ListForm::Values(other)) if !all.is_empty() => all.extend(other),
             (form, other) => {
-                if let (Form::Packed(all), Form::Packed(other)) = (&mut *form, &other)
+                if let (ListForm::Packed(all), ListForm::Packed(other)) = (&mut *form, &other)
                     && Arc::make_mut(all).append(other)
                 {
                     return;
@@ -163,8 +163,8 @@ impl Form {
     /// Returns the elements: moved if they are not shared, cloned otherwise.
     pub(super) fn into_values(self) -> Vec<Value> {
         match self {
-            Form::Values(all) => all.into_iter().collect(),
-            Form::Packed(all) => Arc::unwrap_or_clone(all).into_values(),
+            ListForm::Values(all) => all.into_iter().collect(),
+            ListForm::Packed(all) => Arc::unwrap_or_clone(all).into_values(),
         }
     }
 
@@ -179,45 +179,45 @@ impl Form {
     pub(super) fn make_persistent(&mut self) {
         if !self.is_persistent() {
             let sequence = std::mem::take(self).into_values().into_iter().collect();
-            *self = Form::Packed(Arc::new(Packed::Persistent(sequence)));
+            *self = ListForm::Packed(Arc::new(Packed::Persistent(sequence)));
         }
     }
 
     /// Stores the elements as values, whatever their type.
     fn unpack(&mut self) {
-        if let Form::Packed(_) = self {
-            *self = Form::Values(std::mem::take(self).into_values().into_iter().collect());
+        if let ListForm::Packed(_) = self {
+            *self = ListForm::Values(std::mem::take(self).into_values().into_iter().collect());
         }
     }
 
     /// Returns the elements as values, whatever their type.
     fn values_mut(&mut self) -> &mut EcoVec<Value> {
-        if let Form::Packed(_) = self {
+        if let ListForm::Packed(_) = self {
             self.unpack();
         }
         match self {
-            Form::Values(all) => all,
-            Form::Packed(_) => unreachable!("the elements were unpacked"),
+            ListForm::Values(all) => all,
+            ListForm::Packed(_) => unreachable!("the elements were unpacked"),
         }
     }
 }
 
-impl Default for Form {
+impl Default for ListForm {
     fn default() -> Self {
-        Form::Values(EcoVec::new())
+        ListForm::Values(EcoVec::new())
     }
 }
 
-impl Extend<Value> for Form {
+impl Extend<Value> for ListForm {
     fn extend<I: IntoIterator<Item = Value>>(&mut self, elements: I) {
         elements.into_iter().for_each(|element| self.push(element));
     }
 }
 
-impl FromIterator<Value> for Form {
+impl FromIterator<Value> for ListForm {
     fn from_iter<I: IntoIterator<Item = Value>>(elements: I) -> Self {
         let mut elements = elements.into_iter();
-        let Some(first) = elements.next() else { return Form::default() };
+        let Some(first) = elements.next() else { return ListForm::default() };
         let capacity = elements.size_hint().0 + 1;
         match Packed::for_element(&first, capacity) {
             Some(packed) => collect_packed(packed, first, elements),
@@ -225,21 +225,21 @@ impl FromIterator<Value> for Form {
                 let mut all = EcoVec::with_capacity(capacity);
                 all.push(first);
                 all.extend(elements);
-                Form::Values(all)
+                ListForm::Values(all)
             }
         }
     }
 }
 
 /// Collects elements as long as the form holds them, and then as values.
-fn collect_packed(mut packed: Packed, first: Value, mut elements: impl Iterator<Item = Value>) -> Form {
+fn collect_packed(mut packed: Packed, first: Value, mut elements: impl Iterator<Item = Value>) -> ListForm {
     let mut next = Some(first);
     while let Some(element) = next {
         if let Err(other) = packed.push(element) {
             let before = packed.into_values();
-            return Form::Values(before.into_iter().chain([other]).chain(elements).collect());
+            return ListForm::Values(before.into_iter().chain([other]).chain(elements).collect());
         }
         next = elements.next();
     }
-    Form::Packed(Arc::new(packed))
+    ListForm::Packed(Arc::new(packed))
 }

@@ -6,52 +6,52 @@ use std::slice;
 use std::sync::Arc;
 
 use super::Element;
-use super::form::Form;
+use super::form::ListForm;
 use super::packed::Packed;
 use crate::Value;
 use crate::value::trie;
 
 /// The elements of a list, in order.
 #[derive(Clone)]
-pub struct Iter<'v> {
-    form: FormIter<'v>,
+pub struct ElementIter<'v> {
+    form: ListFormIter<'v>,
     left: usize,
 }
 
 #[derive(Clone)]
-enum FormIter<'v> {
+enum ListFormIter<'v> {
     Values(slice::Iter<'v, Value>),
     Packed(&'v Packed, usize),
-    Persistent(trie::Iter<'v, Value>),
+    Persistent(trie::TrieIter<'v, Value>),
 }
 
-impl<'v> Iter<'v> {
-    pub(super) fn new(form: &'v Form) -> Self {
+impl<'v> ElementIter<'v> {
+    pub(super) fn new(form: &'v ListForm) -> Self {
         let left = form.len();
         let form = match form {
-            Form::Values(all) => FormIter::Values(all.iter()),
-            Form::Packed(all) => match &**all {
-                Packed::Persistent(all) => FormIter::Persistent(all.iter()),
-                packed => FormIter::Packed(packed, 0),
+            ListForm::Values(all) => ListFormIter::Values(all.iter()),
+            ListForm::Packed(all) => match &**all {
+                Packed::Persistent(all) => ListFormIter::Persistent(all.iter()),
+                packed => ListFormIter::Packed(packed, 0),
             },
         };
-        Iter { form, left }
+        ElementIter { form, left }
     }
 }
 
-impl<'v> Iterator for Iter<'v> {
+impl<'v> Iterator for ElementIter<'v> {
     type Item = Element<'v>;
 
     #[inline]
     fn next(&mut self) -> Option<Element<'v>> {
         self.left = self.left.checked_sub(1)?;
         match &mut self.form {
-            FormIter::Values(all) => all.next().map(Cow::Borrowed),
-            FormIter::Packed(all, next) => {
+            ListFormIter::Values(all) => all.next().map(Cow::Borrowed),
+            ListFormIter::Packed(all, next) => {
                 *next += 1;
                 all.get(*next - 1).map(Cow::Owned)
             }
-            FormIter::Persistent(all) => all.next().map(Cow::Borrowed),
+            ListFormIter::Persistent(all) => all.next().map(Cow::Borrowed),
         }
     }
 
@@ -60,54 +60,54 @@ impl<'v> Iterator for Iter<'v> {
     }
 }
 
-impl ExactSizeIterator for Iter<'_> {}
+impl ExactSizeIterator for ElementIter<'_> {}
 
 /// The elements of a list: moved if they are not shared, cloned otherwise.
-pub struct IntoIter {
-    form: FormIntoIter,
+pub struct ElementIntoIter {
+    form: ListFormIntoIter,
 }
 
-enum FormIntoIter {
+enum ListFormIntoIter {
     Values(ecow::vec::IntoIter<Value>),
     Packed(Arc<Packed>, Range<usize>),
     Persistent(std::vec::IntoIter<Value>),
 }
 
-impl IntoIter {
-    pub(super) fn new(form: Form) -> Self {
+impl ElementIntoIter {
+    pub(super) fn new(form: ListForm) -> Self {
         let form = match form {
-            Form::Values(all) => FormIntoIter::Values(all.into_iter()),
-            Form::Packed(all) if matches!(*all, Packed::Persistent(_)) => {
-                FormIntoIter::Persistent(Arc::unwrap_or_clone(all).into_values().into_iter())
+            ListForm::Values(all) => ListFormIntoIter::Values(all.into_iter()),
+            ListForm::Packed(all) if matches!(*all, Packed::Persistent(_)) => {
+                ListFormIntoIter::Persistent(Arc::unwrap_or_clone(all).into_values().into_iter())
             }
-            Form::Packed(all) => {
+            ListForm::Packed(all) => {
                 let range = 0..all.len();
-                FormIntoIter::Packed(all, range)
+                ListFormIntoIter::Packed(all, range)
             }
         };
-        IntoIter { form }
+        ElementIntoIter { form }
     }
 }
 
-impl Iterator for IntoIter {
+impl Iterator for ElementIntoIter {
     type Item = Value;
 
     #[inline]
     fn next(&mut self) -> Option<Value> {
         match &mut self.form {
-            FormIntoIter::Values(all) => all.next(),
-            FormIntoIter::Packed(all, range) => range.next().and_then(|index| all.get(index)),
-            FormIntoIter::Persistent(all) => all.next(),
+            ListFormIntoIter::Values(all) => all.next(),
+            ListFormIntoIter::Packed(all, range) => range.next().and_then(|index| all.get(index)),
+            ListFormIntoIter::Persistent(all) => all.next(),
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         match &self.form {
-            FormIntoIter::Values(all) => all.size_hint(),
-            FormIntoIter::Packed(_, range) => range.size_hint(),
-            FormIntoIter::Persistent(all) => all.size_hint(),
+            ListFormIntoIter::Values(all) => all.size_hint(),
+            ListFormIntoIter::Packed(_, range) => range.size_hint(),
+            ListFormIntoIter::Persistent(all) => all.size_hint(),
         }
     }
 }
 
-impl ExactSizeIterator for IntoIter {}
+impl ExactSizeIterator for ElementIntoIter {}

@@ -43,7 +43,7 @@ impl Sequence {
         }
     }
 
-    pub(super) fn iter(&self) -> trie::Iter<'_, Value> {
+    pub(super) fn iter(&self) -> trie::TrieIter<'_, Value> {
         self.elements.iter()
     }
 

@@ -63,7 +63,7 @@ impl PersistentDictionary {
         self.remove_entry(number).map(|entry| (entry.key, entry.value))
     }
 
-    pub(super) fn iter(&self) -> trie::Iter<'_, Entry> {
+    pub(super) fn iter(&self) -> trie::TrieIter<'_, Entry> {
         self.entries.iter()
     }
 
