@@ -1,7 +1,8 @@
 //! Benchmark of programs in Weir beside the same programs in CPython, Node and Go.
 //!
 //! ```sh
-//! cargo run --release -p bench-language -- [--rounds 5] [--scale 1.0] [--rows group,list]
+//! cargo run --release -p bench-language -- [--rounds 5] [--scale 1.0] [--rows group,build_list]
+//! cargo run --release -p bench-language -- --snapshots
 //! ```
 //!
 //! A *row* is one program in all languages: `rows/NAME.weir`, and a function in each file of `peers/`. A *contender* is a
@@ -9,15 +10,18 @@
 //! round runs all contenders in turn, each round beginning with another one; contenders measure the time of their own
 //! round, so that starting a process and compiling a program do not count. All must return the same result. Ratios are
 //! taken between the times of one round, and the median of all rounds is reported. The rows `memory_…` report the
-//! resident memory that making the data added, beside Rust's.
+//! resident memory that making the data added, beside Rust's. `--snapshots` instead measures changes of shared values
+//! while readers hold snapshots.
 //!
-//! The program prints a table, and writes `bench-language.json` into the target directory.
+//! The program prints a table, and writes `bench-language.json` (`bench-language-snapshots.json`) into the target
+//! directory.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod contender;
 mod measurement;
 mod rows;
 mod rust_child;
+mod snapshots;
 mod weir_child;
 
 pub(crate) use bench_harness::BenchResult;
@@ -33,6 +37,9 @@ fn main() -> BenchResult<()> {
     {
         let (row, size) = (Row::named(row)?, size.parse()?);
         return if language == "rust" { rust_child::run(row, size) } else { weir_child::run(row, size) };
+    }
+    if arguments == ["--snapshots"] {
+        return snapshots::measure();
     }
     let rounds = taken(&mut arguments, "--rounds").map_or(Ok(5), |rounds| rounds.parse())?;
     let scale = taken(&mut arguments, "--scale").map_or(Ok(1.0), |scale| scale.parse())?;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use weir_host::{HostValue, Value};
+use weir_host::{Elements, Entries, HostValue, Value};
 
 /// Deep enough that even eleven bytes of stack for each level would exceed [`STACK_BYTES`].
 const DEPTH: usize = 200_000;
@@ -88,6 +88,33 @@ fn a_wide_value_at_each_depth_is_dropped() {
         let value = (0..1000).fold(Value::Unit, |inner, _| Value::list(vec![leaf(), inner, leaf(), leaf()]));
         assert_eq!(Arc::strong_count(&end), 3001);
         drop(value);
+        assert_eq!(Arc::strong_count(&end), 1);
+    });
+}
+
+/// Returns a value within a list and a map that share nodes with earlier states.
+fn shared_nodes(inner: Value, others: &(Elements, Entries)) -> Value {
+    let (mut list, mut map) = others.clone();
+    list.set(150, inner.clone());
+    map.insert(Value::Int(150), inner);
+    Value::Record([Value::List(list), Value::Map(map)].into())
+}
+
+#[test]
+fn a_value_that_shares_nodes_at_each_depth_is_compared_and_dropped() {
+    on_a_stack_of_its_own(|| {
+        let end: Arc<dyn HostValue> = Arc::new(End);
+        let units =
+            (Elements::from(vec![Value::Unit; 300]), (0..300).map(|key| (Value::Int(key), Value::Unit)).collect());
+        let Value::Record(others) = shared_nodes(Value::Unit, &units) else { panic!("a record of two") };
+        let [Value::List(list), Value::Map(map)] = &*others else { panic!("a list and a map") };
+        let others = (list.clone(), map.clone());
+        let chain = |end| (0..1_000).fold(end, |inner, _| shared_nodes(inner, &others));
+        let (one, other) = (chain(Value::Host(Arc::clone(&end))), chain(Value::Host(Arc::clone(&end))));
+        assert!(one == other && one != chain(Value::Unit));
+        let state = RandomState::new();
+        assert_eq!(state.hash_one(&one), state.hash_one(&other));
+        drop((one, other));
         assert_eq!(Arc::strong_count(&end), 1);
     });
 }

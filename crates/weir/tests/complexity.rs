@@ -124,6 +124,30 @@ fn shared_values_that_accumulate_are_linear() {
 }
 
 #[test]
+fn shared_values_are_linear_while_a_flow_holds_a_snapshot_of_every_state() {
+    let changes = [
+        ("push", "log.push(\"{n}\")"),
+        ("bounded push", "log.push(\"{n}\", keep: 400)"),
+        ("put", "seen.put(n, n)"),
+        ("put of a known key", "seen.put(n % 400, n)"),
+        ("bounded put", "seen.put(n, n, keep: 400)"),
+        ("put and remove", "seen.put(n, n)\n    seen.remove(n)"),
+        ("numbers", "numbers.push(n)"),
+        ("bounded numbers", "numbers.push(n, keep: 400)"),
+    ];
+    let declarations =
+        "shared log: List(Text) = []\nshared numbers: List(Int) = []\nshared seen: Map(Int, Int) = [:]\n";
+    for (name, change) in changes {
+        // So many entries that no state is copied as a whole.
+        let fill = "for n in list.numbers(1, 600)? { seen.put(0 - n, n) }";
+        let change =
+            format!("let kept = for n in ns {{\n    {change}\n    (log, numbers, seen)\n  }}\n  kept.length()");
+        let body = format!("{fill}\n  {change}");
+        assert_linear(name, &with_body(declarations, &body));
+    }
+}
+
+#[test]
 fn the_count_finds_an_accumulation_that_copies() {
     // Both lists are used later, so each round has to copy.
     let body = "let kept = fold all = [[0]] for n in ns { all + [(all[n] else { [] }) + [n]] }\n  kept.length()";

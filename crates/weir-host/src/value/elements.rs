@@ -37,7 +37,7 @@ pub struct Elements {
 /// The maximum number of elements that a change copies if they are shared, and that move up if the first is removed.
 const COPIED_MAX: usize = 256;
 /// The same for packed elements, which are copied as plain memory.
-const COPIED_SCALARS_MAX: usize = 4_096;
+const COPIED_SCALARS_MAX: usize = 1_024;
 /// A list is copied if it is joined with another one that has at least this part of its length.
 const COPIED_SHARE: usize = 16;
 

@@ -4,6 +4,9 @@
 //! Removing an entry leaves a gap, so that it takes constant time; when more than half of the positions are gaps, the
 //! entries are compacted. (The layout is that of CPython's `dict` since 3.6; Hettinger, "More compact dictionaries",
 //! 2012.)
+//!
+//! A dictionary of up to [`SMALL_MAX`] positions has no hash table: its keys are compared one after the other, which costs
+//! less than to hash a key, and to allocate a table.
 
 use std::hash::BuildHasher;
 use std::slice;
@@ -17,11 +20,13 @@ use crate::Value;
 /// A hash table over a vector with gaps.
 #[derive(Clone, Default)]
 pub(super) struct Dictionary {
-    /// Positions of the entries, by the hashes of their keys.
+    /// Positions of the entries, by the hashes of their keys. Empty unless `is_indexed`.
     positions: HashTable<u32>,
+    /// True if the dictionary has a hash table. It keeps it when it becomes small again.
+    is_indexed: bool,
     /// Entries in the order of insertion, and gaps.
     slots: Vec<Slot>,
-    /// The number of entries, without gaps. Equal to the number of positions in the table.
+    /// The number of entries, without gaps. Equal to the number of positions in the table, if there is one.
     length: usize,
     /// No entry lies before this position.
     first: usize,
@@ -30,6 +35,7 @@ pub(super) struct Dictionary {
 /// A position of the vector.
 #[derive(Clone)]
 pub(super) struct Slot {
+    /// The hash of the key, if the dictionary has a hash table.
     hash: u64,
     /// The key and its value; `None` in a gap.
     entry: Option<(Value, Value)>,
@@ -37,6 +43,8 @@ pub(super) struct Slot {
 
 /// The maximum number of positions of one map; a `u32` holds each.
 const POSITIONS_MAX: usize = u32::MAX as usize;
+/// The maximum number of positions without a hash table.
+const SMALL_MAX: usize = 8;
 /// The number of gaps that are tolerated, however few entries there are.
 const GAPS_MIN: usize = 8;
 
@@ -48,8 +56,9 @@ impl Slot {
 
 impl Dictionary {
     pub(super) fn with_capacity(capacity: usize) -> Self {
-        let (positions, slots) = (HashTable::with_capacity(capacity), Vec::with_capacity(capacity));
-        Dictionary { positions, slots, length: 0, first: 0 }
+        let is_indexed = capacity > SMALL_MAX;
+        let positions = HashTable::with_capacity(if is_indexed { capacity } else { 0 });
+        Dictionary { positions, is_indexed, slots: Vec::with_capacity(capacity), length: 0, first: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -83,21 +92,27 @@ impl Dictionary {
 
     /// Returns the position of a key.
     pub(super) fn find(&self, key: &Value) -> Option<usize> {
-        self.find_hashed(SEED.hash_one(key), key)
+        self.find_hashed(self.hash(key), key)
     }
 
     pub(super) fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
-        let hash = SEED.hash_one(&key);
+        let mut hash = self.hash(&key);
         if let Some(position) = self.find_hashed(hash, &key) {
             let (_, before) = self.slots[position].entry.as_mut().expect("the table names no gaps");
             return Some(std::mem::replace(before, value));
         }
         self.close_gaps();
         assert!(self.slots.len() < POSITIONS_MAX, "a map of more than {POSITIONS_MAX} entries");
+        if !self.is_indexed && self.slots.len() == SMALL_MAX {
+            self.make_indexed();
+            hash = self.hash(&key);
+        }
         let position = self.slots.len() as u32;
         self.slots.push(Slot { hash, entry: Some((key, value)) });
-        let slots = &self.slots;
-        self.positions.insert_unique(hash, position, |position| slots[*position as usize].hash);
+        if self.is_indexed {
+            let slots = &self.slots;
+            self.positions.insert_unique(hash, position, |position| slots[*position as usize].hash);
+        }
         self.length += 1;
         None
     }
@@ -109,8 +124,10 @@ impl Dictionary {
 
     fn remove(&mut self, position: usize) -> Option<(Value, Value)> {
         let entry = self.slots[position].entry.take()?;
-        let found = self.positions.find_entry(self.slots[position].hash, |found| *found as usize == position);
-        found.expect("every entry is in the table").remove();
+        if self.is_indexed {
+            let found = self.positions.find_entry(self.slots[position].hash, |found| *found as usize == position);
+            found.expect("every entry is in the table").remove();
+        }
         self.length -= 1;
         if position == self.first {
             self.first += 1;
@@ -129,7 +146,17 @@ impl Dictionary {
         if self.length == 0 { None } else { self.remove(self.first) }
     }
 
+    /// Returns the hash of a key if there is a hash table, otherwise 0.
+    #[inline]
+    fn hash(&self, key: &Value) -> u64 {
+        if self.is_indexed { SEED.hash_one(key) } else { 0 }
+    }
+
+    #[inline]
     fn find_hashed(&self, hash: u64, key: &Value) -> Option<usize> {
+        if !self.is_indexed {
+            return self.slots.iter().position(|slot| slot.entry.as_ref().is_some_and(|(found, _)| found == key));
+        }
         let is_key = |position: &u32| {
             let slot = &self.slots[*position as usize];
             slot.hash == hash && slot.entry.as_ref().is_some_and(|(found, _)| found == key)
@@ -146,8 +173,25 @@ impl Dictionary {
         self.slots.retain(|slot| slot.entry.is_some());
         self.slots.shrink_to(self.length * 2);
         self.first = 0;
+        if self.is_indexed {
+            self.fill_table();
+        }
+    }
+
+    /// Creates the hash table.
+    #[cold]
+    fn make_indexed(&mut self) {
+        self.is_indexed = true;
+        for slot in &mut self.slots {
+            slot.hash = slot.entry.as_ref().map_or(0, |(key, _)| SEED.hash_one(key));
+        }
+        self.fill_table();
+    }
+
+    /// Fills the hash table with the positions of all entries.
+    fn fill_table(&mut self) {
         self.positions.clear();
-        for (position, slot) in self.slots.iter().enumerate() {
+        for (position, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.entry.is_some()) {
             self.positions.insert_unique(slot.hash, position as u32, |position| self.slots[*position as usize].hash);
         }
     }
