@@ -17,7 +17,8 @@ mod sequence;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+
+use triomphe::Arc;
 
 use self::form::ListForm;
 pub(super) use self::iter::{ElementIntoIter, ElementIter};
@@ -34,8 +35,9 @@ pub struct Elements {
     form: ListForm,
 }
 
-/// The maximum number of elements that a change copies if they are shared, and that move up if the first is removed.
-const COPIED_MAX: usize = 256;
+/// The maximum number of elements that a change copies if they are shared, and that move up if the first is removed. A
+/// change of a persistent list is cheaper from some 100 elements on (`bench-language --snapshots`).
+const COPIED_MAX: usize = 128;
 /// The same for packed elements, which are copied as plain memory.
 const COPIED_SCALARS_MAX: usize = 1_024;
 /// A list is copied if it is joined with another one that has at least this part of its length.

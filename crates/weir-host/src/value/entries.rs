@@ -13,9 +13,10 @@ mod index;
 mod persistent;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
+use triomphe::Arc;
 
 use self::dictionary::{Dictionary, Slot};
 use self::persistent::{Entry, PersistentDictionary};
@@ -35,8 +36,9 @@ enum MapForm {
     Persistent(Arc<PersistentDictionary>),
 }
 
-/// The maximum number of entries that a change copies if they are shared.
-const COPIED_MAX: usize = 256;
+/// The maximum number of entries that a change copies if they are shared. A change of a persistent dictionary is cheaper
+/// from some 50 entries on (`bench-language --snapshots`), but its creation takes as long as several copies.
+const COPIED_MAX: usize = 128;
 
 /// Seed of all hashes of this process.
 pub(super) static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);

@@ -1,8 +1,7 @@
 //! The form of a list's elements, and the changes from one form to another.
 
-use std::sync::Arc;
-
 use ecow::EcoVec;
+use triomphe::Arc;
 
 use super::packed::Packed;
 use crate::Value;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::slice;
-use std::sync::Arc;
+
+use triomphe::Arc;
 
 use super::Element;
 use super::form::ListForm;
