@@ -89,13 +89,10 @@ impl PersistentDictionary {
 impl FromIterator<Entry> for PersistentDictionary {
     /// Collects entries with different keys.
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
-        let mut index = Index::default();
-        let mut next = 0;
-        let number = |entry: &Entry| {
-            index.insert(entry.hash, next);
-            next += 1;
-        };
+        let mut hashes = Vec::new();
+        let number = |entry: &Entry| hashes.push((entry.hash, hashes.len() as u64));
         let entries = entries.into_iter().inspect(number).collect();
-        PersistentDictionary { entries, index, next, length: usize::try_from(next).unwrap_or(usize::MAX) }
+        let length = hashes.len();
+        PersistentDictionary { entries, index: Index::collect(hashes), next: length as u64, length }
     }
 }
