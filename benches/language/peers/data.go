@@ -33,6 +33,16 @@ func makeRecords(size int) any {
 	return people
 }
 
+type point struct{ x, y, z int }
+
+func makePoints(size int) any {
+	points := make([]point, size)
+	for i := range points {
+		points[i] = point{i, i % 90, 2 * i}
+	}
+	return points
+}
+
 func group(data any) int {
 	counts := map[string]int{}
 	for _, p := range data.([]person) {

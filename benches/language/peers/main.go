@@ -42,6 +42,7 @@ var rows = map[string]row{
 	"integer_loop":   {size, integerLoop},
 	"collatz":        {size, collatz},
 	"memory_records": {makeRecords, nothing},
+	"memory_points":  {makePoints, nothing},
 	"memory_ints":    {numbers, nothing},
 }
 

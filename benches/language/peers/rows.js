@@ -60,7 +60,7 @@ function sort(pairs) {
   return sorted[0][0] + sorted[Math.floor(sorted.length / 2)][0];
 }
 
-// Weir and Python write a float with a fraction, JavaScript does not: `0.5` instead of a whole number keeps them equal.
+// JavaScript writes a whole float without a fraction, so the doubled price is 0.5: all write the same characters.
 function json(document) {
   const changed = JSON.parse(document).map((item) => ({
     id: item.id + 1,
@@ -134,6 +134,7 @@ const ROWS = {
   integer_loop: [same, integerLoop],
   collatz: [same, collatz],
   memory_records: [(size) => numbers(size).map((i) => ({ name: `name${i % 1000}`, age: i % 90, score: i / 2 })), nothing],
+  memory_points: [(size) => numbers(size).map((i) => ({ x: i, y: i % 90, z: 2 * i })), nothing],
   memory_ints: [numbers, nothing],
 };
 

@@ -143,6 +143,19 @@ def make_records(size):
     return [Person(f"name{i % 1000}", i % 90, i / 2) for i in range(size)]
 
 
+class Point:
+    __slots__ = ("x", "y", "z")
+
+    def __init__(self, x, y, z):
+        self.x = x
+        self.y = y
+        self.z = z
+
+
+def make_points(size):
+    return [Point(i, i % 90, 2 * i) for i in range(size)]
+
+
 def nothing(_):
     return 0
 
@@ -161,6 +174,7 @@ ROWS = {
     "integer_loop": (same, integer_loop),
     "collatz": (same, collatz),
     "memory_records": (make_records, nothing),
+    "memory_points": (make_points, nothing),
     "memory_ints": (make_numbers, nothing),
 }
 

@@ -48,6 +48,7 @@ rows! {
     Time integer_loop 1_000_000;
     Time collatz 10_000;
     Memory memory_records 1_000_000;
+    Memory memory_points 1_000_000;
     Memory memory_ints 1_000_000;
 }
 

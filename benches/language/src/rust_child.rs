@@ -13,20 +13,29 @@ struct Person {
     score: f64,
 }
 
+/// A record of the row `memory_points`.
+struct Point {
+    x: i64,
+    y: i64,
+    z: i64,
+}
+
 /// Makes the data and waits until the standard input ends.
 pub(crate) fn run(row: &Row, size: i64) -> BenchResult<()> {
     let mut lines = stdin().lock().lines();
     println!("begin");
     lines.next().transpose()?;
-    let (mut people, mut numbers) = (Vec::new(), Vec::new());
+    let (mut people, mut points, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     match row.name {
         "memory_records" => people.extend((0..size).map(person)),
+        "memory_points" => points.extend((0..size).map(|x| Point { x, y: x % 90, z: 2 * x })),
         _ => numbers.extend(0..size),
     }
     println!("ready");
     lines.for_each(drop);
     let sum: f64 = people.iter().map(|person| person.score + (person.age + person.name.len() as i64) as f64).sum();
-    black_box((sum, numbers));
+    let distance: i64 = points.iter().map(|point| point.x + point.y + point.z).sum();
+    black_box((sum, distance, numbers));
     Ok(())
 }
 
