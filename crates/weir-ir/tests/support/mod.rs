@@ -1,6 +1,7 @@
 //! A sequential interpreter of graphs: nodes in the order of their list, skipped where their control does not hold.
 //!
-//! It tests lowering against the evaluator without a runtime, so it heeds no `after` edges and no constraints.
+//! It tests lowering against the evaluator without a runtime, so it heeds no `after` edges. Of constraints it heeds that a
+//! step on a session makes the values of that session current.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use weir_host::{
 };
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::generate::{Case, Execution, Recording};
-use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand, Program, SwitchArm};
-use weir_ir::prim::{Prim, elements, move_or_clone, moves};
+use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, Program, SwitchArm};
+use weir_ir::prim::{Prim, elements, move_or_clone, moves, parts};
 
 /// Makes a graph of a case and executes it.
 pub(crate) fn interpret(
@@ -23,11 +24,10 @@ pub(crate) fn interpret(
     let recording = Recording::new(seed);
     let library = recording.library();
     let program = lower(&case.program, &library);
-    let mut world = World { library: &library, shared: Vec::new(), names: Vec::new(), states: BTreeMap::new() };
+    let mut world = World::new(&program, &library);
     for shared in &program.shared {
-        let value = world.flow(&shared.init, Vec::new()).expect("a shared value is made");
+        let value = if shared.per_session { Value::Absent } else { world.made(&shared.init) };
         world.shared.push(Shared::new(value));
-        world.names.push(shared.name.to_string());
     }
     let body = &program.entries[0].flows[0].body;
     let run = |inputs: &Vec<Value>| world.flow(body, inputs.clone()).map_err(|failure| *failure);
@@ -37,9 +37,12 @@ pub(crate) fn interpret(
 }
 
 struct World<'a> {
+    program: &'a Program,
     library: &'a Library,
+    /// The shared values; of a session-scoped value, that of the latest session.
     shared: Vec<Shared>,
-    names: Vec<String>,
+    /// The values of sessions, by the index of the shared value and the session.
+    sessions: BTreeMap<(usize, Value), Shared>,
     states: BTreeMap<Resource, Shared>,
 }
 
@@ -54,7 +57,38 @@ impl From<Box<Failure>> for End {
     }
 }
 
-impl World<'_> {
+impl<'a> World<'a> {
+    fn new(program: &'a Program, library: &'a Library) -> Self {
+        World { program, library, shared: Vec::new(), sessions: BTreeMap::new(), states: BTreeMap::new() }
+    }
+
+    fn made(&mut self, init: &Graph) -> Value {
+        self.flow(init, Vec::new()).expect("a shared value is made")
+    }
+
+    fn index_of(&self, name: &str) -> usize {
+        let index = self.program.shared.iter().position(|shared| shared.name.as_str() == name);
+        index.expect("the shared value is known")
+    }
+
+    /// Switches the shared values of sessions that a step holds to those of this session.
+    fn begin_session(&mut self, constraints: &[Constraint], session: &Value) {
+        for constraint in constraints {
+            let Resource::Shared(name) = &constraint.resource else { continue };
+            let index = self.index_of(name);
+            let program = self.program;
+            if !program.shared[index].per_session {
+                continue;
+            }
+            let key = (index, session.clone());
+            if !self.sessions.contains_key(&key) {
+                let made = Shared::new(self.made(&program.shared[index].init));
+                self.sessions.insert(key.clone(), made);
+            }
+            self.shared[index] = self.sessions[&key].clone();
+        }
+    }
+
     fn flow(&mut self, graph: &Graph, inputs: Vec<Value>) -> Result<Value, Box<Failure>> {
         let mut frame = Frame::new(graph);
         frame.slots[..inputs.len()].clone_from_slice(&inputs);
@@ -177,7 +211,14 @@ impl<'g> Frame<'g> {
             NodeKind::Race { bodies } => {
                 self.body(world, &bodies[0], Vec::new(), &inputs[..bodies[0].parameters.len()])?
             }
-            NodeKind::Acquire { .. } | NodeKind::Release { .. } => return Ok(()),
+            NodeKind::Acquire { constraints } => {
+                if let Some(session) = inputs.first() {
+                    let session = self.take(session);
+                    world.begin_session(constraints, &session);
+                }
+                return Ok(());
+            }
+            NodeKind::Release { .. } => return Ok(()),
             NodeKind::Return => return Err(End::Return(self.take(&inputs[0]))),
             NodeKind::Fail => return Err(End::Fail(failure_of(self.take(&inputs[0])))),
         };
@@ -188,6 +229,9 @@ impl<'g> Frame<'g> {
     fn prim(&mut self, prim: Prim, inputs: &[Operand]) -> Result<Value, End> {
         let mut operands: Vec<Value> = inputs.iter().map(|input| self.take(input)).collect();
         let value = prim.apply_moving(&mut operands)?;
+        if prim.detaches() {
+            operands[0] = with_hole(prim, &mut operands);
+        }
         inputs.iter().zip(operands).for_each(|(input, rest)| self.put_back(input, rest));
         Ok(value)
     }
@@ -288,8 +332,7 @@ impl<'g> Frame<'g> {
                 }
                 (None, Operand::Constant(index)) => Argument::Constant(*index),
                 (None, Operand::Shared(name)) => {
-                    let index = world.names.iter().position(|known| known == name.as_str()).expect("it is known");
-                    Argument::Shared(u32::try_from(index).expect("few shared values"))
+                    Argument::Shared(u32::try_from(world.index_of(name)).expect("few shared values"))
                 }
                 (None, other) => panic!("a call of {other:?}"),
             })
@@ -308,6 +351,31 @@ impl<'g> Frame<'g> {
             Ok(value) => Ok(value),
             Err(error) => Ok(Value::err(error)),
         }
+    }
+}
+
+/// Returns the first operand without the part that the primitive detaches. An engine leaves the part there if the operand is
+/// shared; here it always goes, so that a test fails if anything reads it.
+fn with_hole(prim: Prim, operands: &mut [Value]) -> Value {
+    match (prim, operands) {
+        (Prim::DetachField(index), [Value::Record(fields)]) => {
+            let mut fields = parts(fields);
+            fields[index as usize] = Value::Absent;
+            Value::Record(fields.into())
+        }
+        (Prim::DetachElement, [Value::List(list), Value::Int(at)]) => {
+            let mut elements = elements(list);
+            elements[usize::try_from(*at).expect("the element was there")] = Value::Absent;
+            Value::list(elements)
+        }
+        (Prim::DetachElement, [Value::Map(map), key]) => {
+            let mut map = map.clone();
+            if map.contains_key(key) {
+                map.insert(key.clone(), Value::Absent);
+            }
+            Value::Map(map)
+        }
+        (prim, operands) => panic!("{prim:?} of {operands:?} passed the verifier"),
     }
 }
 
