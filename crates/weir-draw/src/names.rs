@@ -141,8 +141,10 @@ impl<'a> GraphScope<'a> {
             (Prim::Not, _) => format!("!{}", operand(0)),
             (Prim::Negate, _) => format!("-{}", operand(0)),
             (Prim::Interpolate, _) => self.interpolation(inputs, depth),
-            (Prim::Index, _) => format!("{}[{}]", operand(0), operand(1)),
-            (Prim::Field(index), _) => format!("{}{}", operand(0), self.field(inputs.first(), index)),
+            (Prim::Index | Prim::DetachElement, _) => format!("{}[{}]", operand(0), operand(1)),
+            (Prim::Field(index) | Prim::DetachField(index), _) => {
+                format!("{}{}", operand(0), self.field(inputs.first(), index))
+            }
             (Prim::IsVariant(tag), _) => {
                 let subject = inputs.first().and_then(|subject| self.ty(subject));
                 format!("{} is {}", operand(0), self.variant(subject.as_ref(), tag))

@@ -151,7 +151,7 @@ pub struct Arm {
 }
 
 /// The test of one arm of a switch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArmTest {
     /// The variant with this tag.
     Tag(u32),

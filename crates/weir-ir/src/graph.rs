@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
+mod parts;
 mod predecessors;
 mod traverse;
 
@@ -30,6 +31,7 @@ pub use crate::expr::{ArmTest, Constraint};
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::Origin;
+pub(crate) use parts::PartUses;
 pub(crate) use predecessors::{NodeSet, Predecessors};
 pub use traverse::Own;
 

@@ -142,6 +142,14 @@ impl Entries {
         Some(slots.iter_mut().filter_map(|slot| slot.entry.as_mut().map(|(key, value)| (&*key, value))))
     }
 
+    /// Returns the value under a key for a change in place; `None` if there is none, or if the entries are shared.
+    #[must_use]
+    pub fn unshared_value(&mut self, key: &Value) -> Option<&mut Value> {
+        let dictionary = Arc::get_mut(&mut self.shared)?;
+        let position = dictionary.find(SEED.hash_one(key), key)?;
+        dictionary.slots[position].entry.as_mut().map(|(_, value)| value)
+    }
+
     /// Returns the first entry at or after a position, and its position. Gaps are skipped.
     pub(super) fn entry_from(&self, position: usize) -> Option<(usize, (&Value, &Value))> {
         let slots = self.shared.slots.iter().enumerate().skip(position.max(self.shared.first));

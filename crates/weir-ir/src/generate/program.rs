@@ -9,6 +9,7 @@ use weir_host::{Mode, Resource, Text, Type, Value};
 
 use super::functions::counter;
 use super::recording::SHARED_FROM;
+use super::updates::has_updates;
 use super::values::{data_type, definitions, flagged, value};
 use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable};
@@ -238,6 +239,7 @@ impl Generator {
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
         match ty {
             Type::List(element) if nests && self.random.chance(60) => self.map(element, lets),
+            _ if self.budget > 0 && has_updates(ty) && self.random.chance(60) => self.update(ty, lets),
             _ if self.random.chance(60) => self.call(ty, lets).unwrap_or_else(|| self.prim(ty, lets)),
             _ => self.prim(ty, lets),
         }

@@ -10,7 +10,7 @@ use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::view::{GraphVerifier, GraphView, HeldResources};
-use super::{calls, order, prims, timed, uses};
+use super::{calls, detached, order, prims, timed, uses};
 use crate::expr::ArmTest;
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use crate::print::{OperandText, TypeText};
@@ -32,12 +32,13 @@ pub(super) fn flow(
     }
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
     let mut checker = GraphVerifier { types, library, session_scoped, answer: result, report, names, states, depth: 0 };
-    checker.graph(graph, &HeldResources::new(), result);
+    checker.graph(graph, usize::MAX, &HeldResources::new(), result);
 }
 
 impl<'a> GraphVerifier<'a, '_> {
-    /// Checks a graph and the bodies in it. If edges or control are broken, the rest is skipped.
-    fn graph(&mut self, graph: &'a Graph, held: &HeldResources, result: Option<&Type>) {
+    /// Checks a graph of which so many parameters are its own, and the bodies in it. If edges or control are broken, the rest
+    /// is skipped.
+    fn graph(&mut self, graph: &'a Graph, own: usize, held: &HeldResources, result: Option<&Type>) {
         self.depth += 1;
         if self.depth > NESTING_MAX {
             self.report.add(Rule::Nesting, "", format!("bodies nest deeper than {NESTING_MAX}"));
@@ -49,13 +50,13 @@ impl<'a> GraphVerifier<'a, '_> {
             }
             self.source(&view, None, &[], &graph.result, "the result");
             if self.report.violations.len() == before {
-                self.meaning(&view, held, result);
+                self.meaning(&view, own, held, result);
             }
         }
         self.depth -= 1;
     }
 
-    fn meaning(&mut self, view: &GraphView<'a>, held: &HeldResources, result: Option<&Type>) {
+    fn meaning(&mut self, view: &GraphView<'a>, own: usize, held: &HeldResources, result: Option<&Type>) {
         if let Some(ty) = result {
             let operand = view.operand(&view.graph.result, self.types);
             if let Err(what) = operand.must_be("the result", ty, self.types) {
@@ -67,10 +68,11 @@ impl<'a> GraphVerifier<'a, '_> {
             uses::check(self, view, id, node, held);
             for body in node.bodies() {
                 let inner = uses::held_at(view, Some(id), held, self.session_scoped);
-                self.graph(body, &inner, body_result(node));
+                self.graph(body, node.kind.own().parameters, &inner, body_result(node));
             }
         }
         order::check(self, view);
+        detached::check(self, view, own);
     }
 
     /// Checks name, edges and control of one node; earlier nodes are in the view already.

@@ -212,6 +212,7 @@ impl Frame {
                 let others: SmallVec<[&Value; 2]> = others.iter().map(|operand| self.place(operand, body)).collect();
                 prim.apply_reusing(first, &others)
             }
+            (_, prim) if prim.detaches() => self.detach(step, body),
             ([one], Prim::Copy) => Ok(self.value(body, *one)),
             (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
             (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
@@ -229,6 +230,20 @@ impl Frame {
             }
             Err(failure) => Ran::fail(failure),
         }
+    }
+
+    /// Applies a primitive that may move a part out of its first operand; the rest stays in its slot.
+    fn detach(&mut self, step: &PrimStep, body: &Body) -> Result<Value, Box<Failure>> {
+        let mut whole = match step.operands[0] {
+            Argument::Slot { index, .. } => self.slots[index as usize].take(),
+            constant => self.value(body, constant),
+        };
+        let key = step.operands.get(1).map(|operand| self.place(operand, body));
+        let part = step.prim.apply_detaching(&mut whole, key.as_slice());
+        if let Argument::Slot { index, .. } = step.operands[0] {
+            self.slots[index as usize].put(whole);
+        }
+        part
     }
 
     /// Applies a primitive to operands that may hold move-only values, which it moves out; the other values go back

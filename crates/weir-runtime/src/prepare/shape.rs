@@ -25,6 +25,15 @@ pub(super) struct ControlShape {
     pub numbers: Vec<u32>,
 }
 
+/// A use of a value by a node. A select uses an input only if the input's arm was chosen.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    /// The node; for the graph's result, the number of nodes.
+    pub node: usize,
+    /// The arm, if the node is a select.
+    pub arm: Option<Control>,
+}
+
 impl ControlShape {
     pub(super) fn of(graph: &Graph, parts: &[NodePart]) -> ControlShape {
         let uses = uses_of_first_ports(graph);
@@ -50,9 +59,10 @@ impl ControlShape {
         shape
     }
 
-    /// Returns true if at most one of two nodes runs.
-    pub(super) fn exclusive(&self, one: usize, other: usize) -> bool {
-        let pairs = self.chains[one].iter().zip(&self.chains[other]);
+    /// Returns true if at most one of two uses happens.
+    pub(super) fn exclusive(&self, one: Use, other: Use) -> bool {
+        let chain = |of: Use| self.chains[of.node].iter().copied().chain(of.arm);
+        let pairs = chain(one).zip(chain(other));
         pairs.take_while(|(a, b)| a.switch == b.switch).any(|(a, b)| a.arm != b.arm)
     }
 
