@@ -12,7 +12,7 @@ pub(crate) fn run(report: &mut Report) {
         let ready = choose((0..width).map(always));
         report.case(&format!("choose of {width}, all ready"), vec![again(&ready)]);
         report.case(&format!("choose of {width}, one ready"), vec![one_ready(width), crossbeam_one_ready(width)]);
-        let lost = choose((0..width).map(|_| Channel::<usize>::rendezvous().receive().wrap(|_| 0)));
+        let lost = choose((0..width).map(|_| Channel::<usize>::rendezvous().recv().wrap(|_| 0)));
         report.case(&format!("choose of {width}, given up"), vec![give_up(&lost)]);
     }
     for depth in DEPTHS {
@@ -37,7 +37,7 @@ fn give_up(event: &Event<usize>) -> Contender<'static> {
 
 fn one_ready(width: usize) -> Contender<'static> {
     let channels: Vec<_> = (0..width).map(|_| Channel::<usize>::bounded(1)).collect();
-    let event = choose(channels.iter().map(Channel::receive));
+    let event = choose(channels.iter().map(Channel::recv));
     let round = move |messages| {
         for message in 0..messages {
             channels[message % width].try_send(message).expect("there is room");
@@ -68,8 +68,8 @@ fn build_and_sync() -> Contender<'static> {
     let (a, b) = (Channel::<usize>::bounded(1), Channel::<usize>::bounded(1));
     let round = move |messages| {
         for message in 0..messages {
-            choose([a.send(message), b.receive().wrap(|value| value.map(drop))]).sync().expect("the channel is open");
-            a.try_receive().expect("it was sent");
+            choose([a.send(message), b.recv().wrap(|value| value.map(drop))]).sync().expect("the channel is open");
+            a.try_recv().expect("it was sent");
         }
     };
     here("weir", round)

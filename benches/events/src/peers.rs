@@ -41,13 +41,13 @@ impl<V: Send + 'static> Peer<V> for Weir {
     }
 
     fn receive(channel: &Self::Channel) -> V {
-        channel.blocking_receive().expect("the channel is open")
+        channel.blocking_recv().expect("the channel is open")
     }
 }
 
 impl ChoosingPeer for Weir {
     fn receive_any(channels: &[Self::Channel], messages: usize) {
-        let event = weir_events::choose(channels.iter().map(weir_events::Channel::receive));
+        let event = weir_events::choose(channels.iter().map(weir_events::Channel::recv));
         (0..messages).for_each(|_| _ = event.sync().expect("the channels are open"));
     }
 

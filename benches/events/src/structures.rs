@@ -17,7 +17,7 @@ pub(crate) fn run(report: &mut Report) {
 }
 
 fn receive_all(channel: &Channel<usize>, messages: usize) {
-    (0..messages).for_each(|_| _ = channel.blocking_receive().expect("the channel is open"));
+    (0..messages).for_each(|_| _ = channel.blocking_recv().expect("the channel is open"));
 }
 
 fn post() -> Contender<'static> {
@@ -48,7 +48,7 @@ fn spawn_a_task(runtime: &tokio::runtime::Runtime) -> Contender<'_> {
                 tokio::spawn(async move { channel.send_async(message).await.expect("the channel is open") });
             }
             for _ in 0..messages {
-                channel.receive_async().await.expect("the channel is open");
+                channel.recv_async().await.expect("the channel is open");
             }
         });
     };
@@ -78,7 +78,7 @@ fn mailbox() -> Contender<'static> {
         let mailbox = Mailbox::unbounded();
         thread::scope(|scope| {
             scope.spawn(|| (0..messages).for_each(|message| mailbox.post(message).expect("the mailbox is open")));
-            let receive = mailbox.receive();
+            let receive = mailbox.recv();
             (0..messages).for_each(|_| _ = receive.sync().expect("the mailbox is open"));
         });
     };
@@ -126,7 +126,7 @@ fn multicast() -> Contender<'static> {
         let ports: Vec<_> = (0..PORTS).map(|_| multicast.port()).collect();
         thread::scope(|scope| {
             for port in &ports {
-                let receive = port.receive();
+                let receive = port.recv();
                 scope.spawn(move || (0..messages / PORTS).for_each(|_| _ = receive.sync().expect("the port is open")));
             }
             (0..messages / PORTS).for_each(|message| _ = multicast.post(message));

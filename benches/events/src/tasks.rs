@@ -69,7 +69,7 @@ fn weir(executor: &Executor, capacity: usize, senders: usize, receivers: usize) 
             let channel = channel.clone();
             tasks.push(Box::pin(async move {
                 for _ in 0..messages / receivers {
-                    channel.receive_async().await.expect("the channel is open");
+                    channel.recv_async().await.expect("the channel is open");
                 }
             }) as _);
         }
@@ -114,7 +114,7 @@ fn weir_select(executor: &Executor, capacity: usize) -> Contender<'_> {
             }) as _);
         }
         tasks.push(Box::pin(async move {
-            let event = choose(channels.iter().map(Channel::receive));
+            let event = choose(channels.iter().map(Channel::recv));
             for _ in 0..messages / THREADS * THREADS {
                 event.synchronise().await.expect("the channel is open");
             }

@@ -33,8 +33,8 @@ struct Arbitration {
 impl Arbitration {
     /// Delivers one transfer, or the abort. The turn is not given back after the last.
     fn arbitrate(&self) -> Result<(), Closed> {
-        self.turn.receive().sync()?;
-        let transfer = self.input.receive();
+        self.turn.recv().sync()?;
+        let transfer = self.input.recv();
         let abort = self.abort.wrap(|()| Ok(Transfer::Timeout));
         let transfer = choose_biased([abort, transfer]).sync()?;
         match transfer {
@@ -66,7 +66,7 @@ fn read_file(file: &mut dyn Read, abort: &Event<()>, consumer: &Channel<Transfer
     let kick_off = arbitration.clone();
     a_always(()).a_wrap(move |()| kick_off.arbitrate()).a_sync();
     let mut chunks = 0;
-    let go_on = choose_biased([arbitration.stopped.receive().wrap(|_| false), always(true)]);
+    let go_on = choose_biased([arbitration.stopped.recv().wrap(|_| false), always(true)]);
     while go_on.sync() {
         let mut chunk = vec![0; 4096];
         let length = file.read(&mut chunk)?;
@@ -84,11 +84,11 @@ fn read_file(file: &mut dyn Read, abort: &Event<()>, consumer: &Channel<Transfer
 
 fn main() -> std::io::Result<()> {
     let (consumer, stop) = (Channel::rendezvous(), Channel::<()>::rendezvous());
-    let limit = choose([after(Duration::from_secs(5)), stop.receive().wrap(drop)]);
+    let limit = choose([after(Duration::from_secs(5)), stop.recv().wrap(drop)]);
     let reader = consumer.clone();
     let reading = std::thread::spawn(move || read_file(&mut std::io::repeat(7).take(20_000), &limit, &reader));
     loop {
-        match consumer.receive().sync() {
+        match consumer.recv().sync() {
             Ok(Transfer::Chunk(chunk)) => println!("{} bytes", chunk.len()),
             end => break println!("{end:?}"),
         }
@@ -121,9 +121,9 @@ mod tests {
         let consumer = Channel::rendezvous();
         assert_eq!(read_file(&mut Numbered(0), &Signal::new().fired(), &consumer).unwrap(), 100);
         for number in 1..=100 {
-            assert_eq!(consumer.receive().sync(), Ok(Transfer::Chunk(vec![number; 4096])));
+            assert_eq!(consumer.recv().sync(), Ok(Transfer::Chunk(vec![number; 4096])));
         }
-        assert_eq!(consumer.receive().sync(), Ok(Transfer::Done));
+        assert_eq!(consumer.recv().sync(), Ok(Transfer::Done));
     }
 
     #[test]
@@ -132,10 +132,10 @@ mod tests {
         let (sender, event) = (consumer.clone(), abort.fired());
         let reading = std::thread::spawn(move || read_file(&mut std::io::repeat(1), &event, &sender));
         for _ in 0..10 {
-            assert!(matches!(consumer.receive().sync(), Ok(Transfer::Chunk(_))));
+            assert!(matches!(consumer.recv().sync(), Ok(Transfer::Chunk(_))));
         }
         abort.fire();
-        let rest: Vec<_> = std::iter::from_fn(|| match consumer.receive().sync().unwrap() {
+        let rest: Vec<_> = std::iter::from_fn(|| match consumer.recv().sync().unwrap() {
             Transfer::Timeout => None,
             transfer => Some(transfer),
         })
@@ -149,7 +149,7 @@ mod tests {
         let (consumer, abort) = (Channel::rendezvous(), Signal::new());
         abort.fire();
         read_file(&mut Numbered(0), &abort.fired(), &consumer).unwrap();
-        assert_eq!(consumer.receive().sync(), Ok(Transfer::Timeout));
-        assert_eq!(consumer.receive().sync_timeout(Duration::from_millis(20)), None);
+        assert_eq!(consumer.recv().sync(), Ok(Transfer::Timeout));
+        assert_eq!(consumer.recv().sync_timeout(Duration::from_millis(20)), None);
     }
 }

@@ -27,7 +27,7 @@ fn processor(answers: &Channel<&'static str>, log: &Log) -> AsyncEvent<(), ()> {
 
 /// The connection manager module: a synchronous protocol, it only listens.
 fn manager(connections: &Channel<&'static str>) -> Event<()> {
-    connections.receive().wrap(drop)
+    connections.recv().wrap(drop)
 }
 
 /// The orchestrator of §4.1: chooses fairly between an asynchronous and a synchronous protocol and adds to both.
@@ -72,7 +72,7 @@ fn one_request(is_asynchronous: bool) -> Vec<String> {
         std::thread::yield_now();
     }
     note(&log, "client comes");
-    let _ = answers.blocking_receive();
+    let _ = answers.blocking_recv();
     let _ = serving.join();
     while !ended(&log, "f:") || !ended(&log, "request end") {
         std::thread::yield_now();

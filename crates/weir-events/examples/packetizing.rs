@@ -5,7 +5,7 @@
 //! its implicit thread; the event that its start yields takes effect when that packet is there.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use weir_events::{AsyncEvent, Channel, Closed, Event, a_guard, a_receive};
+use weir_events::{AsyncEvent, Channel, Closed, Event, a_guard, a_recv};
 
 /// Number of packets that are made at the same time.
 const PARALLEL: usize = 8;
@@ -19,7 +19,7 @@ fn packet(
     a_guard(move || {
         let ready = Channel::rendezvous();
         let into = ready.clone();
-        a_receive(&stream).a_wrap(move |chunk| into.send(make(chunk?)).sync()).s_wrap(move |()| ready.receive())
+        a_recv(&stream).a_wrap(move |chunk| into.send(make(chunk?)).sync()).s_wrap(move |()| ready.recv())
     })
 }
 

@@ -43,7 +43,7 @@ impl Log {
         let file = Arc::new(Mutex::new(File { number: 0, out: open(0)? }));
         let (records, stop) = (Channel::rendezvous(), Signal::new());
         roll_again(file.clone(), open, rolls);
-        let next = choose_biased([records.receive().wrap(Result::ok), stop.fired().wrap(|()| None)]);
+        let next = choose_biased([records.recv().wrap(Result::ok), stop.fired().wrap(|()| None)]);
         let out = file.clone();
         let writer = std::thread::spawn(move || {
             while let Some(record) = next.sync() {
@@ -73,7 +73,7 @@ impl Log {
                 // The log has received the record; now let it finish writing.
                 let flushed = Channel::rendezvous();
                 _ = records.post(Record::Flush(flushed.clone()));
-                let _ = flushed.receive().sync();
+                let _ = flushed.recv().sync();
                 exit();
             })
             .a_sync()
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn the_log_rolls_and_loses_no_record() {
         let (files, day) = (Files::default(), Channel::<()>::rendezvous());
-        let log = Log::start(files.open(), day.receive().wrap(drop)).unwrap();
+        let log = Log::start(files.open(), day.recv().wrap(drop)).unwrap();
         log.write("monday 1");
         log.write("monday 2");
         files.until(|texts| texts[0].lines().count() == 2);
@@ -188,9 +188,9 @@ mod tests {
         log.write("fine");
         let exit = log.fail("fatal", move || _ = exiting.post(disk.texts().concat()));
         log.write("clean up");
-        assert_eq!(exits.receive().poll(), None, "nobody exits before it is asked to");
+        assert_eq!(exits.recv().poll(), None, "nobody exits before it is asked to");
         exit.sync();
-        assert_eq!(exits.receive().poll(), Some(Ok("fine\nfatal\nclean up\n".to_owned())));
+        assert_eq!(exits.recv().poll(), Some(Ok("fine\nfatal\nclean up\n".to_owned())));
         log.close().unwrap();
         assert_eq!(files.texts(), ["fine\nfatal\nclean up\n"]);
     }

@@ -80,7 +80,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
         a_guard(move || {
             let local = Channel::<B>::rendezvous();
             let action = action.clone();
-            let consumed = local.receive().wrap(move |value| action(value.expect("nobody closes a local channel")));
+            let consumed = local.recv().wrap(move |value| action(value.expect("nobody closes a local channel")));
             let tap = Arc::new(move |value: &B| local.core.send_buffered(value.clone(), PostConsumption::none()));
             AsyncEvent::of(kinds::Tap { inner: event.clone(), tap }).s_wrap(move |_| consumed.clone())
         })
@@ -103,7 +103,7 @@ pub fn a_send_parcel<T: Send + 'static>(
 
 /// Receives asynchronously (`aRecvEvt`): starting it queues a receiver on the channel, and the received value goes to
 /// its post-consumption actions. Receivers are served in the order in which they were started.
-pub fn a_receive<T: Send + 'static>(channel: &Channel<T>) -> AsyncEvent<(), Result<T, Closed>> {
+pub fn a_recv<T: Send + 'static>(channel: &Channel<T>) -> AsyncEvent<(), Result<T, Closed>> {
     AsyncEvent::of(kinds::AsyncReceive { channel: channel.clone() })
 }
 
@@ -151,14 +151,4 @@ pub fn s_choose<A: 'static, B: 'static>(branches: impl IntoIterator<Item = Async
 /// It waits without a limit; close its channels to end it.
 pub fn s_trans<B: Send + 'static>(event: &Event<B>) -> AsyncEvent<(), B> {
     AsyncEvent::of(kinds::FromSynchronous(event.clone()))
-}
-
-impl<T: Send + 'static> Channel<T> {
-    /// The former name of [`post`](Channel::post), which does not report a closed channel.
-    ///
-    /// Allocates nothing beyond the entry in the channel, and starts no thread.
-    #[deprecated(since = "0.2.0", note = "use `post`, which reports a closed channel")]
-    pub fn send_and_go(&self, value: T) {
-        self.core.send_buffered(value, PostConsumption::none());
-    }
 }

@@ -32,7 +32,7 @@ mod direct;
 mod tasks;
 
 pub use closed::Closed;
-pub use direct::{SendError, TryReceiveError, TrySendError};
+pub use direct::{SendError, TryRecvError, TrySendError};
 pub use handle::Channel;
 pub use parcel::Parcel;
 pub use tasks::{Receiving, Sending};

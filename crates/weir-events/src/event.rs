@@ -96,8 +96,8 @@ pub fn choose_biased<T: 'static>(branches: impl IntoIterator<Item = Event<T>>) -
 /// let (numbers, words) = (Channel::<u32>::unbounded(), Channel::<String>::unbounded());
 /// words.post("hello".to_owned()).unwrap();
 /// let next = choose! {
-///     number = numbers.receive() => number.map_or(0, |number| number as usize),
-///     word = words.receive() => word.map_or(0, |word| word.len()),
+///     number = numbers.recv() => number.map_or(0, |number| number as usize),
+///     word = words.recv() => word.map_or(0, |word| word.len()),
 ///     () = after(Duration::from_secs(1)) => 0,
 /// };
 /// assert_eq!(next.sync(), 5);

@@ -66,7 +66,7 @@ impl Semaphore {
     /// Cancellation safe: a synchronisation that does not take effect, or is dropped after its commit, holds no permit.
     pub fn acquire(&self) -> Event<SemaphorePermit> {
         let permits = self.permits.clone();
-        self.permits.receive().wrap(move |_| SemaphorePermit { permits: permits.clone() })
+        self.permits.recv().wrap(move |_| SemaphorePermit { permits: permits.clone() })
     }
 
     /// Adds permits.
@@ -108,7 +108,7 @@ impl<T: Send + 'static> EventMutex<T> {
     /// Cancellation safe: a synchronisation that does not take effect, or is dropped after its commit, holds no lock.
     pub fn lock(&self) -> Event<EventMutexGuard<T>> {
         let home = self.value.clone();
-        self.value.receive().wrap(move |value| EventMutexGuard { value: value.ok(), home: home.clone() })
+        self.value.recv().wrap(move |value| EventMutexGuard { value: value.ok(), home: home.clone() })
     }
 }
 

@@ -13,7 +13,7 @@
 //! let answers = Channel::rendezvous();
 //! let stop = weir_events::Signal::new();
 //! let answer_in_time = choose([
-//!     answers.receive().wrap(|answer| answer.unwrap_or("nobody is there any more")),
+//!     answers.recv().wrap(|answer| answer.unwrap_or("nobody is there any more")),
 //!     after(Duration::from_millis(200)).wrap(|()| "too late"),
 //!     stop.fired().wrap(|()| "we are closing"),
 //! ]);
@@ -31,19 +31,19 @@
 //! A synchronisation that does not take effect, because another branch won, time ran out, a guard panicked or its
 //! future was dropped, leaves no trace: no offer stays in any queue, no value is lost, and every nack fires. This holds
 //! for sends and for receives. A future that is dropped after a peer has committed to it, but before it was polled
-//! again, gives a received value back to the front of its channel.
+//! again, gives a received value back to its position in the channel.
 //!
 //! # Names
 //!
 //! | the paper and Concurrent ML | here |
 //! |---|---|
 //! | `channel ()` | [`Channel::rendezvous`] |
-//! | `send`, `recv` | [`Channel::blocking_send`], [`Channel::blocking_receive`]; for tasks [`Channel::send_async`], [`Channel::receive_async`] |
-//! | `sendEvt`, `recvEvt` | [`Channel::send`] ([`send_once`](Channel::send_once), [`send_parcel`](Channel::send_parcel)), [`Channel::receive`] |
+//! | `send`, `recv` | [`Channel::blocking_send`], [`Channel::blocking_recv`]; for tasks [`Channel::send_async`], [`Channel::recv_async`] |
+//! | `sendEvt`, `recvEvt` | [`Channel::send`] ([`send_parcel`](Channel::send_parcel)), [`Channel::recv`] |
 //! | `alwaysEvt`, `never`, `timeOutEvt`, `atTimeEvt` | [`always`], [`never()`], [`after`], [`at`] |
 //! | `wrap`, `guard`, `choose`, `withNack` | [`Event::wrap`], [`guard()`], [`choose()`] ([`choose_biased`]), [`with_nack`] |
 //! | `sync` | [`Event::sync`], `event.await` |
-//! | `aSendEvt`, `aRecvEvt`, `aAlwaysEvt`, `aNever` | [`a_send`], [`a_receive`], [`a_always`], [`a_never`] |
+//! | `aSendEvt`, `aRecvEvt`, `aAlwaysEvt`, `aNever` | [`a_send`], [`a_recv`], [`a_always`], [`a_never`] |
 //! | `sWrap`, `aWrap`, `aGuard` | [`AsyncEvent::s_wrap`], [`AsyncEvent::a_wrap`], [`a_guard`] |
 //! | `aChoose`, `sChoose` | [`a_choose`], [`s_choose`] |
 //! | `aTrans`, `sTrans` | [`AsyncEvent::a_trans`], [`s_trans`] |
@@ -106,6 +106,7 @@ mod asynchronous;
 mod backoff;
 mod channel;
 mod cooperative;
+mod deprecated;
 mod event;
 mod exclusion;
 mod future;
@@ -128,9 +129,11 @@ mod watch;
 
 pub use actions::{ActionTask, action_panics, action_threads, set_action_executor};
 pub use asynchronous::{
-    AsyncEvent, a_always, a_choose, a_guard, a_never, a_receive, a_send, a_send_parcel, s_choose, s_trans,
+    AsyncEvent, a_always, a_choose, a_guard, a_never, a_recv, a_send, a_send_parcel, s_choose, s_trans,
 };
-pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
+pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryRecvError, TrySendError};
+#[expect(deprecated, reason = "the former names stay for a release")]
+pub use deprecated::{ACTION_THREADS_MAX, Port, TryReceiveError, a_receive, halves};
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
 pub use exclusion::{EventMutex, EventMutexGuard, Semaphore, SemaphorePermit};
 pub use future::{Until, from_future, from_future_with, until};
@@ -138,22 +141,12 @@ pub use mailbox::Mailbox;
 pub use multicast::{Multicast, MulticastPort};
 pub use nack::with_nack;
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
-#[expect(deprecated, reason = "the former name stays for a release")]
-pub use pair::halves;
 pub use pair::{Receiver, Sender, bounded, rendezvous, unbounded};
 pub use signal::Signal;
 #[cfg(feature = "stream")]
 pub use stream::ChannelStream;
 pub use time::{after, after_about, at};
 pub use watch::{WatchReceiver, WatchSender, watch};
-
-/// The former limit of implicit threads; only the system limits their number.
-#[deprecated(since = "0.2.0", note = "implicit threads have no limit of their own")]
-pub const ACTION_THREADS_MAX: usize = usize::MAX;
-
-/// The former name of [`MulticastPort`].
-#[deprecated(since = "0.2.0", note = "renamed to `MulticastPort`")]
-pub type Port<T> = MulticastPort<T>;
 
 #[cfg(loom)]
 pub use mutants::{Mutant, activate};

@@ -69,9 +69,10 @@ mod here {
                     nap = (nap * 2).min(NAP_MAX);
                 }
                 // Reading before the exchange leaves the cache line with the holder.
-                if !self.0.is_locked()
-                    && let Some(held) = self.0.try_lock()
-                {
+                if self.0.is_locked() {
+                    continue;
+                }
+                if let Some(held) = self.0.try_lock() {
                     return held;
                 }
             }

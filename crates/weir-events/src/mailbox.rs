@@ -54,7 +54,7 @@ impl<T: Send + 'static> Mailbox<T> {
         let put = move |credit| letters.post(Letter { value: letter.clone(), credit }).map_err(|_| Closed);
         match &self.credits {
             None => always(()).wrap(move |()| put(Credit::None)),
-            Some(credits) => credits.receive().wrap(move |credit| credit.and_then(|()| put(Credit::Held))),
+            Some(credits) => credits.recv().wrap(move |credit| credit.and_then(|()| put(Credit::Held))),
         }
     }
 
@@ -79,9 +79,9 @@ impl<T: Send + 'static> Mailbox<T> {
     /// Returns an event that receives the oldest letter, or `Closed` once the mailbox is closed and empty.
     ///
     /// Cancellation safe: a synchronisation that does not take effect leaves the letter where it is.
-    pub fn receive(&self) -> Event<Result<T, Closed>> {
+    pub fn recv(&self) -> Event<Result<T, Closed>> {
         let credits = self.credits.clone();
-        self.letters.receive().wrap(move |letter| {
+        self.letters.recv().wrap(move |letter| {
             let Letter { value, credit } = letter?;
             if let (Credit::Held, Some(credits)) = (credit, &credits) {
                 // A closed mailbox needs no credits.

@@ -118,7 +118,7 @@ impl<T: Clone + Send + 'static> Multicast<T> {
         };
         match self.slots.clone() {
             None => always(()).wrap(move |()| send(None)),
-            Some(slots) => slots.receive().wrap(move |slot| {
+            Some(slots) => slots.recv().wrap(move |slot| {
                 slot?;
                 send(Some(Arc::new(MulticastSlot(slots.clone()))))
             }),
@@ -166,9 +166,9 @@ impl<T: Clone + Send + 'static> Default for Multicast<T> {
 
 impl<T: Send + 'static> MulticastPort<T> {
     /// Returns an event that receives the next value, or `Closed` once the multicast is closed and no value is left.
-    /// Cancellation safe like [`Channel::receive`].
-    pub fn receive(&self) -> Event<Result<T, Closed>> {
-        self.channel.receive().wrap(|copy| copy.map(|PortCopy { value, .. }| value))
+    /// Cancellation safe like [`Channel::recv`].
+    pub fn recv(&self) -> Event<Result<T, Closed>> {
+        self.channel.recv().wrap(|copy| copy.map(|PortCopy { value, .. }| value))
     }
 }
 
@@ -182,6 +182,6 @@ impl<T: Send + 'static> Drop for MulticastPort<T> {
         }
         // Copies that will not be received free their slots.
         self.channel.close();
-        while self.channel.try_receive().is_ok() {}
+        while self.channel.try_recv().is_ok() {}
     }
 }

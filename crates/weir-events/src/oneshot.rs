@@ -11,9 +11,9 @@ use crate::event::Event;
 /// use weir_events::{Closed, always, choose_biased, oneshot};
 ///
 /// let (reply, answer) = oneshot();
-/// assert_eq!(choose_biased([answer.receive(), always(Ok("too early"))]).sync(), Ok("too early"));
+/// assert_eq!(choose_biased([answer.recv(), always(Ok("too early"))]).sync(), Ok("too early"));
 /// reply.send("here it is").unwrap();
-/// assert_eq!((answer.receive().sync(), answer.receive().sync()), (Ok("here it is"), Err(Closed)));
+/// assert_eq!((answer.recv().sync(), answer.recv().sync()), (Ok("here it is"), Err(Closed)));
 /// ```
 pub fn oneshot<T: Send + 'static>() -> (OneshotSender<T>, OneshotReceiver<T>) {
     let channel = Channel::rendezvous();
@@ -50,8 +50,8 @@ impl<T: Send + 'static> OneshotReceiver<T> {
     /// without sending.
     ///
     /// Cancellation safe: a synchronisation that does not take effect leaves the value where it is.
-    pub fn receive(&self) -> Event<Result<T, Closed>> {
-        self.channel.receive()
+    pub fn recv(&self) -> Event<Result<T, Closed>> {
+        self.channel.recv()
     }
 }
 
@@ -65,7 +65,7 @@ impl<T: Send + 'static> Drop for OneshotReceiver<T> {
     fn drop(&mut self) {
         self.channel.close();
         // A value that nobody can receive is dropped with the receiver, even if an event still holds the channel.
-        while self.channel.try_receive().is_ok() {}
+        while self.channel.try_recv().is_ok() {}
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
+use crate::channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryRecvError, TrySendError};
 use crate::event::Event;
 
 /// Creates a channel that buffers up to `capacity` values; with 0 a rendezvous channel. It closes when all clones of
@@ -24,13 +24,7 @@ pub fn unbounded<T: Send + 'static>() -> (Sender<T>, Receiver<T>) {
     split(Channel::unbounded())
 }
 
-/// The former way to [`bounded`], [`rendezvous`] and [`unbounded`].
-#[deprecated(since = "0.2.0", note = "use `bounded`, `rendezvous` or `unbounded`")]
-pub fn halves<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
-    split(channel)
-}
-
-fn split<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
+pub(crate) fn split<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
     let half = || Arc::new(ClosesOnDrop(channel.clone()));
     (Sender { half: half() }, Receiver { half: half() })
 }
@@ -60,11 +54,6 @@ impl<T: Send + 'static> Sender<T> {
         T: Clone + Sync,
     {
         self.half.0.send(value)
-    }
-
-    /// See [`Channel::send_once`].
-    pub fn send_once(&self, value: T) -> Event<Result<(), Closed>> {
-        self.half.0.send_once(value)
     }
 
     /// See [`Channel::send_parcel`].
@@ -109,30 +98,30 @@ impl<T: Send + 'static> Sender<T> {
 }
 
 impl<T: Send + 'static> Receiver<T> {
-    /// See [`Channel::receive`].
-    pub fn receive(&self) -> Event<Result<T, Closed>> {
-        self.half.0.receive()
+    /// See [`Channel::recv`].
+    pub fn recv(&self) -> Event<Result<T, Closed>> {
+        self.half.0.recv()
     }
 
-    /// See [`Channel::try_receive`].
+    /// See [`Channel::try_recv`].
     ///
     /// # Errors
     /// If no value is available now, or none will arrive.
-    pub fn try_receive(&self) -> Result<T, TryReceiveError> {
-        self.half.0.try_receive()
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        self.half.0.try_recv()
     }
 
-    /// See [`Channel::blocking_receive`].
+    /// See [`Channel::blocking_recv`].
     ///
     /// # Errors
     /// If all senders have been dropped and no value is left.
-    pub fn blocking_receive(&self) -> Result<T, Closed> {
-        self.half.0.blocking_receive()
+    pub fn blocking_recv(&self) -> Result<T, Closed> {
+        self.half.0.blocking_recv()
     }
 
-    /// See [`Channel::receive_async`].
-    pub fn receive_async(&self) -> Receiving<'_, T> {
-        self.half.0.receive_async()
+    /// See [`Channel::recv_async`].
+    pub fn recv_async(&self) -> Receiving<'_, T> {
+        self.half.0.recv_async()
     }
 }
 

@@ -32,7 +32,7 @@ impl Signal {
 
     /// Returns an event that takes effect once the signal has fired, and ever after.
     pub fn fired(&self) -> Event<()> {
-        self.channel.receive().wrap(|_| ())
+        self.channel.recv().wrap(|_| ())
     }
 }
 

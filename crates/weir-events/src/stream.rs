@@ -26,14 +26,14 @@ pub struct ChannelStream<T: 'static, H = ()> {
 impl<T: Send + 'static> Channel<T> {
     /// Returns the values of the channel as a stream, until it is closed.
     pub fn stream(&self) -> ChannelStream<T> {
-        ChannelStream { receive: self.receive(), next: None, _handle: () }
+        ChannelStream { receive: self.recv(), next: None, _handle: () }
     }
 }
 
 impl<T: Send + 'static> Receiver<T> {
     /// Returns the values as a stream, until all senders have been dropped.
     pub fn into_stream(self) -> ChannelStream<T, Receiver<T>> {
-        ChannelStream { receive: self.receive(), next: None, _handle: self }
+        ChannelStream { receive: self.recv(), next: None, _handle: self }
     }
 }
 

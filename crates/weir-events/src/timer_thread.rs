@@ -160,9 +160,7 @@ fn expire_due(shard: &Mutex<TimerShard>) -> Option<Instant> {
         }
         let expired = locked.due.remove(&key);
         drop(locked);
-        if let Some((waiter, base)) = expired
-            && waiter.commit_alone(base)
-        {
+        if let Some((waiter, _)) = expired.filter(|(waiter, base)| waiter.commit_alone(*base)) {
             waiter.wake();
         }
     }

@@ -204,10 +204,9 @@ impl Waiter {
             }
             backoff.pause();
         }
-        if let Wake::Thread(parker) = &self.wake
-            && self.outcome().is_none()
-        {
-            parker.park(deadline);
+        match &self.wake {
+            Wake::Thread(parker) if self.outcome().is_none() => parker.park(deadline),
+            _ => {}
         }
     }
 }

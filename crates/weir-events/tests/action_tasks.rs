@@ -21,7 +21,7 @@ fn actions_are_tasks_of_the_executor_that_was_set() {
     let (channel, open, done) = (Channel::rendezvous(), Signal::new(), Arc::new(AtomicUsize::new(0)));
     for _ in 0..WAITING {
         let (opened, done) = (open.fired(), done.clone());
-        a_receive(&channel)
+        a_recv(&channel)
             .a_wrap_async(move |_: Result<(), Closed>| {
                 let (opened, done) = (opened.clone(), done.clone());
                 async move {
@@ -32,7 +32,7 @@ fn actions_are_tasks_of_the_executor_that_was_set() {
             .a_sync();
     }
     let last = open.clone();
-    a_receive(&channel)
+    a_recv(&channel)
         .a_wrap_async(move |_| {
             let last = last.clone();
             async move { last.fire() }
@@ -49,5 +49,5 @@ fn actions_are_tasks_of_the_executor_that_was_set() {
     let ended = Channel::unbounded();
     let into = ended.clone();
     a_always(1).a_wrap_async(|value| async move { value + 1 }).a_wrap(move |value| into.post(value).unwrap()).a_sync();
-    assert_eq!(ended.receive().sync_timeout(TOO_LONG), Some(Ok(2)), "a closure after a task runs on a thread");
+    assert_eq!(ended.recv().sync_timeout(TOO_LONG), Some(Ok(2)), "a closure after a task runs on a thread");
 }

@@ -16,7 +16,7 @@ fn six_thousand_actions_wait_for_the_one_that_comes_last() {
     let (channel, open, done) = (Channel::rendezvous(), Signal::new(), Arc::new(AtomicUsize::new(0)));
     for _ in 0..WAITING {
         let (opened, done) = (open.fired(), done.clone());
-        a_receive(&channel)
+        a_recv(&channel)
             .a_wrap(move |_: Result<(), Closed>| {
                 opened.sync();
                 done.fetch_add(1, SeqCst);
@@ -24,7 +24,7 @@ fn six_thousand_actions_wait_for_the_one_that_comes_last() {
             .a_sync();
     }
     let last = open.clone();
-    a_receive(&channel).a_wrap(move |_| _ = last.fire()).a_sync();
+    a_recv(&channel).a_wrap(move |_| _ = last.fire()).a_sync();
     (0..=WAITING).for_each(|_| channel.try_send(()).unwrap());
     assert_eq!(open.fired().sync_timeout(TOO_LONG), Some(()));
     until(|| done.load(SeqCst) == WAITING);
@@ -34,14 +34,14 @@ fn six_thousand_actions_wait_for_the_one_that_comes_last() {
 fn an_action_that_is_a_future_runs_without_an_executor_too() {
     let (channel, gate, ended) = (Channel::rendezvous(), Channel::rendezvous(), Channel::unbounded());
     let (opened, into) = (gate.clone(), ended.clone());
-    a_receive(&channel)
+    a_recv(&channel)
         .a_wrap_async(move |value: Result<u8, Closed>| {
             let opened = opened.clone();
-            async move { (value, opened.receive_async().await) }
+            async move { (value, opened.recv_async().await) }
         })
         .a_wrap(move |both| into.post(both).unwrap())
         .a_sync();
     channel.try_send(1).unwrap();
     assert_eq!(gate.send(2).sync_timeout(TOO_LONG), Some(Ok(())));
-    assert_eq!(ended.receive().sync_timeout(TOO_LONG), Some(Ok((Ok(1), Ok(2)))));
+    assert_eq!(ended.recv().sync_timeout(TOO_LONG), Some(Ok((Ok(1), Ok(2)))));
 }

@@ -16,7 +16,7 @@ use weir_events::*;
 #[test]
 fn a_timer_ends_a_choice_and_leaves_nothing_behind() {
     let channel = Channel::<u8>::rendezvous();
-    let event = choose([channel.receive().wrap(Some), after(Duration::from_millis(10)).wrap(|()| None)]);
+    let event = choose([channel.recv().wrap(Some), after(Duration::from_millis(10)).wrap(|()| None)]);
     let start = Instant::now();
     assert_eq!(event.sync(), None);
     assert!(start.elapsed() >= Duration::from_millis(10));
@@ -45,7 +45,7 @@ fn a_future_can_be_a_branch_and_keeps_its_place_when_it_loses() {
     let (tell, told) = tokio::sync::oneshot::channel();
     let other = Channel::bounded(1);
     let future = from_future(told).wrap(|told| told.unwrap());
-    let event = choose([future.clone(), other.receive().wrap(|value| value.unwrap())]);
+    let event = choose([future.clone(), other.recv().wrap(|value| value.unwrap())]);
     other.send(1).sync().unwrap();
     assert_eq!(event.sync(), 1);
     let waiting = thread::spawn(move || event.sync());
@@ -77,7 +77,7 @@ fn a_future_wakes_every_synchronisation_that_waits_for_it() {
 #[test]
 fn an_event_can_be_a_branch_of_select_and_loses_nothing() {
     let channel = Channel::rendezvous();
-    let receive = channel.receive();
+    let receive = channel.recv();
     on_one_thread(async {
         for round in 0..100 {
             _ = channel.post(round);
@@ -93,7 +93,7 @@ fn an_event_can_be_a_branch_of_select_and_loses_nothing() {
 #[test]
 fn a_task_may_be_polled_by_another_waker_each_time() {
     let channel = Channel::rendezvous();
-    let mut future = channel.receive().synchronise();
+    let mut future = channel.recv().synchronise();
     assert!(poll_once(&mut future).is_pending());
     let value = on_one_thread(async {
         let (value, _) = tokio::join!(future, async { channel.try_send(1).unwrap() });
@@ -106,7 +106,7 @@ fn a_task_may_be_polled_by_another_waker_each_time() {
 fn shutdown_is_an_event_that_reaches_threads_and_tasks() {
     let stop = Signal::new();
     let jobs = Channel::<u8>::rendezvous();
-    let work = choose_biased([stop.fired().wrap(|()| false), jobs.receive().wrap(|_| true)]);
+    let work = choose_biased([stop.fired().wrap(|()| false), jobs.recv().wrap(|_| true)]);
     let in_a_thread = thread::spawn({
         let work = work.clone();
         move || work.sync()
@@ -122,12 +122,12 @@ fn shutdown_is_an_event_that_reaches_threads_and_tasks() {
 #[test]
 fn an_event_within_a_limit_and_unless_a_signal() {
     let (channel, stop) = (Channel::rendezvous(), Signal::new());
-    let event = channel.receive().within(Duration::from_millis(5)).unless(&stop);
+    let event = channel.recv().within(Duration::from_millis(5)).unless(&stop);
     assert_eq!(event.sync(), Some(None));
     _ = channel.post(1);
     assert_eq!(on_one_thread(async { event.synchronise().await }), Some(Some(Ok(1))));
     _ = channel.post(2);
-    assert_eq!(channel.receive().within(Duration::ZERO).sync(), Some(Ok(2)), "what is there is taken");
+    assert_eq!(channel.recv().within(Duration::ZERO).sync(), Some(Ok(2)), "what is there is taken");
     stop.fire();
     assert_eq!(event.sync(), None);
     assert_eq!(channel.receivers_len(), 0);
@@ -139,13 +139,13 @@ fn dropping_all_senders_or_all_receivers_closes_the_channel() {
     let second = sender.clone();
     sender.blocking_send(1).unwrap();
     drop(sender);
-    assert_eq!((receiver.try_receive(), receiver.try_receive()), (Ok(1), Err(TryReceiveError::Empty)));
-    let waiting = thread::spawn(move || receiver.receive().sync());
+    assert_eq!((receiver.try_recv(), receiver.try_recv()), (Ok(1), Err(TryRecvError::Empty)));
+    let waiting = thread::spawn(move || receiver.recv().sync());
     drop(second);
     assert_eq!(waiting.join().unwrap(), Err(Closed));
 
     let (sender, receiver) = rendezvous();
-    let sending = thread::spawn(move || sender.send_once(String::from("to nobody")).sync());
+    let sending = thread::spawn(move || sender.send_parcel(&Parcel::new(String::from("to nobody"))).sync());
     drop(receiver);
     assert_eq!(sending.join().unwrap(), Err(Closed));
 }
@@ -153,7 +153,7 @@ fn dropping_all_senders_or_all_receivers_closes_the_channel() {
 #[test]
 fn a_future_is_given_up_when_the_event_takes_effect() {
     let (channel, held) = (Channel::rendezvous(), Arc::new(()));
-    let end = channel.receive();
+    let end = channel.recv();
     on_one_thread(async {
         let (kept, sender) = (held.clone(), channel.clone());
         let waiting = async {
@@ -176,7 +176,7 @@ fn a_future_that_is_ready_first_leaves_nothing_of_the_event_behind() {
     let events = channel.clone();
     let end = guard(move || {
         counted.fetch_add(1, SeqCst);
-        events.receive()
+        events.recv()
     });
     on_one_thread(async {
         assert_eq!(weir_events::until(std::future::ready(1), &end).await, Ok(1));
@@ -189,7 +189,7 @@ fn a_future_that_is_ready_first_leaves_nothing_of_the_event_behind() {
 #[test]
 fn a_glance_tells_whether_a_synchronisation_still_waits() {
     let channel = Channel::rendezvous();
-    let mut receiving = channel.receive().synchronise();
+    let mut receiving = channel.recv().synchronise();
     assert!(!receiving.is_waiting(), "it has not begun");
     assert!(poll_once(&mut receiving).is_pending() && receiving.is_waiting());
     _ = channel.post(1);

@@ -13,16 +13,16 @@ use weir_events::*;
 #[test]
 fn a_oneshot_gives_its_value_once_and_reports_a_dropped_side() {
     let (sender, receiver) = oneshot();
-    let waiting = receiver.receive();
+    let waiting = receiver.recv();
     sender.send(String::from("value")).unwrap();
     assert_eq!((waiting.sync(), waiting.sync()), (Ok("value".to_owned()), Err(Closed)));
     let (sender, receiver) = oneshot::<u8>();
-    let mut waiting = receiver.receive().synchronise();
+    let mut waiting = receiver.recv().synchronise();
     assert!(poll_once(&mut waiting).is_pending() && !sender.is_closed());
     drop(sender);
     assert_eq!(poll_once(&mut waiting), Poll::Ready(Err(Closed)));
     let (sender, receiver) = oneshot();
-    let kept = receiver.receive();
+    let kept = receiver.recv();
     drop(receiver);
     assert!(sender.is_closed());
     assert_eq!((sender.send(7), kept.sync()), (Err(SendError(7)), Err(Closed)));
@@ -32,7 +32,7 @@ fn a_oneshot_gives_its_value_once_and_reports_a_dropped_side() {
 fn a_oneshot_value_that_nobody_received_is_dropped_with_the_receiver() {
     let value = Arc::new(());
     let (sender, receiver) = oneshot();
-    let kept = receiver.receive();
+    let kept = receiver.recv();
     sender.send(value.clone()).unwrap();
     drop(receiver);
     assert_eq!(Arc::strong_count(&value), 1);
@@ -125,8 +125,7 @@ fn a_mutex_excludes_threads_and_tasks() {
 fn a_pair_closes_when_the_last_handle_of_a_side_is_dropped() {
     for (sender, receiver) in [bounded(0), bounded(2), unbounded()] {
         let other = sender.clone();
-        let waiting =
-            thread::spawn(move || std::iter::from_fn(|| receiver.blocking_receive().ok()).collect::<Vec<_>>());
+        let waiting = thread::spawn(move || std::iter::from_fn(|| receiver.blocking_recv().ok()).collect::<Vec<_>>());
         sender.blocking_send(1).unwrap();
         drop(sender);
         other.send(2).sync().unwrap();
@@ -141,7 +140,7 @@ fn a_pair_closes_when_the_last_handle_of_a_side_is_dropped() {
 #[test]
 fn an_action_that_runs_once_consumes_what_it_captured() {
     let (channel, captured) = (Channel::rendezvous(), String::from("captured"));
-    let event = channel.receive().wrap_once(move |value: Result<u8, Closed>| (captured, value));
+    let event = channel.recv().wrap_once(move |value: Result<u8, Closed>| (captured, value));
     assert_eq!(event.poll(), None, "a lost synchronisation leaves the action");
     assert_eq!(choose_biased([event.wrap(|_| 1), always(2)]).sync(), 2);
     channel.post(3).unwrap();
@@ -153,7 +152,7 @@ fn an_action_that_runs_once_consumes_what_it_captured() {
 #[test]
 fn an_action_that_runs_once_belongs_to_one_synchronisation_at_a_time() {
     let channel = Channel::rendezvous();
-    let event = channel.receive().wrap_once(|value: Result<u8, Closed>| value);
+    let event = channel.recv().wrap_once(|value: Result<u8, Closed>| value);
     let waiting = {
         let event = event.clone();
         thread::spawn(move || event.sync())
@@ -168,8 +167,8 @@ fn an_action_that_runs_once_belongs_to_one_synchronisation_at_a_time() {
 fn branches_of_different_types_are_chosen_in_one_place() {
     let (numbers, words) = (Channel::unbounded(), Channel::unbounded());
     let event = choose! {
-        number = numbers.receive() => format!("number {:?}", number.map(|number: i32| number + 1)),
-        word = words.receive() => word.map_or_else(|closed| closed.to_string(), |word: &str| word.to_owned()),
+        number = numbers.recv() => format!("number {:?}", number.map(|number: i32| number + 1)),
+        word = words.recv() => word.map_or_else(|closed| closed.to_string(), |word: &str| word.to_owned()),
         () = after(TOO_LONG) => unreachable!("something is there"),
     };
     numbers.post(1).unwrap();

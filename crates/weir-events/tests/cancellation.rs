@@ -18,7 +18,7 @@ fn with_noted_nack(channel: &Channel<u8>, nacks: &Arc<Mutex<Vec<Event<()>>>>) ->
     let (channel, nacks) = (channel.clone(), nacks.clone());
     with_nack(move |nack| {
         nacks.lock().unwrap().push(nack);
-        channel.receive().wrap(|value| value.unwrap())
+        channel.recv().wrap(|value| value.unwrap())
     })
 }
 
@@ -45,7 +45,7 @@ fn a_nack_does_not_fire_when_its_branch_is_chosen() {
 #[test]
 fn a_nack_fires_after_a_wait_that_another_branch_ended() {
     let (channel, other, nacks) = (Channel::rendezvous(), Channel::rendezvous(), Arc::default());
-    let event = choose([with_noted_nack(&channel, &nacks), other.receive().wrap(|value| value.unwrap())]);
+    let event = choose([with_noted_nack(&channel, &nacks), other.recv().wrap(|value| value.unwrap())]);
     let waiting = thread::spawn(move || event.sync());
     until(|| other.receivers_len() == 1);
     assert!(!has_fired(&nacks, 0), "not before the choice is made");
@@ -74,7 +74,7 @@ fn the_nack_of_a_winner_stays_silent_after_a_wait_whichever_branch_wins() {
 fn a_thread_that_waits_for_a_nack_is_woken_by_it() {
     let nacks: Arc<Mutex<Vec<Event<()>>>> = Arc::default();
     let (channel, other) = (Channel::rendezvous(), Channel::rendezvous());
-    let event = choose([with_noted_nack(&channel, &nacks), other.receive().wrap(|value| value.unwrap())]);
+    let event = choose([with_noted_nack(&channel, &nacks), other.recv().wrap(|value| value.unwrap())]);
     let waiting = thread::spawn(move || event.sync());
     until(|| other.receivers_len() == 1);
     let nack = nacks.lock().unwrap()[0].clone();
@@ -127,7 +127,7 @@ fn a_panic_in_a_guard_gives_the_synchronisation_up() {
 fn a_panic_in_a_winners_wrap_leaves_the_commit_standing_and_fires_the_losers_nacks() {
     for waits in [false, true] {
         let (channel, won, nacks) = (Channel::rendezvous(), Channel::rendezvous(), Arc::default());
-        let winner = won.receive().wrap(|_: Result<u8, Closed>| panic!("in a wrap"));
+        let winner = won.recv().wrap(|_: Result<u8, Closed>| panic!("in a wrap"));
         let event = choose([with_noted_nack(&channel, &nacks), winner]);
         let (sender, guest) = (won.clone(), channel.clone());
         let sending = thread::spawn(move || {
@@ -145,7 +145,7 @@ fn a_panic_in_a_winners_wrap_leaves_the_commit_standing_and_fires_the_losers_nac
 #[test]
 fn dropping_a_synchronisation_withdraws_every_offer() {
     let (a, b, parcel) = (Channel::rendezvous(), Channel::rendezvous(), Parcel::new(1));
-    let event = choose([a.send_parcel(&parcel).wrap(|_| ()), b.receive().wrap(|_: Result<u8, _>| ())]);
+    let event = choose([a.send_parcel(&parcel).wrap(|_| ()), b.recv().wrap(|_: Result<u8, _>| ())]);
     let mut future = event.synchronise();
     assert!(poll_once(&mut future).is_pending());
     assert_eq!((a.len(), b.receivers_len()), (1, 1));
@@ -164,8 +164,8 @@ fn one_parcel_is_offered_on_many_channels_and_received_once() {
         let (mut first, mut second) = (event.synchronise(), event.synchronise());
         assert!(poll_once(&mut first).is_pending() && poll_once(&mut second).is_pending());
         assert_eq!(channels.each_ref().map(Channel::len), [2, 2, 2]);
-        assert_eq!(channel.try_receive().map(|once| once.0), Ok(2));
-        assert!(channels.iter().all(|channel| channel.try_receive().is_err()), "the other one has nothing to give");
+        assert_eq!(channel.try_recv().map(|once| once.0), Ok(2));
+        assert!(channels.iter().all(|channel| channel.try_recv().is_err()), "the other one has nothing to give");
         assert_eq!((poll_once(&mut first).is_ready(), poll_once(&mut second).is_ready()), (true, false));
     }
     assert!(parcel.take().is_none());
@@ -181,17 +181,17 @@ fn a_value_received_by_a_synchronisation_that_is_dropped_before_it_looks_goes_to
     _ = channel.post(9);
     drop(future);
     assert!(!has_fired(&nacks, 0), "the commit stands");
-    assert_eq!((channel.try_receive(), channel.try_receive()), (Ok(8), Ok(9)));
+    assert_eq!((channel.try_recv(), channel.try_recv()), (Ok(8), Ok(9)));
 }
 
 #[test]
 fn a_value_that_comes_back_wakes_a_receiver_that_waits() {
     let channel = Channel::rendezvous();
-    let mut future = channel.receive().synchronise();
+    let mut future = channel.recv().synchronise();
     assert!(poll_once(&mut future).is_pending());
     channel.try_send(8).unwrap();
     let receiver = channel.clone();
-    let waiting = thread::spawn(move || receiver.receive().sync());
+    let waiting = thread::spawn(move || receiver.recv().sync());
     until(|| channel.receivers_len() == 1);
     drop(future);
     assert_eq!(waiting.join().unwrap(), Ok(8));
@@ -200,15 +200,15 @@ fn a_value_that_comes_back_wakes_a_receiver_that_waits() {
 #[test]
 fn a_direct_receive_that_is_dropped_gives_its_value_back_too() {
     let channel = Channel::rendezvous();
-    let mut future = channel.receive_async();
+    let mut future = channel.recv_async();
     assert!(poll_once(&mut future).is_pending());
     channel.try_send(8).unwrap();
     drop(future);
-    assert_eq!(channel.try_receive(), Ok(8));
+    assert_eq!(channel.try_recv(), Ok(8));
     let mut future = channel.send_async(1);
     assert!(poll_once(&mut future).is_pending());
     drop(future);
-    assert_eq!(channel.try_receive(), Err(TryReceiveError::Empty));
+    assert_eq!(channel.try_recv(), Err(TryRecvError::Empty));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_task_that_sends_to_a_full_channel_gets_its_value_back_when_it_is_closed() {
     channel.close();
     assert_eq!(poll_once(&mut waits), Poll::Ready(Err(SendError(2))));
     assert_eq!(poll_once(&mut comes_later), Poll::Ready(Err(SendError(3))));
-    assert_eq!((channel.try_receive(), channel.try_receive()), (Ok(1), Err(TryReceiveError::Closed)));
+    assert_eq!((channel.try_recv(), channel.try_recv()), (Ok(1), Err(TryRecvError::Closed)));
 }
 
 #[test]
@@ -228,8 +228,7 @@ fn threads_that_look_before_they_wait_still_find_the_end() {
     for capacity in [1, 3, 100] {
         let channel = Channel::bounded(capacity);
         let receiver = channel.clone();
-        let receiving =
-            std::thread::spawn(move || std::iter::from_fn(|| receiver.blocking_receive().ok()).sum::<u64>());
+        let receiving = std::thread::spawn(move || std::iter::from_fn(|| receiver.blocking_recv().ok()).sum::<u64>());
         (0..10_000).for_each(|value| channel.blocking_send(value).unwrap());
         channel.close();
         assert_eq!(channel.blocking_send(1), Err(SendError(1)));
@@ -243,9 +242,9 @@ fn a_send_that_was_received_stands_even_if_the_sender_is_dropped_before_it_looks
     let parcel = Parcel::new(4);
     let mut future = channel.send_parcel(&parcel).synchronise();
     assert!(poll_once(&mut future).is_pending());
-    assert_eq!(channel.try_receive(), Ok(4));
+    assert_eq!(channel.try_recv(), Ok(4));
     drop(future);
-    assert_eq!((parcel.take(), channel.try_receive()), (None, Err(TryReceiveError::Empty)));
+    assert_eq!((parcel.take(), channel.try_recv()), (None, Err(TryRecvError::Empty)));
 }
 
 #[test]
@@ -255,7 +254,7 @@ fn a_limit_that_races_with_a_match_never_loses_the_match() {
     let received = Arc::new(AtomicUsize::new(0));
     let counter = received.clone();
     let receiving = thread::spawn(move || {
-        let event = channel.receive();
+        let event = channel.recv();
         loop {
             match event.sync_timeout(Duration::from_micros(20)) {
                 Some(Ok(_)) => counter.fetch_add(1, SeqCst),

@@ -90,7 +90,7 @@ async fn for_some_polls<T: 'static>(event: &Event<T>, polls: u64) -> Option<T> {
 impl Party {
     /// An event beside others that never take effect, and that are told so.
     fn among_others<T: Send + 'static>(&mut self, event: Event<T>) -> Event<Option<T>> {
-        let idle = self.idle.receive().wrap(|_| None);
+        let idle = self.idle.recv().wrap(|_| None);
         let event = event.wrap(Some);
         match self.random.below(5) {
             0 => choose([event, idle]),
@@ -114,7 +114,7 @@ impl Party {
                 let event = self.channel.send_parcel(&parcel);
                 while event.sync_timeout(self.random.moment()).is_none() {}
             }
-            4 => _ = self.among_others(self.channel.send_once(value)).sync().unwrap(),
+            4 => _ = self.among_others(self.channel.send_parcel(&Parcel::new(value))).sync().unwrap(),
             5 => self.channel.send(value).sync().unwrap(),
             _ => block_on(self.send_as_task(value)),
         }
@@ -132,7 +132,7 @@ impl Party {
                     parcel.fill(value);
                 }
             }
-            2 => _ = self.among_others(self.channel.send_once(value)).await.unwrap(),
+            2 => _ = self.among_others(self.channel.send_parcel(&Parcel::new(value))).await.unwrap(),
             3 => {
                 let event = self.channel.send_parcel(&parcel).within(self.random.moment());
                 while event.synchronise().await.is_none() {
@@ -143,10 +143,10 @@ impl Party {
         }
     }
 
-    fn receive(&mut self) -> u64 {
-        let event = self.channel.receive();
+    fn recv(&mut self) -> u64 {
+        let event = self.channel.recv();
         match self.random.below(7) {
-            0 => self.channel.blocking_receive().unwrap(),
+            0 => self.channel.blocking_recv().unwrap(),
             1 => loop {
                 if let Some(value) = event.sync_timeout(self.random.moment()) {
                     return value.unwrap();
@@ -157,11 +157,11 @@ impl Party {
             4 => {
                 let there = Channel::bounded(1);
                 let hand_over = there.clone();
-                a_receive(&self.channel).a_wrap(move |value| _ = hand_over.post(value.unwrap())).a_sync();
-                there.blocking_receive().unwrap()
+                a_recv(&self.channel).a_wrap(move |value| _ = hand_over.post(value.unwrap())).a_sync();
+                there.blocking_recv().unwrap()
             }
             5 => loop {
-                match self.channel.try_receive() {
+                match self.channel.try_recv() {
                     Ok(value) => return value,
                     Err(_) => thread::yield_now(),
                 }
@@ -171,9 +171,9 @@ impl Party {
     }
 
     async fn receive_as_task(&mut self) -> u64 {
-        let event = self.channel.receive();
+        let event = self.channel.recv();
         match self.random.below(5) {
-            0 => self.channel.receive_async().await.unwrap(),
+            0 => self.channel.recv_async().await.unwrap(),
             1 => loop {
                 if let Some(value) = for_some_polls(&event, 1 + self.random.below(2)).await {
                     return value.unwrap();
@@ -228,14 +228,14 @@ impl Round {
     }
 
     /// Starts a receiver, as a thread or as a task.
-    fn receive(&self, mut random: Random) {
+    fn recv(&self, mut random: Random) {
         let (is_thread, done) = (random.below(2) == 0, self.done.clone());
         let mut party = Party { channel: self.channel.clone(), idle: self.idle.clone(), random };
         let (taken, sum, values) = (self.taken.clone(), self.sum.clone(), self.values);
         if is_thread {
             thread::spawn(move || {
                 while taken.fetch_add(1, Relaxed) < values {
-                    sum.fetch_add(party.receive(), Relaxed);
+                    sum.fetch_add(party.recv(), Relaxed);
                 }
                 done.send(())
             });
@@ -261,7 +261,7 @@ fn one_round(number: u64, runtime: &Arc<tokio::runtime::Runtime>) {
     let idle = Channel::rendezvous();
     let round = Round { channel, idle, runtime: runtime.clone(), done, values, taken, sum };
     (0..senders).for_each(|sender| round.send(Random(random.below(u64::MAX)), sender * VALUES));
-    (0..receivers).for_each(|_| round.receive(Random(random.below(u64::MAX))));
+    (0..receivers).for_each(|_| round.recv(Random(random.below(u64::MAX))));
     for _ in 0..senders + receivers {
         let told = ended.recv_timeout(TOO_LONG);
         let came = round.sum.load(Relaxed);

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use weir_events::{
-    Channel, Closed, Event, Mutant, Parcel, SendError, TryReceiveError, a_send, activate, choose, choose_biased,
+    Channel, Closed, Event, Mutant, Parcel, SendError, TryRecvError, a_send, activate, choose, choose_biased,
     from_future,
 };
 
@@ -30,10 +30,7 @@ fn holds(mutant: Mutant, preemptions: usize, model: fn()) -> bool {
 
 /// A biased choice: the model explores schedules, not random numbers.
 fn swap(first: &Channel<u8>, second: &Channel<u8>, own: u8) -> Event<Result<Option<u8>, Closed>> {
-    choose_biased([
-        first.send(own).wrap(|sent| sent.map(|()| None)),
-        second.receive().wrap(|received| received.map(Some)),
-    ])
+    choose_biased([first.send(own).wrap(|sent| sent.map(|()| None)), second.recv().wrap(|received| received.map(Some))])
 }
 
 /// Two threads, each offering to send and to receive on one channel.
@@ -64,7 +61,7 @@ fn three_waiters() {
     let receivers: Vec<_> = (0..2)
         .map(|_| {
             let (a, b) = (a.clone(), b.clone());
-            thread::spawn(move || choose_biased([a.receive(), b.receive()]).sync().unwrap())
+            thread::spawn(move || choose_biased([a.recv(), b.recv()]).sync().unwrap())
         })
         .collect();
     a.send(1).sync().unwrap();
@@ -87,7 +84,7 @@ fn one_choice_two_peers() {
             })
         })
         .collect();
-    let received = choose_biased([a.receive(), b.receive()]).sync().unwrap();
+    let received = choose_biased([a.recv(), b.recv()]).sync().unwrap();
     a.close();
     b.close();
     let kept: Vec<_> = senders.into_iter().map(|sender| sender.join().unwrap()).collect();
@@ -101,7 +98,7 @@ fn giving_up() {
     let (sender, parcel) = (channel.clone(), Parcel::new(5u8));
     let kept = parcel.clone();
     let sending = thread::spawn(move || sender.send_parcel(&kept).poll());
-    let received = channel.receive().sync_timeout(std::time::Duration::ZERO);
+    let received = channel.recv().sync_timeout(std::time::Duration::ZERO);
     let sent = sending.join().unwrap();
     assert_eq!(received.is_some(), sent.is_some());
     assert_eq!(parcel.take().is_some(), received.is_none());
@@ -111,7 +108,7 @@ fn giving_up() {
 fn giving_up_to_send() {
     let channel = Channel::rendezvous();
     let (receiver, parcel) = (channel.clone(), Parcel::new(5u8));
-    let receiving = thread::spawn(move || receiver.try_receive().is_ok());
+    let receiving = thread::spawn(move || receiver.try_recv().is_ok());
     let sent = channel.send_parcel(&parcel).sync_timeout(std::time::Duration::ZERO).is_some();
     assert_eq!((sent, parcel.take().is_some()), (receiving.join().unwrap(), !sent));
 }
@@ -119,36 +116,36 @@ fn giving_up_to_send() {
 /// A task is dropped while a peer sends to it: the value is with the next receiver, or was never sent.
 fn dropping() {
     let channel = Channel::rendezvous();
-    let mut future = channel.receive().synchronise();
+    let mut future = channel.recv().synchronise();
     let polled = std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
     assert_eq!(polled, Poll::Pending);
     let sender = channel.clone();
     let sending = thread::spawn(move || sender.try_send(5u8).is_ok());
     drop(future);
     let sent = sending.join().unwrap();
-    let expected = if sent { Ok(5) } else { Err(TryReceiveError::Empty) };
-    assert_eq!(channel.try_receive(), expected);
+    let expected = if sent { Ok(5) } else { Err(TryRecvError::Empty) };
+    assert_eq!(channel.try_recv(), expected);
 }
 
 /// The same of a task that waits in the channel.
 fn dropping_who_only_receives() {
     let channel = Channel::rendezvous();
-    let mut future = channel.receive_async();
+    let mut future = channel.recv_async();
     let polled = std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
     assert_eq!(polled, Poll::Pending);
     let sender = channel.clone();
     let sending = thread::spawn(move || sender.try_send(5u8).is_ok());
     drop(future);
     let sent = sending.join().unwrap();
-    let expected = if sent { Ok(5) } else { Err(TryReceiveError::Empty) };
-    assert_eq!(channel.try_receive(), expected);
+    let expected = if sent { Ok(5) } else { Err(TryRecvError::Empty) };
+    assert_eq!(channel.try_recv(), expected);
     assert_eq!(channel.receivers_len(), 0);
 }
 
 /// Two tasks are dropped while a peer sends to them: the values keep their order.
 fn dropping_two() {
     let channel = Channel::rendezvous();
-    let (mut first, mut second) = (channel.receive_async(), channel.receive().synchronise());
+    let (mut first, mut second) = (channel.recv_async(), channel.recv().synchronise());
     let mut context = Context::from_waker(Waker::noop());
     assert!(std::pin::Pin::new(&mut first).poll(&mut context).is_pending());
     assert!(std::pin::Pin::new(&mut second).poll(&mut context).is_pending());
@@ -157,7 +154,7 @@ fn dropping_two() {
     drop(second);
     drop(first);
     let sent = sending.join().unwrap();
-    let received: Vec<_> = std::iter::from_fn(|| channel.try_receive().ok()).collect();
+    let received: Vec<_> = std::iter::from_fn(|| channel.try_recv().ok()).collect();
     assert_eq!(received, sent);
 }
 
@@ -169,7 +166,7 @@ fn giving_up_a_receipt() {
     let mut sending = a_send(&channel, 2u8).a_trans().synchronise();
     let mut poll = || std::pin::Pin::new(&mut sending).poll(&mut Context::from_waker(Waker::noop()));
     assert!(poll().is_pending());
-    let receiving = thread::spawn(move || [receiver.try_receive().ok(), receiver.try_receive().ok()]);
+    let receiving = thread::spawn(move || [receiver.try_recv().ok(), receiver.try_recv().ok()]);
     let first = poll();
     drop(sending);
     let received = receiving.join().unwrap();
@@ -184,10 +181,10 @@ fn refilling() {
     full.try_send(1).unwrap();
     let (sender, idle) = (full.clone(), other.clone());
     let sending = thread::spawn(move || {
-        choose_biased([idle.receive().wrap(drop), sender.send(2).wrap(drop)]).sync();
+        choose_biased([idle.recv().wrap(drop), sender.send(2).wrap(drop)]).sync();
     });
-    assert_eq!(full.receive().sync(), Ok(1));
-    assert_eq!(full.receive().sync(), Ok(2));
+    assert_eq!(full.recv().sync(), Ok(1));
+    assert_eq!(full.recv().sync(), Ok(2));
     sending.join().unwrap();
     assert_eq!(other.receivers_len(), 0);
 }
@@ -195,13 +192,13 @@ fn refilling() {
 /// A value that comes between the attempt of a receiver and its offer is found.
 fn coming_in_between() {
     let channel = Channel::rendezvous();
-    comes_to(&channel, channel.receive().synchronise());
+    comes_to(&channel, channel.recv().synchronise());
 }
 
 /// The same of a task that only receives.
 fn coming_before_who_only_receives() {
     let channel = Channel::rendezvous();
-    comes_to(&channel, channel.receive_async());
+    comes_to(&channel, channel.recv_async());
 }
 
 /// A value is sent while a task receives it.
@@ -222,14 +219,14 @@ fn comes_to(channel: &Channel<u8>, mut future: impl Future<Output = Result<u8, C
 fn taken_before_a_waiting_task() {
     let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
     let choosing = {
-        let choice = choose_biased([b.receive().wrap(|value| value.ok()), a.send(1u8).wrap(|_| None)]);
+        let choice = choose_biased([b.recv().wrap(|value| value.ok()), a.send(1u8).wrap(|_| None)]);
         thread::spawn(move || choice.sync())
     };
     let sending = {
         let b = b.clone();
         thread::spawn(move || b.try_send(2u8).is_ok())
     };
-    let mut future = a.receive_async();
+    let mut future = a.recv_async();
     let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
     let first = poll();
     let (chosen, sent) = (choosing.join().unwrap(), sending.join().unwrap());
@@ -247,7 +244,7 @@ fn closing_before_a_waiting_task() {
     let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
     assert!(poll().is_pending());
     let closing = thread::spawn(move || closer.close());
-    let receiving = thread::spawn(move || receiver.try_receive());
+    let receiving = thread::spawn(move || receiver.try_recv());
     closing.join().unwrap();
     let received = receiving.join().unwrap();
     let expected = if received == Ok(5) { Ok(()) } else { Err(SendError(5)) };
@@ -259,7 +256,7 @@ fn going_past_each_other() {
     let channel = Channel::rendezvous();
     let receiver = channel.clone();
     let receiving = thread::spawn(move || {
-        let mut receiving = receiver.receive().synchronise();
+        let mut receiving = receiver.recv().synchronise();
         let received = std::pin::Pin::new(&mut receiving).poll(&mut Context::from_waker(Waker::noop()));
         (receiving, received)
     });
@@ -283,7 +280,7 @@ fn taking_all_aside() {
     full.try_send(1u8).unwrap();
     full.try_send(2).unwrap();
     let receiver = full.clone();
-    let receiving = thread::spawn(move || receiver.try_receive());
+    let receiving = thread::spawn(move || receiver.try_recv());
     let mut future = full.send_async(3);
     let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
     let mut sent = poll();
@@ -294,8 +291,8 @@ fn taking_all_aside() {
     drop(future);
     assert_eq!((sent.is_ready(), first), (true, Ok(1)));
     assert!(full.try_send(4).is_err(), "what is set aside takes its places too");
-    let rest = [full.try_receive(), full.try_receive(), full.try_receive()];
-    assert_eq!(rest, [Ok(2), Ok(3), Err(TryReceiveError::Empty)]);
+    let rest = [full.try_recv(), full.try_recv(), full.try_recv()];
+    assert_eq!(rest, [Ok(2), Ok(3), Err(TryRecvError::Empty)]);
 }
 
 /// Two receivers and a sender on one buffer: each value is received once, none is missed.
@@ -303,13 +300,13 @@ fn taking_aside_beside_another() {
     let channel = Channel::bounded(2);
     channel.try_send(1u8).unwrap();
     let (receiver, sender) = (channel.clone(), channel.clone());
-    let receiving = thread::spawn(move || receiver.receive().sync().unwrap());
+    let receiving = thread::spawn(move || receiver.recv().sync().unwrap());
     let sending = thread::spawn(move || sender.blocking_send(2).unwrap());
-    let here = channel.receive().sync().unwrap();
+    let here = channel.recv().sync().unwrap();
     sending.join().unwrap();
     let mut all = [here, receiving.join().unwrap()];
     all.sort_unstable();
-    assert_eq!((all, channel.try_receive()), ([1, 2], Err(TryReceiveError::Empty)));
+    assert_eq!((all, channel.try_recv()), ([1, 2], Err(TryRecvError::Empty)));
 }
 
 /// Two synchronisations share a future, and one of them may be taken by another branch: the other one has the result.
@@ -328,7 +325,7 @@ fn sharing_a_future() {
     let there = {
         let (a, b, shared) = (a.clone(), b.clone(), shared.clone());
         thread::spawn(move || {
-            let has_result = choose_biased([shared.wrap(|()| true), a.receive().wrap(|_| false)]).sync();
+            let has_result = choose_biased([shared.wrap(|()| true), a.recv().wrap(|_| false)]).sync();
             if has_result {
                 b.close();
             }
@@ -344,7 +341,7 @@ fn sharing_a_future() {
         };
         waker.into_iter().for_each(Waker::wake);
     });
-    let here = choose_biased([shared.wrap(|()| true), b.receive().wrap(|_| false)]).sync();
+    let here = choose_biased([shared.wrap(|()| true), b.recv().wrap(|_| false)]).sync();
     setting.join().unwrap();
     assert_ne!(here, there.join().unwrap());
 }
@@ -353,7 +350,7 @@ fn sharing_a_future() {
 fn closing() {
     let channel = Channel::<u8>::rendezvous();
     let receiver = channel.clone();
-    let receiving = thread::spawn(move || choose([receiver.receive()]).sync());
+    let receiving = thread::spawn(move || choose([receiver.recv()]).sync());
     channel.close();
     assert_eq!(receiving.join().unwrap(), Err(Closed));
 }
@@ -470,9 +467,9 @@ fn taken_while_seeking() {
     };
     let taking = {
         let a = a.clone();
-        thread::spawn(move || a.try_receive().ok())
+        thread::spawn(move || a.try_recv().ok())
     };
-    let chosen = choose_biased([a.send(1u8).wrap(|_| None), b.receive().wrap(|value| value.ok())]).sync();
+    let chosen = choose_biased([a.send(1u8).wrap(|_| None), b.recv().wrap(|value| value.ok())]).sync();
     b.close();
     let (offered, taken) = (offering.join().unwrap(), taking.join().unwrap());
     match chosen {

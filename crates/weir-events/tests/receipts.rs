@@ -29,7 +29,7 @@ fn a_transformed_send_takes_effect_only_when_its_value_is_received() {
         let mut sending = send.a_trans().synchronise();
         assert_eq!((send.a_trans().poll(), poll_once(&mut sending)), (None, Poll::Pending));
         assert_eq!((channel.len(), consumed.load(SeqCst)), (1, 0));
-        assert_eq!(channel.try_receive(), Ok(7));
+        assert_eq!(channel.try_recv(), Ok(7));
         assert_eq!(poll_once(&mut sending), Poll::Ready(()));
         until(|| consumed.load(SeqCst) == 1);
         assert!(channel.is_empty());
@@ -42,7 +42,7 @@ fn a_choice_that_may_start_anything_runs_actions_when_the_value_is_received() {
         let (send, consumed) = counted_send(&channel, 7);
         a_choose([send]).a_sync();
         assert_eq!((channel.len(), consumed.load(SeqCst)), (1, 0));
-        assert_eq!(channel.try_receive(), Ok(7));
+        assert_eq!(channel.try_recv(), Ok(7));
         until(|| consumed.load(SeqCst) == 1);
     }
 }
@@ -54,7 +54,7 @@ fn a_synchronous_choice_waits_for_the_receipt_and_not_for_the_buffer() {
         let waiting = thread::spawn(move || s_choose([send]).a_sync());
         until(|| channel.len() == 1);
         assert_eq!((consumed.load(SeqCst), waiting.is_finished()), (0, false));
-        assert_eq!(channel.try_receive(), Ok(7));
+        assert_eq!(channel.try_recv(), Ok(7));
         waiting.join().unwrap();
         until(|| consumed.load(SeqCst) == 1);
     }
@@ -71,7 +71,7 @@ fn a_transformed_send_of_a_parcel_waits_for_the_receipt_too() {
         parcel.fill(8);
         let mut sending = a_send_parcel(&channel, &parcel).a_trans().synchronise();
         assert!(poll_once(&mut sending).is_pending());
-        assert_eq!(channel.blocking_receive(), Ok(8));
+        assert_eq!(channel.blocking_recv(), Ok(8));
         assert!(poll_once(&mut sending).is_ready() && parcel.take().is_none());
     }
 }
@@ -84,7 +84,7 @@ fn an_offer_that_waits_for_its_receipt_keeps_its_place_among_buffered_values() {
         assert!(poll_once(&mut sending).is_pending());
         (4..8).for_each(|value| channel.blocking_send(value).unwrap());
         assert_eq!(channel.len(), 8);
-        let received: Vec<_> = (0..8).map(|_| channel.try_receive().unwrap()).collect();
+        let received: Vec<_> = (0..8).map(|_| channel.try_recv().unwrap()).collect();
         assert_eq!(received, (0..8).collect::<Vec<_>>());
         assert!(poll_once(&mut sending).is_ready());
     }
@@ -93,14 +93,14 @@ fn an_offer_that_waits_for_its_receipt_keeps_its_place_among_buffered_values() {
 #[test]
 fn a_returned_value_comes_before_an_offer_that_waits_for_its_receipt() {
     let channel = Channel::bounded(64);
-    let mut receiving = channel.receive_async();
+    let mut receiving = channel.recv_async();
     assert!(poll_once(&mut receiving).is_pending());
     (0..3).for_each(|value| channel.try_send(value).unwrap());
     let mut sending = a_send(&channel, 3).a_trans().synchronise();
     assert!(poll_once(&mut sending).is_pending());
     channel.try_send(4).unwrap();
     drop(receiving);
-    let received: Vec<_> = (0..5).map(|_| channel.try_receive().unwrap()).collect();
+    let received: Vec<_> = (0..5).map(|_| channel.try_recv().unwrap()).collect();
     assert_eq!(received, [0, 1, 2, 3, 4]);
 }
 
@@ -111,7 +111,7 @@ fn an_offer_that_waits_for_its_receipt_holds_up_no_other_sender() {
     assert!(poll_once(&mut sending).is_pending());
     assert_eq!((channel.try_send(1), channel.try_send(2)), (Ok(()), Ok(())));
     assert_eq!(channel.try_send(3), Err(TrySendError::Full(3)));
-    let received: Vec<_> = (0..3).map(|_| channel.try_receive().unwrap()).collect();
+    let received: Vec<_> = (0..3).map(|_| channel.try_recv().unwrap()).collect();
     assert_eq!(received, [9, 1, 2]);
 }
 
@@ -124,8 +124,8 @@ fn a_channel_that_closes_refuses_an_offer_that_waits_for_its_receipt() {
         assert!(poll_once(&mut sending).is_pending());
         channel.close();
         assert!(poll_once(&mut sending).is_ready());
-        assert_eq!(ended.receive().sync_timeout(TOO_LONG), Some(Ok(Err(Closed))));
-        assert_eq!(channel.try_receive(), Err(TryReceiveError::Closed));
+        assert_eq!(ended.recv().sync_timeout(TOO_LONG), Some(Ok(Err(Closed))));
+        assert_eq!(channel.try_recv(), Err(TryRecvError::Closed));
     }
 }
 
@@ -146,7 +146,7 @@ fn many_offers_that_wait_for_their_receipt_are_received_once_each_beside_buffere
         })
         .collect();
     let mut received: Vec<u32> =
-        (0..2000).map(|_| channel.receive().sync_timeout(TOO_LONG).expect("every value comes").unwrap()).collect();
+        (0..2000).map(|_| channel.recv().sync_timeout(TOO_LONG).expect("every value comes").unwrap()).collect();
     senders.into_iter().for_each(|sender| sender.join().unwrap());
     for sender in 0..4 {
         let own: Vec<_> = received.iter().filter(|value| **value / 500 == sender).copied().collect();

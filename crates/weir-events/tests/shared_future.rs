@@ -74,7 +74,7 @@ fn a_synchronisation_that_was_woken_during_anothers_poll_is_woken_again() {
 fn woken_during_a_poll(is_late: bool) {
     let (gate, other) = (Gate::default(), Channel::rendezvous());
     let shared = from_future(gate.clone());
-    let first = choose([shared.clone(), other.receive().wrap(|_: Result<(), Closed>| "other")]);
+    let first = choose([shared.clone(), other.recv().wrap(|_: Result<(), Closed>| "other")]);
     let (told_first, told_second) = (CountingWaker::new(), CountingWaker::new());
     let mut first = first.synchronise();
     let mut second = shared.synchronise();

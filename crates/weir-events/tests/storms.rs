@@ -45,7 +45,7 @@ fn allocations_of(work: impl FnOnce()) -> usize {
 /// 200,000 choices, each lost against one of the others by a receive that waits beside a long timer.
 fn lost_choices_of_tasks(idle: &Channel<u8>, busy: &Channel<u8>) {
     let long = after(Duration::from_secs(3600)).wrap(|()| Err(Closed));
-    let event = choose([idle.receive(), busy.receive(), long]);
+    let event = choose([idle.recv(), busy.recv(), long]);
     on_one_thread(async {
         for _ in 0..200_000 {
             let (received, ()) = tokio::join!(event.synchronise(), async { busy.try_send(1).unwrap() });
@@ -63,7 +63,7 @@ fn storms_leave_the_heap_as_it_was_and_what_need_not_allocate_does_not() {
     let after_tasks = BYTES.load(Relaxed);
     assert!(after_tasks.abs_diff(before) < 4096, "tasks: {before} bytes before, {after_tasks} after");
 
-    let waiting = choose([idle.receive().wrap(drop), after(Duration::from_secs(3600))]);
+    let waiting = choose([idle.recv().wrap(drop), after(Duration::from_secs(3600))]);
     for _ in 0..200_000 {
         assert!(waiting.sync_timeout(Duration::ZERO).is_none());
     }
@@ -71,7 +71,7 @@ fn storms_leave_the_heap_as_it_was_and_what_need_not_allocate_does_not() {
     assert!(after_threads.abs_diff(after_tasks) < 4096, "threads: {after_tasks} before, {after_threads} after");
 
     let pending = from_future(std::future::pending::<()>());
-    let unready = choose([idle.receive().wrap(drop), pending]);
+    let unready = choose([idle.recv().wrap(drop), pending]);
     assert!(unready.sync_timeout(Duration::ZERO).is_none());
     let before_futures = BYTES.load(Relaxed);
     for _ in 0..50_000 {
@@ -84,11 +84,11 @@ fn storms_leave_the_heap_as_it_was_and_what_need_not_allocate_does_not() {
     // Room for a value is made once; after that an asynchronous send without actions allocates nothing.
     let channel = Channel::rendezvous();
     (0..100).for_each(|n| _ = channel.post(n));
-    (0..100).for_each(|n| assert_eq!(channel.try_receive(), Ok(n)));
+    (0..100).for_each(|n| assert_eq!(channel.try_recv(), Ok(n)));
     let send = a_send(&channel, 5);
     assert_eq!(allocations_of(|| (0..100).for_each(|_| send.a_sync())), 0);
-    (0..100).for_each(|_| assert_eq!(channel.try_receive(), Ok(5)));
-    let receive = choose([channel.receive(), never()]);
+    (0..100).for_each(|_| assert_eq!(channel.try_recv(), Ok(5)));
+    let receive = choose([channel.recv(), never()]);
     send.a_sync();
     assert_eq!(
         allocations_of(|| assert_eq!(receive.sync(), Ok(5))),

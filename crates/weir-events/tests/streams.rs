@@ -35,5 +35,5 @@ fn a_stream_that_is_dropped_leaves_its_values_in_the_channel() {
     assert!(next(&mut stream).is_pending());
     channel.try_send(1).unwrap();
     drop(stream);
-    assert_eq!(channel.try_receive(), Ok(1));
+    assert_eq!(channel.try_recv(), Ok(1));
 }

@@ -80,7 +80,7 @@ fn mixed_choice(channels: &[Channel<u64>], party: usize, round: usize) -> Event<
     let pick = |salt: usize| &channels[(round.wrapping_mul(2_654_435_761) / 7 + salt * 31 + party) % CHANNELS];
     let send =
         |salt| pick(salt).send(value).wrap(move |sent| sent.map_or(Exchange::Nothing, |()| Exchange::Sent(value)));
-    let receive = |salt| pick(salt).receive().wrap(|value| value.map_or(Exchange::Nothing, Exchange::Received));
+    let receive = |salt| pick(salt).recv().wrap(|value| value.map_or(Exchange::Nothing, Exchange::Received));
     match (round + party) % 4 {
         0 => choose([send(0), receive(1)]),
         1 => choose([receive(0), send(0), receive(2)]),
@@ -93,7 +93,7 @@ fn mixed_choice(channels: &[Channel<u64>], party: usize, round: usize) -> Event<
 async fn one_way(channels: &[Channel<u64>], party: usize, round: usize) -> Exchange {
     let (value, channel) = ((party * 1_000_000_000 + round) as u64, &channels[(round / 4 + party) % CHANNELS]);
     match round % 2 {
-        0 => Exchange::Received(channel.receive_async().await.unwrap()),
+        0 => Exchange::Received(channel.recv_async().await.unwrap()),
         _ => channel.send_async(value).await.map(|()| Exchange::Sent(value)).unwrap(),
     }
 }
@@ -101,7 +101,7 @@ async fn one_way(channels: &[Channel<u64>], party: usize, round: usize) -> Excha
 /// Receives what is still buffered.
 fn drain(channels: &[Channel<u64>], books: &Books) {
     for channel in channels {
-        while let Ok(value) = channel.try_receive() {
+        while let Ok(value) = channel.try_recv() {
             books.enter(Some(Exchange::Received(value)));
         }
         assert!(channel.is_empty() && channel.receivers_len() == 0, "nothing is left behind");
@@ -169,7 +169,7 @@ fn a_value_is_never_lost_between_dropped_receivers() {
     let sender = channel.clone();
     let sending = thread::spawn(move || (1..=values).for_each(|value| sender.send(value).sync().unwrap()));
     let sum = on_one_thread(async {
-        let (mut sum, receive) = (0, channel.receive());
+        let (mut sum, receive) = (0, channel.recv());
         while sum < values * (values + 1) / 2 {
             tokio::select! {
                 biased;

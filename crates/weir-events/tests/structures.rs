@@ -13,7 +13,7 @@ use weir_events::*;
 fn a_mailbox_takes_letters_without_waiting_and_gives_them_in_order() {
     let mailbox = Mailbox::unbounded();
     (0..1000).for_each(|n| mailbox.send(n).sync().unwrap());
-    let received: Vec<_> = (0..1000).map(|_| mailbox.receive().sync().unwrap()).collect();
+    let received: Vec<_> = (0..1000).map(|_| mailbox.recv().sync().unwrap()).collect();
     assert_eq!(received, (0..1000).collect::<Vec<_>>());
 }
 
@@ -26,10 +26,10 @@ fn a_bounded_mailbox_makes_senders_wait_and_lets_them_give_up() {
     );
     let sender = mailbox.clone();
     let sending = thread::spawn(move || sender.send(3).sync());
-    assert_eq!(mailbox.receive().sync(), Ok(1));
+    assert_eq!(mailbox.recv().sync(), Ok(1));
     assert_eq!(sending.join().unwrap(), Ok(()));
     assert_eq!((mailbox.send(4).poll(), mailbox.len()), (None, 2));
-    assert_eq!((mailbox.receive().sync(), mailbox.receive().sync()), (Ok(2), Ok(3)));
+    assert_eq!((mailbox.recv().sync(), mailbox.recv().sync()), (Ok(2), Ok(3)));
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn a_mailbox_is_a_branch_of_a_choice_on_both_sides() {
     let (a, b) = (Mailbox::bounded(1), Mailbox::bounded(1));
     a.send(1).sync().unwrap();
     assert_eq!(choose([a.send(2).wrap(|_| "a"), b.send(2).wrap(|_| "b")]).sync(), "b");
-    assert_eq!(a.receive().sync(), Ok(1));
-    assert_eq!(choose([a.receive(), b.receive()]).sync(), Ok(2));
+    assert_eq!(a.recv().sync(), Ok(1));
+    assert_eq!(choose([a.recv(), b.recv()]).sync(), Ok(2));
     assert!(a.is_empty() && b.is_empty());
 }
 
@@ -48,11 +48,11 @@ fn a_letter_whose_receiver_was_dropped_stays_in_the_mailbox() {
     on_one_thread(async {
         tokio::select! {
             biased;
-            _ = mailbox.receive().synchronise() => unreachable!("it is empty"),
+            _ = mailbox.recv().synchronise() => unreachable!("it is empty"),
             sent = mailbox.send(5).synchronise() => assert_eq!(sent, Ok(())),
         }
     });
-    assert_eq!((mailbox.send(6).poll(), mailbox.receive().sync()), (None, Ok(5)));
+    assert_eq!((mailbox.send(6).poll(), mailbox.recv().sync()), (None, Ok(5)));
     assert_eq!(mailbox.send(6).poll(), Some(Ok(())));
 }
 
@@ -64,7 +64,7 @@ fn a_closed_mailbox_drains_and_wakes_its_senders() {
     let sending = thread::spawn(move || sender.send(2).sync());
     mailbox.close();
     assert_eq!(sending.join().unwrap(), Err(Closed));
-    assert_eq!((mailbox.receive().sync(), mailbox.receive().sync()), (Ok(1), Err(Closed)));
+    assert_eq!((mailbox.recv().sync(), mailbox.recv().sync()), (Ok(1), Err(Closed)));
 }
 
 #[test]
@@ -72,9 +72,9 @@ fn the_actions_of_an_asynchronous_letter_run_when_it_is_received() {
     let (mailbox, read) = (Mailbox::unbounded(), Channel::rendezvous());
     let receipt = read.clone();
     mailbox.a_send("letter").a_wrap(move |sent| _ = receipt.post(sent)).a_sync();
-    assert_eq!(read.receive().poll(), None);
-    assert_eq!(mailbox.receive().sync(), Ok("letter"));
-    assert_eq!(read.receive().sync(), Ok(Ok(())));
+    assert_eq!(read.recv().poll(), None);
+    assert_eq!(mailbox.recv().sync(), Ok("letter"));
+    assert_eq!(read.recv().sync(), Ok(Ok(())));
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn a_port_sees_only_what_was_sent_after_it_was_made() {
     let late = multicast.port();
     multicast.send(2).sync().unwrap();
     multicast.close();
-    let all = |port: &MulticastPort<i32>| std::iter::from_fn(|| port.receive().sync().ok()).collect::<Vec<_>>();
+    let all = |port: &MulticastPort<i32>| std::iter::from_fn(|| port.recv().sync().ok()).collect::<Vec<_>>();
     assert_eq!((all(&early), all(&late)), (vec![1, 2], vec![2]));
-    assert_eq!(multicast.port().receive().sync(), Err(Closed));
+    assert_eq!(multicast.port().recv().sync(), Err(Closed));
 }
 
 #[test]
@@ -102,8 +102,7 @@ fn all_ports_see_the_same_order_whoever_sends() {
         })
         .collect();
     senders.into_iter().for_each(|sender| sender.join().unwrap());
-    let seen: Vec<Vec<_>> =
-        ports.iter().map(|port| (0..600).map(|_| port.receive().sync().unwrap()).collect()).collect();
+    let seen: Vec<Vec<_>> = ports.iter().map(|port| (0..600).map(|_| port.recv().sync().unwrap()).collect()).collect();
     assert!(seen.iter().all(|order| *order == seen[0]));
 }
 
@@ -113,7 +112,7 @@ fn a_port_that_is_dropped_is_forgotten_and_one_that_waits_is_served_in_a_choice(
     let (kept, dropped) = (multicast.port(), multicast.port());
     drop(dropped);
     assert_eq!(format!("{multicast:?}"), "Multicast { ports: 1 }");
-    let event = choose([kept.receive(), other.receive()]);
+    let event = choose([kept.recv(), other.recv()]);
     let waiting = thread::spawn(move || event.sync());
     until(|| other.receivers_len() == 1);
     multicast.post(7).unwrap();
@@ -129,7 +128,7 @@ fn letters_beside_the_bound_add_no_room_to_a_mailbox() {
             _ => mailbox.a_send(letter).a_sync(),
         }
     }
-    (0..10).for_each(|letter| assert_eq!(mailbox.receive().sync(), Ok(letter)));
+    (0..10).for_each(|letter| assert_eq!(mailbox.recv().sync(), Ok(letter)));
     let taken = (0..20).filter(|letter| mailbox.send(*letter).poll().is_some()).count();
     assert_eq!((taken, mailbox.len()), (2, 2));
 }
@@ -142,7 +141,7 @@ fn a_post_that_races_with_the_close_of_a_mailbox_is_received_or_refused() {
         until(|| !mailbox.is_empty());
         mailbox.close();
         let posted = posting.join().unwrap();
-        assert_eq!(std::iter::from_fn(|| mailbox.receive().sync().ok()).count(), posted);
+        assert_eq!(std::iter::from_fn(|| mailbox.recv().sync().ok()).count(), posted);
         assert_eq!(mailbox.post(7), Err(SendError(7)));
     }
 }
@@ -158,7 +157,7 @@ fn a_multicast_that_is_closed_refuses_values() {
         multicast.close();
         sending.join().unwrap();
         assert_eq!((multicast.post(3), multicast.send(4).sync()), (Err(SendError(3)), Err(Closed)));
-        while port.receive().sync().is_ok() {}
+        while port.recv().sync().is_ok() {}
     }
 }
 
@@ -168,12 +167,12 @@ fn a_bounded_multicast_waits_for_its_slowest_port() {
     let (fast, slow) = (multicast.port(), multicast.port());
     let send = |value| multicast.send(value).poll().is_some();
     assert_eq!((send(1), send(2), send(3)), (true, true, false));
-    assert_eq!((fast.receive().sync(), send(3)), (Ok(1), false));
-    assert_eq!((slow.receive().sync(), send(3), send(4)), (Ok(1), true, false));
+    assert_eq!((fast.recv().sync(), send(3)), (Ok(1), false));
+    assert_eq!((slow.recv().sync(), send(3), send(4)), (Ok(1), true, false));
     multicast.post(4).unwrap();
     drop(slow);
-    assert_eq!((fast.receive().sync(), send(5), send(6)), (Ok(2), true, false), "a dropped port holds up nobody");
-    let rest: Vec<_> = std::iter::from_fn(|| fast.receive().poll()).map(Result::unwrap).collect();
+    assert_eq!((fast.recv().sync(), send(5), send(6)), (Ok(2), true, false), "a dropped port holds up nobody");
+    let rest: Vec<_> = std::iter::from_fn(|| fast.recv().poll()).map(Result::unwrap).collect();
     assert_eq!(rest, [3, 4, 5]);
     let none = Multicast::bounded(1);
     assert!((0..10).all(|value| none.send(value).poll().is_some()), "without ports nobody is waited for");
@@ -185,7 +184,7 @@ fn a_sender_of_a_bounded_multicast_is_woken_by_the_last_port() {
     let ports = [multicast.port(), multicast.port(), multicast.port()];
     let sender = multicast.clone();
     let sending = thread::spawn(move || (0..300).for_each(|value| sender.send(value).sync().unwrap()));
-    let receiving = ports.map(|port| thread::spawn(move || (0..300).all(|value| port.receive().sync() == Ok(value))));
+    let receiving = ports.map(|port| thread::spawn(move || (0..300).all(|value| port.recv().sync() == Ok(value))));
     sending.join().unwrap();
     assert!(receiving.into_iter().all(|thread| thread.join().unwrap()));
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use weir_events::*;
 
 fn swap_with_anybody(channel: &Channel<usize>, own: usize) -> Event<Result<Option<usize>, Closed>> {
-    choose([channel.send(own).wrap(|sent| sent.map(|()| None)), channel.receive().wrap(|received| received.map(Some))])
+    choose([channel.send(own).wrap(|sent| sent.map(|()| None)), channel.recv().wrap(|received| received.map(Some))])
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn sender_and_receiver_meet() {
     let channel = Channel::rendezvous();
     let sender = channel.clone();
     let sending = thread::spawn(move || sender.send(7).sync());
-    assert_eq!(channel.receive().sync(), Ok(7));
+    assert_eq!(channel.recv().sync(), Ok(7));
     assert_eq!(sending.join().unwrap(), Ok(()));
 }
 
@@ -35,7 +35,7 @@ fn blocked_senders_are_served_first_come_first_served() {
             handle
         })
         .collect();
-    let received: Vec<_> = (0..5).map(|_| channel.receive().sync().unwrap()).collect();
+    let received: Vec<_> = (0..5).map(|_| channel.recv().sync().unwrap()).collect();
     assert_eq!(received, [0, 1, 2, 3, 4]);
     senders.into_iter().for_each(|sender| assert_eq!(sender.join().unwrap(), Ok(())));
 }
@@ -46,7 +46,7 @@ fn blocked_receivers_are_served_first_come_first_served() {
     let receivers: Vec<_> = (0..5)
         .map(|n| {
             let receiver = channel.clone();
-            let handle = thread::spawn(move || receiver.receive().sync());
+            let handle = thread::spawn(move || receiver.recv().sync());
             until(|| channel.receivers_len() == n + 1);
             handle
         })
@@ -123,10 +123,10 @@ fn exactly_one_branch_takes_effect_and_losers_keep_what_they_have() {
     let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
     let parcel = Parcel::new(String::from("dear"));
     _ = b.post(5);
-    let event = choose([a.send_parcel(&parcel).wrap(|_| 0), b.receive().wrap(|received| received.unwrap())]);
+    let event = choose([a.send_parcel(&parcel).wrap(|_| 0), b.recv().wrap(|received| received.unwrap())]);
     assert_eq!(event.sync(), 5);
     assert_eq!(parcel.take().as_deref(), Some("dear"), "a losing send still owns its value");
-    assert_eq!(a.try_receive(), Err(TryReceiveError::Empty));
+    assert_eq!(a.try_recv(), Err(TryRecvError::Empty));
 }
 
 #[test]
@@ -134,8 +134,8 @@ fn a_losing_receive_took_nothing() {
     let (a, b) = (Channel::bounded(1), Channel::bounded(1));
     a.blocking_send(1).unwrap();
     b.blocking_send(2).unwrap();
-    let first = choose([a.receive(), b.receive()]).sync().unwrap();
-    let second = choose([a.receive(), b.receive()]).sync().unwrap();
+    let first = choose([a.recv(), b.recv()]).sync().unwrap();
+    let second = choose([a.recv(), b.recv()]).sync().unwrap();
     assert_eq!(first + second, 3);
 }
 
@@ -144,7 +144,7 @@ fn an_event_synchronised_twice_is_two_synchronisations() {
     let channel = Channel::bounded(4);
     let send = channel.send(String::from("again"));
     assert_eq!((send.sync(), send.sync()), (Ok(()), Ok(())));
-    let receive = channel.receive();
+    let receive = channel.recv();
     let values = on_one_thread(async { tokio::join!(receive.synchronise(), receive.synchronise()) });
     assert_eq!(values, (Ok("again".into()), Ok("again".into())));
 }
@@ -152,7 +152,7 @@ fn an_event_synchronised_twice_is_two_synchronisations() {
 #[test]
 fn an_event_synchronised_by_two_threads_at_once_is_two_synchronisations() {
     let channel = Channel::rendezvous();
-    let receive = channel.receive();
+    let receive = channel.recv();
     let handles: Vec<_> = (0..2)
         .map(|_| {
             let receive = receive.clone();
@@ -190,7 +190,7 @@ fn guards_run_once_even_if_the_synchronisation_has_to_wait() {
     let (count, receiver) = (runs.clone(), channel.clone());
     let event = guard(move || {
         count.fetch_add(1, SeqCst);
-        receiver.receive()
+        receiver.recv()
     });
     let waiting = thread::spawn(move || event.sync());
     until(|| channel.receivers_len() == 1);
@@ -206,7 +206,7 @@ fn choosing_between_two_ready_branches_is_fair() {
 
 #[test]
 fn choosing_is_fair_whatever_lies_between_the_ready_branches() {
-    let mut branches: Vec<_> = (0..10).map(|_| Channel::rendezvous().receive().wrap(|_: Result<usize, _>| 9)).collect();
+    let mut branches: Vec<_> = (0..10).map(|_| Channel::rendezvous().recv().wrap(|_: Result<usize, _>| 9)).collect();
     branches[0] = always(0);
     branches[1] = always(1);
     let event = choose(branches);
@@ -243,7 +243,7 @@ fn two_channels_that_always_have_values_are_both_served() {
         a.try_send(0).unwrap();
         b.try_send(1).unwrap();
     });
-    let event = choose([a.receive(), b.receive()]);
+    let event = choose([a.recv(), b.recv()]);
     assert_fair((0..1000).map(|_| event.sync().unwrap()).sum());
 }
 
@@ -254,7 +254,7 @@ fn receiving_from_a_closed_channel_drains_it_and_then_reports_it() {
     _ = channel.post(2);
     _ = channel.post(3);
     channel.close();
-    let receive = channel.receive();
+    let receive = channel.recv();
     let all: Vec<_> = (0..4).map(|_| receive.sync()).collect();
     assert_eq!(all, [Ok(1), Ok(2), Ok(3), Err(Closed)]);
     assert_eq!(channel.send(4).sync(), Err(Closed));
@@ -264,7 +264,7 @@ fn receiving_from_a_closed_channel_drains_it_and_then_reports_it() {
 fn an_offer_that_waits_on_a_channel_that_is_closed_is_woken() {
     let channel = Channel::<u8>::rendezvous();
     let (receiver, sender) = (channel.clone(), Channel::<u8>::rendezvous());
-    let receiving = thread::spawn(move || receiver.receive().sync());
+    let receiving = thread::spawn(move || receiver.recv().sync());
     let parcel = Parcel::new(9);
     let sending = thread::spawn({
         let (sender, parcel) = (sender.clone(), parcel.clone());
@@ -282,7 +282,7 @@ fn a_choice_of_fifty_thousand_branches_is_linear() {
     let time = |branches: usize| {
         let channels: Vec<_> = (0..branches).map(|_| Channel::<usize>::rendezvous()).collect();
         let last = channels[branches / 2].clone();
-        let event = choose(channels.iter().map(Channel::receive));
+        let event = choose(channels.iter().map(Channel::recv));
         let start = Instant::now();
         let waiting = thread::spawn(move || event.sync());
         until(|| last.receivers_len() == 1);
@@ -299,7 +299,7 @@ fn a_choice_of_fifty_thousand_branches_is_linear() {
 #[test]
 fn a_choice_of_fifty_thousand_branches_on_one_channel_is_linear_too() {
     let channel = Channel::<usize>::rendezvous();
-    let event = choose((0..50_000).map(|_| channel.receive()));
+    let event = choose((0..50_000).map(|_| channel.recv()));
     assert_eq!(event.sync_timeout(Duration::from_millis(5)), None);
     assert_eq!(channel.receivers_len(), 0);
 }
@@ -320,8 +320,8 @@ fn an_event_without_branches_never_takes_effect() {
 #[test]
 fn branches_without_base_events_hide_no_other_branch() {
     let (a, b) = (Channel::bounded(1), Channel::bounded(1));
-    let nested = choose([never(), choose([a.receive(), b.receive()])]);
-    let empty_first = choose([choose([]), choose([a.receive(), b.receive()]), never()]);
+    let nested = choose([never(), choose([a.recv(), b.recv()])]);
+    let empty_first = choose([choose([]), choose([a.recv(), b.recv()]), never()]);
     for event in [nested, empty_first] {
         for (channel, value) in [(&a, 1), (&b, 2)] {
             channel.blocking_send(value).unwrap();

@@ -39,7 +39,7 @@ fn a_busy_receiver_yields() {
     let channel = filled();
     let receive = move || {
         let channel = channel.clone();
-        async move { channel.receive_async().await.unwrap() }
+        async move { channel.recv_async().await.unwrap() }
     };
     assert!(operations_before_another_task(receive) < YIELDS_WITHIN);
 }
@@ -57,6 +57,6 @@ fn a_busy_sender_yields() {
 #[test]
 fn a_busy_choice_yields() {
     let channel = filled();
-    let event = choose([channel.receive(), never()]);
+    let event = choose([channel.recv(), never()]);
     assert!(operations_before_another_task(move || event.synchronise()) < YIELDS_WITHIN);
 }

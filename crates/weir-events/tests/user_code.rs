@@ -80,7 +80,7 @@ fn a_waker_whose_drop_closes_the_channel_returns() {
         let channel = Channel::<u8>::rendezvous();
         let closed = channel.clone();
         let closing: Step = Arc::new(move || closed.close());
-        let mut receiving = choose([channel.receive()]).synchronise();
+        let mut receiving = choose([channel.recv()]).synchronise();
         assert!(poll_stepping(&closing, &mut receiving).is_pending());
         // The next waker replaces the first one, whose drop closes the channel and thereby wakes the new one.
         let replaced = poll_with(Waker::noop(), &mut receiving);
@@ -95,8 +95,8 @@ fn wakers_use_the_channel_when_they_are_woken_and_dropped() {
         ends(move || {
             let channel = Channel::<u8>::bounded(capacity);
             let step = using(&channel);
-            let mut chosen = choose([channel.receive()]).synchronise();
-            let mut direct = channel.receive_async();
+            let mut chosen = choose([channel.recv()]).synchronise();
+            let mut direct = channel.recv_async();
             for _ in 0..2 {
                 assert!(
                     poll_stepping(&step, &mut chosen).is_pending() && poll_stepping(&step, &mut direct).is_pending()
@@ -106,7 +106,7 @@ fn wakers_use_the_channel_when_they_are_woken_and_dropped() {
             _ = channel.post(2);
             assert_eq!(poll_stepping(&step, &mut chosen), Poll::Ready(Ok(1)));
             drop(direct);
-            assert_eq!(channel.try_receive(), Ok(2));
+            assert_eq!(channel.try_recv(), Ok(2));
             (0..capacity).for_each(|_| _ = channel.post(0));
             let mut sending = channel.send_async(3);
             let mut choosing = choose([channel.send(4)]).synchronise();
@@ -131,12 +131,12 @@ fn values_use_their_channel_when_they_are_cloned_and_dropped() {
             let mut waiting = choose([event.clone(), event]).synchronise();
             let _ = poll_with(Waker::noop(), &mut waiting);
             drop(waiting);
-            let _ = channel.try_receive();
-            let mut received = channel.receive_async();
+            let _ = channel.try_recv();
+            let mut received = channel.recv_async();
             assert!(poll_with(Waker::noop(), &mut received).is_pending());
             _ = channel.post(value());
             drop(received);
-            drop(channel.try_receive());
+            drop(channel.try_recv());
             let parcel = Parcel::new(value());
             drop(parcel.fill(value()));
             let _ = channel.send_parcel(&parcel).poll();
@@ -146,7 +146,7 @@ fn values_use_their_channel_when_they_are_cloned_and_dropped() {
             channel.close();
             drop(sending);
             _ = channel.post(value());
-            while channel.try_receive().is_ok() {}
+            while channel.try_recv().is_ok() {}
         });
     }
 }
@@ -161,7 +161,7 @@ fn values_of_a_multicast_use_it_when_they_are_cloned_and_dropped() {
         _ = multicast.post(SteppingValue(step.clone()));
         let other = multicast.port();
         _ = multicast.post(SteppingValue(step.clone()));
-        drop((port.receive().poll(), other));
+        drop((port.recv().poll(), other));
         drop(port);
         _ = multicast.post(SteppingValue(step));
         multicast.close();

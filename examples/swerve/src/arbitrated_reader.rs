@@ -85,7 +85,7 @@ impl<F: Read + Send + 'static> ArbitratedReader<F> {
     /// Passes the next chunk on, or the abort.
     fn arbitrate(self: Arc<Self>) {
         let abort = self.abort.wrap(|()| Ok(Transfer::Timeout));
-        let Ok(transfer) = choose_biased([abort, self.input.receive()]).sync() else { return };
+        let Ok(transfer) = choose_biased([abort, self.input.recv()]).sync() else { return };
         match transfer {
             Transfer::Chunk(_) => {
                 let next = self.clone();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     fn next(transfers: &Channel<Transfer>) -> Transfer {
-        transfers.receive().sync_timeout(TOO_LONG).expect("a transfer comes").unwrap()
+        transfers.recv().sync_timeout(TOO_LONG).expect("a transfer comes").unwrap()
     }
 
     #[test]

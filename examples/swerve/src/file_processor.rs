@@ -54,7 +54,7 @@ pub(crate) fn transfers(style: Style) -> Channel<Transfer> {
 
 /// Serves requests until their channel is closed.
 pub(crate) fn run(requests: &Channel<FileRequest>, root: &Path, style: Style) {
-    let next = requests.receive();
+    let next = requests.recv();
     while let Ok(request) = next.sync() {
         let file = open(&root.join(&request.path));
         // An error means that the receiver is gone, so nobody can be notified.
@@ -105,7 +105,7 @@ fn deliver(request: &FileRequest, transfer: Transfer, style: Style) -> Result<()
     let sent = choose_biased([abort.clone(), sent]).sync();
     let delivered = match style {
         // The next chunk is read only after this one is on the network.
-        Style::Synchronous => sent.and_then(|()| choose_biased([abort, request.delivered.receive()]).sync()),
+        Style::Synchronous => sent.and_then(|()| choose_biased([abort, request.delivered.recv()]).sync()),
         Style::ReadAhead | Style::Asynchronous => sent,
     };
     delivered.inspect_err(|_| _ = request.transfers.post(Transfer::Timeout))

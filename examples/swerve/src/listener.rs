@@ -25,7 +25,7 @@ pub(crate) fn run(socket: &TcpListener, connections: &Channel<TcpStream>, style:
         match style {
             // No connection is accepted while all threads are busy.
             Style::Synchronous => {
-                let taken = connections.send_once(stream).wrap(|sent| sent.is_ok());
+                let taken = connections.send_parcel(&Parcel::new(stream)).wrap(|sent| sent.is_ok());
                 if !choose([taken, stop.fired().wrap(|()| false)]).sync() {
                     return;
                 }

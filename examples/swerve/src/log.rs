@@ -72,7 +72,7 @@ impl Log {
         let log = Log { records: Channel::rendezvous(), written: Arc::default(), style, closed };
         let (records, written) = (log.records.clone(), log.written.clone());
         std::thread::spawn(move || {
-            while let Ok(record) = records.receive().sync() {
+            while let Ok(record) = records.recv().sync() {
                 match record {
                     // A log whose disk is full must not stop the server.
                     Record::Line(line) => _ = writeln!(lock(&file).out, "{line}"),
@@ -104,7 +104,7 @@ impl Log {
             .callback(move |_| {
                 let flushed = Channel::rendezvous();
                 if records.post(Record::Flush(flushed.clone())).is_ok() {
-                    _ = flushed.receive().sync();
+                    _ = flushed.recv().sync();
                 }
                 exit();
             })
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_log_rolls_without_losing_a_line() {
         let (files, rolls) = (Files::default(), Channel::<()>::rendezvous());
-        let log = Log::start(Style::Asynchronous, files.open(), rolls.receive().wrap(drop)).unwrap();
+        let log = Log::start(Style::Asynchronous, files.open(), rolls.recv().wrap(drop)).unwrap();
         for day in 0..3 {
             log.write(Line::RequestEnd(200 + day));
             until(|| log.lines_written() == usize::from(day) + 1);
@@ -214,7 +214,7 @@ mod tests {
         assert!(at_exit.is_empty(), "nobody exits before the clean-up is done");
         exit.sync();
         let text = "connection start\nfatal: no more memory\nrequest end 503\n";
-        assert_eq!(at_exit.try_receive(), Ok(text.to_owned()));
+        assert_eq!(at_exit.try_recv(), Ok(text.to_owned()));
         log.close();
     }
 }

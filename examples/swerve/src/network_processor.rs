@@ -28,7 +28,7 @@ impl NetworkProcessor {
     /// Serves one connection after the other until the server stops.
     pub(crate) fn run(&self) {
         let stopped = self.stop.fired().wrap(|()| None);
-        let next = choose_biased([stopped, self.connections.receive().wrap(Result::ok)]);
+        let next = choose_biased([stopped, self.connections.recv().wrap(Result::ok)]);
         while let Some(stream) = next.sync() {
             // An error concerns only the client of this connection.
             let _ = self.serve(stream);
@@ -74,7 +74,7 @@ impl NetworkProcessor {
         let status = match self.style {
             Style::Synchronous | Style::ReadAhead => {
                 let delivered = delivered.send(()).wrap(drop).or(&abort);
-                let (next, mut is_first) = (transfers.receive(), true);
+                let (next, mut is_first) = (transfers.recv(), true);
                 write_packets(writer, || {
                     if !std::mem::take(&mut is_first) && self.style == Style::Synchronous {
                         delivered.sync();

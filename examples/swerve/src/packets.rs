@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use weir_events::{AsyncEvent, Channel, Closed, Event, a_guard, a_receive};
+use weir_events::{AsyncEvent, Channel, Closed, Event, a_guard, a_recv};
 
 use crate::file_processor::Transfer;
 use crate::http::answer_head;
@@ -57,7 +57,7 @@ fn packet(
         let ready = Channel::rendezvous();
         let into = ready.clone();
         let make = move |transfer| into.post(packetize(transfer, keeps_alive)).map_err(|_| Closed);
-        a_receive(&transfers).a_wrap(make).s_wrap(move |()| ready.receive())
+        a_recv(&transfers).a_wrap(make).s_wrap(move |()| ready.recv())
     })
 }
 

@@ -128,7 +128,7 @@ fn a_fatal_error_is_in_the_log_before_the_clean_up() {
         let (exited, path) = (weir_events::Channel::unbounded(), log.clone());
         let at_exit = exited.clone();
         server.fail("out of luck", move || at_exit.post(std::fs::read_to_string(&path).unwrap()).unwrap());
-        let text = exited.try_receive().unwrap();
+        let text = exited.try_recv().unwrap();
         assert!(text.starts_with("connection start\nrequest start small\n"), "{text}");
         assert_eq!(text.matches("fatal: out of luck\n").count(), 1, "{text}");
     }

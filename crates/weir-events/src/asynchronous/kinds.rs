@@ -45,7 +45,7 @@ impl<T: Send + 'static> AsyncNode<(), Result<(), Closed>> for AsyncSendParcel<T>
     }
 }
 
-/// `a_receive(channel)`.
+/// `a_recv(channel)`.
 pub(crate) struct AsyncReceive<T> {
     pub(crate) channel: Channel<T>,
 }
@@ -57,7 +57,7 @@ impl<T: Send + 'static> AsyncNode<(), Result<T, Closed>> for AsyncReceive<T> {
     }
 
     fn transform(&self, actions: PostConsumption<Result<T, Closed>>) -> Event<()> {
-        self.channel.receive().wrap(move |received| actions.run(received))
+        self.channel.recv().wrap(move |received| actions.run(received))
     }
 }
 

@@ -23,7 +23,7 @@ pub enum TrySendError<T> {
 
 /// Error of a receive that did not succeed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TryReceiveError {
+pub enum TryRecvError {
     /// No value is available now.
     Empty,
     /// No value is available, and none will arrive.
@@ -49,11 +49,11 @@ impl<T: Send + 'static> Channel<T> {
     ///
     /// # Errors
     /// If there is no value now, or the channel is closed and drained.
-    pub fn try_receive(&self) -> Result<T, TryReceiveError> {
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
         match self.core.receive() {
             Received::Done(value) => Ok(value),
-            Received::Closed => Err(TryReceiveError::Closed),
-            Received::Empty | Received::Taken => Err(TryReceiveError::Empty),
+            Received::Closed => Err(TryRecvError::Closed),
+            Received::Empty | Received::Taken => Err(TryRecvError::Empty),
         }
     }
 
@@ -100,7 +100,7 @@ impl<T: Send + 'static> Channel<T> {
     ///
     /// # Errors
     /// If the channel is closed and drained.
-    pub fn blocking_receive(&self) -> Result<T, Closed> {
+    pub fn blocking_recv(&self) -> Result<T, Closed> {
         match self.core.receive() {
             Received::Done(value) => Ok(value),
             Received::Closed => Err(Closed),
@@ -168,13 +168,13 @@ impl<T> fmt::Display for TrySendError<T> {
 
 impl<T> std::error::Error for TrySendError<T> {}
 
-impl fmt::Display for TryReceiveError {
+impl fmt::Display for TryRecvError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TryReceiveError::Empty => formatter.write_str("nothing is there to receive"),
-            TryReceiveError::Closed => Closed.fmt(formatter),
+            TryRecvError::Empty => formatter.write_str("nothing is there to receive"),
+            TryRecvError::Closed => Closed.fmt(formatter),
         }
     }
 }
 
-impl std::error::Error for TryReceiveError {}
+impl std::error::Error for TryRecvError {}

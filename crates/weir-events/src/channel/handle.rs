@@ -63,7 +63,7 @@ impl<T: Send + 'static> Channel<T> {
 
     /// Returns an event that sends `value` (`sendEvt`); each synchronisation that takes effect sends a clone.
     ///
-    /// For values that cannot or should not be cloned there is [`send_once`](Channel::send_once).
+    /// For values that cannot or should not be cloned there is [`send_parcel`](Channel::send_parcel).
     ///
     /// Cancellation safe: a synchronisation that does not take effect sends nothing.
     pub fn send(&self, value: T) -> Event<Result<(), Closed>>
@@ -73,15 +73,8 @@ impl<T: Send + 'static> Channel<T> {
         self.send_by(value, Delivery::Buffer)
     }
 
-    /// Returns an event that sends this very `value`, once; after that it never takes effect again.
-    ///
-    /// Cancellation safe: until the value is received the event owns it, however many choices it has lost. To get it
-    /// back, use [`send_parcel`](Channel::send_parcel).
-    pub fn send_once(&self, value: T) -> Event<Result<(), Closed>> {
-        self.send_parcel(&Parcel::new(value))
-    }
-
     /// Returns an event that sends the value in the parcel; while the parcel is empty it never takes effect.
+    /// `send_parcel(&Parcel::new(value))` thus sends this very `value`, once.
     ///
     /// Cancellation safe: a synchronisation that does not take effect, or finds the channel closed, leaves the value in
     /// the parcel.
@@ -92,7 +85,7 @@ impl<T: Send + 'static> Channel<T> {
     /// Returns an event that receives a value (`recvEvt`), or yields `Closed` once the channel is closed and drained.
     ///
     /// Cancellation safe: a synchronisation that does not take effect receives nothing.
-    pub fn receive(&self) -> Event<Result<T, Closed>> {
+    pub fn recv(&self) -> Event<Result<T, Closed>> {
         Event::of(base_events::Receive { channel: self.core.clone() })
     }
 
@@ -127,6 +120,7 @@ impl<T: Send + 'static> Channel<T> {
     pub fn capacity(&self) -> Option<usize> {
         Some(self.core.capacity()).filter(|&capacity| capacity != usize::MAX)
     }
+
     /// Returns an event that sends a clone of `value` and takes effect under the condition of the delivery.
     pub(crate) fn send_by(&self, value: T, delivery: Delivery) -> Event<Result<(), Closed>>
     where

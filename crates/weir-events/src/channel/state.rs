@@ -221,9 +221,7 @@ impl<T: Send + 'static> ChannelState<T> {
     /// Moves values of waiting senders into the buffer while it has room.
     fn refill(&mut self, capacity: usize, effects: &mut MatchEffects<T>) {
         let mut next = self.senders.first();
-        while let Some(ticket) = next
-            && self.buffered_len() < capacity
-        {
+        while let Some(ticket) = next.filter(|_| self.buffered_len() < capacity) {
             next = self.senders.after(ticket);
             match collect_from(&mut self.senders, ticket, Initiator::Private, effects) {
                 Ok(item) => self.buffer.push_back(item),

@@ -14,7 +14,7 @@ use crate::cooperative::poll_within_budget;
 use crate::queue::QueueTicket;
 
 impl<T: Send + 'static> Channel<T> {
-    /// Returns a future that sends `value`; equivalent to awaiting [`send_once`](Channel::send_once), but cheaper.
+    /// Returns a future that sends `value`; cheaper than awaiting an event.
     ///
     /// Cancellation safe in that no value is lost in transit: if the future is dropped before the value was received or
     /// buffered, it drops the value. To keep the value, choose with [`send_parcel`](Channel::send_parcel).
@@ -22,11 +22,11 @@ impl<T: Send + 'static> Channel<T> {
         Sending { channel: &self.core, progress: DirectProgress::New(Some(value)) }
     }
 
-    /// Returns a future that receives; equivalent to awaiting [`receive`](Channel::receive), but cheaper.
+    /// Returns a future that receives; equivalent to awaiting [`recv`](Channel::recv), but cheaper.
     ///
     /// Cancellation safe: if it is dropped before it is ready it receives nothing; a value that arrived meanwhile goes
     /// back to the front of the channel.
-    pub fn receive_async(&self) -> Receiving<'_, T> {
+    pub fn recv_async(&self) -> Receiving<'_, T> {
         Receiving { channel: &self.core, progress: DirectProgress::New(()) }
     }
 }
@@ -38,7 +38,7 @@ pub struct Sending<'a, T: Send + 'static> {
     progress: DirectProgress<Option<T>>,
 }
 
-/// Future of [`Channel::receive_async`].
+/// Future of [`Channel::recv_async`].
 #[must_use = "a future does nothing until it is polled"]
 pub struct Receiving<'a, T: Send + 'static> {
     channel: &'a Core<T>,

@@ -216,10 +216,11 @@ impl<T: Send + 'static> Core<T> {
         let entry = state.receivers.remove(ticket);
         self.publish_hints(&state);
         drop(state);
-        if let Some(ReceiveEntry::Finished(Ok(handed_over))) = entry
-            && !is_active(Mutant::DropWithoutReturn)
-        {
-            self.return_value(handed_over);
+        match entry {
+            Some(ReceiveEntry::Finished(Ok(handed_over))) if !is_active(Mutant::DropWithoutReturn) => {
+                self.return_value(handed_over);
+            }
+            _ => {}
         }
     }
 }
@@ -236,7 +237,7 @@ mod tests {
             let parcel = Parcel::new(1);
             parcel.take();
             let offers =
-                [channel.send_parcel(&parcel).wrap(drop), a_send(&channel, 1).a_trans(), channel.receive().wrap(drop)];
+                [channel.send_parcel(&parcel).wrap(drop), a_send(&channel, 1).a_trans(), channel.recv().wrap(drop)];
             for event in offers {
                 let mut waiting = event.synchronise();
                 assert!(Pin::new(&mut waiting).poll(&mut Context::from_waker(Waker::noop())).is_pending());

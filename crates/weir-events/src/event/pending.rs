@@ -70,9 +70,8 @@ impl<T: 'static> PendingSync<T> {
 
     /// Sets the waker, unless a base event has already taken effect.
     pub(crate) fn listen(&self, waker: &Waker) {
-        if let Some(published) = &self.published
-            && published.waiter.outcome().is_none()
-        {
+        let Some(published) = &self.published else { return };
+        if published.waiter.outcome().is_none() {
             published.waiter.listen(waker);
         }
     }
@@ -98,9 +97,8 @@ impl<T: 'static> PendingSync<T> {
                 .node
                 .recheck(base, &mut RegistrationContext { waiter: &published.waiter, base, wake_requests: &mut again });
         }
-        if let Some((instant, base)) = published.wake_requests.timer
-            && instant <= Instant::now()
-        {
+        let is_due = |(instant, _): &(Instant, usize)| *instant <= Instant::now();
+        if let Some((_, base)) = published.wake_requests.timer.filter(is_due) {
             published.waiter.commit_alone(base);
         }
         published.waiter.outcome().is_some()

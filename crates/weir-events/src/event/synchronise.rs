@@ -168,14 +168,12 @@ impl<T: 'static> Synchronisation<T> {
             SyncProgress::Over => panic!("a synchronisation was polled after it was over"),
             SyncProgress::New(event, start_mode) => {
                 let may_attempt = matches!(start_mode, StartMode::Attempt);
-                if may_attempt && let Some(value) = attempt_unguarded(&event) {
+                if let Some(value) = may_attempt.then(|| attempt_unguarded(&event)).flatten() {
                     return Some(CommittedSync::Value(value));
                 }
                 let mut pending = PendingSync::begin(&event);
-                if may_attempt
-                    && event.shape().guarded
-                    && let Some(value) = pending.attempt()
-                {
+                let may_attempt = may_attempt && event.shape().guarded;
+                if let Some(value) = may_attempt.then(|| pending.attempt()).flatten() {
                     return Some(CommittedSync::Value(value));
                 }
                 pending.publish(pool::take_for_task(context.waker()));

@@ -1,7 +1,7 @@
 //! Random programs against an exhaustive model: every outcome is one of the model's, and nearly all of them occur.
 //!
 //! By default each program runs a few times. `WEIR_EVENTS_RUNS=10000000` spreads this many runs over the programs and
-//! demands that nearly all outcomes of the model are seen.
+//! demands that nearly all outcomes of the model are seen; `WEIR_EVENTS_SEED` chooses other interleavings for them.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 #![allow(clippy::print_stderr, reason = "a long run reports its coverage")]
@@ -26,6 +26,9 @@ const COVERAGE_MIN: usize = 97;
 /// The number of runs of each program from which on the coverage counts.
 const RUNS_FOR_COVERAGE: usize = 1_000;
 
+/// A long run reports after this many programs how far it is.
+const PROGRAMS_PER_LINE: usize = 50;
+
 /// Runs of each program, as threads and as tasks.
 struct Runs {
     threads: usize,
@@ -33,17 +36,20 @@ struct Runs {
 }
 
 fn runs(programs: usize) -> Runs {
-    let total: Option<usize> = std::env::var("WEIR_EVENTS_RUNS").ok().and_then(|runs| runs.parse().ok());
-    match total {
+    match number_from("WEIR_EVENTS_RUNS") {
         None => Runs { threads: 2, tasks: 10 },
         Some(total) => Runs { threads: total / programs / 2, tasks: total / programs / 2 },
     }
 }
 
+fn number_from(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok())
+}
+
 /// Runs the first programs of a kind that are small enough, and compares their outcomes with the model's.
 fn compare(kind: Kind, programs: usize) {
     let Runs { threads, tasks } = runs(programs);
-    let mut random = Random(kind as u64);
+    let mut random = Random(kind as u64 + 2 * number_from("WEIR_EVENTS_SEED").unwrap_or(0) as u64);
     let (mut expected, mut seen, mut compared) = (0, 0, 0);
     let mut seeds = 0..;
     while compared < programs {
@@ -65,6 +71,10 @@ fn compare(kind: Kind, programs: usize) {
         expected += outcomes.last.len();
         seen += outcomes.last.intersection(&results).count();
         compared += 1;
+        if compared % PROGRAMS_PER_LINE == 0 && tasks + threads >= RUNS_FOR_COVERAGE {
+            let runs = compared * (tasks + threads);
+            eprintln!("{kind:?}: {compared} of {programs} programs, {runs} runs, {seen} of {expected} outcomes seen");
+        }
     }
     eprintln!("{kind:?}: {programs} programs of {} seeds, {seen} of {expected} outcomes seen", seeds.start);
     let is_covered = seen * 100 >= expected * COVERAGE_MIN;

@@ -115,9 +115,9 @@ impl Run {
             (None, Operation::Send(value)) => {
                 channel.send(Value(value)).wrap(move |sent| result(number, sent.map(|()| None).map_err(drop)))
             }
-            (None, Operation::Receive) => channel
-                .receive()
-                .wrap(move |received| result(number, received.map(|value| Some(value.0)).map_err(drop))),
+            (None, Operation::Receive) => {
+                channel.recv().wrap(move |received| result(number, received.map(|value| Some(value.0)).map_err(drop)))
+            }
         }
     }
 
@@ -128,7 +128,7 @@ impl Run {
                 self.counted(a_send(channel, Value(value)), |sent| sent.map(|()| None).map_err(drop))
             }
             Operation::Receive => {
-                self.counted(a_receive(channel), |received| received.map(|value| Some(value.0)).map_err(drop))
+                self.counted(a_recv(channel), |received| received.map(|value| Some(value.0)).map_err(drop))
             }
         };
         let run = self.clone();

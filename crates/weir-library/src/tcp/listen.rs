@@ -134,7 +134,7 @@ impl Stream for Connections {
         let listener = self.0.listener()?;
         // Dropped together with this loop when the program stops.
         let (_running, ends) = rendezvous::<()>();
-        let limits = IdleLimits::new(self.0.idle, &ends.receive().wrap(|_| ()));
+        let limits = IdleLimits::new(self.0.idle, &ends.recv().wrap(|_| ()));
         loop {
             let (stream, peer) = accept(&listener).await;
             let connection = Connection::new(stream, peer, limits.clone());

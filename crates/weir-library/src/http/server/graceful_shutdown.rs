@@ -40,7 +40,7 @@ impl GracefulShutdown {
         self.stop.fire();
         drop(self.present);
         // The caller cancels the connections that are still open.
-        let _ = self.gone.receive().wrap(drop).within(limits.shutdown_grace).await;
+        let _ = self.gone.recv().wrap(drop).within(limits.shutdown_grace).await;
     }
 }
 
