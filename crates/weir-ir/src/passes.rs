@@ -53,7 +53,7 @@ pub type GraphPass = Pass<fn(&mut Graph, &Library)>;
 pub static EXPR_PASSES: &[ExprPass] = &[
     Pass {
         name: "loop-state",
-        caption: "splits records that loops carry into the fields that change",
+        caption: "splits records that loops carry into their fields",
         rewrite: loop_state::run,
     },
     Pass {

@@ -48,7 +48,7 @@ fn a_field_that_no_round_changes_leaves_the_state_of_a_loop() {
 }
 
 #[test]
-fn of_a_fold_too_and_several_fields_that_change_stay_a_record() {
+fn of_a_fold_too_and_several_fields_that_change_are_states_of_their_own() {
     let body = "%1: (Int, Int, Text) = fold %0 from (0, 1, \"x\") as %2: (Int, Int, Text), %3: Int\n  %4: Int = field.0(%2)\n  \
                 %5: Int = field.1(%2)\n  %6: Text = field.2(%2)\n  %7: Int = add(%4, %3)\n  %8: Int = multiply(%5, %3)\n  \
                 %9: (Int, Int, Text) = record(%7, %8, %6)\n  yield %9\nyield %1";

@@ -55,7 +55,7 @@ pub(super) fn flagged(ty: Type) -> Type {
 
 /// Returns a type whose values can be used several times; most often an integer.
 pub(super) fn data_type(random: &mut Random) -> Type {
-    match random.below(22) {
+    match random.below(23) {
         0 => Type::Unit,
         1 | 2 => Type::Bool,
         3 | 4 => Type::Text,
@@ -73,6 +73,7 @@ pub(super) fn data_type(random: &mut Random) -> Type {
         17 => Type::list(Type::Text),
         20 => Type::list(entry()),
         21 => texts(),
+        22 => flagged(pair()),
         _ => Type::Int,
     }
 }

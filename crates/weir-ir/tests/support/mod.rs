@@ -3,17 +3,20 @@
 //! It tests lowering against the evaluator without a runtime, so it heeds no `after` edges. Of constraints it heeds that a
 //! step on a session makes the values of that session current.
 
+mod hole;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use hole::with_hole;
 use weir_host::{
     Argument, Environment, Failure, Function, FunctionCode, Library, Outcome, Passing, Resource, Settled, Shared, Value,
 };
-use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
+use weir_ir::evaluate::{failure_of, put_together, rounds_exceeded, taken_apart, test_holds};
 use weir_ir::generate::{Case, Execution, Recording};
 use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, Program, SwitchArm};
-use weir_ir::prim::{Prim, elements, move_or_clone, moves, parts};
+use weir_ir::prim::{Prim, elements, move_or_clone, moves};
 
 /// Makes a graph of a case and executes it.
 pub(crate) fn interpret(
@@ -205,8 +208,8 @@ impl<'g> Frame<'g> {
             NodeKind::Switch { arms } => return self.switch(id, node, arms),
             NodeKind::Select { switch } => self.select(*switch, inputs),
             NodeKind::Map { body } => self.map(world, body, inputs)?,
-            NodeKind::Fold { body } => self.fold(world, body, inputs)?,
-            NodeKind::Loop { body, at_most } => self.repeat(world, body, *at_most, inputs)?,
+            NodeKind::Fold { body, .. } => self.fold(world, body, node.kind.states(), inputs)?,
+            NodeKind::Loop { body, at_most, .. } => self.repeat(world, body, node.kind.states(), *at_most, inputs)?,
             NodeKind::Within { body } => Value::some(self.body(world, body, Vec::new(), &inputs[1..])?),
             NodeKind::Race { bodies } => {
                 self.body(world, &bodies[0], Vec::new(), &inputs[..bodies[0].parameters.len()])?
@@ -265,23 +268,30 @@ impl<'g> Frame<'g> {
         Ok(Value::list(mapped))
     }
 
-    fn fold(&mut self, world: &mut World<'_>, body: &Graph, inputs: &[Operand]) -> Result<Value, End> {
+    fn fold(&mut self, world: &mut World<'_>, body: &Graph, states: usize, inputs: &[Operand]) -> Result<Value, End> {
         let list = self.list(&inputs[0]);
-        let mut folded = self.take(&inputs[1]);
+        let mut folded: Vec<Value> = inputs[1..=states].iter().map(|input| self.take(input)).collect();
         for element in list {
-            folded = self.body(world, body, vec![folded, element], &inputs[2..])?;
+            folded.push(element);
+            let next = self.body(world, body, folded, &inputs[states + 1..])?;
+            folded = if states == 1 { vec![next] } else { taken_apart(next) };
         }
-        Ok(folded)
+        Ok(put_together(folded))
     }
 
-    fn repeat(&mut self, world: &mut World<'_>, body: &Graph, at_most: u64, inputs: &[Operand]) -> Result<Value, End> {
-        let mut state = self.take(&inputs[0]);
+    fn repeat(
+        &mut self,
+        world: &mut World<'_>,
+        body: &Graph,
+        states: usize,
+        at_most: u64,
+        inputs: &[Operand],
+    ) -> Result<Value, End> {
+        let mut state: Vec<Value> = inputs[..states].iter().map(|input| self.take(input)).collect();
         for _ in 0..at_most {
-            let mut pair = [self.body(world, body, vec![state], &inputs[1..])?];
-            let done = Prim::Field(1).apply_moving(&mut pair)?;
-            state = Prim::Field(0).apply_moving(&mut pair)?;
-            if done == Value::Bool(true) {
-                return Ok(state);
+            state = taken_apart(self.body(world, body, state, &inputs[states..])?);
+            if state.pop() == Some(Value::Bool(true)) {
+                return Ok(put_together(state));
             }
         }
         Err(End::Fail(rounds_exceeded(at_most)))
@@ -351,31 +361,6 @@ impl<'g> Frame<'g> {
             Ok(value) => Ok(value),
             Err(error) => Ok(Value::err(error)),
         }
-    }
-}
-
-/// Returns the first operand without the part that the primitive detaches. An engine leaves the part there if the operand is
-/// shared; here it always goes, so that a test fails if anything reads it.
-fn with_hole(prim: Prim, operands: &mut [Value]) -> Value {
-    match (prim, operands) {
-        (Prim::DetachField(index), [Value::Record(fields)]) => {
-            let mut fields = parts(fields);
-            fields[index as usize] = Value::Absent;
-            Value::Record(fields.into())
-        }
-        (Prim::DetachElement, [Value::List(list), Value::Int(at)]) => {
-            let mut elements = elements(list);
-            elements[usize::try_from(*at).expect("the element was there")] = Value::Absent;
-            Value::list(elements)
-        }
-        (Prim::DetachElement, [Value::Map(map), key]) => {
-            let mut map = map.clone();
-            if map.contains_key(key) {
-                map.insert(key.clone(), Value::Absent);
-            }
-            Value::Map(map)
-        }
-        (prim, operands) => panic!("{prim:?} of {operands:?} passed the verifier"),
     }
 }
 

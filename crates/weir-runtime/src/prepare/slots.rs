@@ -84,8 +84,7 @@ impl SlotLayout {
 fn fresh_parameters(repeat: Option<Repeat>) -> usize {
     match repeat {
         None => usize::MAX,
-        Some(Repeat::Map | Repeat::Loop { .. }) => 1,
-        Some(Repeat::Fold) => 2,
+        Some(repeat) => repeat.fixed(),
     }
 }
 
@@ -148,7 +147,7 @@ impl<'a> Planner<'a> {
     fn assign(&mut self) {
         for node in 0..self.ports.len() {
             let written = self.shape.decides[node].map_or(node, |switch| switch.0 as usize);
-            if self.shape.decided_by[node].is_some() || self.shape.part_of[node].is_some() {
+            if self.shape.decided_by[node].is_some() || self.shape.is_made_by_its_user(node) {
                 continue;
             }
             for life in self.ports[written].clone() {
