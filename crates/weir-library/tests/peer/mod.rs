@@ -9,7 +9,7 @@ use std::thread;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
-/// What has happened to the server.
+/// Everything that has happened to the server.
 #[derive(Default)]
 struct Log {
     requests: Vec<String>,
