@@ -51,11 +51,7 @@ pub type GraphPass = Pass<fn(&mut Graph, &Library)>;
 
 /// The passes over the expression IR, in their order.
 pub static EXPR_PASSES: &[ExprPass] = &[
-    Pass {
-        name: "loop-state",
-        caption: "splits records that loops carry into their fields",
-        rewrite: loop_state::run,
-    },
+    Pass { name: "loop-state", caption: "splits records that loops carry into their fields", rewrite: loop_state::run },
     Pass {
         name: "aggregates",
         caption: "takes parts of known records and variants directly",

@@ -19,8 +19,8 @@ pub(super) fn module() -> Module {
     let replace = function("replace", Type::list(Type::Text), Type::Int, |call| {
         let (list, at, value) = (call.value(0), call.value(1), call.value(2));
         let (Value::List(mut list), Value::Int(at)) = (list, at) else { panic!("the verifier has seen a list") };
-        if let Some(element) = usize::try_from(at).ok().and_then(|at| list.make_mut().get_mut(at)) {
-            *element = value;
+        if let Some(at) = usize::try_from(at).ok().filter(|at| *at < list.len()) {
+            list.set(at, value);
         }
         Value::List(list)
     });

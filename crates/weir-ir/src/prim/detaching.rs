@@ -39,12 +39,9 @@ impl Prim {
                 fields.unshared().map(|fields| fields[index as usize].take())
             }
             (Prim::DetachElement, Value::List(list), [Value::Int(at)]) => {
-                let at = usize::try_from(*at).ok().filter(|at| *at < list.len());
-                at.and_then(|at| Some(list.unshared()?[at].take()))
+                usize::try_from(*at).ok().and_then(|at| list.take(at))
             }
-            (Prim::DetachElement, Value::Map(map), [key]) => {
-                map.unshared_value(key).map(|value| Value::some(value.take()))
-            }
+            (Prim::DetachElement, Value::Map(map), [key]) => map.take(key).map(Value::some),
             _ => None,
         };
         match taken {
