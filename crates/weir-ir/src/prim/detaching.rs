@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_part_that_moves_out_is_not_shared() {
-        let list = || Value::list(vec![Value::Int(1)]);
+        let list = || Value::list(vec![text("a")]);
         let key = text("k");
         let map = Value::Map([(key.clone(), list())].into_iter().collect());
         let record = Value::Record([list()].into());
