@@ -120,6 +120,8 @@ mod pair;
 mod primitives;
 mod queue;
 mod signal;
+#[cfg(feature = "sink")]
+mod sink;
 #[cfg(feature = "stream")]
 mod stream;
 mod time;
@@ -143,6 +145,8 @@ pub use nack::with_nack;
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pair::{Receiver, Sender, bounded, rendezvous, unbounded};
 pub use signal::Signal;
+#[cfg(feature = "sink")]
+pub use sink::ChannelSink;
 #[cfg(feature = "stream")]
 pub use stream::ChannelStream;
 pub use time::{after, after_about, at};
