@@ -102,6 +102,7 @@
 
 mod actions;
 mod adaptive_spin;
+mod adaptive_yield;
 mod asynchronous;
 mod backoff;
 mod channel;
