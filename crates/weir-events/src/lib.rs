@@ -128,6 +128,7 @@ mod signal;
 mod sink;
 #[cfg(feature = "stream")]
 mod stream;
+mod telemetry;
 mod time;
 mod timer_thread;
 mod waiter;
