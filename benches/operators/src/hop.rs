@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
-use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work};
+use weir_scheduler::{
+    Full, Fusion, PortId, PortSettings, RunOutcome, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work,
+};
 
 use crate::BenchResult;
 use crate::family::Tuple;
@@ -35,13 +37,13 @@ impl Work for Sections {
     type Item = Box<Tuple>;
     type WorkPlatform = StdPlatform;
 
-    fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
+    fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Fusion) -> RunOutcome<Box<Tuple>> {
         if tuple.payload[COMES_FIRST] > 0 {
             tuple.payload[COMES_FIRST] -= 1;
             keep_to(port.0);
         }
         tuple.payload[HOPS_LEFT] -= 1;
-        (black_box(&tuple).payload[HOPS_LEFT] > 0).then_some((PortId(1 - port.0), tuple))
+        (black_box(&tuple).payload[HOPS_LEFT] > 0).then_some((PortId(1 - port.0), tuple)).into()
     }
 
     fn platform(&self) -> &StdPlatform {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_scheduler::{
-    ElasticSettings, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work,
+    ElasticSettings, Fusion, PortId, PortSettings, RunOutcome, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work,
 };
 
 use crate::family::{GraphCase, OPERATORS, Tuple, operate};
@@ -40,8 +40,8 @@ impl Work for Operators {
     type WorkPlatform = StdPlatform;
 
     #[inline]
-    fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
-        self.step(port, tuple)
+    fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Fusion) -> RunOutcome<Box<Tuple>> {
+        self.step(port, tuple).into()
     }
 
     fn platform(&self) -> &StdPlatform {

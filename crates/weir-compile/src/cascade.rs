@@ -28,10 +28,6 @@ pub(crate) fn suppress(context: &mut CheckContext<'_>) {
             })
         });
     }
-    if parsed.iter().chain(&*checked).any(Diagnostic::is_error) {
-        // The code with the error may be what uses the module.
-        checked.retain(|found| found.code != Code::UnusedModule);
-    }
     let mut named = std::collections::BTreeSet::new();
     checked.retain(|found| found.code != Code::ModuleNotUsed || named.insert(found.message.clone()));
 }

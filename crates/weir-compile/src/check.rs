@@ -175,7 +175,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         if self.fallible(&ty) {
             let diagnostic = Diagnostic::new(Code::UnhandledFailure, "this failure is not handled")
                 .at(shared.value.span, format!("has the type `{}`", self.inference.resolve(&ty)))
-                .fix("add `?`: a failure then keeps the program from starting", shared.value.span.at_end(), "?");
+                .suggest("add `?`: a failure then keeps the program from starting", shared.value.span.at_end(), "?");
             self.report(diagnostic);
         }
         if let Some(declared) = self.typed.declarations.shared.get_mut(&shared.name.text)
@@ -236,7 +236,6 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         self.begin_body(Exits::Start);
         self.resolve_all();
         self.unknown_types();
-        self.unused_modules();
         recursion::report(&self.fn_calls, &self.typed.declarations, self.context);
         let TypeChecker { context, mut typed, fn_seen, scopes_of, matches, .. } = self;
         typed.fn_effects = effects::close(&fn_seen);
@@ -275,17 +274,6 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
                     .hint("declare its type: `let name: List(Int) = …` or `let name: Option(Int) = …`");
                 self.report(diagnostic);
             }
-        }
-    }
-
-    fn unused_modules(&mut self) {
-        let unused: Vec<_> = self.typed.declarations.modules.iter().filter(|(_, module)| !module.used).collect();
-        let unused: Vec<_> = unused.into_iter().map(|(name, module)| (name.clone(), module.span)).collect();
-        for (name, span) in unused {
-            let diagnostic = Diagnostic::new(Code::UnusedModule, format!("the module `{name}` is never used"))
-                .at(span, "unused in this file")
-                .hint("remove it from the `use`");
-            self.report(diagnostic);
         }
     }
 }

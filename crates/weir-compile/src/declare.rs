@@ -104,7 +104,7 @@ impl Declarer<'_, '_> {
                 .at(used.name.span, "not found in the library");
             let known = self.context.library.modules.keys().map(Text::as_str);
             diagnostic = match nearest(used.name.as_str(), known) {
-                Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), used.name.span, near),
+                Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), used.name.span, near),
                 None => diagnostic.hint("modules are written in Rust: `weir new NAME --rust` creates one"),
             };
             self.context.report(diagnostic);
@@ -352,7 +352,7 @@ impl Declarations {
             .at(name.span, "not found in the library");
         let known = self.modules.keys().map(|name| &**name).chain(library.modules.keys().map(Text::as_str));
         Some(match nearest(name.as_str(), known) {
-            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
             None => diagnostic,
         })
     }

@@ -50,7 +50,7 @@ fn hidden(span: Span, divisor: &str) -> Diagnostic {
     let mark = Span { end: span.start + 2, ..span };
     Diagnostic::new(Code::HiddenDivision, format!("`// {divisor}` is a comment, not a division"))
         .at(span, "this is not evaluated")
-        .fix("write `/`: dividing an `Int` by an `Int` gives an `Int`", mark, "/")
+        .suggest("write `/`: dividing an `Int` by an `Int` gives an `Int`", mark, "/")
         .hint("if it is a comment, move it to its own line")
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! SourceFile ─parse─▶ tree ─check─▶ TypedTree ─lower─▶ expression IR ─▶ graph
-//!                             └── diagnostics ───┴── moves, lost updates, lock order
+//!                             └── diagnostics ───┴── moves, lost updates, lock order, lints
 //! ```
 //!
 //! [`check()`] reports everything that is wrong with a file, [`compile()`] also builds the program. Neither fails: code
@@ -22,6 +22,7 @@ mod effects;
 mod exhaustiveness;
 mod integer_division;
 mod lang_items;
+mod lints;
 mod lock_order;
 mod lost_updates;
 mod lower;
@@ -79,6 +80,7 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache
     cascade::suppress(&mut context);
     integer_division::check(&mut context, &typed);
     let (expr, tests) = lower_and_check(&mut context, &typed, cache).unzip();
+    lints::check(&mut context, &typed);
     let found = context.into_diagnostics();
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     diagnostics.extend(found);

@@ -24,6 +24,8 @@ pub struct TypedTree {
     pub(crate) handlers: BTreeMap<u32, ResolvedHandler>,
     pub(crate) locals: Vec<Local>,
     pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
+    /// The local that the name of a pattern hides, by the pattern.
+    pub(crate) hidden_locals: BTreeMap<PatternId, LocalId>,
     pub(crate) pattern_tags: BTreeMap<PatternId, u32>,
     /// The local that holds the failure, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
@@ -41,6 +43,8 @@ pub struct TypedTree {
     pub(crate) flow_callees: BTreeSet<usize>,
     /// The shared values and constraints that steps hold per session.
     pub(crate) per_session: BTreeSet<Arc<str>>,
+    /// The unreachable statements, at most one of each block: the statement that leaves the block, and the next one.
+    pub(crate) unreachable: Vec<(Span, Span)>,
     /// The offsets of blocks whose last expression is evaluated only for its effects.
     pub(crate) unit_blocks: BTreeSet<u32>,
 }
@@ -180,6 +184,7 @@ impl TypedTree {
             handlers: BTreeMap::new(),
             locals: Vec::new(),
             pattern_locals: BTreeMap::new(),
+            hidden_locals: BTreeMap::new(),
             pattern_tags: BTreeMap::new(),
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
@@ -189,6 +194,7 @@ impl TypedTree {
             fn_callees: Vec::new(),
             flow_callees: BTreeSet::new(),
             per_session: BTreeSet::new(),
+            unreachable: Vec::new(),
             unit_blocks: BTreeSet::new(),
         }
     }

@@ -34,6 +34,9 @@
 //!
 //! Architecture invariant: this crate knows neither programs nor schedulers. Everything else may know it.
 
+// The derived code of `Secret` names this crate as a user would.
+extern crate self as weir;
+
 mod batch;
 mod call;
 mod convert;
@@ -42,6 +45,7 @@ mod library;
 mod location;
 mod outcome;
 mod resource;
+mod secret;
 mod signature;
 mod source;
 mod text;
@@ -64,6 +68,7 @@ pub use library::{Function, Library, LibraryError, Module};
 pub use location::Location;
 pub use outcome::Outcome;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
+pub use secret::Secret;
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
 pub use source::{
     Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceSignature,
@@ -72,5 +77,5 @@ pub use source::{
 pub use text::Text;
 pub use typed::{TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
-pub use value::{Elements, Entries, HostValue, Unique, Value, Values, Walk};
+pub use value::{Element, Elements, Entries, HostValue, Unique, Value, Values, Walk};
 pub use weir_macros::{Type, batched, function, library};

@@ -37,7 +37,8 @@ fn drawn(document: &Document) -> String {
 
 /// Returns the edits of the first hint of each diagnostic, unless they overlap.
 fn advised(diagnostics: &[Diagnostic]) -> Vec<Edit> {
-    let hints = diagnostics.iter().filter_map(|diagnostic| diagnostic.help.iter().find_map(|hint| hint.edit.clone()));
+    let found = diagnostics.iter().filter(|diagnostic| !diagnostic.code.is_unnecessary());
+    let hints = found.filter_map(|diagnostic| diagnostic.help.iter().find_map(|hint| hint.edit.clone()));
     let mut edits: Vec<Edit> = hints.collect();
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
     edits.dedup_by(|next, before| next.span.start < before.span.end || next.span == before.span);
@@ -54,7 +55,8 @@ fn mended(text: &str, library: &Arc<Library>) -> Option<String> {
         }
         document = open(&apply(document.text(), &edits), library);
     }
-    let left = document.diagnostics().iter().map(|left| std::format!("left: {} {}\n", left.code, left.message));
+    let left = document.diagnostics().iter().filter(|left| !left.code.is_unnecessary());
+    let left = left.map(|left| std::format!("left: {} {}\n", left.code, left.message));
     (document.text() != text).then(|| std::format!("{}\n{}", document.text(), left.collect::<String>()))
 }
 

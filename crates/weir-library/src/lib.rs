@@ -1,5 +1,5 @@
-//! The standard library of functions and sources: files, HTTP, images, text, time, state, HTML, JSON, CSV, streams and
-//! sockets.
+//! The standard library of functions and sources: files, HTTP, images, text, time, state, HTML, JSON, CSV, streams,
+//! sockets, randomness and cryptography.
 //!
 //! Each module is plain Rust on top of a well-kept crate and can be used without Weir; only the attribute above a
 //! function makes it a function of the language. [`library`] combines all modules.
@@ -8,7 +8,10 @@
 
 mod bad_elements;
 pub mod bytes;
+pub mod client;
+pub mod crypto;
 pub mod csv;
+pub mod encoding;
 pub mod failure;
 pub mod files;
 pub mod html;
@@ -17,11 +20,13 @@ pub mod http1;
 pub mod image;
 mod input;
 pub mod json;
+pub mod jwt;
 mod limited;
 pub mod lines;
 pub mod list;
 pub mod map;
 pub mod output;
+pub mod random;
 pub mod state;
 pub mod stdio;
 pub mod stream;
@@ -30,15 +35,20 @@ pub mod tcp;
 pub mod text;
 pub mod time;
 pub mod udp;
+pub mod uuid;
 
 pub use limited::Limited;
 
-/// Returns the standard modules. The environment contains an [`output::Outputs`]; a program that uses `files` needs a
-/// [`files::Root`] in it as well.
+/// Returns the standard modules, with their environment, except for the [`files::Root`] that a program with `files`
+/// needs.
 #[must_use]
 pub fn library() -> weir::Library {
     let mut library = weir::Library::default();
     library.environment.insert_closing(output::Outputs::default());
+    library.environment.insert(random::Randomness::default());
+    library.environment.insert(uuid::LastUuid::default());
+    library.environment.insert(client::Client::default());
+    library.environment.insert(crypto::PasswordHashing::default());
     let modules = [
         http::http(),
         html::html(),
@@ -58,6 +68,13 @@ pub fn library() -> weir::Library {
         tcp::tcp(),
         udp::udp(),
         http1::http1(),
+        random::random(),
+        uuid::uuid(),
+        encoding::base64(),
+        encoding::hex(),
+        crypto::crypto(),
+        jwt::jwt(),
+        client::client(),
     ];
     for module in modules {
         library.add(module).expect("the standard modules have different names");

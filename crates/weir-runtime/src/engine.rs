@@ -27,6 +27,7 @@ mod dedicated;
 mod elastic;
 mod event;
 mod job;
+mod loop_turns;
 mod manual;
 #[cfg(test)]
 mod model;

@@ -1,17 +1,16 @@
 //! Flows: executions of an entry point's body, from the inputs to the answer.
 
-use std::future::Future;
 use std::ops::Deref;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Waker};
 
 use weir_host::{Failure, Value};
 use weir_trace::{Detail, EventKind, FlowKey};
 
 use crate::frame::{Finished, FlowExit, Frame};
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
+use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
 
 /// A flow that can be polled. Dropping it cancels it, and releases everything that it holds.
 ///
@@ -58,13 +57,20 @@ impl<'a> NewFlow<'a> {
         self.borrow().into_owned(self.instance)
     }
 
-    /// Runs the flow, and returns its answer; or, if it has to wait, the flow, to be polled by the task that awaits it.
-    pub(crate) fn run(&mut self) -> Result<Result<Value, Failure>, ActiveFlow> {
+    /// Runs the flow with these units, and returns its answer; or, if it waits or yields, the flow, to be polled by the
+    /// task that awaits it.
+    pub(crate) fn run(&mut self, units: &Units) -> Result<Result<Value, Failure>, (ActiveFlow, Spent)> {
         let mut flow = self.borrow();
-        match flow.advance(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => Ok(answer),
-            Poll::Pending => Err(flow.into_owned(self.instance)),
+        match flow.advance(units, &mut Context::from_waker(Waker::noop())) {
+            Advanced::Ready(answer) => Ok(answer),
+            Advanced::Waits => Err((flow.into_owned(self.instance), Spent::GoOn)),
+            Advanced::Yields => Err((flow.into_owned(self.instance), Spent::Yield)),
         }
+    }
+
+    /// Returns the length of slices.
+    pub(crate) fn slice(&self) -> SliceLength {
+        self.instance.slice
     }
 
     /// Runs the flow without blocking the thread ([`ActiveFlow::advance_without_blocking`]), and returns its answer;
@@ -104,33 +110,38 @@ impl ActiveFlow<&ProgramInstance> {
 }
 
 impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
-    /// Advances the flow as far as possible.
+    /// Advances the flow as far as possible with these units.
     ///
     /// # Panics
     /// Panics if the flow has ended already.
-    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        match self.state.advance_until(&self.instance, usize::MAX, context) {
-            Poll::Ready(answer) => Poll::Ready(answer.expect("nothing stops it before its end")),
-            Poll::Pending => Poll::Pending,
-        }
+    pub(crate) fn advance(&mut self, units: &Units, context: &mut Context<'_>) -> Advanced<Result<Value, Failure>> {
+        let advanced = self.state.advance_until(&self.instance, usize::MAX, units, context);
+        advanced.map(|answer| answer.expect("nothing stops it before its end"))
     }
 
-    /// Advances the flow as far as possible without blocking the thread ([`BlockingPermission::Denied`]), and returns
-    /// the answer if it has ended. Otherwise another thread continues with it. For flows whose body has no atomic step,
-    /// ticket gate or time limit.
+    /// Advances the flow as far as possible with the units that an event loop has for it, without blocking the thread
+    /// ([`BlockingPermission::Denied`]), and returns the answer if it has ended. Otherwise another thread continues with
+    /// it. For flows whose body has no atomic step, ticket gate or time limit.
     ///
     /// # Panics
     /// Panics if the flow has ended already.
     pub(crate) fn advance_without_blocking(&mut self) -> Option<Result<Value, Failure>> {
-        match self.state.advance_with(
-            &self.instance,
-            usize::MAX,
-            BlockingPermission::Denied,
-            &mut Context::from_waker(Waker::noop()),
-        ) {
-            Poll::Ready(answer) => answer,
-            Poll::Pending => None,
+        let units = Units::quanta(self.instance.slice, QUANTA_ON_LOOP);
+        let context = &mut Context::from_waker(Waker::noop());
+        match self.state.advance_with(&self.instance, usize::MAX, (BlockingPermission::Denied, &units), context) {
+            Advanced::Ready(answer) => answer,
+            Advanced::Waits | Advanced::Yields => None,
         }
+    }
+
+    /// Returns the length of slices.
+    pub(crate) fn slice(&self) -> SliceLength {
+        self.instance.slice
+    }
+
+    /// Returns true if the flow may be cancelled now: it waits, or its slice was over outside atomic steps.
+    pub(crate) fn may_be_given_up(&self) -> bool {
+        self.state.may_be_given_up()
     }
 
     /// Returns the key of the flow.
@@ -148,6 +159,16 @@ impl FlowState {
     /// Returns the first step that the flow has not passed.
     pub(crate) fn at(&self) -> usize {
         self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
+    }
+
+    /// Returns true if the flow may be cancelled now: it waits, or its slice was over outside atomic steps.
+    pub(crate) fn may_be_given_up(&self) -> bool {
+        self.frame.as_ref().is_none_or(|frame| frame.may_be_given_up())
+    }
+
+    /// Returns true if the flow holds a lock.
+    pub(crate) fn holds_lock(&self) -> bool {
+        self.frame.as_ref().is_some_and(|frame| frame.holds_lock())
     }
 
     /// Returns true if a reader of the trace was watching when the flow began.
@@ -169,9 +190,10 @@ impl FlowState {
         &mut self,
         instance: &ProgramInstance,
         until: usize,
+        units: &Units,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Value, Failure>>> {
-        self.advance_with(instance, until, BlockingPermission::Allowed, context)
+    ) -> Advanced<Option<Result<Value, Failure>>> {
+        self.advance_with(instance, until, (BlockingPermission::Allowed, units), context)
     }
 
     /// Advances a detached flow like [`FlowState::advance_until`], and drops its answer: returning it would take longer
@@ -183,28 +205,31 @@ impl FlowState {
         &mut self,
         instance: &ProgramInstance,
         until: usize,
+        units: &Units,
         context: &mut Context<'_>,
-    ) -> Poll<Option<()>> {
-        let finished = ready!(self.advance_frame(instance, until, BlockingPermission::Allowed, context));
-        if matches!(finished, Finished::SegmentEnd) {
-            return Poll::Ready(None);
-        }
+    ) -> Advanced<Option<()>> {
+        let finished = match self.advance_frame(instance, until, (BlockingPermission::Allowed, units), context) {
+            Advanced::Ready(Finished::SegmentEnd) => return Advanced::Ready(None),
+            Advanced::Ready(finished) => finished,
+            Advanced::Waits => return Advanced::Waits,
+            Advanced::Yields => return Advanced::Yields,
+        };
         self.release(instance);
         match finished {
             Finished::Ended(ended) if ended.how.is_err() => drop(self.failure(instance, ended)),
             _ => self.answered(instance),
         }
-        Poll::Ready(Some(()))
+        Advanced::Ready(Some(()))
     }
 
     fn advance_with(
         &mut self,
         instance: &ProgramInstance,
         until: usize,
-        permission: BlockingPermission,
+        means: (BlockingPermission, &Units),
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Value, Failure>>> {
-        Poll::Ready(match ready!(self.advance_frame(instance, until, permission, context)) {
+    ) -> Advanced<Option<Result<Value, Failure>>> {
+        self.advance_frame(instance, until, means, context).map(|finished| match finished {
             Finished::SegmentEnd => None,
             Finished::Value(value) => Some(self.end(instance, Ok(value))),
             Finished::Ended(ended) => Some(self.end(instance, Err(ended))),
@@ -216,11 +241,11 @@ impl FlowState {
         &mut self,
         instance: &ProgramInstance,
         until: usize,
-        permission: BlockingPermission,
+        (permission, units): (BlockingPermission, &Units),
         context: &mut Context<'_>,
-    ) -> Poll<Finished> {
+    ) -> Advanced<Finished> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
-        let env = Env { instance, key: self.key, records_nodes: self.records_nodes, permission };
+        let env = Env { instance, key: self.key, records_nodes: self.records_nodes, permission, units };
         let body = &instance.flow(self.key).body;
         frame.until = until;
         frame.advance(body, env, None, context)
@@ -292,14 +317,6 @@ impl FlowState {
             counters.count(&counters.given_up);
             instance.record(Detail::Flows, || EventKind::FlowGivenUp { flow: self.key });
         }
-    }
-}
-
-impl Future for ActiveFlow {
-    type Output = Result<Value, Failure>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.get_mut().advance(context)
     }
 }
 

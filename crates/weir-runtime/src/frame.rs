@@ -5,6 +5,12 @@
 //! reconsidered when a pending step has advanced. Calls that may overlap therefore do so, and everything else happens
 //! in order.
 //!
+//! If the slice of the flow is over (`units.rs`), the frame *yields* as a whole. A step that is interrupted in the middle
+//! is its *suspension* if it has no wait bit. No step begins while there is one, because slots are assigned as if such a
+//! step were finished when it is passed. On resumption the steps that wait are polled first, then the suspended step
+//! goes on, and the scan continues as if it had run in one piece. A step with a wait bit is stored as a wait that is due,
+//! and later steps that do not depend on it may begin.
+//!
 //! An end of the flow ([`FlowExit`]) stops the scan at its position in the list: steps listed before it still run, and
 //! if one of them ends the flow, that end wins; steps listed later do not begin, and those of them that wait are
 //! cancelled.
@@ -15,7 +21,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::thread::LocalKey;
 
 use weir_host::{Argument, Failure, FailureKind, Value};
@@ -25,6 +31,7 @@ use crate::instance::Env;
 use crate::lock::HeldLock;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
 use crate::step::{Action, Body, NONE, PreparedStep};
+use crate::units::Advanced;
 use action::{Ran, Stage, StepExit};
 
 mod action;
@@ -57,14 +64,19 @@ pub(crate) struct Frame {
     pub low: usize,
     /// One bit for each step, set if the step has begun or was skipped; used only once a step had to wait.
     seen: Vec<u64>,
+    /// The steps that wait or yield. The suspended step is the last, because no step begins after it.
     waits: Vec<Wait>,
+    /// The step without a wait bit that was interrupted.
+    suspended: Option<usize>,
+    /// True if the frame stops because its slice is over.
+    yielded: bool,
     end: Option<FlowExit>,
 }
 
 /// The locks of one atomic step.
 pub(crate) type AtomicScope = Arc<Vec<HeldLock>>;
 
-/// A step that waits.
+/// A step that waits or yields.
 struct Wait {
     node: usize,
     /// `None` only while it is polled.
@@ -155,36 +167,72 @@ impl Frame {
 
     fn stop(&mut self) {
         self.waits.clear();
+        (self.suspended, self.yielded) = (None, false);
         self.scopes.clear();
         self.seen.clear();
         self.end = None;
         self.low = 0;
     }
 
-    /// Runs as far as possible.
+    /// Runs as far as possible, until the slice is over.
     pub(crate) fn advance(
         &mut self,
         body: &Body,
         env: Env<'_>,
         place: Option<IterationTurn<'_>>,
         context: &mut Context<'_>,
-    ) -> Poll<Finished> {
-        loop {
-            let scanned = catch_unwind(AssertUnwindSafe(|| self.scan(body, env, place, context)));
-            if let Err(panic) = scanned {
-                if self.seen.is_empty() {
-                    self.low = self.cursor;
-                }
-                let failure = panicked(path_of(body, self.cursor), &*panic);
-                self.record_end(self.cursor, StepExit { within: String::new(), how: Err(failure) });
+    ) -> Advanced<Finished> {
+        if self.yielded {
+            if !self.resume(body, env, context) {
+                return Advanced::Yields;
             }
-            if self.waits.is_empty() && self.low >= self.limit(body) {
-                return Poll::Ready(self.finish(body, env));
-            }
-            if !self.poll_waits(body, env, context) {
-                return Poll::Pending;
+            if self.is_through(body) {
+                return Advanced::Ready(self.finish(body, env));
             }
         }
+        loop {
+            self.scan_caught(body, env, place, context);
+            if self.is_through(body) {
+                return Advanced::Ready(self.finish(body, env));
+            }
+            if self.yielded {
+                return Advanced::Yields;
+            }
+            if !self.poll_waits(body, env, context) {
+                return if self.yielded { Advanced::Yields } else { Advanced::Waits };
+            }
+        }
+    }
+
+    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last. Returns false if that
+    /// one has not run yet.
+    #[cold]
+    fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
+        assert!(self.low <= self.until, "a frame does not stop before a step that it has passed");
+        self.yielded = false;
+        self.poll_waits(body, env, context);
+        self.yielded |= self.suspended.is_some();
+        self.suspended.is_none()
+    }
+
+    /// Scans, and converts a panic to an end of the flow.
+    #[inline]
+    fn scan_caught(&mut self, body: &Body, env: Env<'_>, place: Option<IterationTurn<'_>>, context: &mut Context<'_>) {
+        assert!(self.suspended.is_none(), "no step begins while one is suspended");
+        let scanned = catch_unwind(AssertUnwindSafe(|| self.scan(body, env, place, context)));
+        if let Err(panic) = scanned {
+            if self.seen.is_empty() {
+                self.low = self.cursor;
+            }
+            let failure = panicked(path_of(body, self.cursor), &*panic);
+            self.record_end(self.cursor, StepExit { within: String::new(), how: Err(failure) });
+        }
+    }
+
+    /// Returns true if nothing is left to do before the end of the body, of the segment, or of the flow.
+    #[inline]
+    fn is_through(&self, body: &Body) -> bool {
+        self.waits.is_empty() && self.low >= self.limit(body)
     }
 
     fn limit(&self, body: &Body) -> usize {
@@ -192,6 +240,7 @@ impl Frame {
     }
 
     fn finish(&mut self, body: &Body, env: Env<'_>) -> Finished {
+        self.yielded = false;
         match self.end.take() {
             Some(end) => Finished::Ended(end),
             None if self.until < body.steps.len() => {
@@ -254,6 +303,18 @@ impl Frame {
                             unfinished |= step.bit;
                             self.wait(index, stage, body, env);
                         }
+                        Ran::Yields(None) => {
+                            self.through(step, env);
+                            self.yielded = true;
+                            break;
+                        }
+                        Ran::Yields(Some(stage)) => {
+                            unfinished |= step.bit;
+                            self.suspend(index, stage, body, env);
+                            if self.suspended.is_some() {
+                                break;
+                            }
+                        }
                         Ran::Ends(end) => self.record_end(index, *end),
                     }
                 } else {
@@ -293,6 +354,35 @@ impl Frame {
         self.waits.push(Wait { node, stage: Some(stage), since_ns });
     }
 
+    /// Stores a step that was interrupted.
+    fn suspend(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
+        self.yielded = true;
+        if body.steps[node].bit == 0 {
+            self.suspended = Some(node);
+        }
+        let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
+        self.waits.push(Wait { node, stage: Some(stage), since_ns });
+    }
+
+    /// Goes on behind the suspended step, which has run.
+    fn pass_suspended(&mut self, node: usize) {
+        self.suspended = None;
+        if self.seen.is_empty() {
+            self.low = node + 1;
+        }
+    }
+
+    /// Returns true if the frame, or one inside it, holds a lock that it has acquired.
+    pub(crate) fn holds_lock(&self) -> bool {
+        let in_stage = |wait: &Wait| wait.stage.as_ref().is_some_and(|stage| stage.holds_lock());
+        !self.scopes.is_empty() || self.waits.iter().any(in_stage)
+    }
+
+    /// Returns true if the frame may be given back now: it waits, or it has yielded outside atomic steps.
+    pub(crate) fn may_be_given_up(&self) -> bool {
+        !self.yielded || !self.holds_lock()
+    }
+
     /// Records that a step has run or was skipped.
     fn through(&mut self, step: &PreparedStep, env: Env<'_>) {
         self.pass_ticket_gates(step, env);
@@ -310,7 +400,7 @@ impl Frame {
         }
     }
 
-    /// Polls every pending step; returns true if one has advanced.
+    /// Polls every pending step; returns true if one has advanced. Sets `yielded` if the slice is over.
     fn poll_waits(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
         let mut progressed = false;
         let mut index = 0;
@@ -319,7 +409,8 @@ impl Frame {
             let Some(stage) = self.waits[index].stage.take() else { continue };
             let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
             let ran = polled.unwrap_or_else(|panic| Ran::fail(panicked(path_of(body, node), &*panic)));
-            if let Ran::Waits(stage) = ran {
+            self.yielded |= matches!(ran, Ran::Yields(_));
+            if let Ran::Waits(stage) | Ran::Yields(Some(stage)) = ran {
                 self.waits[index].stage = Some(stage);
                 index += 1;
                 continue;
@@ -327,13 +418,14 @@ impl Frame {
             progressed = true;
             let wait = self.waits.remove(index);
             record_ran(body, env, node, wait.since_ns);
-            match ran {
-                Ran::Ends(end) => {
-                    self.record_end(node, *end);
-                    return true;
-                }
-                _ => self.through(&body.steps[node], env),
+            if let Ran::Ends(end) = ran {
+                self.record_end(node, *end);
+                return true;
             }
+            if self.suspended == Some(node) {
+                self.pass_suspended(node);
+            }
+            self.through(&body.steps[node], env);
         }
         progressed
     }
@@ -344,6 +436,7 @@ impl Frame {
         if self.end.as_ref().is_none_or(|end| node < end.node) {
             self.end = Some(FlowExit { node, within, how });
             self.waits.retain(|wait| wait.node < node);
+            self.suspended = self.suspended.filter(|suspended| *suspended < node);
         }
     }
 }

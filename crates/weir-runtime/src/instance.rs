@@ -13,6 +13,7 @@ use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
 use crate::step::Body;
 use crate::striped::StripedCounter;
+use crate::units::{SliceLength, Units};
 
 /// The threads on which functions run that block their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,8 @@ pub(crate) struct ProgramInstance {
     pub entries: Vec<EntryInstance>,
     /// The environment that the embedder supplies.
     pub environment: Environment,
+    /// The length of slices.
+    pub slice: SliceLength,
     /// The threads on which functions run that block their thread.
     pub blocking: BlockingPlacement,
     /// The recorder of the trace.
@@ -169,6 +172,8 @@ pub(crate) struct Env<'a> {
     pub records_nodes: bool,
     /// The permission to block the thread that runs the flow.
     pub permission: BlockingPermission,
+    /// The units that the flow may still spend in its slice.
+    pub units: &'a Units,
 }
 
 /// The permission of a flow to block the thread that runs it.

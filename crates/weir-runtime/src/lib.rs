@@ -26,6 +26,7 @@ mod start;
 mod step;
 mod striped;
 mod ticket_gate;
+mod units;
 
 pub use engine::{ENGINES, EngineRow, EngineSection, ThreadCountPolicy, engine, engine_facts};
 pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
@@ -33,3 +34,4 @@ pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
 pub use prepare::PrepareError;
 pub use running::{RunningProgram, Stopper, Watcher};
 pub use start::{Options, StartError, sections, start};
+pub use units::SliceLength;

@@ -10,6 +10,7 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -32,6 +33,7 @@ use crate::prepare::{Preparation, PrepareError, source_of};
 use crate::resources::Resources;
 use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
+use crate::units::{Advanced, SliceLength, Units};
 
 /// The options that a program is run with.
 pub struct Options {
@@ -50,6 +52,8 @@ pub struct Options {
     pub sessions: SessionLimits,
     /// The time that a program has, once it is told to stop, to complete what it has begun.
     pub drain_within: Duration,
+    /// The length of the slices by which flows that compute take turns.
+    pub slice: SliceLength,
     /// The recorder of the trace.
     pub recorder: Recorder,
     /// The platform that supplies clock, threads and random numbers.
@@ -66,6 +70,7 @@ impl Default for Options {
             thread_counts: ThreadCountPolicy::AsPlanned,
             sessions: SessionLimits::default(),
             drain_within: Duration::from_secs(30),
+            slice: SliceLength::default(),
             recorder: Recorder::off(),
             platform: Arc::new(SystemPlatform::new()),
         }
@@ -246,6 +251,7 @@ fn prepare(
         own,
         entries,
         environment: library.environment.clone(),
+        slice: options.slice,
         blocking: settings.row.blocking,
         recorder: options.recorder.clone(),
         platform: Arc::clone(&options.platform),
@@ -267,8 +273,12 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
 fn run_once(body: &Body, instance: &ProgramInstance, handle: &Handle) -> Result<Value, Failure> {
     let mut frame = Frame::take(body, true);
     let key = FlowKey { entry: 0, route: 0, sequence: 0 };
-    let env = Env { instance, key, records_nodes: false, permission: BlockingPermission::Allowed };
-    let finished = handle.block_on(poll_fn(|context| frame.advance(body, env, None, context)));
+    let units = Units::endless();
+    let env = Env { instance, key, records_nodes: false, permission: BlockingPermission::Allowed, units: &units };
+    let finished = handle.block_on(poll_fn(|context| match frame.advance(body, env, None, context) {
+        Advanced::Ready(finished) => Poll::Ready(finished),
+        Advanced::Waits | Advanced::Yields => Poll::Pending,
+    }));
     Frame::give_back(frame);
     match finished {
         Finished::Value(value) => Ok(value),

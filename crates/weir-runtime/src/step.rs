@@ -27,6 +27,8 @@ pub(crate) struct Body {
     pub names: Box<[Arc<str>]>,
     /// The constants that arguments refer to.
     pub constants: Box<[Value]>,
+    /// The units of one execution, without those of bodies within and of calls: the number of nodes, and at least 1.
+    pub units: u32,
     /// The number of slots of a frame; the first ones hold the parameters.
     pub slots: u32,
     /// The number of switches.

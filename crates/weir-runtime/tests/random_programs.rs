@@ -3,10 +3,13 @@
 use test_support::flows::{Feed, options};
 use weir_ir::generate::{Case, Execution, Random, Recording, check, evaluate};
 use weir_ir::plan::Plan;
-use weir_runtime::{ENGINES, Options, start};
+use weir_runtime::{ENGINES, Options, SliceLength, start};
 
 /// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
 const PROGRAMS: u64 = 150;
+
+/// The lengths of slices: usual ones, and ones that are over at each safe point.
+const SLICES: [SliceLength; 2] = [SliceLength { quantum: 1_000, quanta: 10 }, SliceLength::ONE_UNIT];
 
 /// Programs that once showed a mistake: a body kept the atomic step from ending that it waited for.
 const REGRESSIONS: [u64; 1] = [671];
@@ -18,12 +21,12 @@ fn seeds() -> impl Iterator<Item = u64> {
 }
 
 /// Runs the case's flows one after the other.
-fn execute(case: &Case, seed: u64, plan: Plan, engine: &str) -> Result<Execution, String> {
+fn execute(case: &Case, seed: u64, plan: Plan, engine: &str, slice: SliceLength) -> Result<Execution, String> {
     let recording = Recording::new(seed);
     let mut library = recording.library();
     let feed = Feed::new();
     feed.put(&mut library, "a", "elements");
-    let options = Options { plan, ..options(engine, 2) };
+    let options = Options { plan, slice, ..options(engine, 2) };
     let running =
         start(&weir_ir::optimize(&case.program, &library), &library, options).map_err(|error| error.to_string())?;
     let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
@@ -37,10 +40,10 @@ fn engines_give_the_evaluators_answers_and_effects() {
     for seed in seeds() {
         check(seed, |case| {
             let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
-            for row in ENGINES {
-                let found = execute(case, seed, Plan::default(), row.name)?;
+            for (row, slice) in ENGINES.iter().flat_map(|row| SLICES.map(|slice| (row, slice))) {
+                let found = execute(case, seed, Plan::default(), row.name, slice)?;
                 if found != expected {
-                    return Err(format!("evaluated {expected:#?}\nbut under `{}` {found:#?}", row.name));
+                    return Err(format!("evaluated {expected:#?}\nbut under `{}`, {slice:?} {found:#?}", row.name));
                 }
             }
             Ok(())
@@ -56,7 +59,7 @@ fn random_plans_give_the_evaluators_answers_and_effects() {
             let text = plan_text(case, seed);
             let (plan, problems) = Plan::parse(&text);
             assert_eq!(problems, [], "{text}");
-            let found = execute(case, seed, plan, "event")?;
+            let found = execute(case, seed, plan, "event", SLICES[seed as usize % SLICES.len()])?;
             if found == expected {
                 Ok(())
             } else {
@@ -78,7 +81,8 @@ fn flows_of_random_programs_that_meet_all_end() {
                 let feed = Feed::new();
                 feed.put(&mut library, "a", "elements");
                 let graph = weir_ir::optimize(&case.program, &library);
-                let running = start(&graph, &library, options(row.name, 3)).map_err(|error| error.to_string())?;
+                let options = Options { slice: SLICES[seed as usize % SLICES.len()], ..options(row.name, 3) };
+                let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
                 let flows = (0..TOGETHER).map(|index| feed.begin(case.inputs[index % case.inputs.len()].clone()));
                 let answers = feed.answers(flows.collect());
                 if answers.contains(&None) {

@@ -7,7 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work};
+use weir_scheduler::{
+    Fusion, PortId, PortSettings, RunOutcome, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work,
+};
 
 struct Chain(usize);
 
@@ -15,9 +17,9 @@ impl Work for Chain {
     type Item = Box<u64>;
     type WorkPlatform = StdPlatform;
 
-    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Fusion) -> Option<(PortId, Box<u64>)> {
+    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Fusion) -> RunOutcome<Box<u64>> {
         *item += 1;
-        (port + 1 < self.0).then_some((PortId(port + 1), item))
+        (port + 1 < self.0).then_some((PortId(port + 1), item)).into()
     }
 
     fn platform(&self) -> &StdPlatform {

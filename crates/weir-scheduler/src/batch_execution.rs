@@ -20,7 +20,7 @@ use crate::platform::SchedulerPlatform;
 use crate::port_queue::Remaining;
 use crate::state::{PortState, SchedulerState};
 use crate::thread_pool::WorkerSlot;
-use crate::work::{Fusion, PortId, Work};
+use crate::work::{Fusion, PortId, RunOutcome, Work};
 use crate::worker_local::{BATCH, WorkerLocal};
 
 /// The maximum number of ports that an item passes before its thread yields to other work. Chosen by judgement: it
@@ -85,8 +85,9 @@ impl<W: Work> WorkerLocal<W> {
         let begin = self.is_timed(count, mode).then(|| shared.platform().now());
         for item in batch.drain(..) {
             match self.run_item(shared, port, item, mode) {
-                Some((next, item)) => self.buffer_output(shared, next, item),
-                None => ended += 1,
+                RunOutcome::Next(PortId(next), item) => self.buffer_output(shared, next, item),
+                RunOutcome::Yields(PortId(port), item) => put_back(shared, port, item),
+                RunOutcome::Finished => ended += 1,
             }
             self.flush_item_count(slot);
         }
@@ -149,8 +150,13 @@ impl<W: Work> WorkerLocal<W> {
     /// Runs an item that is in no queue, in exclusive mode.
     #[inline]
     pub(crate) fn run_inline(&mut self, shared: &SchedulerState<W>, port: usize, item: W::Item) {
-        if let Some((next, item)) = self.run_item(shared, port, item, ExecutionMode::Exclusive) {
-            self.submit_detached(shared, next, item);
+        match self.run_item(shared, port, item, ExecutionMode::Exclusive) {
+            RunOutcome::Next(PortId(next), item) => self.submit_detached(shared, next, item),
+            RunOutcome::Yields(PortId(port), item) => {
+                shared.add_in_flight(1);
+                put_back(shared, port, item);
+            }
+            RunOutcome::Finished => {}
         }
     }
 
@@ -164,8 +170,7 @@ impl<W: Work> WorkerLocal<W> {
         self.flush_deferred(shared);
     }
 
-    /// Runs the item at the port and on through all ports that this thread may fuse. Returns the item and its next port
-    /// if it has to be queued.
+    /// Runs the item at the port and on through all ports that this thread may fuse.
     #[inline]
     fn run_item(
         &mut self,
@@ -173,15 +178,17 @@ impl<W: Work> WorkerLocal<W> {
         mut port: usize,
         mut item: W::Item,
         mode: ExecutionMode,
-    ) -> Option<(usize, W::Item)> {
+    ) -> RunOutcome<W::Item> {
         let mut runs = 0;
         let left = loop {
             runs += 1;
             let fusion = &mut BatchFusion { local: self, shared, mode };
-            let Some((PortId(next), on)) = shared.work.run(PortId(port), item, fusion) else { break None };
-            (port, item) = (next, on);
+            match shared.work.run(PortId(port), item, fusion) {
+                RunOutcome::Next(PortId(next), on) => (port, item) = (next, on),
+                left => break left,
+            }
             if runs == HOPS_MAX || !self.may_run_next(&shared.ports[port], port, mode) {
-                break Some((port, item));
+                break RunOutcome::Next(PortId(port), item);
             }
         };
         self.runs += runs;
@@ -275,5 +282,13 @@ impl<W: Work> WorkerLocal<W> {
     #[inline]
     pub(crate) fn flush_item_count(&mut self, slot: &WorkerSlot) {
         slot.add_items(std::mem::take(&mut self.runs));
+    }
+}
+
+/// Puts an item back into the queue of a port, because it has computed for as long as it may.
+#[cold]
+fn put_back<W: Work>(shared: &SchedulerState<W>, port: usize, item: W::Item) {
+    if shared.ports[port].queue.put_back(item).must_schedule {
+        shared.schedule(port);
     }
 }

@@ -73,4 +73,4 @@ pub use scheduler::{PoolSnapshot, PortSettings, QueueSnapshot, Scheduler};
 pub use submit::{CallerFusion, Full, InlineOutcome};
 pub use thread_count::{ElasticSettings, ThreadCountController};
 pub use thread_pool::{ThreadControl, ThreadPool};
-pub use work::{Fusion, PortId, Work};
+pub use work::{Fusion, PortId, RunOutcome, Work};

@@ -22,6 +22,8 @@
 //!    after one batch per port that leads to it, because those ports then wait (step 5).
 //! 5. *Wait.* A port that found the next queue full is registered there and stays scheduled. The consumer of that queue
 //!    schedules it again when the queue is down to `low_water` items.
+//!    Items that are *put back* (`put_back`), because they have computed for as long as they may, take up no room. A
+//!    batch takes items of both kinds, so that neither holds up the other.
 //! 6. *Claim.* A thread that wants to run an item without queueing it claims the port: it sets `scheduled` if it is
 //!    false. The queue of an idle port is empty, so that the item overtakes nothing. Steps 2 and 3 follow.
 //!
@@ -40,6 +42,10 @@ use std::task::Waker;
 use crossbeam_utils::CachePadded;
 
 use super::sync::{AtomicBool, Mutex, Ordering, SchedulerMutant, is};
+
+/// The maximum number of returned items in a batch. Chosen by judgement: each of them computes for a whole slice, and
+/// the other items of the port wait for them.
+const RETURNED_MAX: usize = 4;
 
 /// The queue of one port.
 pub(crate) struct PortQueue<T> {
@@ -64,6 +70,10 @@ struct QueueState<T> {
     first: Option<T>,
     /// The other items, in order.
     more: VecDeque<T>,
+    /// The items that were put back, in order.
+    returned: VecDeque<T>,
+    /// True if a batch of one item takes a returned one next, if both kinds are there.
+    returned_is_next: bool,
     /// The ports and sources that wait for room; allocated for the first one.
     waiting: Option<Box<RoomWaiters>>,
 }
@@ -76,19 +86,41 @@ struct RoomWaiters {
 }
 
 impl<T> QueueState<T> {
+    /// Returns the number of items that take up room.
     fn item_count(&self) -> usize {
         usize::from(self.first.is_some()) + self.more.len()
     }
 
     fn is_empty(&self) -> bool {
-        self.first.is_none() && self.more.is_empty()
+        self.item_count() == 0 && self.returned.is_empty()
     }
 
     fn push(&mut self, item: T) {
-        if self.is_empty() { self.first = Some(item) } else { self.more.push_back(item) }
+        if self.item_count() == 0 { self.first = Some(item) } else { self.more.push_back(item) }
     }
 
     fn pop_batch(&mut self, most: usize, batch: &mut Vec<T>) {
+        let returned = if self.returned.is_empty() { 0 } else { self.share_of_returned(most) };
+        self.pop_new(most - returned, batch);
+        batch.extend(self.returned.drain(..returned));
+    }
+
+    /// Returns the number of returned items in a batch of at most `most` items. Neither kind of items holds up the
+    /// other: a batch of one takes them in turn.
+    #[cold]
+    fn share_of_returned(&mut self, most: usize) -> usize {
+        let share = match (most, self.item_count()) {
+            (_, 0) => most,
+            (1, _) => {
+                self.returned_is_next = !self.returned_is_next;
+                usize::from(!self.returned_is_next)
+            }
+            _ => most / 2,
+        };
+        share.min(RETURNED_MAX).min(self.returned.len())
+    }
+
+    fn pop_new(&mut self, most: usize, batch: &mut Vec<T>) {
         if most == 0 {
             return;
         }
@@ -150,7 +182,13 @@ impl<T> PortQueue<T> {
     /// Creates an empty queue.
     pub(crate) fn new(capacity: usize, low_water: usize) -> Self {
         assert!(capacity > 0, "a queue without room would never be emptied");
-        let state = QueueState { first: None, more: VecDeque::with_capacity(capacity), waiting: None };
+        let state = QueueState {
+            first: None,
+            more: VecDeque::with_capacity(capacity),
+            returned: VecDeque::new(),
+            returned_is_next: false,
+            waiting: None,
+        };
         let hot = HotLine { scheduled: AtomicBool::new(false), state: Mutex::new(state) };
         PortQueue { hot: CachePadded::new(hot), capacity, low_water }
     }
@@ -197,6 +235,14 @@ impl<T> PortQueue<T> {
         } else {
             state.more.extend(batch.drain(..));
         }
+        self.mark_scheduled(&state)
+    }
+
+    /// Puts an item back that was taken from this queue or has bypassed it. It takes up no room: otherwise items that
+    /// compute for long, which only this port can finish, could keep ports and sources waiting for room for ever.
+    pub(crate) fn put_back(&self, item: T) -> PutOutcome {
+        let mut state = self.hot.state.lock();
+        state.returned.push_back(item);
         self.mark_scheduled(&state)
     }
 

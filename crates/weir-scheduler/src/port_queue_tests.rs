@@ -50,3 +50,35 @@ fn only_an_idle_port_can_be_claimed() {
     assert_eq!(queue.finish_batch(), Remaining::Empty);
     assert!(queue.try_claim());
 }
+
+#[test]
+fn items_that_were_put_back_take_up_no_room_and_hold_nothing_up() {
+    let queue = PortQueue::new(2, 0);
+    for item in 10..16 {
+        assert_eq!(queue.put_back(item), PutOutcome { must_schedule: item == 10, is_full: false });
+    }
+    assert_eq!(queue.try_put(1), Ok(PutOutcome { must_schedule: false, is_full: false }));
+    assert_eq!(queue.try_put(2), Ok(PutOutcome { must_schedule: false, is_full: true }));
+    assert_eq!(taken(&queue, 1).0, [1]);
+    assert_eq!(taken(&queue, 1).0, [10]);
+    assert_eq!(taken(&queue, 2).0, [2, 11]);
+    assert_eq!(queue.finish_batch(), Remaining::More);
+    assert_eq!(taken(&queue, 64).0, [12, 13, 14, 15]);
+    assert_eq!(queue.finish_batch(), Remaining::Empty);
+}
+
+#[test]
+fn a_port_with_endless_items_still_releases_those_that_wait_for_room() {
+    let queue = PortQueue::new(1, 0);
+    queue.put_back(10);
+    assert!(queue.put_batch(&mut vec![1]).is_full);
+    assert!(queue.wait_for_room(7));
+    let released: Vec<usize> = (0..4)
+        .flat_map(|_| {
+            let (batch, released) = taken(&queue, 1);
+            batch.into_iter().filter(|item| *item == 10).for_each(|item| _ = queue.put_back(item));
+            released
+        })
+        .collect();
+    assert_eq!(released, [7]);
+}

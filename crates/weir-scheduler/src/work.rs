@@ -14,19 +14,49 @@ pub trait Work: Send + Sync + 'static {
     /// The platform that the work runs on: [`StdPlatform`](crate::StdPlatform), except in tests.
     type WorkPlatform: SchedulerPlatform;
 
-    /// Runs an item at a port. Returns the item and its next port, or `None` if it is finished.
+    /// Runs an item at a port.
     ///
     /// A port runs one item at a time, in the order of submission. The call must not panic. It may block, and its
     /// thread then no longer counts as one of the pool's.
     ///
     /// An implementation that can run consecutive ports more cheaply in one call asks `fusion` for them.
-    fn run(&self, port: PortId, item: Self::Item, fusion: &mut impl Fusion) -> Option<(PortId, Self::Item)>;
+    fn run(&self, port: PortId, item: Self::Item, fusion: &mut impl Fusion) -> RunOutcome<Self::Item>;
 
     /// Returns the platform that the work runs on.
     fn platform(&self) -> &Self::WorkPlatform;
 
     /// Called by a thread that has run a batch: effects that were deferred to the end of the batch are due.
     fn after_batch(&self) {}
+}
+
+/// The outcome of running an item at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunOutcome<T> {
+    /// The item is finished.
+    Finished,
+    /// The item goes on at this port, at once if its thread may run it there.
+    Next(PortId, T),
+    /// The item has computed for as long as it may: it goes on at this port when the other items there have had their
+    /// turn. The port may have any number of such items: they have left it room when they were first taken.
+    Yields(PortId, T),
+}
+
+impl<T> RunOutcome<T> {
+    /// Returns the item and the port at which it goes on, unless it is finished.
+    #[must_use]
+    pub fn remaining(self) -> Option<(PortId, T)> {
+        match self {
+            RunOutcome::Next(port, item) | RunOutcome::Yields(port, item) => Some((port, item)),
+            RunOutcome::Finished => None,
+        }
+    }
+}
+
+/// An item and its next port, or `None` if it is finished.
+impl<T> From<Option<(PortId, T)>> for RunOutcome<T> {
+    fn from(next: Option<(PortId, T)>) -> Self {
+        next.map_or(RunOutcome::Finished, |(port, item)| RunOutcome::Next(port, item))
+    }
 }
 
 /// Permission to run consecutive ports within one call of [`Work::run`].

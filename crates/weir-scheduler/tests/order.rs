@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_scheduler::{
-    ElasticSettings, Full, Fusion, InlineOutcome, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl,
-    ThreadPool, Work,
+    ElasticSettings, Full, Fusion, InlineOutcome, PortId, PortSettings, RunOutcome, Scheduler, StdPlatform,
+    ThreadControl, ThreadPool, Work,
 };
 
 /// An item: the index of its source and its number there, from 1.
@@ -47,12 +47,7 @@ impl Work for Routes {
     type Item = (Item, u64);
     type WorkPlatform = StdPlatform;
 
-    fn run(
-        &self,
-        port: PortId,
-        ((source, number), visit): Self::Item,
-        _: &mut impl Fusion,
-    ) -> Option<(PortId, Self::Item)> {
+    fn run(&self, port: PortId, ((source, number), visit): Self::Item, _: &mut impl Fusion) -> RunOutcome<Self::Item> {
         let route = &self.routes[source];
         assert_eq!(route[visit as usize], port.0, "an item is where it belongs");
         if !route[..visit as usize].contains(&port.0) {
@@ -62,10 +57,10 @@ impl Work for Routes {
         }
         assert!(visit < VISITS || route.len() > VISITS as usize);
         match route.get(visit as usize + 1) {
-            Some(&next) => Some((PortId(next), ((source, number), visit + 1))),
+            Some(&next) => RunOutcome::Next(PortId(next), ((source, number), visit + 1)),
             None => {
                 self.finished.fetch_add(1, Ordering::Relaxed);
-                None
+                RunOutcome::Finished
             }
         }
     }
@@ -107,8 +102,10 @@ fn run_all_inline(scheduler: &Scheduler<Routes>, source: usize, first: usize, it
     let port = PortId(first);
     for number in 1..=items {
         let item = ((source, number), 0);
-        let brought = scheduler
-            .run_inline(port, |ahead| InlineOutcome { answer: (), remaining: scheduler.work().run(port, item, ahead) });
+        let brought = scheduler.run_inline(port, |ahead| InlineOutcome {
+            answer: (),
+            remaining: scheduler.work().run(port, item, ahead).remaining(),
+        });
         let mut waiting = brought.is_none().then_some(item);
         while let Some(item) = waiting.take() {
             if let Err(Full(back)) = scheduler.submit(port, item) {
@@ -223,9 +220,9 @@ fn one_thread_that_suffices_is_the_calling_one() {
     impl Work for Notes {
         type Item = ();
         type WorkPlatform = StdPlatform;
-        fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
+        fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> RunOutcome<()> {
             self.0.lock().push(std::thread::current().id());
-            (port.0 < 2).then_some((PortId(port.0 + 1), ()))
+            (port.0 < 2).then_some((PortId(port.0 + 1), ())).into()
         }
 
         fn platform(&self) -> &StdPlatform {
@@ -251,13 +248,13 @@ fn a_thread_that_is_stuck_is_replaced() {
     impl Work for Blocks {
         type Item = ();
         type WorkPlatform = StdPlatform;
-        fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
+        fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> RunOutcome<()> {
             if port == PortId(0) {
                 self.0.lock().recv().unwrap();
             } else {
                 self.1.send(()).unwrap();
             }
-            None
+            RunOutcome::Finished
         }
 
         fn platform(&self) -> &StdPlatform {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_scheduler::{
-    ElasticSettings, Fusion, InlineOutcome, PortId, PortSettings, Scheduler, SchedulerPlatform, StdPlatform,
-    ThreadControl, ThreadPool, Work,
+    ElasticSettings, Fusion, InlineOutcome, PortId, PortSettings, RunOutcome, Scheduler, SchedulerPlatform,
+    StdPlatform, ThreadControl, ThreadPool, Work,
 };
 
 /// A platform whose time passes only by [`ScriptedTime::pass`].
@@ -41,9 +41,9 @@ impl Work for Takes {
     type Item = Duration;
     type WorkPlatform = ScriptedTime;
 
-    fn run(&self, _: PortId, time: Duration, _: &mut impl Fusion) -> Option<(PortId, Duration)> {
+    fn run(&self, _: PortId, time: Duration, _: &mut impl Fusion) -> RunOutcome<Duration> {
         self.0.pass(time);
-        None
+        RunOutcome::Finished
     }
 
     fn platform(&self) -> &ScriptedTime {
@@ -63,7 +63,7 @@ fn elastic() -> Scheduler<Takes> {
 /// Runs an item on this thread if the scheduler allows it, and returns whether it did.
 fn runs_inline(scheduler: &Scheduler<Takes>, time: Duration) -> bool {
     let ran = scheduler.run_inline(PortId(0), |fusion| {
-        let remaining = scheduler.work().run(PortId(0), time, fusion);
+        let remaining = scheduler.work().run(PortId(0), time, fusion).remaining();
         InlineOutcome { answer: (), remaining }
     });
     ran.is_some()

@@ -176,7 +176,7 @@ impl Balancer<'_> {
         let symbol = &self.text[token.start as usize..token.end as usize];
         let diagnostic = Diagnostic::new(Code::UnmatchedDelimiter, format!("unmatched `{symbol}`"))
             .at(token.span(self.source), "no matching opening bracket")
-            .fix(format!("remove the `{symbol}`"), token.span(self.source), "");
+            .suggest(format!("remove the `{symbol}`"), token.span(self.source), "");
         self.diagnostics.push(diagnostic);
     }
 }

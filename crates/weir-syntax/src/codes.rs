@@ -129,6 +129,12 @@ codes! {
     W0705 HoistedConstraint,
     W0706 RetriedEffect,
     W0707 HiddenDivision,
+    W0708 UnusedName,
+    W0709 UnusedDeclaration,
+    W0710 UnusedValue,
+    W0711 UnreachableCode,
+    W0712 ConstantCondition,
+    W0713 ShadowingPattern,
 }
 
 impl Code {
@@ -146,6 +152,21 @@ impl Code {
     pub fn title(self) -> &'static str {
         let line = self.page().lines().next().unwrap_or_default();
         line.trim_start_matches("# ")
+    }
+
+    /// Returns true if the code that the diagnostic marks could be removed without changing what the program does.
+    /// Editors show such code faded.
+    #[must_use]
+    pub fn is_unnecessary(self) -> bool {
+        matches!(
+            self,
+            Self::UnusedModule
+                | Self::UnusedName
+                | Self::UnusedDeclaration
+                | Self::UnusedValue
+                | Self::UnreachableArm
+                | Self::UnreachableCode
+        )
     }
 
     /// Returns the severity, which the first letter of the code determines.

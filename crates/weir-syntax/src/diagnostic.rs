@@ -41,6 +41,8 @@ pub struct Hint {
     pub text: String,
     /// The edit that performs the action.
     pub edit: Option<Edit>,
+    /// True if the edit is certain to be what the author meant, so that `weir fix` applies it without a question.
+    pub certain: bool,
 }
 
 /// A replacement of one source range.
@@ -93,15 +95,24 @@ impl Diagnostic {
     /// Adds a hint without an edit.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
-        self.help.push(Hint { text: bounded(text.into()), edit: None });
+        self.help.push(Hint { text: bounded(text.into()), edit: None, certain: false });
         self
     }
 
-    /// Adds a hint with the edit that performs it.
+    /// Adds a hint with an edit that is certain to be right: the diagnostic leaves no other reading.
     #[must_use]
-    pub fn fix(mut self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Self {
-        let edit = Edit { span, replacement: replacement.into() };
-        self.help.push(Hint { text: bounded(text.into()), edit: Some(edit) });
+    pub fn fix(self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Self {
+        self.edit(text, Edit { span, replacement: replacement.into() }, true)
+    }
+
+    /// Adds a hint with an edit that may be right: the author decides.
+    #[must_use]
+    pub fn suggest(self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Self {
+        self.edit(text, Edit { span, replacement: replacement.into() }, false)
+    }
+
+    fn edit(mut self, text: impl Into<String>, edit: Edit, certain: bool) -> Self {
+        self.help.push(Hint { text: bounded(text.into()), edit: Some(edit), certain });
         self
     }
 

@@ -228,7 +228,7 @@ impl Lexer<'_> {
         let quotes = if open.len() == 3 { "\"\"\"" } else { "\"" };
         let diagnostic = Diagnostic::new(Code::UnterminatedText, "unterminated text literal")
             .at(open, "begins here")
-            .fix(format!("add the closing `{quotes}`"), Span::new(self.source, at, at), quotes);
+            .suggest(format!("add the closing `{quotes}`"), Span::new(self.source, at, at), quotes);
         self.report(if open.len() == 1 {
             diagnostic.note("a text literal of several lines is written between `\"\"\"`")
         } else {

@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Format programs
     Fmt(FmtArguments),
+    /// Apply the fixes of diagnostics that are certain to be right
+    Fix(FixArguments),
     /// Create a folder with a working service
     New(NewArguments),
     /// Run the tests of programs
@@ -123,6 +125,9 @@ pub(crate) struct CheckArguments {
     /// Format of diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
+    /// Fail if there are warnings
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
 }
 
 /// Arguments of `weir graph`.
@@ -175,6 +180,17 @@ pub(crate) struct FmtArguments {
     pub(crate) check: bool,
 }
 
+/// Arguments of `weir fix`.
+#[derive(Args, Debug)]
+pub(crate) struct FixArguments {
+    /// Programs, or folders of programs; `-` fixes standard input to standard output
+    #[arg(default_value = ".")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Change nothing, and fail if a file could be fixed
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
 /// Arguments of `weir new`.
 #[derive(Args, Debug)]
 pub(crate) struct NewArguments {
@@ -194,6 +210,9 @@ pub(crate) struct TestArguments {
     /// Run only the tests whose names contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Seed of the random numbers that each test draws
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) seed: u64,
 }
 
 /// Arguments of `weir doc`.

@@ -100,6 +100,7 @@ impl Cli {
             Command::Graph(arguments) => commands::graph(arguments, &library, terminal),
             Command::Explain(arguments) => commands::explain(arguments, terminal),
             Command::Fmt(arguments) => commands::fmt(arguments, terminal),
+            Command::Fix(arguments) => commands::fix(arguments, &library, terminal),
             Command::Test(arguments) => commands::test(arguments, library, terminal),
             Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
             Command::Plan(arguments) => commands::plan(arguments, &library, terminal),

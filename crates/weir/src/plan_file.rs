@@ -9,7 +9,7 @@ use weir_ir::plan::{Plan, PlanProblem, ProblemSeverity};
 use weir_syntax::SourceFile;
 
 use crate::Exit;
-use crate::arguments::ErrorFormat;
+use crate::arguments::{CheckArguments, ErrorFormat};
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::{Paint, Terminal};
 
@@ -38,19 +38,25 @@ pub(crate) fn read(
 }
 
 /// Checks the plan beside a program, and prints its errors and warnings.
-pub(crate) fn check(program_path: &Path, program: &Program, format: ErrorFormat, terminal: &mut Terminal) -> Exit {
+pub(crate) fn check(
+    program_path: &Path,
+    program: &Program,
+    arguments: &CheckArguments,
+    terminal: &mut Terminal,
+) -> Exit {
     let Some(path) = beside(program_path) else { return Exit::Success };
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) => return no_plan(&path, &error, terminal),
     };
     let (_, problems) = problems(&text, program);
-    let shown = problems.iter().map(|problem| match format {
+    let shown = problems.iter().map(|problem| match arguments.error_format {
         ErrorFormat::Human => render(problem, &path, &text, terminal.messages()),
         ErrorFormat::Json => render_json(problem, &path, &text),
     });
     terminal.eprint(&shown.collect::<String>());
-    if problems.iter().any(PlanProblem::is_error) { Exit::Failure } else { Exit::Success }
+    let denied = arguments.deny_warnings && !problems.is_empty();
+    if denied || problems.iter().any(PlanProblem::is_error) { Exit::Failure } else { Exit::Success }
 }
 
 /// Parses and checks a plan.

@@ -112,7 +112,7 @@ impl<'a> TypeChecker<'a, '_> {
                 Diagnostic::new(Code::UnknownArgument, format!("`{callee}` has no parameter `{name}`"))
                     .at(name.span, "no such parameter");
             if let Some(near) = nearest(name.as_str(), known.clone()) {
-                diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+                diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
             } else {
                 let known: Vec<String> = known.map(str::to_owned).collect();
                 if !known.is_empty() {

@@ -12,10 +12,14 @@ impl<'a> TypeChecker<'a, '_> {
         let mark = self.scope.mark();
         let value = block.value();
         let gives_unit = expected.is_some_and(|expected| self.inference.shallow(&expected.ty) == Ty::UNIT);
-        let mut diverges = false;
+        let (mut diverges, mut found_unreachable) = (false, false);
         let mut ty = Ty::UNIT;
         for (at, statement) in block.statements.iter().enumerate() {
             let is_value = value.is_some() && at + 1 == block.statements.len();
+            if diverges && !found_unreachable {
+                found_unreachable = true;
+                self.typed.unreachable.push((block.statements[at - 1].span, statement.span));
+            }
             if let (StatementKind::Expr(expr), true, false) = (&statement.kind, is_value, gives_unit) {
                 // A value after a diverging statement is unreachable, so that its type does not matter.
                 ty = self.expr(expr, expected.filter(|_| !diverges));
@@ -51,7 +55,7 @@ impl<'a> TypeChecker<'a, '_> {
         self.report(match block.statements.last().map(|last| (&last.kind, last.span)) {
             Some((StatementKind::Let(binding), span)) => match &binding.pattern.kind {
                 PatternKind::Bind(name) => {
-                    diagnostic.fix(format!("add the value: `{name}`"), span.at_end(), format!("\n{name}"))
+                    diagnostic.suggest(format!("add the value: `{name}`"), span.at_end(), format!("\n{name}"))
                 }
                 _ => diagnostic.hint("end the block with the value"),
             },
@@ -84,7 +88,7 @@ impl<'a> TypeChecker<'a, '_> {
             .at(expr.span, format!("has the type `{resolved}`"));
         let advice = "add `?` to end the flow if it fails, or handle it with `else { … }`";
         let diagnostic = match resolved {
-            Ty::Result(_) => diagnostic.fix(advice, expr.span.at_end(), "?"),
+            Ty::Result(_) => diagnostic.suggest(advice, expr.span.at_end(), "?"),
             Ty::List(of) if self.fallible(&of) => diagnostic.hint("handle it for each element, inside the `for`"),
             _ => return,
         };

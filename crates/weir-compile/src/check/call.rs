@@ -181,7 +181,7 @@ impl<'a> TypeChecker<'a, '_> {
         if let Some(near) = nearest(word.as_str(), with_member.map(|module| module.name.as_str())) {
             let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{word}`"))
                 .at(word.span, "not found in this scope")
-                .fix(format!("did you mean `{near}.{member}`?"), word.span, near);
+                .suggest(format!("did you mean `{near}.{member}`?"), word.span, near);
             return self.report(diagnostic);
         }
         self.unknown_name(word);
@@ -204,7 +204,7 @@ impl<'a> TypeChecker<'a, '_> {
             .at(name.span, "no such function");
         let near = nearest(name.as_str(), found.functions.keys().map(Text::as_str));
         diagnostic = match near {
-            Some(near) => diagnostic.fix(format!("did you mean `{module}.{near}`?"), name.span, near),
+            Some(near) => diagnostic.suggest(format!("did you mean `{module}.{near}`?"), name.span, near),
             None if found.functions.len() <= FUNCTIONS_LISTED_MAX && !found.functions.is_empty() => {
                 let names: Vec<String> = found.functions.keys().map(Text::to_string).collect();
                 diagnostic.hint(format!("it has {}", super::expr::listed(&names)))

@@ -356,7 +356,7 @@ impl<'a> TypeChecker<'a, '_> {
             .at(name.span, "cannot be held by `atomic`");
         let near = nearest(name.as_str(), shared.map(|name| &**name)).map(str::to_owned);
         let diagnostic = match near {
-            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
             None => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
         };
         self.report(diagnostic);

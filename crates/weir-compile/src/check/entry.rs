@@ -345,7 +345,7 @@ impl<'a> TypeChecker<'a, '_> {
         let diagnostic = Diagnostic::new(Code::UnknownSource, message).at(callee.span, "not a source of elements");
         let near = nearest(&shown, known.iter().map(String::as_str)).map(str::to_owned);
         let diagnostic = match near {
-            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), callee.span, near),
+            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), callee.span, near),
             None if known.is_empty() => diagnostic,
             None => diagnostic.hint(format!("the sources are {}", super::expr::listed(&known))),
         };

@@ -87,7 +87,7 @@ impl<'a> TypeChecker<'a, '_> {
     /// Adds the usual fix for a mismatch of these two types.
     fn mismatch_hint(&mut self, diagnostic: Diagnostic, span: Span, found: &Ty, wanted: &Ty) -> Diagnostic {
         match (found, wanted) {
-            (Ty::Result(pair), wanted) if pair.0 == *wanted => diagnostic.fix(
+            (Ty::Result(pair), wanted) if pair.0 == *wanted => diagnostic.suggest(
                 "add `?` to end the flow if it fails, or handle it with `else { … }`",
                 span.at_end(),
                 "?",
@@ -97,13 +97,13 @@ impl<'a> TypeChecker<'a, '_> {
                 diagnostic.hint("match it: `match value { Some(x) => …, None => … }`")
             }
             (Ty::List(_) | Ty::Map(_), wanted) if *wanted == Ty::BOOL => {
-                diagnostic.fix("ask for its length", span.at_end(), ".length() > 0")
+                diagnostic.suggest("ask for its length", span.at_end(), ".length() > 0")
             }
             (found, wanted) if *found == Ty::TEXT && *wanted == Ty::BOOL => {
-                diagnostic.fix("compare it", span.at_end(), " != \"\"")
+                diagnostic.suggest("compare it", span.at_end(), " != \"\"")
             }
             (found, wanted) if *found == Ty::INT && *wanted == Ty::BOOL => {
-                diagnostic.fix("compare it", span.at_end(), " != 0")
+                diagnostic.suggest("compare it", span.at_end(), " != 0")
             }
             (found, Ty::Option(some)) if *found == **some => diagnostic.hint("wrap it: `Some(…)`"),
             (found, Ty::Result(pair)) if *found == pair.0 => diagnostic.hint("wrap it: `Ok(…)`"),
@@ -307,7 +307,7 @@ impl<'a> TypeChecker<'a, '_> {
             Diagnostic::new(Code::NotACollection, format!("a value of the type `{ty}` cannot be {what}"))
                 .at(span, format!("this is `{ty}`"));
         if let Ty::Result(_) = ty {
-            diagnostic = diagnostic.fix("unwrap the value first, with `?` or `else { … }`", span.at_end(), "?");
+            diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", span.at_end(), "?");
         } else {
             diagnostic = diagnostic.hint(format!("only lists and maps can be {what}"));
         }

@@ -120,7 +120,7 @@ impl<'a> TypeChecker<'a, '_> {
         if let Some(advice) = advice {
             diagnostic = super::names::advised(diagnostic, name, advice);
         } else if let Some(near) = nearest(name.as_str(), functions) {
-            diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+            diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
         } else if self.context.library.function(&format!("{STATE}.{name}")).is_some() {
             diagnostic = diagnostic
                 .note("values are immutable; mutable state is declared with `shared` at the top of the file")
@@ -128,7 +128,7 @@ impl<'a> TypeChecker<'a, '_> {
         } else if self.typed.declarations.functions.contains_key(&name.text) {
             diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));
         } else if let Ty::Result(_) = ty {
-            diagnostic = diagnostic.fix("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
+            diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Some(module) = module {
             let known: Vec<String> = module.functions.keys().map(Text::to_string).collect();
             diagnostic = diagnostic.hint(format!("`{}` has {}", module.name, super::expr::listed(&known)));

@@ -264,7 +264,7 @@ impl TypeChecker<'_, '_> {
                 diagnostic.hint(format!("`{name}` is a type: make a value with `{}`", self.made_like(word)))
             }
             (Some(advice), _) => advised(diagnostic, name, advice),
-            (None, Some(near)) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            (None, Some(near)) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
             (None, None) => diagnostic,
         };
         self.report(diagnostic);
@@ -303,7 +303,7 @@ impl TypeChecker<'_, '_> {
     fn advised_name(&self, diagnostic: Diagnostic, name: &Name) -> Diagnostic {
         match (dialects::value_named(name.as_str()), self.near_name(name.as_str())) {
             (Some(advice), _) => advised(diagnostic, name, advice),
-            (None, Some(near)) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            (None, Some(near)) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
             (None, None) => diagnostic,
         }
     }
@@ -326,7 +326,7 @@ impl TypeChecker<'_, '_> {
 /// Adds the advice on a word of another language.
 pub(super) fn advised(diagnostic: Diagnostic, name: &Name, advice: Advice) -> Diagnostic {
     match advice {
-        Advice::Write(ours) => diagnostic.fix(format!("write `{ours}`"), name.span, ours),
+        Advice::Write(ours) => diagnostic.suggest(format!("write `{ours}`"), name.span, ours),
         Advice::Do(advice) => diagnostic.hint(advice),
     }
 }

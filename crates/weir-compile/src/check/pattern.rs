@@ -62,6 +62,9 @@ impl<'a> TypeChecker<'a, '_> {
                 .hint("rename one of them, or `_`");
             return self.report(diagnostic);
         }
+        if let Some(hidden) = self.scope.find(name.as_str()) {
+            self.typed.hidden_locals.insert(pattern.id, hidden);
+        }
         let local = self.bind(name.text.clone(), name.span, ty.clone());
         bound.insert(name.text.clone(), (name.span, local));
         self.typed.pattern_locals.insert(pattern.id, local);
@@ -151,7 +154,7 @@ impl<'a> TypeChecker<'a, '_> {
         let mut diagnostic = Diagnostic::new(Code::UnknownVariant, format!("`{ty}` has no variant `{name}`"))
             .at(name.span, "no such variant");
         diagnostic = match crate::suggest::nearest(name.as_str(), known.iter().map(String::as_str)) {
-            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
             None => diagnostic.hint(format!("it has {}", listed(&known))),
         };
         self.report(diagnostic);

@@ -58,13 +58,13 @@ impl<'a> TypeChecker<'a, '_> {
             .because(object, format!("this is `{resolved}`"));
         let fields = self.fields_of(&resolved);
         if let Some(near) = nearest(name.as_str(), fields.iter().map(String::as_str)) {
-            diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+            diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
         } else if !fields.is_empty() {
             diagnostic = diagnostic.hint(format!("it has {}", listed(&fields)));
         } else if self.has_method(&resolved, name.as_str()) {
-            diagnostic = diagnostic.fix(format!("call it: `{name}()`"), name.span.at_end(), "()");
+            diagnostic = diagnostic.suggest(format!("call it: `{name}()`"), name.span.at_end(), "()");
         } else if let Ty::Result(_) = resolved {
-            diagnostic = diagnostic.fix("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
+            diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Ty::Option(_) = resolved {
             diagnostic = diagnostic.hint("unwrap the value first: `(value else { return … })`, or `match` it");
         } else if let Some(advice) = self.dialect_method(&resolved, name) {
@@ -124,7 +124,7 @@ impl<'a> TypeChecker<'a, '_> {
             Diagnostic::new(Code::UnknownType, format!("there is no record `{path}`")).at(path.span, "not declared");
         let near = nearest(path.last().as_str(), records).map(str::to_owned);
         let diagnostic = match near {
-            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), path.span, near),
+            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), path.span, near),
             None if path.last().as_str() == "Failure" => {
                 diagnostic.hint("create a failure from a text: `Failure(\"why\")`")
             }

@@ -142,7 +142,7 @@ impl TypeResolver<'_, '_> {
         let mut diagnostic =
             Diagnostic::new(Code::UnknownType, format!("there is no type `{path}`")).at(path.span, "not declared");
         diagnostic = match near {
-            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), path.span, near),
+            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), path.span, near),
             None => diagnostic.hint(format!("declare it: `record {} {{ … }}`", path.last())),
         };
         self.context.report(diagnostic);

@@ -2,8 +2,8 @@
 //!
 //! 1. The event loop makes an [`Answer`], and awaits it as a [`PendingAnswer`]. The thread holds a second reference.
 //! 2. The thread runs the flow to its end ([`run`]) and puts the answer, which wakes the event loop.
-//! 3. If the event loop drops its [`PendingAnswer`] first, the flow is cancelled: before it begins, or at its next
-//!    wait.
+//! 3. If the event loop drops its [`PendingAnswer`] first, the flow is cancelled: before it begins, when it waits or when
+//!    its slice is over, but not inside an atomic step.
 //!
 //! All state that both sides access is behind one mutex; wakers are called after its release.
 
@@ -17,6 +17,7 @@ use weir_host::{Begun, Failure, Value};
 
 use crate::admission::Permit;
 use crate::flow::ActiveFlow;
+use crate::units::{Advanced, Units};
 
 /// An answer, or the waker of the task that awaits it.
 #[derive(Default)]
@@ -101,19 +102,31 @@ impl Drop for PendingAnswer {
     }
 }
 
-/// Runs a flow to its end on this thread, and puts its answer, unless the event loop stops awaiting it first.
-pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) {
-    if answer.is_given_up() {
-        return;
+/// Runs a flow on this thread until it yields, and returns it then; or to its end, and puts its answer, unless the event
+/// loop stops awaiting it first.
+pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) -> Option<ActiveFlow> {
+    if answer.is_given_up() && flow.may_be_given_up() {
+        return None;
     }
-    let given = match flow.advance(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(given) => Some(given),
-        Poll::Pending => handle.block_on(poll_fn(|context| {
-            if answer.poll_given_up(context) {
-                return Poll::Ready(None);
+    let mut advanced = flow.advance(&Units::slice(flow.slice()), &mut Context::from_waker(Waker::noop()));
+    if matches!(advanced, Advanced::Waits) {
+        advanced = handle.block_on(poll_fn(|context| {
+            let given_up = answer.poll_given_up(context);
+            if given_up && flow.may_be_given_up() {
+                return Poll::Ready(Advanced::Waits);
             }
-            flow.advance(context).map(Some)
-        })),
-    };
-    given.into_iter().for_each(|given| answer.put(given));
+            match flow.advance(&Units::slice(flow.slice()), context) {
+                Advanced::Waits if !given_up || !flow.may_be_given_up() => Poll::Pending,
+                advanced => Poll::Ready(advanced),
+            }
+        }));
+    }
+    match advanced {
+        Advanced::Ready(given) => {
+            answer.put(given);
+            None
+        }
+        Advanced::Waits => None,
+        Advanced::Yields => Some(flow),
+    }
 }

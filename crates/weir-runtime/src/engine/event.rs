@@ -1,17 +1,25 @@
 //! The engine `event`: flows run on the event loop that they began on, and never block it while they wait.
 //!
 //! Flux (USENIX 2006, §3.2.2), with asynchronous functions instead of its continuations and its `select` loop, and one
-//! event loop for each core instead of a single one. Functions that block their thread run on the blocking pool.
+//! event loop for each core instead of a single one. Functions that block their thread run on the blocking pool. Flows
+//! that compute take turns ([`loop_turns`](super::loop_turns)).
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use weir_host::{Begun, LocalFuture};
+use tokio::runtime::Handle;
+use tokio::task::spawn_local;
+use weir_host::{Begun, Failure, FailureKind, LocalFuture, Value};
 use weir_trace::EventKind;
 
+use super::loop_turns::{Turn, run_shared};
 use super::{Drive, Engine, EngineRow, whole_flow_section};
-use crate::admission::AdmissionLimiter;
-use crate::flow::NewFlow;
+use crate::admission::{AdmissionLimiter, Permit};
+use crate::flow::{ActiveFlow, NewFlow};
 use crate::instance::{BlockingPlacement, ProgramInstance};
+use crate::units::{Advanced, Spent, Units};
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
@@ -24,6 +32,58 @@ pub(super) const ROW: EngineRow = EngineRow {
     }),
 };
 
+/// A flow that waits, or waits for its turn. Dropping it cancels the flow; if that is inside an atomic step, a task of the
+/// event loop goes on until the step has ended.
+struct PendingFlow {
+    /// `None` once it was passed to such a task.
+    flow: Option<ActiveFlow>,
+    /// Its place among the flows that compute, if it has yielded.
+    turn: Option<Turn>,
+    permit: Option<Permit>,
+    /// True if the flow is to end as soon as it may be given up.
+    is_cancelled: bool,
+}
+
+impl Future for PendingFlow {
+    /// `None` if the flow was given up.
+    type Output = Option<Result<Value, Failure>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let pending = self.get_mut();
+        let Some(flow) = &mut pending.flow else { return Poll::Ready(None) };
+        let length = flow.slice();
+        let advanced = match &pending.turn {
+            Some(turn) => {
+                ready!(turn.poll(context));
+                flow.advance(&Units::slice(length), context)
+            }
+            None => run_shared(length, |units| flow.advance(units, context)),
+        };
+        pending.turn = None;
+        match advanced {
+            Advanced::Ready(answer) => return Poll::Ready(Some(answer)),
+            _ if pending.is_cancelled && flow.may_be_given_up() => return Poll::Ready(None),
+            Advanced::Waits => {}
+            // Polled to register the task.
+            Advanced::Yields => _ = pending.turn.insert(Turn::wait()).poll(context),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for PendingFlow {
+    fn drop(&mut self) {
+        let (flow, turn, permit) = (self.flow.take(), self.turn.take(), self.permit.take());
+        // At the end of the event loop there is no runtime any more.
+        if flow.as_ref().is_some_and(|flow| !flow.may_be_given_up())
+            && !self.is_cancelled
+            && Handle::try_current().is_ok()
+        {
+            drop(spawn_local(PendingFlow { flow, turn, permit, is_cancelled: true }));
+        }
+    }
+}
+
 struct EventEngine {
     threads: usize,
     /// Limits the flows that wait.
@@ -35,15 +95,13 @@ impl Engine for EventEngine {
         if !self.waiting.has_room() {
             return Begun::Full;
         }
-        match new_flow.run() {
+        match run_shared(new_flow.slice(), |units| new_flow.run(units)) {
             Ok(answer) => Begun::Done(answer),
-            Err(flow) => {
-                let permit = self.waiting.acquire();
-                Begun::Pending(Box::pin(async move {
-                    let answer = flow.await;
-                    drop(permit);
-                    answer
-                }))
+            Err((flow, spent)) => {
+                let turn = (spent == Spent::Yield).then(Turn::wait);
+                let permit = Some(self.waiting.acquire());
+                let pending = PendingFlow { flow: Some(flow), turn, permit, is_cancelled: false };
+                Begun::Pending(Box::pin(async { pending.await.unwrap_or_else(|| Err(cancelled())) }))
             }
         }
     }
@@ -61,4 +119,9 @@ impl Engine for EventEngine {
     }
 
     fn close(&self) {}
+}
+
+/// Returns the failure of a flow that was cancelled, which nobody awaits.
+fn cancelled() -> Failure {
+    Failure::new(FailureKind::Cancelled, "the flow was cancelled")
 }

@@ -41,6 +41,8 @@ pub(super) struct FlowJob {
     pub(super) flow: FlowState,
     /// The segment in which the flow continues.
     pub(super) segment: usize,
+    /// True once the flow has yielded: it may be cancelled between two slices.
+    pub(super) has_yielded: bool,
     pub(super) task: Option<Arc<Task>>,
 }
 
@@ -89,7 +91,13 @@ impl PooledJob {
 }
 
 impl FlowJob {
-    /// Returns true if the flow was cancelled before it began.
+    /// Returns true if the flow may be cancelled now, before it is advanced.
+    #[inline]
+    pub(super) fn may_be_given_up(&self) -> bool {
+        (self.segment == 0 || self.has_yielded) && !self.flow.holds_lock()
+    }
+
+    /// Returns true if the flow was cancelled.
     pub(super) fn is_given_up(&self, detached_tasks: &DetachedTasks) -> bool {
         self.task.as_ref().map_or_else(|| detached_tasks.is_over(), |task| task.parking.is_given_up())
     }

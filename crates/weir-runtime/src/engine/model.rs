@@ -12,7 +12,6 @@ use sync::{MUTANT, Mutex, ParkingMutant, is};
 
 #[path = "parking.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-#[expect(dead_code, reason = "the model needs no question whether an item was given up")]
 mod parking;
 
 /// Loom's primitives under the names of those in `super::sync`.
@@ -79,6 +78,20 @@ impl ParkingModel {
         }
     }
 
+    /// Runs the thread that has the item, which first yields. From then on it is in the queue of this thread.
+    fn yield_once(&self, item: ModelItem) {
+        self.parking.begin();
+        if self.poll() {
+            self.done.fetch_add(1, Ordering::AcqRel);
+        } else if is(ParkingMutant::ParksYielded) {
+            _ = self.parking.park(item);
+        } else if self.parking.is_given_up() {
+            self.dropped.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.work(item);
+        }
+    }
+
     fn poll(&self) -> bool {
         let mut source = self.source.lock();
         source.registered = true;
@@ -139,6 +152,19 @@ fn given_up() {
     });
 }
 
+/// An item that yields is completed or dropped exactly once, beside a wake-up or a cancellation.
+fn yielded() {
+    for other in [ParkingModel::make_ready, ParkingModel::give_up] {
+        loom::model(move || {
+            let model = ParkingModel::new();
+            let [worker, beside] = [Arc::clone(&model), Arc::clone(&model)];
+            let threads = [thread::spawn(move || worker.yield_once(ModelItem)), thread::spawn(move || other(&beside))];
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_eq!(model.through(), 1, "the item is done or dropped once");
+        });
+    }
+}
+
 fn caught(mutant: ParkingMutant, model: fn()) -> bool {
     crate::loom_support::caught(&MUTANT, mutant, model)
 }
@@ -147,6 +173,7 @@ fn caught(mutant: ParkingMutant, model: fn()) -> bool {
 fn an_item_that_waits_comes_back_exactly_once() {
     woken();
     given_up();
+    yielded();
 }
 
 #[test]
@@ -155,4 +182,5 @@ fn every_mutant_is_caught() {
         assert!(caught(mutant, woken), "{mutant:?} passed the model");
     }
     assert!(caught(ParkingMutant::ForgetsGivenUp, given_up));
+    assert!(caught(ParkingMutant::ParksYielded, yielded));
 }

@@ -7,6 +7,9 @@
 //!    it back and polls again; if it was cancelled, the thread gets it back to drop it.
 //! 3. [`Parking::wake`] takes a parked item out, and its caller must pass it to a thread. An earlier wake-up is
 //!    recorded for step 2.
+//!    An item that *yields* is not parked: it stays under way and goes into a queue. A wake-up meanwhile is recorded and
+//!    puts it into no second queue, and whoever takes it out of the queue goes on with step 1, whose poll sees what has
+//!    happened.
 //! 4. [`Parking::give_up`] takes a parked item out; otherwise the cancellation is recorded for step 2. It is final.
 //!
 //! Each operation is one transition; the arrow shows what its caller gets:

@@ -21,7 +21,7 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use weir_host::{Begun, LocalFuture, Value};
 use weir_scheduler::{Fusion, InlineOutcome, PoolSnapshot, PortId, QueueSnapshot, Scheduler, Work};
@@ -31,12 +31,13 @@ use super::brevity::BrevityPredictor;
 use super::job::{FlowJob, JobContext, PendingReply, PooledJob, ResumeCallback, Task};
 use super::partition::{FlowSegments, Segment};
 use super::placement::{PlacedSection, place};
-use super::segment_runner::{SegmentRunner, count_passed, last_fused, next_segment, stop_before};
+use super::segment_runner::{SegmentRunner, count_passed, last_fused, next_segment, segment_at, stop_before};
 use super::submission_buffer::SubmissionBuffer;
 use super::{Engine, EngineSetup, ThreadingModel};
 use crate::admission::AdmissionLimiter;
 use crate::flow::{ActiveFlow, FlowState, NewFlow};
 use crate::instance::ProgramInstance;
+use crate::units::{Advanced, QUANTA_ON_LOOP, Units};
 
 /// An engine that runs flows section by section.
 struct SectionEngine {
@@ -165,7 +166,7 @@ impl SectionEngine {
         segments: &[Segment],
         new_flow: &mut NewFlow<'_>,
         fusion: &mut impl Fusion,
-        advance: impl FnOnce(&mut FlowState, &ProgramInstance, usize, &mut Context<'_>) -> Poll<Option<R>>,
+        advance: impl FnOnce(&mut FlowState, &ProgramInstance, usize, &Units, &mut Context<'_>) -> Advanced<Option<R>>,
         job: impl FnOnce(FlowState, usize) -> (Box<PooledJob>, R),
     ) -> InlineOutcome<SegmentRunner, R> {
         let mut flow = new_flow.borrow();
@@ -173,23 +174,31 @@ impl SectionEngine {
         let to = if segments.len() == 1 { 0 } else { last_fused(segments, 0, state, fusion) };
         let sequence = state.key().sequence;
         let port_of = |segment: usize| segments[segment].port_of(sequence);
-        let advanced = advance(state, instance, stop_before(segments, to), &mut Context::from_waker(Waker::noop()));
-        if advanced.is_ready() {
+        let units = Units::quanta(instance.slice, QUANTA_ON_LOOP);
+        let context = &mut Context::from_waker(Waker::noop());
+        let advanced = advance(state, instance, stop_before(segments, to), &units, context);
+        if matches!(advanced, Advanced::Ready(_)) {
             count_passed(&self.placed, &segments[0], state);
         }
         match advanced {
-            Poll::Ready(Some(answer)) => InlineOutcome { answer, remaining: None },
-            Poll::Ready(None) => {
+            Advanced::Ready(Some(answer)) => InlineOutcome { answer, remaining: None },
+            Advanced::Ready(None) => {
                 let segment = next_segment(segments, to, state);
                 let (job, answer) = job(flow.into_state(), segment);
                 InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
             }
             // It must become a job, so that its waker can put it back into a port.
-            Poll::Pending => {
+            Advanced::Waits => {
                 let (job, answer) = job(flow.into_state(), 0);
-                let remaining = self.scheduler.work().run(port_of(0), job, fusion);
+                let remaining = self.scheduler.work().run(port_of(0), job, fusion).remaining();
                 self.scheduler.work().after_batch();
                 InlineOutcome { answer, remaining }
+            }
+            Advanced::Yields => {
+                let segment = segment_at(segments, (0, to), state);
+                let (mut job, answer) = job(flow.into_state(), segment);
+                job.job().has_yielded = true;
+                InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
             }
         }
     }
@@ -208,7 +217,7 @@ impl SectionEngine {
     /// Makes a job of a flow whose answer is awaited, and the future of the answer.
     fn awaited_job(&self, flow: FlowState, segment: usize) -> (Box<PooledJob>, Begun) {
         let task = Arc::new(Task::new(&self.scheduler.work().resume_callback, &self.job_context));
-        let job = FlowJob { flow, segment, task: Some(Arc::clone(&task)) };
+        let job = FlowJob { flow, segment, has_yielded: false, task: Some(Arc::clone(&task)) };
         let mut awaited = PendingReply::new(task, self.awaited.acquire());
         (
             PooledJob::new(job, &self.job_context),
@@ -218,7 +227,7 @@ impl SectionEngine {
 
     /// Makes a job of a detached flow.
     fn detached_job(&self, flow: FlowState, segment: usize) -> Box<PooledJob> {
-        PooledJob::new(FlowJob { flow, segment, task: None }, &self.job_context)
+        PooledJob::new(FlowJob { flow, segment, has_yielded: false, task: None }, &self.job_context)
     }
 }
 
@@ -307,15 +316,16 @@ fn advance_awaited(
     flow: &mut FlowState,
     instance: &ProgramInstance,
     until: usize,
+    units: &Units,
     context: &mut Context<'_>,
-) -> Poll<Option<Begun>> {
-    flow.advance_until(instance, until, context).map(|answer| answer.map(Begun::Done))
+) -> Advanced<Option<Begun>> {
+    flow.advance_until(instance, until, units, context).map(|answer| answer.map(Begun::Done))
 }
 
 /// Runs a flow whose body has no node, and thus no segment.
 fn run_empty_body(mut flow: ActiveFlow) -> Begun {
-    match flow.advance(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(answer) => Begun::Done(answer),
-        Poll::Pending => Begun::Pending(Box::pin(flow)),
+    match flow.advance(&Units::endless(), &mut Context::from_waker(Waker::noop())) {
+        Advanced::Ready(answer) => Begun::Done(answer),
+        Advanced::Waits | Advanced::Yields => unreachable!("a body without nodes neither waits nor yields"),
     }
 }

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use tokio::runtime::Handle;
 use weir_host::{Failure, Value};
-use weir_scheduler::{Fusion, PortId, StdPlatform, Work};
+use weir_scheduler::{Fusion, PortId, RunOutcome, StdPlatform, Work};
 
 use super::brevity::BrevityPredictor;
 use super::job::{DetachedTasks, FlowJob, JobContext, PooledJob, ResumeCallback, park};
@@ -16,6 +16,7 @@ use super::placement::PlacedSection;
 use super::wakeup_batching::WakeupBatcher;
 use crate::flow::FlowState;
 use crate::platform::Platform;
+use crate::units::{Advanced, Units};
 
 /// Runs segments of flows on the threads of the scheduler.
 pub(super) struct SegmentRunner {
@@ -48,12 +49,7 @@ impl Work for SegmentRunner {
     type Item = Box<PooledJob>;
     type WorkPlatform = StdPlatform;
 
-    fn run(
-        &self,
-        port: PortId,
-        mut pooled: Box<PooledJob>,
-        fusion: &mut impl Fusion,
-    ) -> Option<(PortId, Box<PooledJob>)> {
+    fn run(&self, port: PortId, mut pooled: Box<PooledJob>, fusion: &mut impl Fusion) -> RunOutcome<Box<PooledJob>> {
         // Two reads of the clock cost more than a short hop, so only flows whose answers are awaited are measured.
         if !self.oversubscribed.load(Ordering::Relaxed) || pooled.job().task.is_none() {
             return self.pass(port, pooled, fusion);
@@ -82,37 +78,40 @@ impl Work for SegmentRunner {
 impl SegmentRunner {
     /// Takes a flow through the port, and through every following port that needs no queue: the same port again, or one
     /// that may be fused.
-    fn pass(
-        &self,
-        port: PortId,
-        mut pooled: Box<PooledJob>,
-        fusion: &mut impl Fusion,
-    ) -> Option<(PortId, Box<PooledJob>)> {
+    fn pass(&self, port: PortId, mut pooled: Box<PooledJob>, fusion: &mut impl Fusion) -> RunOutcome<Box<PooledJob>> {
         let key = pooled.job().flow.key();
         let segments = &self.segments[key.entry as usize][key.route as usize];
         loop {
             let job = pooled.job();
             let next = segments[job.segment].port_of(key.sequence);
             if next != port {
-                return Some((next, pooled));
+                return RunOutcome::Next(next, pooled);
             }
-            if job.segment == 0 && job.is_given_up(&self.detached_tasks) {
+            if job.may_be_given_up() && job.is_given_up(&self.detached_tasks) {
                 self.job_context.give_up(pooled);
-                return None;
+                return RunOutcome::Finished;
             }
             let to = last_fused(segments, job.segment, &job.flow, fusion);
             match self.advance(job, stop_before(segments, to), segments[to].calls_out) {
-                Poll::Ready(None) => {
+                Advanced::Ready(None) => {
                     count_passed(&self.placed, &segments[job.segment], &job.flow);
                     job.segment = next_segment(segments, to, &job.flow);
                 }
-                Poll::Ready(Some(answer)) => {
+                Advanced::Ready(Some(answer)) => {
                     count_passed(&self.placed, &segments[job.segment], &job.flow);
                     let waiter = self.job_context.finish(pooled, answer);
                     waiter.into_iter().for_each(|waiter| self.wake(port, waiter));
-                    return None;
+                    return RunOutcome::Finished;
                 }
-                Poll::Pending => pooled = park(pooled, port)?,
+                Advanced::Waits => match park(pooled, port) {
+                    Some(woken) => pooled = woken,
+                    None => return RunOutcome::Finished,
+                },
+                Advanced::Yields => {
+                    job.segment = segment_at(segments, (job.segment, to), &job.flow);
+                    job.has_yielded = true;
+                    return RunOutcome::Yields(segments[job.segment].port_of(key.sequence), pooled);
+                }
             }
         }
     }
@@ -128,18 +127,21 @@ impl SegmentRunner {
         }
     }
 
-    /// Advances a flow to the step `until`. A flow that has to wait is polled again with a waker of its own.
-    fn advance(&self, job: &mut FlowJob, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
+    /// Advances a flow to the step `until`. A flow that has to wait is polled again with a waker of its own. One that
+    /// yields needs none: it is polled again in any case.
+    fn advance(&self, job: &mut FlowJob, until: usize, calls_out: bool) -> Advanced<Option<Result<Value, Failure>>> {
         let _inside = calls_out.then(|| self.handle.enter());
+        let instance = &self.job_context.instance;
+        let units = Units::slice(instance.slice);
         // Most segments do not wait, and need neither a task nor a waker.
-        let polled = job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(Waker::noop()));
-        if polled.is_ready() {
-            return polled;
+        let advanced = job.flow.advance_until(instance, until, &units, &mut Context::from_waker(Waker::noop()));
+        if !matches!(advanced, Advanced::Waits) {
+            return advanced;
         }
         let task = job.task.get_or_insert_with(|| self.detached_tasks.task(&self.resume_callback, &self.job_context));
         task.parking.begin();
         let waker = Waker::from(Arc::clone(task));
-        job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(&waker))
+        job.flow.advance_until(instance, until, &units, &mut Context::from_waker(&waker))
     }
 }
 
@@ -163,6 +165,12 @@ pub(super) fn stop_before(segments: &[Segment], to: usize) -> usize {
 pub(super) fn next_segment(segments: &[Segment], to: usize, flow: &FlowState) -> usize {
     let (at, last) = (flow.at(), segments.len() - 1);
     (to + 1..last).find(|segment| segments[*segment].until > at).unwrap_or(last)
+}
+
+/// Returns the segment that holds the next step of a flow that has yielded in a run of these segments.
+pub(super) fn segment_at(segments: &[Segment], (first, to): (usize, usize), flow: &FlowState) -> usize {
+    let at = flow.at();
+    (first..to).find(|segment| segments[*segment].until > at).unwrap_or(to)
 }
 
 /// Counts a watched flow that has passed a segment.

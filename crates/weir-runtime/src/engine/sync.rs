@@ -11,6 +11,9 @@ pub(crate) enum ParkingMutant {
     ForgetsGivenUp,
     /// Leaves a woken item parked.
     LeavesParked,
+    /// Stores an item that yields as if it waited, in the belief that its queue wakes it.
+    #[cfg(test)]
+    ParksYielded,
     /// Discards wake-ups after the poll instead of before it; a mistake of the polling thread, not of parking.
     #[cfg(test)]
     WipesLate,

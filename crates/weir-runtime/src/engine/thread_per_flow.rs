@@ -53,7 +53,11 @@ impl Engine for ThreadPerFlowEngine {
         let (given, handle) = (Arc::clone(&answer), self.handle.clone());
         let body = move || {
             let inside = handle.enter();
-            run(flow, &given, &handle);
+            let mut flow = Some(flow);
+            // The system shares the processors among the threads.
+            while let Some(yielded) = flow.take() {
+                flow = run(yielded, &given, &handle);
+            }
             drop(inside);
             drop(permit);
         };

@@ -1,6 +1,6 @@
 //! Actions of steps: primitives, switches, selects and bodies. Calls are in `call.rs`, atomic steps in `atomic.rs`.
 
-use std::task::{Context, Poll};
+use std::task::Context;
 
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value, Values};
@@ -13,6 +13,7 @@ use super::{Frame, record_ran};
 use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
 use crate::step::{Action, Body, Condition, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
+use crate::units::{self, Advanced, Spent};
 
 /// The outcome of running a step.
 pub(super) enum Ran {
@@ -20,6 +21,8 @@ pub(super) enum Ran {
     Next,
     /// The step has to wait.
     Waits(Box<Stage>),
+    /// The slice of the flow is over. `None` if the step itself has run; otherwise the state from which it goes on.
+    Yields(Option<Box<Stage>>),
     /// The step ends the flow.
     Ends(Box<StepExit>),
 }
@@ -37,8 +40,22 @@ impl Ran {
         Ran::Waits(Box::new(stage))
     }
 
+    /// Yields in the middle of a step.
+    pub(super) fn yields(stage: Stage) -> Ran {
+        Ran::Yields(Some(Box::new(stage)))
+    }
+
     pub(super) fn end(how: Result<Value, Box<Failure>>) -> Ran {
         Ran::Ends(Box::new(StepExit { within: String::new(), how }))
+    }
+
+    /// Spends the units of a call that has run.
+    #[inline(always)]
+    pub(super) fn spend_call(self, env: Env<'_>) -> Ran {
+        match self {
+            Ran::Next if env.units.spend(units::CALL) == Spent::Yield => Ran::Yields(None),
+            ran => ran,
+        }
     }
 
     /// Ends the flow with a failure.
@@ -48,7 +65,7 @@ impl Ran {
     }
 }
 
-/// The stage in which a step waits.
+/// The stage in which a step waits, or in which its slice was over.
 pub(super) enum Stage {
     /// The step waits at a ticket gate; for an atomic step, at the gate of this index among those within it.
     Ticket(usize),
@@ -56,10 +73,23 @@ pub(super) enum Stage {
     Locks(LockAcquisition),
     /// The step waits for its function, under these locks.
     Function(Pending, Vec<HeldLock>),
-    /// The step waits for its repeated body.
+    /// The step waits for its repeated body, or the body yields.
     Body(Box<Run>),
-    /// The step waits for bodies that it may cancel.
+    /// The step waits for bodies that it may cancel, or one of them yields.
     Timed(Box<Timed>),
+}
+
+impl Stage {
+    /// Returns true if the step holds a lock that it has acquired. One that waits for locks has done nothing under
+    /// those that it has already.
+    pub(super) fn holds_lock(&self) -> bool {
+        match self {
+            Stage::Ticket(_) | Stage::Locks(_) => false,
+            Stage::Function(_, held) => !held.is_empty(),
+            Stage::Body(run) => run.holds_lock(),
+            Stage::Timed(timed) => timed.holds_lock(),
+        }
+    }
 }
 
 impl Frame {
@@ -92,7 +122,7 @@ impl Frame {
     ) -> Ran {
         let since_ns = env.instance.platform.now_ns();
         let ran = self.run_step(node, step, body, env, context);
-        if !matches!(ran, Ran::Waits(_)) {
+        if !matches!(ran, Ran::Waits(_) | Ran::Yields(Some(_))) {
             record_ran(body, env, node, since_ns);
         }
         ran
@@ -110,9 +140,11 @@ impl Frame {
         match &step.action {
             Action::Nothing => Ran::Next,
             Action::Prim(prim) => self.prim(prim, body),
-            Action::Simple(call) => self.simple(call, body, env),
-            Action::Call(call) if call.ticket_gate.is_some() => self.take_ticket(call, body, env, context),
-            Action::Call(call) => self.call(call, body, env, context),
+            Action::Simple(call) => self.simple(call, body, env).spend_call(env),
+            Action::Call(call) if call.ticket_gate.is_some() => {
+                self.take_ticket(call, body, env, context).spend_call(env)
+            }
+            Action::Call(call) => self.call(call, body, env, context).spend_call(env),
             Action::Switch(switch) => self.switch(switch, body),
             Action::Condition(step) => {
                 let holds = self.decides(&step.condition, body);
@@ -152,9 +184,13 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match (stage, &body.steps[node].action) {
-            (Stage::Ticket(_), Action::Call(call)) => self.take_ticket(call, body, env, context),
-            (Stage::Locks(locks), Action::Call(call)) => self.call_under(locks, call, body, env, context),
-            (Stage::Function(pending, held), Action::Call(call)) => self.function(pending, held, call, context),
+            (Stage::Ticket(_), Action::Call(call)) => self.take_ticket(call, body, env, context).spend_call(env),
+            (Stage::Locks(locks), Action::Call(call)) => {
+                self.call_under(locks, call, body, env, context).spend_call(env)
+            }
+            (Stage::Function(pending, held), Action::Call(call)) => {
+                self.function(pending, held, call, context).spend_call(env)
+            }
             (Stage::Ticket(passed), Action::Acquire(acquire)) => {
                 self.acquire(node, passed, acquire, body, env, context)
             }
@@ -317,8 +353,9 @@ impl Frame {
 
     fn repeat(&mut self, mut run: Run, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match run.advance(step, env, context) {
-            Poll::Pending => Ran::wait(Stage::Body(Box::new(run))),
-            Poll::Ready(result) => {
+            Advanced::Waits => Ran::wait(Stage::Body(Box::new(run))),
+            Advanced::Yields => Ran::yields(Stage::Body(Box::new(run))),
+            Advanced::Ready(result) => {
                 run.restore(step, self);
                 match result {
                     Ok(value) => {
@@ -333,12 +370,13 @@ impl Frame {
 
     fn timed(&mut self, mut run: Timed, step: &TimedStep, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match run.advance(step, env, context) {
-            Poll::Pending => Ran::wait(Stage::Timed(Box::new(run))),
-            Poll::Ready(Ok(value)) => {
+            Advanced::Waits => Ran::wait(Stage::Timed(Box::new(run))),
+            Advanced::Yields => Ran::yields(Stage::Timed(Box::new(run))),
+            Advanced::Ready(Ok(value)) => {
                 self.slots[step.out as usize] = value;
                 Ran::Next
             }
-            Poll::Ready(Err((ended, body))) => {
+            Advanced::Ready(Err((ended, body))) => {
                 Ran::Ends(Box::new(StepExit { within: ended.path(body), how: ended.how }))
             }
         }

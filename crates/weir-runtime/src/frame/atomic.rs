@@ -10,6 +10,7 @@ use super::{Finished, Frame};
 use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition, LockHandle, SessionTable};
 use crate::step::{AcquireStep, Body, Wanted};
+use crate::units::{Advanced, Units};
 
 impl Frame {
     /// Waits at the ticket gates from `passed` on, and then for the locks.
@@ -86,12 +87,14 @@ fn make_own(step: &AcquireStep, held: &[HeldLock], env: Env<'_>) -> Result<(), B
 fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
     let body = env.instance.own[index as usize].as_ref().expect("the program says that each session has one");
     let mut frame = Frame::take(body, true);
+    let units = Units::endless();
+    let env = Env { units: &units, ..env };
     let finished = frame.advance(body, env, None, &mut Context::from_waker(Waker::noop()));
     Frame::give_back(frame);
     match finished {
-        Poll::Ready(Finished::Value(value)) => Ok(value),
-        Poll::Ready(Finished::Ended(ended)) => ended.how,
-        Poll::Ready(Finished::SegmentEnd) | Poll::Pending => {
+        Advanced::Ready(Finished::Value(value)) => Ok(value),
+        Advanced::Ready(Finished::Ended(ended)) => ended.how,
+        Advanced::Ready(Finished::SegmentEnd) | Advanced::Waits | Advanced::Yields => {
             Err(Box::new(Failure::function("what makes a session's value waits")))
         }
     }

@@ -8,7 +8,7 @@
 //! passed from one iteration to the next, and returned at the end; such iterations do not overlap.
 
 use std::collections::VecDeque;
-use std::task::{Context, Poll};
+use std::task::Context;
 
 use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
@@ -16,6 +16,7 @@ use weir_ir::evaluate::rounds_exceeded;
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::instance::Env;
 use crate::step::{Body, Repeat, RepeatStep};
+use crate::units::{Advanced, Spent};
 
 /// The maximum number of iterations of one `map` that run at a time. Chosen by judgement: each may hold a connection or
 /// a file open.
@@ -83,7 +84,7 @@ impl Run {
         step: &RepeatStep,
         env: Env<'_>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Value, FlowExit>> {
+    ) -> Advanced<Result<Value, FlowExit>> {
         match self {
             Run::Sequential(sequence) => sequence.advance(step, env, context),
             Run::Overlapped(overlap) => overlap.advance(step, env, context),
@@ -99,6 +100,16 @@ impl Run {
             {
                 frame.slots[*index as usize] = inner.slots[parameter].take();
             }
+        }
+    }
+}
+
+impl Run {
+    /// Returns true if an iteration holds a lock that it has acquired.
+    pub(super) fn holds_lock(&self) -> bool {
+        match self {
+            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.holds_lock()),
+            Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.holds_lock()),
         }
     }
 }
@@ -141,10 +152,7 @@ fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes
 
 /// Returns an element, moved out if the list is not shared.
 fn element(list: &mut Elements, index: usize) -> Value {
-    match list.unshared() {
-        Some(elements) => elements[index].take(),
-        None => list[index].clone(),
-    }
+    list.take(index).expect("the index is below the length")
 }
 
 impl SequentialRun {
@@ -160,27 +168,39 @@ impl SequentialRun {
         SequentialRun { frame, list, index: 0, begun: false, accumulator, results }
     }
 
-    fn advance(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Poll<Result<Value, FlowExit>> {
+    fn advance(
+        &mut self,
+        step: &RepeatStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Advanced<Result<Value, FlowExit>> {
         loop {
             if !self.begun {
                 match self.begin(step.repeat) {
                     Ok(true) => {}
-                    Ok(false) => return Poll::Ready(Ok(self.result(step.repeat))),
-                    Err(failure) => return Poll::Ready(Err(FlowExit::at_loop(failure))),
+                    Ok(false) => return Advanced::Ready(Ok(self.result(step.repeat))),
+                    Err(failure) => return Advanced::Ready(Err(FlowExit::at_loop(failure))),
                 }
             }
-            let Some(frame) = &mut self.frame else { return Poll::Ready(Ok(Value::Absent)) };
-            let Poll::Ready(finished) = frame.advance(&step.body, env, None, context) else { return Poll::Pending };
+            let Some(frame) = &mut self.frame else { return Advanced::Ready(Ok(Value::Absent)) };
+            let finished = match frame.advance(&step.body, env, None, context) {
+                Advanced::Ready(finished) => finished,
+                Advanced::Waits => return Advanced::Waits,
+                Advanced::Yields => return Advanced::Yields,
+            };
             frame.rewind();
             self.begun = false;
             match finished {
                 Finished::SegmentEnd => unreachable!("bodies are not cut"),
-                Finished::Ended(ended) => return Poll::Ready(Err(ended)),
+                Finished::Ended(ended) => return Advanced::Ready(Err(ended)),
                 Finished::Value(value) => {
                     if self.keep(step.repeat, value) {
-                        return Poll::Ready(Ok(self.result(step.repeat)));
+                        return Advanced::Ready(Ok(self.result(step.repeat)));
                     }
                 }
+            }
+            if env.units.spend(step.body.units) == Spent::Yield {
+                return Advanced::Yields;
             }
         }
     }
@@ -252,16 +272,24 @@ impl OverlappedRun {
         }
     }
 
-    fn advance(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Poll<Result<Value, FlowExit>> {
+    fn advance(
+        &mut self,
+        step: &RepeatStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Advanced<Result<Value, FlowExit>> {
         loop {
             let begun = self.begin_more(step);
-            self.advance_all(step, env, context);
+            let spent = self.advance_all(step, env, context);
             if self.running.is_empty() && (self.end.is_some() || self.next == self.list.len()) {
                 let results = std::mem::take(&mut self.results);
-                return Poll::Ready(self.end.take().map_or(Ok(Value::list(results)), Err));
+                return Advanced::Ready(self.end.take().map_or(Ok(Value::list(results)), Err));
+            }
+            if spent == Spent::Yield {
+                return Advanced::Yields;
             }
             if !begun && self.running.len() == self.room() {
-                return Poll::Pending;
+                return Advanced::Waits;
             }
         }
     }
@@ -284,8 +312,10 @@ impl OverlappedRun {
         self.running.len() > before
     }
 
-    /// Advances every iteration, in order, so that an iteration order that one leaves is free for the next.
-    fn advance_all(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) {
+    /// Advances every iteration, in order, so that an iteration order that one leaves is free for the next. An iteration
+    /// whose predecessors have spent the slice still gets to its next safe point.
+    fn advance_all(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Spent {
+        let mut spent = Spent::GoOn;
         let mut index = 0;
         while index < self.running.len() {
             let (iteration, frame) = &mut self.running[index];
@@ -293,13 +323,21 @@ impl OverlappedRun {
             let polled = frame.advance(&step.body, env, Some(place), context);
             self.leave_orders(index, iteration);
             match polled {
-                Poll::Pending => index += 1,
-                Poll::Ready(finished) => {
+                Advanced::Waits => index += 1,
+                Advanced::Yields => {
+                    spent = Spent::Yield;
+                    index += 1;
+                }
+                Advanced::Ready(finished) => {
                     self.running.remove(index).into_iter().for_each(|(_, frame)| Frame::give_back(frame));
                     self.finish(iteration, index, finished);
+                    if env.units.spend(step.body.units) == Spent::Yield {
+                        spent = Spent::Yield;
+                    }
                 }
             }
         }
+        spent
     }
 
     /// Passes the iteration orders in which this iteration has finished to the next iteration that still has steps in

@@ -42,6 +42,20 @@ impl Frame {
                     self.seen.resize(body.steps.len().div_ceil(64), 0);
                     return self.wait(next, stage, body, env);
                 }
+                Ran::Yields(None) => {
+                    self.pass_ticket_gates(&steps[next], env);
+                    self.low = (next + 1).min(steps.len());
+                    self.yielded = true;
+                    return;
+                }
+                Ran::Yields(Some(stage)) => {
+                    self.low = next;
+                    if step.bit != 0 {
+                        self.seen.resize(body.steps.len().div_ceil(64), 0);
+                        self.see(next);
+                    }
+                    return self.suspend(next, stage, body, env);
+                }
                 Ran::Ends(end) => {
                     self.low = next;
                     return self.record_end(next, *end);
@@ -75,7 +89,8 @@ impl Frame {
             *cursor = index;
             call.slots[simple.out as usize].clear();
             (call.arguments, call.out) = (&simple.arguments, Some(simple.out));
-            if let Some(ran) = answered((simple.code)(&mut call), simple, call.slots) {
+            let ran = answered((simple.code)(&mut call), simple, call.slots).unwrap_or(Ran::Next).spend_call(env);
+            if !matches!(ran, Ran::Next) {
                 return ran;
             }
             turns = !step.ticket_gates.is_empty();

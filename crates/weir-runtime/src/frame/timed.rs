@@ -5,9 +5,10 @@
 //!
 //! 1. The bodies of a race are advanced in an order that is drawn at random when the race begins, so that each body is
 //!    first with equal probability, and of two bodies either precedes the other with equal probability. The first body
-//!    that ends, by its result or by an end of the flow, decides; if a body never waits, those after it in the order do
-//!    not begin.
-//! 2. The clock is read only if all bodies wait: a result that is available when the limit expires is never lost.
+//!    that ends, by its result or by an end of the flow, decides; if a body ends before it waits or its slice is over,
+//!    those after it in the order do not begin.
+//! 2. The clock is read only if all bodies wait, or if the slice is over: a result that is available when the limit
+//!    expires is never lost. A body that computes inside an atomic step is not given up before the step's end.
 //! 3. The frames of the other bodies are returned to the pool, which is recorded for those that had begun. That drops
 //!    their pending calls, leaves the queues in which they wait, and releases what they hold; their effects so far
 //!    remain.
@@ -17,7 +18,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Context;
 
 use weir_events::Synchronisation;
 use weir_host::Value;
@@ -27,6 +28,7 @@ use super::repeat::capture;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
 use crate::step::{Body, TimedStep};
+use crate::units::{Advanced, Spent};
 
 /// The bodies while they run. Dropping this cancels them.
 pub(super) struct Timed {
@@ -67,26 +69,54 @@ impl Timed {
         step: &'s TimedStep,
         env: Env<'_>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Value, (FlowExit, &'s Body)>> {
+    ) -> Advanced<Result<Value, (FlowExit, &'s Body)>> {
+        let mut spent = Spent::GoOn;
         for turn in 0..self.bodies.len() {
             self.begun = self.begun.max(turn + 1);
             let (index, frame) = &mut self.bodies[turn];
             let (body, _) = &step.bodies[*index];
-            let Poll::Ready(finished) = frame.advance(body, env, None, context) else { continue };
+            let finished = match frame.advance(body, env, None, context) {
+                Advanced::Waits => continue,
+                Advanced::Yields => {
+                    spent = Spent::Yield;
+                    continue;
+                }
+                Advanced::Ready(finished) => finished,
+            };
             self.record_others(Some(turn), step, env);
-            return Poll::Ready(match finished {
+            return Advanced::Ready(match finished {
                 Finished::SegmentEnd => unreachable!("bodies are not cut"),
                 Finished::Ended(ended) => Err((ended, body)),
                 Finished::Value(value) if step.limit.is_some() => Ok(Value::some(value)),
                 Finished::Value(value) => Ok(value),
             });
         }
-        let Some(due_ns) = self.due_ns else { return Poll::Pending };
-        let timer = self.timer.get_or_insert_with(|| env.instance.platform.at(due_ns).synchronise());
-        Pin::new(timer).poll(context).map(|()| {
+        if self.is_out_of_time(spent, env, context) {
             self.record_others(None, step, env);
-            Ok(Value::none())
-        })
+            return Advanced::Ready(Ok(Value::none()));
+        }
+        match spent {
+            Spent::GoOn => Advanced::Waits,
+            Spent::Yield => {
+                // The first body gets most of a slice, and the others go on to their next safe points: so each is first
+                // in turn.
+                self.bodies.rotate_left(1);
+                Advanced::Yields
+            }
+        }
+    }
+
+    /// Returns true if the time limit has expired; otherwise sets the timer if all bodies wait.
+    fn is_out_of_time(&mut self, spent: Spent, env: Env<'_>, context: &mut Context<'_>) -> bool {
+        let Some(due_ns) = self.due_ns else { return false };
+        let platform = &env.instance.platform;
+        match spent {
+            Spent::Yield => platform.now_ns() >= due_ns && !self.holds_lock(),
+            Spent::GoOn => {
+                let timer = self.timer.get_or_insert_with(|| platform.at(due_ns).synchronise());
+                Pin::new(timer).poll(context).is_ready()
+            }
+        }
     }
 
     /// Records the bodies that are cancelled: all that have begun, except the one that decided.
@@ -100,6 +130,13 @@ impl Timed {
                 env.instance.record(Detail::Nodes, || EventKind::BodyGivenUp { flow: env.key, node, body });
             }
         }
+    }
+}
+
+impl Timed {
+    /// Returns true if a body holds a lock that it has acquired.
+    pub(super) fn holds_lock(&self) -> bool {
+        self.bodies.iter().any(|(_, frame)| frame.holds_lock())
     }
 }
 

@@ -44,6 +44,7 @@ impl Assembly<'_> {
         Ok(Body {
             names: self.graph.nodes.iter().map(|node| Arc::from(node.name.as_str())).collect(),
             constants: self.graph.constants.clone().into(),
+            units: u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX).max(1),
             slots: self.layout.slots,
             switches: self.shape.switches(),
             result: self.layout.result(&self.graph.result, self.shared(&self.graph.result)),

@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.report(
             Diagnostic::new(Code::ReservedWord, format!("`{word}` is a reserved word and cannot be {what}"))
                 .at(self.span(), format!("expected {what}"))
-                .fix("choose another name", self.span(), format!("{word}_")),
+                .suggest("choose another name", self.span(), format!("{word}_")),
         );
     }
 
@@ -172,7 +172,7 @@ impl Parser<'_> {
                     .hint(format!("declare the map `shared` if all flows change it: `{object}.put(key, value)`"))
             }
             _ => diagnostic
-                .fix("bind the new value to a name", target.span.at_start(), "let ")
+                .suggest("bind the new value to a name", target.span.at_start(), "let ")
                 .hint("use `fold` if it depends on the previous value")
                 .hint(format!(
                     "declare it `shared` if all flows change it: `{}.set(…)`",

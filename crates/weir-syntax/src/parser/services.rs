@@ -40,7 +40,7 @@ impl Parser<'_> {
             Diagnostic::new(Code::RepeatedSession, "duplicate session")
                 .at(second, "second session")
                 .because(first, "first session")
-                .fix("remove one of them", second, ""),
+                .suggest("remove one of them", second, ""),
         );
     }
 

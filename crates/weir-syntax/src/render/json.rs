@@ -3,10 +3,11 @@
 //! ```text
 //! {"code":"E0102","name":"UnterminatedText","severity":"error","message":"…",
 //!  "labels":[{"file":"a.weir","start":{"offset":8,"line":1,"column":9},"end":{…},"text":"…","primary":true}],
-//!  "notes":["…"],"help":[{"text":"…","edit":{"file":"a.weir","start":{…},"end":{…},"replacement":"\""}}]}
+//!  "notes":["…"],"help":[{"text":"…","edit":{"file":"a.weir","start":{…},"end":{…},"replacement":"\""},"certain":true}]}
 //! ```
 //!
-//! Offsets are bytes, counted from 0; lines and columns are counted from 1. `edit` is null if no edit is known.
+//! Offsets are bytes, counted from 0; lines and columns are counted from 1. `edit` is null if no edit is known,
+//! and `certain` says whether it may be applied without asking the author.
 
 use crate::{Diagnostic, Edit, Hint, Label, Severity, Sources, Span};
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ fn label(sources: &Sources, label: &Label) -> Value {
 
 fn hint(sources: &Sources, hint: &Hint) -> Value {
     let edit = hint.edit.as_ref().map(|edit| replacement(sources, edit));
-    json!({ "text": hint.text, "edit": edit })
+    json!({ "text": hint.text, "edit": edit, "certain": hint.certain })
 }
 
 fn replacement(sources: &Sources, edit: &Edit) -> Value {

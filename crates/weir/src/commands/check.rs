@@ -2,26 +2,28 @@
 
 use std::path::Path;
 
-use crate::arguments::{CheckArguments, ErrorFormat};
+use crate::arguments::CheckArguments;
 use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file, programs};
 
 /// Checks every file and its plan, and prints all diagnostics.
 pub(crate) fn check(arguments: &CheckArguments, library: &Library, terminal: &mut Terminal) -> Exit {
-    programs::for_each(&arguments.files, terminal, |file, terminal| {
-        check_file(file, library, arguments.error_format, terminal)
-    })
+    programs::for_each(&arguments.files, terminal, |file, terminal| check_file(file, library, arguments, terminal))
 }
 
-fn check_file(path: &Path, library: &Library, format: ErrorFormat, terminal: &mut Terminal) -> Exit {
+fn check_file(path: &Path, library: &Library, arguments: &CheckArguments, terminal: &mut Terminal) -> Exit {
     let mut project = Project::default();
-    match project.read(path, terminal) {
-        Ok(id) => {
-            let program = project.compile(id, library);
-            let exit = project.report(format, terminal);
-            program.map_or(exit, |program| plan_file::check(path, &program, format, terminal))
-        }
-        Err(exit) => exit,
+    let id = match project.read(path, terminal) {
+        Ok(id) => id,
+        Err(exit) => return exit,
+    };
+    let program = project.compile(id, library);
+    let reported = project.report(arguments.error_format, terminal);
+    let Some(program) = program else { return reported };
+    let denied = arguments.deny_warnings && !project.diagnostics.is_empty();
+    match plan_file::check(path, &program, arguments, terminal) {
+        Exit::Success if denied => Exit::Failure,
+        exit => exit,
     }
 }

@@ -1,6 +1,7 @@
 //! `weir test`: runs the tests of programs in parallel on the reference evaluator.
 //!
-//! Every test has its own shared values, so that tests are independent.
+//! Every test has its own shared values, and draws its random numbers from the same seed, so that tests are independent
+//! and give the same result each time.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +12,7 @@ use weir_host::Failure;
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::Program;
 use weir_library::files::Root;
+use weir_library::random::Randomness;
 use weir_syntax::SourceFile;
 use weir_syntax::ast::{ItemKind, Tree};
 
@@ -105,8 +107,9 @@ fn test_file(
     if chosen.is_empty() {
         return Ok(());
     }
+    let seeded = SeededLibrary { library, seed: arguments.seed };
     let mut text = format!("{}\n", terminal.output().bold(&path.display().to_string()));
-    for (at, outcome) in chosen.iter().zip(run_all(&tests, &chosen, library, runtime)) {
+    for (at, outcome) in chosen.iter().zip(run_all(&tests, &chosen, &seeded, runtime)) {
         let place = places.get(*at).map_or("", String::as_str);
         text.push_str(&line(&names[*at], place, &outcome, terminal.output()));
         *(if outcome.failure.is_none() { &mut total.passed } else { &mut total.failed }) += 1;
@@ -130,13 +133,33 @@ struct TestResult {
     took: Duration,
 }
 
+/// A library, and the seed of the random numbers of each test.
+struct SeededLibrary<'a> {
+    library: &'a Library,
+    seed: u64,
+}
+
+impl SeededLibrary<'_> {
+    /// Returns the library of one test, with a generator of its own.
+    fn of_test(&self) -> Library {
+        let mut library = self.library.clone();
+        library.environment.insert(Randomness::seeded(self.seed));
+        library
+    }
+}
+
 /// Runs the tests on one thread per core; the results are in the order of `chosen`.
-fn run_all(tests: &Program, chosen: &[usize], library: &Library, runtime: &tokio::runtime::Handle) -> Vec<TestResult> {
+fn run_all(
+    tests: &Program,
+    chosen: &[usize],
+    library: &SeededLibrary<'_>,
+    runtime: &tokio::runtime::Handle,
+) -> Vec<TestResult> {
     let next = AtomicUsize::new(0);
     let work = || {
         let _inside = runtime.enter();
         let claim = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|claimed| *claimed < chosen.len());
-        std::iter::from_fn(claim).map(|claimed| (claimed, run(tests, chosen[claimed], library))).collect()
+        std::iter::from_fn(claim).map(|claimed| (claimed, run(tests, chosen[claimed], &library.of_test()))).collect()
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(chosen.len());
     let mut outcomes: Vec<(usize, TestResult)> = thread::scope(|scope| {

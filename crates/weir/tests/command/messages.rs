@@ -108,6 +108,24 @@ fn a_file_that_is_not_formatted_is_formatted() {
 }
 
 #[test]
+fn certain_fixes_are_applied_and_the_rest_is_reported() {
+    let text = "use files, text, time\n\nfn double(x: Int, extra: Int) -> Int {\n  let y = 1\n  x * 2\n}\n";
+    let program = Scratch::new("fix.weir", text.as_bytes());
+    assert_eq!(say(&["check", program.path()]).code, 0);
+    assert_eq!(say(&["check", "--deny-warnings", program.path()]).code, 1);
+    let said = say(&["fix", "--check", program.path()]);
+    assert_eq!(said.code, 1, "{}", said.messages);
+    assert_eq!(std::fs::read_to_string(program.path()).expect("the file is ours"), text, "--check changes nothing");
+    let said = say(&["fix", program.path()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    assert!(said.messages.contains(":4:7: the local name `y` is never used"), "{}", said.messages);
+    assert!(said.messages.contains("warning[W0708]: the parameter `extra` is never used"), "{}", said.messages);
+    let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
+    assert_eq!(fixed, "\nfn double(x: Int, extra: Int) -> Int {\n  let _y = 1\n  x * 2\n}\n");
+    assert_eq!(say(&["fix", "--check", program.path()]).code, 0, "nothing is left to fix");
+}
+
+#[test]
 fn standard_input_is_a_program_too() {
     let mut child = weir(&["graph", "-"]).stdin(std::process::Stdio::piped()).spawn().expect("the command starts");
     let text = std::fs::read(crate::support::repository().join("examples/hello/main.weir")).expect("the example");

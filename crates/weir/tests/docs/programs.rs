@@ -10,6 +10,9 @@ use crate::support::say;
 /// Info strings of programs without diagnostics.
 const RIGHT: [&str; 5] = ["weir", "weir runs", "weir prints", "weir tests", "weir words"];
 
+/// Info string of a fragment that shows one construct.
+const FRAGMENT: &str = "weir";
+
 /// Returns the standard library with the module `words`.
 fn library() -> weir::Library {
     let mut library = weir_library::library();
@@ -22,7 +25,9 @@ fn said(block: &Block) -> (String, Vec<String>) {
     let mut sources = Sources::new();
     let file = SourceFile::new(block.place.clone(), block.text.clone());
     let source = sources.add(file.clone());
-    let found = weir_compile::compile(source, &file, &library()).diagnostics;
+    let mut found = weir_compile::compile(source, &file, &library()).diagnostics;
+    // A fragment need not use all that it declares.
+    found.retain(|one| block.info != FRAGMENT || !one.code.is_unnecessary());
     let mut codes: Vec<String> = found.iter().map(|one| one.code.to_string()).collect();
     codes.dedup();
     (weir_syntax::render_all(&sources, &found, Style::Plain), codes)

@@ -24,6 +24,9 @@ pub(super) fn rust_location(place: &FileLocation) -> Value {
     json!({ "uri": place.uri(), "range": { "start": position, "end": position } })
 }
 
+/// `DiagnosticTag.Unnecessary` of the protocol: editors show the code faded.
+const UNNECESSARY: u32 = 1;
+
 /// Encodes all diagnostics of a document.
 pub(super) fn diagnostics(document: &Document, address: &str) -> Value {
     document.diagnostics().iter().map(|found| diagnostic(document, address, found)).collect()
@@ -34,8 +37,10 @@ fn diagnostic(document: &Document, address: &str, found: &Diagnostic) -> Value {
     let related = found.labels.iter().filter(|label| label.span != place && !label.text.is_empty());
     let related =
         related.map(|label| json!({ "location": location(document, address, label.span), "message": label.text }));
+    let tags: &[u32] = if found.code.is_unnecessary() { &[UNNECESSARY] } else { &[] };
     json!({
         "range": range(document, place),
+        "tags": tags,
         "severity": match found.severity { Severity::Error => 1, Severity::Warning => 2 },
         "code": found.code.id(),
         "source": "weir",

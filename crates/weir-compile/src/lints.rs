@@ -1,0 +1,56 @@
+//! Lints on the checked tree: warnings about code that runs, but probably not as intended.
+//!
+//! They run only on files without errors, because code with an error may be what uses a name. A name that begins with
+//! `_` is never reported.
+
+mod constant_conditions;
+mod dropped_values;
+mod shadowing_patterns;
+mod unreachable_code;
+mod unused_declarations;
+mod unused_modules;
+mod unused_names;
+
+use std::collections::BTreeSet;
+
+use weir_syntax::Span;
+
+use crate::context::CheckContext;
+use crate::symbol::Symbol;
+use crate::typed_tree::TypedTree;
+
+/// Runs all lints on the tree, unless the file has errors.
+pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    if context.has_errors() {
+        return;
+    }
+    unused_modules::check(context, typed);
+    unused_names::check(context, typed);
+    unused_declarations::check(context, typed);
+    dropped_values::check(context, typed);
+    unreachable_code::check(context, typed);
+    constant_conditions::check(context, typed);
+    shadowing_patterns::check(context, typed);
+}
+
+/// The spans, by their starts, of the locals that some expression names.
+fn used_locals(typed: &TypedTree) -> BTreeSet<u32> {
+    let uses = typed.declarations.references.iter().filter(|found| !found.defines);
+    let locals = uses.filter_map(|found| match found.symbol {
+        Symbol::Local(id) => typed.locals.get(id as usize),
+        _ => None,
+    });
+    locals.map(|local| local.span.start).collect()
+}
+
+/// Returns true if the name says that it is deliberately not used.
+fn is_ignored(name: &str) -> bool {
+    name.is_empty() || name.starts_with('_')
+}
+
+/// Returns the span of the whole lines that an item occupies, including the lines of documentation above it.
+fn whole_lines(text: &str, span: Span) -> Span {
+    let begin = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[span.end as usize..].find('\n').map_or(text.len(), |at| span.end as usize + at + 1);
+    Span { start: begin as u32, end: end as u32, ..span }
+}

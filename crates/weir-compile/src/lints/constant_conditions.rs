@@ -1,0 +1,123 @@
+//! Constant conditions: warns of conditions that are always true or always false.
+//!
+//! A condition is constant if it is a literal, compares literals, compares a name with itself, asks whether a length is
+//! negative, or combines such conditions.
+
+use weir_syntax::ast::{
+    BinaryOperator, Expr, ExprKind, Literal, LiteralValue, UnaryOperator, Visitor, walk_expr, walk_tree,
+};
+use weir_syntax::{Code, Diagnostic};
+
+use crate::context::CheckContext;
+use crate::typed_tree::{CallTarget, Resolution, TypedTree};
+use crate::types::Ty;
+
+/// Warns of every condition that is always true or always false.
+pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let mut search = ConstantConditions { typed, found: Vec::new() };
+    walk_tree(&mut search, context.tree());
+    context.report_all(search.found);
+}
+
+struct ConstantConditions<'t> {
+    typed: &'t TypedTree,
+    found: Vec<Diagnostic>,
+}
+
+impl ConstantConditions<'_> {
+    fn condition(&mut self, condition: &Expr) {
+        let Some(value) = self.value(condition) else { return };
+        let diagnostic = Diagnostic::new(Code::ConstantCondition, format!("this condition is always {value}"))
+            .at(condition.span, "the other case never happens")
+            .hint("compare with a value that changes, or remove the condition");
+        self.found.push(diagnostic);
+    }
+
+    /// Returns the value of a condition that is the same for every input.
+    fn value(&self, condition: &Expr) -> Option<bool> {
+        match &condition.kind {
+            ExprKind::Literal(Literal { value: LiteralValue::Bool(value), .. }) => Some(*value),
+            ExprKind::Unary { operator: UnaryOperator::Not, operand } => self.value(operand).map(|value| !value),
+            ExprKind::Binary { operator: BinaryOperator::And, left, right, .. } => {
+                match (self.value(left), self.value(right)) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
+            ExprKind::Binary { operator: BinaryOperator::Or, left, right, .. } => {
+                match (self.value(left), self.value(right)) {
+                    (Some(true), _) | (_, Some(true)) => Some(true),
+                    (Some(false), Some(false)) => Some(false),
+                    _ => None,
+                }
+            }
+            ExprKind::Binary { operator, left, right, .. } => self.comparison(*operator, left, right),
+            _ => None,
+        }
+    }
+
+    fn comparison(&self, operator: BinaryOperator, left: &Expr, right: &Expr) -> Option<bool> {
+        if self.is_length(left) && integer(right) == Some(0) {
+            return match operator {
+                BinaryOperator::Less => Some(false),
+                BinaryOperator::GreaterEqual => Some(true),
+                _ => None,
+            };
+        }
+        let order = match (integer(left), integer(right)) {
+            (Some(left), Some(right)) => left.cmp(&right),
+            _ if self.is_same_local(left, right) => std::cmp::Ordering::Equal,
+            _ => return None,
+        };
+        match operator {
+            BinaryOperator::Equal => Some(order.is_eq()),
+            BinaryOperator::NotEqual => Some(order.is_ne()),
+            BinaryOperator::Less => Some(order.is_lt()),
+            BinaryOperator::LessEqual => Some(order.is_le()),
+            BinaryOperator::Greater => Some(order.is_gt()),
+            BinaryOperator::GreaterEqual => Some(order.is_ge()),
+            _ => None,
+        }
+    }
+
+    fn is_length(&self, expr: &Expr) -> bool {
+        let call = self.typed.calls.get(&expr.id);
+        call.is_some_and(|call| match &call.target {
+            CallTarget::Length => true,
+            CallTarget::Host(path) => path.ends_with(".length"),
+            _ => false,
+        })
+    }
+
+    /// Returns whether both are the same local. A `Float` may be `NaN`, which differs from itself.
+    fn is_same_local(&self, left: &Expr, right: &Expr) -> bool {
+        let local = |expr: &Expr| match self.typed.resolutions.get(&expr.id) {
+            Some(Resolution::Local(local)) => Some(*local),
+            _ => None,
+        };
+        let ordered = matches!(self.typed.expr_type(left.id), &Ty::INT | &Ty::TEXT | &Ty::BOOL | &Ty::TIME | &Ty::SIZE);
+        ordered && local(left).is_some() && local(left) == local(right)
+    }
+}
+
+impl<'a> Visitor<'a> for ConstantConditions<'_> {
+    fn expr(&mut self, expr: &'a Expr) {
+        match &expr.kind {
+            ExprKind::If { condition, .. } => self.condition(condition),
+            ExprKind::Match { arms, .. } => {
+                arms.iter().flat_map(|arm| &arm.guard).for_each(|guard| self.condition(guard))
+            }
+            ExprKind::Loop { until, .. } => self.condition(until),
+            _ => {}
+        }
+        walk_expr(self, expr);
+    }
+}
+
+fn integer(expr: &Expr) -> Option<i64> {
+    match &expr.kind {
+        ExprKind::Literal(Literal { value: LiteralValue::Int(value), .. }) => Some(*value),
+        _ => None,
+    }
+}

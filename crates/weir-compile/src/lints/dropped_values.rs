@@ -1,0 +1,119 @@
+//! Dropped values: warns of statements that compute a value without an effect and do not use it.
+
+use weir_host::{Library, Passing, Signature, World};
+use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart, Visitor, walk_block, walk_tree};
+use weir_syntax::{Code, Diagnostic};
+
+use crate::context::CheckContext;
+use crate::typed_tree::{CallTarget, TypedTree};
+use crate::types::Ty;
+
+/// Warns of every statement whose value has no effect and is not used.
+pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let mut search = DroppedValues { library: context.library, typed, found: Vec::new() };
+    walk_tree(&mut search, context.tree());
+    context.report_all(search.found);
+}
+
+struct DroppedValues<'c> {
+    library: &'c Library,
+    typed: &'c TypedTree,
+    found: Vec<Diagnostic>,
+}
+
+impl DroppedValues<'_> {
+    fn statement_of(&mut self, statement: &Statement) {
+        let StatementKind::Expr(expr) = &statement.kind else { return };
+        let ty = self.typed.expr_type(expr.id);
+        let is_value = !ty.is_never() && *ty != Ty::UNIT && !matches!(ty, Ty::Error | Ty::Result(_));
+        if is_value && self.is_pure(expr) {
+            let diagnostic = Diagnostic::new(Code::UnusedValue, "this value is not used")
+                .at(expr.span, format!("has no effect; its value of type `{ty}` is dropped"))
+                .hint(advice(expr));
+            self.found.push(diagnostic);
+        }
+    }
+
+    /// Returns whether evaluating the expression has no effect other than its value.
+    fn is_pure(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Closure { .. } => true,
+            ExprKind::Text(text) => text.parts.iter().all(|part| match part {
+                TextPart::Literal { .. } => true,
+                TextPart::Expr(expr) => self.is_pure(expr),
+            }),
+            ExprKind::Field { object, .. } | ExprKind::TupleIndex { object, .. } => self.is_pure(object),
+            ExprKind::Index { object, index } => self.is_pure(object) && self.is_pure(index),
+            ExprKind::Unary { operand, .. } => self.is_pure(operand),
+            ExprKind::Binary { left, right, .. } => self.is_pure(left) && self.is_pure(right),
+            ExprKind::Tuple(values) | ExprKind::List(values) => values.iter().all(|value| self.is_pure(value)),
+            ExprKind::Map(entries) => {
+                entries.iter().all(|entry| self.is_pure(&entry.key) && self.is_pure(&entry.value))
+            }
+            ExprKind::Record { base, fields, .. } => {
+                base.iter().all(|base| self.is_pure(base)) && fields.iter().all(|field| self.is_pure(&field.value))
+            }
+            ExprKind::Call { function, arguments } => {
+                self.calls_pure(expr)
+                    && receiver(function).is_none_or(|object| self.is_pure(object))
+                    && arguments.iter().all(|argument| self.is_pure(&argument.value))
+            }
+            ExprKind::Pipe { value, arguments, .. } => {
+                self.calls_pure(expr)
+                    && self.is_pure(value)
+                    && arguments.iter().all(|argument| self.is_pure(&argument.value))
+            }
+            _ => false,
+        }
+    }
+
+    fn calls_pure(&self, call: &Expr) -> bool {
+        match self.typed.calls.get(&call.id).map(|call| &call.target) {
+            Some(CallTarget::Host(path)) => {
+                self.library.function(path).is_some_and(|function| is_pure(&function.signature))
+            }
+            Some(CallTarget::Function(at)) => {
+                let effects = self.typed.fn_effects.get(*at);
+                effects.is_some_and(|effects| effects.resources.is_empty() && !effects.waits)
+            }
+            Some(CallTarget::Variant(_) | CallTarget::Length | CallTarget::Failure) => true,
+            Some(CallTarget::Local(_) | CallTarget::Fail { .. }) | None => false,
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for DroppedValues<'_> {
+    fn block(&mut self, block: &'a Block) {
+        let drops_all = self.typed.unit_blocks.contains(&block.span.start);
+        let dropped = block.statements.len() - usize::from(block.value().is_some() && !drops_all);
+        block.statements[..dropped].iter().for_each(|statement| self.statement_of(statement));
+        walk_block(self, block);
+    }
+}
+
+/// Returns whether a call of a host function has no effect other than its result, and does not wait.
+fn is_pure(signature: &Signature) -> bool {
+    let changes = signature.parameters.iter().any(|parameter| parameter.passing == Passing::Change);
+    let waits = signature.effects.waits || signature.effects.blocking;
+    signature.effects.world == World::Pure && signature.state.is_none() && !changes && !waits
+}
+
+/// Returns the value before the dot of `value.function`.
+fn receiver(function: &Expr) -> Option<&Expr> {
+    match &function.kind {
+        ExprKind::Field { object, .. } => Some(object),
+        _ => None,
+    }
+}
+
+fn advice(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Call { function, .. } => match receiver(function).map(|object| &object.kind) {
+            Some(ExprKind::Name(name)) if !name.is_upper() => {
+                format!("values never change: give the new one a name, `let new_{name} = …`, or remove the call")
+            }
+            _ => "give it a name with `let`, or remove it".to_owned(),
+        },
+        _ => "give it a name with `let`, or remove it".to_owned(),
+    }
+}

@@ -1,0 +1,70 @@
+//! Shadowing patterns: warns of a name in a `match` that hides a local of the same type.
+//!
+//! A name in a pattern binds a new local. Who writes `limit => …` to compare with the local `limit` gets an arm that
+//! matches everything.
+
+use weir_syntax::ast::{Arm, Expr, ExprKind, Name, Pattern, PatternKind, Visitor, walk_expr, walk_tree};
+use weir_syntax::{Code, Diagnostic};
+
+use crate::context::CheckContext;
+use crate::typed_tree::{Local, Resolution, TypedTree};
+
+/// Warns of every pattern of a `match` whose name hides a local of the same type.
+pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let mut search = ShadowingPatterns { typed, found: Vec::new() };
+    walk_tree(&mut search, context.tree());
+    context.report_all(search.found);
+}
+
+struct ShadowingPatterns<'t> {
+    typed: &'t TypedTree,
+    found: Vec<Diagnostic>,
+}
+
+impl ShadowingPatterns<'_> {
+    fn arm(&mut self, value: &Expr, arm: &Arm) {
+        for (pattern, name) in bound_alone(&arm.pattern) {
+            if let Some(hidden) = self.hidden(value, pattern) {
+                let diagnostic = Diagnostic::new(
+                    Code::ShadowingPattern,
+                    format!("this binds a new `{name}` and does not compare with the one above"),
+                )
+                .at(name.span, format!("matches every `{}`", hidden.ty))
+                .because(hidden.span, "this local is hidden")
+                .hint(format!("to compare, write `other if other == {name}`; to bind, choose another name"));
+                self.found.push(diagnostic);
+            }
+        }
+    }
+
+    /// Returns the local that the pattern hides, if it is not the matched value itself.
+    fn hidden(&self, value: &Expr, pattern: &Pattern) -> Option<&Local> {
+        let hidden = self.typed.local(*self.typed.hidden_locals.get(&pattern.id)?);
+        if hidden.ty != *self.typed.pattern_type(pattern.id) {
+            return None;
+        }
+        let matched = match self.typed.resolutions.get(&value.id) {
+            Some(Resolution::Local(local)) => self.typed.local(*local).span == hidden.span,
+            _ => false,
+        };
+        (!matched).then_some(hidden)
+    }
+}
+
+impl<'a> Visitor<'a> for ShadowingPatterns<'_> {
+    fn expr(&mut self, expr: &'a Expr) {
+        if let ExprKind::Match { value, arms } = &expr.kind {
+            arms.iter().for_each(|arm| self.arm(value, arm));
+        }
+        walk_expr(self, expr);
+    }
+}
+
+/// Returns the names that are the whole pattern, or the whole pattern of an element of a tuple.
+fn bound_alone(pattern: &Pattern) -> Vec<(&Pattern, &Name)> {
+    match &pattern.kind {
+        PatternKind::Bind(name) => vec![(pattern, name)],
+        PatternKind::Tuple(parts) => parts.iter().flat_map(bound_alone).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,158 @@
+//! Unused declarations: warns of `fn`s, types, variants, shared values and constraints that no flow and no test reaches.
+//!
+//! A declaration is used if a service, an entry point, a failure handler or a test names it, or a used declaration does.
+//! A file without services and entry points is not a program yet, so that nothing is reported there. Nor are the
+//! variants of an enum that requests may contain: nobody has to name a variant that a client sends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Text, Type, TypeDefinition, TypeShape};
+use weir_syntax::ast::{Item, ItemKind, Name};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{is_ignored, whole_lines};
+use crate::context::CheckContext;
+use crate::symbol::Symbol;
+use crate::typed_tree::TypedTree;
+
+/// Warns of every declaration that nothing uses.
+pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let items = &context.tree().items;
+    if !items.iter().any(|item| matches!(item.kind, ItemKind::Service(_) | ItemKind::Entry(_))) {
+        return;
+    }
+    let used = used_items(items, typed);
+    let unused = items.iter().enumerate().filter(|(at, _)| !used.contains(at));
+    let unused: Vec<_> = unused.filter_map(|(_, item)| unused_item(item, context.text)).collect();
+    let enums = items.iter().enumerate().filter(|(at, _)| used.contains(at)).map(|(_, item)| item);
+    let variants = unused_variants(enums, typed);
+    context.report_all(unused);
+    context.report_all(variants);
+}
+
+/// Returns the items that run by themselves, and all items that they name, directly or through others.
+fn used_items(items: &[Item], typed: &TypedTree) -> BTreeSet<usize> {
+    let names = named_items(items, typed);
+    let mut used: BTreeSet<usize> = BTreeSet::new();
+    let mut open: Vec<usize> = (0..items.len()).filter(|at| declared(&items[*at]).is_none()).collect();
+    while let Some(at) = open.pop() {
+        if used.insert(at) {
+            open.extend(names.get(&at).into_iter().flatten());
+        }
+    }
+    used
+}
+
+/// Returns the items that each item names.
+fn named_items(items: &[Item], typed: &TypedTree) -> BTreeMap<usize, BTreeSet<usize>> {
+    let item_at = |span: Span| {
+        let next = items.partition_point(|item| item.span.start <= span.start);
+        next.checked_sub(1).filter(|at| span.end <= items[*at].span.end)
+    };
+    let references = &typed.declarations.references;
+    let declarations = references.iter().filter(|found| found.defines);
+    let declared: BTreeMap<&Symbol, usize> =
+        declarations.filter_map(|found| Some((&found.symbol, item_at(found.span)?))).collect();
+    let mut named: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for found in references.iter().filter(|found| !found.defines) {
+        if let (Some(from), Some(to)) = (item_at(found.span), declared.get(&found.symbol)) {
+            named.entry(from).or_default().insert(*to);
+        }
+    }
+    named
+}
+
+/// Returns the kind and the name of what an item declares; `None` for items that run or only import.
+fn declared(item: &Item) -> Option<(&'static str, &Name)> {
+    match &item.kind {
+        ItemKind::Shared(shared) => Some(("shared value", &shared.name)),
+        ItemKind::Constraint(constraint) => Some(("constraint", &constraint.name)),
+        ItemKind::Record(record) => Some(("record", &record.name)),
+        ItemKind::Enum(declaration) => Some(("enum", &declaration.name)),
+        ItemKind::Function(function) => Some(("`fn`", &function.name)),
+        ItemKind::Use(_)
+        | ItemKind::Service(_)
+        | ItemKind::Entry(_)
+        | ItemKind::FailureHandler(_)
+        | ItemKind::Test(_) => None,
+    }
+}
+
+fn unused_item(item: &Item, text: &str) -> Option<Diagnostic> {
+    let (kind, name) = declared(item)?;
+    if is_ignored(name.as_str()) {
+        return None;
+    }
+    let start = item.docs.lines.first().map_or(item.span.start, |line| line.span.start);
+    let lines = whole_lines(text, Span { start, ..item.span });
+    let diagnostic = Diagnostic::new(Code::UnusedDeclaration, format!("the {kind} `{name}` is never used"))
+        .at(name.span, "no flow and no test uses it")
+        .suggest("remove it", lines, "");
+    Some(diagnostic)
+}
+
+/// Returns a warning for each variant of the enums that is neither constructed nor matched.
+fn unused_variants<'a>(enums: impl Iterator<Item = &'a Item>, typed: &TypedTree) -> Vec<Diagnostic> {
+    let received = received_types(typed);
+    let uses = typed.declarations.references.iter().filter(|found| !found.defines);
+    let named: BTreeSet<&Symbol> = uses.map(|found| &found.symbol).collect();
+    let mut unused = Vec::new();
+    for item in enums {
+        let ItemKind::Enum(declaration) = &item.kind else { continue };
+        let of: Text = declaration.name.as_str().into();
+        if received.contains(&of) {
+            continue;
+        }
+        for variant in &declaration.variants {
+            let name = &variant.name;
+            if !is_ignored(name.as_str()) && !named.contains(&Symbol::Variant(of.clone(), name.as_str().into())) {
+                let message = format!("the variant `{name}` of `{of}` is never used");
+                let diagnostic = Diagnostic::new(Code::UnusedDeclaration, message)
+                    .at(name.span, "never constructed and never matched")
+                    .hint("remove it");
+                unused.push(diagnostic);
+            }
+        }
+    }
+    unused
+}
+
+/// Returns the declared types that elements of sources, requests and answers may contain.
+fn received_types(typed: &TypedTree) -> BTreeSet<Text> {
+    let mut found = BTreeSet::new();
+    let routes = typed.entries.iter().flat_map(|entry| &entry.routes);
+    let parameters = routes.flat_map(|route| &route.locals).map(|local| typed.local(*local).ty.to_type());
+    let elements = typed.entries.iter().filter_map(|entry| entry.element.clone());
+    for ty in parameters.chain(elements) {
+        add_named(&ty, typed, &mut found);
+    }
+    found
+}
+
+/// Adds the declared types in a type, and those in their definitions.
+fn add_named(ty: &Type, typed: &TypedTree, found: &mut BTreeSet<Text>) {
+    match ty {
+        Type::Named(name) => {
+            let declared = typed.declarations.types.get(name);
+            if let Some(declared) = declared.filter(|_| found.insert(name.clone())) {
+                field_types(&declared.definition).for_each(|field| add_named(field, typed, found));
+            }
+        }
+        Type::List(part) | Type::Option(part) => add_named(part, typed, found),
+        Type::Map(pair) | Type::Result(pair) => {
+            add_named(&pair.0, typed, found);
+            add_named(&pair.1, typed, found);
+        }
+        Type::Tuple(parts) => parts.iter().for_each(|part| add_named(part, typed, found)),
+        _ => {}
+    }
+}
+
+fn field_types(definition: &TypeDefinition) -> impl Iterator<Item = &Type> {
+    let (fields, variants) = match &definition.shape {
+        TypeShape::Record(fields) => (fields.as_slice(), [].as_slice()),
+        TypeShape::Enum(variants) => ([].as_slice(), variants.as_slice()),
+        TypeShape::Opaque { .. } => ([].as_slice(), [].as_slice()),
+    };
+    fields.iter().chain(variants.iter().flat_map(|variant| &variant.fields)).map(|field| &field.ty)
+}

@@ -1,0 +1,106 @@
+//! Cryptography: digests, message authentication, random tokens, comparison in constant time, and passwords.
+//!
+//! Keys are [`Secret`]s, which a program can pass on but not show. Random bytes come from the operating system, whatever
+//! the generator of the module `random`.
+
+mod password;
+
+use bytes::Bytes;
+use data_encoding::BASE64URL_NOPAD;
+use ring::{digest, hmac};
+use subtle::ConstantTimeEq;
+use weir::{Failure, Secret};
+
+pub use password::{PasswordHashing, hash_password, password_matches};
+
+use crate::Limited;
+use crate::random::{filled, system_bytes};
+
+/// Builds the module `crypto`.
+pub(crate) fn crypto() -> weir::Module {
+    functions::crypto()
+}
+
+mod functions {
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
+
+    weir::library! {
+        /// Cryptography: digests, message authentication, random tokens, comparison in constant time, and passwords.
+        pub(crate) crypto: super::sha256, super::sha384, super::sha512, super::hmac_sha256, super::hmac_sha512,
+            super::equal, super::token, super::random_bytes, super::secret, super::password::hash_password,
+            super::password::password_matches
+    }
+}
+
+/// Returns the SHA-256 digest of the bytes (32 bytes). It identifies contents; passwords need `hash_password`.
+#[weir::function(pure)]
+pub fn sha256(bytes: &[u8]) -> Bytes {
+    digested(&digest::SHA256, bytes)
+}
+
+/// Returns the SHA-384 digest of the bytes (48 bytes).
+#[weir::function(pure)]
+pub fn sha384(bytes: &[u8]) -> Bytes {
+    digested(&digest::SHA384, bytes)
+}
+
+/// Returns the SHA-512 digest of the bytes (64 bytes).
+#[weir::function(pure)]
+pub fn sha512(bytes: &[u8]) -> Bytes {
+    digested(&digest::SHA512, bytes)
+}
+
+fn digested(algorithm: &'static digest::Algorithm, bytes: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(digest::digest(algorithm, bytes).as_ref())
+}
+
+/// Returns the HMAC of a message with SHA-256 (32 bytes), by which whoever has the key recognises that the message is
+/// unchanged. Compare it with `crypto.equal`.
+#[weir::function(pure)]
+pub fn hmac_sha256(message: &[u8], key: &Secret) -> Bytes {
+    authenticated(hmac::HMAC_SHA256, message, key)
+}
+
+/// Returns the HMAC of a message with SHA-512 (64 bytes).
+#[weir::function(pure)]
+pub fn hmac_sha512(message: &[u8], key: &Secret) -> Bytes {
+    authenticated(hmac::HMAC_SHA512, message, key)
+}
+
+fn authenticated(algorithm: hmac::Algorithm, message: &[u8], key: &Secret) -> Bytes {
+    let key = hmac::Key::new(algorithm, key.reveal());
+    Bytes::copy_from_slice(hmac::sign(&key, message).as_ref())
+}
+
+/// Returns `true` if the bytes are equal. It takes the same time wherever they differ, so that the time of an answer
+/// does not disclose how much of a signature or a token was right; `==` stops at the first difference.
+#[weir::function(pure)]
+pub fn equal(bytes: &[u8], other: &[u8]) -> bool {
+    bytes.ct_eq(other).into()
+}
+
+/// Returns a random text that nobody can guess, for session identifiers, password resets and the like: this many bytes of
+/// the operating system in the base64 of URLs. The default of 16 bytes gives 22 characters. Fewer than 16 bytes can be
+/// guessed; they, and more than 1,024, end the flow.
+#[weir::function(reads)]
+pub fn token(#[default(16)] bytes: i64) -> Limited<String> {
+    if !(16..=1024).contains(&bytes) {
+        return Limited(Err(Failure::argument(format!("a token has 16 to 1024 bytes, not {bytes}"))));
+    }
+    Limited(filled(bytes, system_bytes).map(|bytes| BASE64URL_NOPAD.encode(&bytes)))
+}
+
+/// Returns this many random bytes of the operating system. A count below 0 or above 1 MiB ends the flow.
+#[weir::function(reads)]
+pub fn random_bytes(count: i64) -> Limited<Bytes> {
+    Limited(filled(count, system_bytes))
+}
+
+/// Makes a secret of bytes, such as a key for a test. Secrets of a program in operation do not belong into its text.
+///
+/// # Errors
+/// Fails if there are no bytes: an empty key protects nothing.
+#[weir::function(pure)]
+pub fn secret(bytes: &[u8]) -> Result<Secret, Failure> {
+    if bytes.is_empty() { Err(Failure::argument("a secret is not empty")) } else { Ok(Secret::new(bytes.to_vec())) }
+}

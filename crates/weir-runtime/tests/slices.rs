@@ -1,0 +1,224 @@
+//! Flows that compute for ever: they take turns with others, and end when nobody wants them any more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use test_support::flows::gates::{Gates, function, library, on_shared};
+use test_support::flows::{Feed, options, start_expr};
+use weir_host::{Function, FunctionCode, Outcome, Passing, Type, Value, World};
+use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform, SliceLength};
+
+const MS: u64 = 1_000_000;
+
+/// The functions that an endless loop calls.
+#[derive(Clone, Default)]
+struct Loops {
+    ends: Arc<AtomicBool>,
+    rounds: Arc<AtomicUsize>,
+}
+
+impl Loops {
+    /// Returns true once the loops are to end. Counts the rounds.
+    fn done(&self) -> Function {
+        let this = self.clone();
+        let code = FunctionCode::Immediate(Arc::new(move |_: &mut weir_host::Call<'_>| {
+            this.rounds.fetch_add(1, Ordering::Relaxed);
+            Outcome::Value(Value::Bool(this.ends.load(Ordering::Relaxed)))
+        }));
+        let mut done = function("a.done", &[], World::Reads, code);
+        done.signature.result = Type::Bool;
+        done
+    }
+
+    /// Waits until the loops have begun `more` further rounds.
+    fn wait_for_rounds(&self, more: usize) {
+        let until = self.rounds.load(Ordering::Relaxed) + more;
+        while self.rounds.load(Ordering::Relaxed) < until {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Programs that compute until `a.done` returns true. `LOOP` stands for such a loop, whose value is `%90`.
+const ENDLESS: [&str; 7] = [
+    "LOOP\nyield %90",
+    "%1: List(Int) = for %2: Int in [1, 2, 3]\n  LOOP\n  yield %90\nyield 1",
+    "%1: Int = fold [1, 2, 3] from 0 as %2: Int, %3: Int\n  LOOP\n  yield %90\nyield %1",
+    "%1: Int = atomic (write shared s)\n  LOOP\n  yield %90\nyield %1",
+    "%1: Option(Int) = within 3600000ms\n  LOOP\n  yield %90\nyield 1",
+    "%1: Int = race\n  branch\n    LOOP\n    yield %90\n  branch\n    LOOP\n    yield %90\nyield %1",
+    "%1: List(Int) = for %2: Int in [1, 2, 3]\n  LOOP\n  %3: Int = call a.wait at w (%90)\n  yield %3\nyield 1",
+];
+
+const LOOP: &str = "\
+%90: Int = loop 0 at most 1000000000000 as %91: Int
+  %92: Bool = call a.done at done ()
+  %93: (Int, Bool) = record(%91, %92)
+  yield %93";
+
+/// Returns a body with the loops in the place of `LOOP`, indented by `by` further columns.
+fn with_loops(body: &str, by: usize) -> String {
+    let mut numbers = (0..).map(|count| (100 + 10 * count).to_string());
+    let mut text = String::new();
+    let mut last = String::new();
+    for line in body.lines() {
+        let indent = " ".repeat(by + line.len() - line.trim_start().len());
+        if line.trim() == "LOOP" {
+            let number = numbers.next().expect("there are enough numbers");
+            let names: Vec<String> = (0..4).map(|at| format!("%{}", number.parse::<u32>().unwrap_or(0) + at)).collect();
+            for inner in LOOP.lines() {
+                let named = (0..4).fold(inner.to_owned(), |text, at| text.replace(&format!("%9{at}"), &names[at]));
+                text += &format!("{indent}{}\n", named.replace("at done", &format!("at done#{number}")));
+            }
+            last = names[0].clone();
+        } else {
+            text += &format!("{indent}{}\n", line.trim().replace("%90", &last));
+        }
+    }
+    text
+}
+
+/// Returns a flow that runs `body` if its input is 0, and otherwise returns it at once.
+fn program(body: &str) -> String {
+    format!(
+        "shared s: Int\n  yield 0\nentry test from test.feed ordered\n  arguments\n    yield (0,)\n  \
+         flow feed (%0 x: Int) -> Int\n    %80: Bool = equal(%0, 0)\n    %81: Int = switch %80\n      \
+         value true\n{}      otherwise\n        yield %0\n    yield %81\n",
+        with_loops(body, 8)
+    )
+}
+
+fn started(body: &str, functions: impl IntoIterator<Item = Function>, options: Options) -> (Feed, RunningProgram) {
+    let (feed, mut library) = (Feed::new(), library(functions));
+    feed.put(&mut library, "test", "feed");
+    let text = program(body);
+    let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(weir_ir::verify::expr(&program, &library), [], "{text}");
+    (feed, start_expr(&program, &library, options))
+}
+
+fn flow(x: i64) -> Vec<Value> {
+    vec![Value::Int(x)]
+}
+
+#[test]
+fn a_small_request_is_answered_beside_sixteen_that_compute_for_ever() {
+    for (row, body) in ENGINES.iter().flat_map(|row| ENDLESS.map(|body| (row, body))) {
+        // A flow that waits, here for the lock, occupies a thread of `pool`.
+        if row.name == "pool" && body.contains("atomic") {
+            continue;
+        }
+        let (loops, gates) = (Loops::default(), Gates::new());
+        let functions = [loops.done(), gates.waiting("a.wait", World::Reads)];
+        let (feed, running) = started(body, functions, options(row.name, 2));
+        let endless: Vec<_> = (0..16).map(|_| feed.begin(flow(0))).collect();
+        loops.wait_for_rounds(100);
+        for number in 1..=8 {
+            let answers = feed.answers(vec![feed.begin(flow(number))]);
+            assert_eq!(answers, [Some(Ok(Value::Int(number)))], "under `{}`\n{body}", row.name);
+        }
+        loops.ends.store(true, Ordering::Relaxed);
+        if body.contains("a.wait") {
+            (0..16 * 3).for_each(|_| gates.next().release());
+        }
+        assert!(
+            feed.answers(endless).iter().all(|answer| matches!(answer, Some(Ok(_)))),
+            "under `{}`\n{body}",
+            row.name
+        );
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_flow_that_computes_for_ever_ends_when_nobody_awaits_it() {
+    for (row, body) in ENGINES.iter().flat_map(|row| ENDLESS.map(|body| (row, body))) {
+        if body.contains("atomic") {
+            continue;
+        }
+        let (loops, gates) = (Loops::default(), Gates::new());
+        let functions = [loops.done(), gates.waiting("a.wait", World::Reads)];
+        let (feed, running) = started(body, functions, options(row.name, 2));
+        let endless: Vec<_> = (0..4).map(|_| feed.begin(flow(0))).collect();
+        loops.wait_for_rounds(100);
+        drop(endless);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_time_limit_ends_computation() {
+    for row in ENGINES {
+        let (loops, clock) = (Loops::default(), Arc::new(ScriptedPlatform::new(0)));
+        let body = "%1: Option(Int) = within 5ms\n  LOOP\n  yield %90\n%2: Int = switch %1\n  tag 1 (%3: Int)\n    \
+                    yield %3\n  otherwise\n    yield -1\nyield %2";
+        let options = Options { platform: clock.clone(), ..options(row.name, 2) };
+        let (feed, running) = started(body, [loops.done()], options);
+        let limited = feed.begin(flow(0));
+        loops.wait_for_rounds(100);
+        clock.pass_ns(4 * MS);
+        loops.wait_for_rounds(100_000);
+        clock.pass_ns(MS);
+        assert_eq!(feed.answers(vec![limited]), [Some(Ok(Value::Int(-1)))], "under `{}`", row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+/// A function that writes the shared value, counts its calls, and returns 0.
+fn counted(path: &'static str, calls: &Arc<AtomicUsize>) -> Function {
+    let calls = Arc::clone(calls);
+    let code = FunctionCode::Immediate(Arc::new(move |_: &mut weir_host::Call<'_>| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Outcome::Value(Value::Int(0))
+    }));
+    on_shared(function(path, &[], World::Writes, code), Passing::Change)
+}
+
+#[test]
+fn an_atomic_step_that_computes_is_not_torn_by_a_time_limit() {
+    for row in ENGINES {
+        let (loops, clock) = (Loops::default(), Arc::new(ScriptedPlatform::new(0)));
+        let [first, second] = [Arc::<AtomicUsize>::default(), Arc::default()];
+        let body = "%1: Option(Int) = within 5ms\n  %2: Int = atomic (write shared s)\n    \
+                    %3: Int = call a.first at f (shared s)\n    LOOP\n    %4: Int = call a.second at g (shared s)\n    \
+                    yield %90\n  yield %2\nyield 7";
+        let options = Options { platform: clock.clone(), slice: SliceLength::ONE_UNIT, ..options(row.name, 2) };
+        let functions = [loops.done(), counted("a.first", &first), counted("a.second", &second)];
+        let (feed, running) = started(body, functions, options);
+        let limited = feed.begin(flow(0));
+        loops.wait_for_rounds(100);
+        clock.pass_ns(6 * MS);
+        loops.wait_for_rounds(100);
+        loops.ends.store(true, Ordering::Relaxed);
+        assert_eq!(feed.answers(vec![limited]), [Some(Ok(Value::Int(7)))], "under `{}`", row.name);
+        let calls = [&first, &second].map(|calls| calls.load(Ordering::Relaxed));
+        assert_eq!(calls, [1, 1], "under `{}`", row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn an_atomic_step_that_computes_is_not_torn_when_nobody_awaits_it() {
+    for row in ENGINES {
+        let loops = Loops::default();
+        let [first, second] = [Arc::<AtomicUsize>::default(), Arc::default()];
+        let body = "%2: Int = atomic (write shared s)\n  %3: Int = call a.first at f (shared s)\n  LOOP\n  \
+                    %4: Int = call a.second at g (shared s)\n  yield %90\nyield %2";
+        let functions = [loops.done(), counted("a.first", &first), counted("a.second", &second)];
+        let options = Options { slice: SliceLength { quantum: 10, quanta: 1 }, ..options(row.name, 2) };
+        let (feed, running) = started(body, functions, options);
+        let cancelled = feed.begin(flow(0));
+        loops.wait_for_rounds(100);
+        drop(cancelled);
+        drop(feed);
+        loops.wait_for_rounds(100);
+        loops.ends.store(true, Ordering::Relaxed);
+        running.wait().unwrap();
+        let calls = [&first, &second].map(|calls| calls.load(Ordering::Relaxed));
+        assert_eq!(calls, [1, 1], "under `{}`", row.name);
+    }
+}

@@ -1,0 +1,97 @@
+//! `weir fix`: applies the edits that diagnostics propose and that are certain to be right.
+
+use std::path::Path;
+
+use weir_ide::apply;
+use weir_syntax::{Edit, SourceFile, location};
+
+use crate::arguments::{ErrorFormat, FixArguments};
+use crate::programs::is_standard_input;
+use crate::project::Project;
+use crate::terminal::Terminal;
+use crate::{Exit, Library, programs};
+
+/// Maximum number of rounds: an edit may make another one possible, such as a `use` whose last module goes.
+const ROUNDS_MAX: usize = 16;
+
+/// Fixes every file in place, or reports files that could be fixed. Prints what was changed and what remains.
+pub(crate) fn fix(arguments: &FixArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    programs::for_each(&arguments.files, terminal, |file, terminal| fix_file(file, arguments.check, library, terminal))
+}
+
+fn fix_file(path: &Path, only_check: bool, library: &Library, terminal: &mut Terminal) -> Exit {
+    let mut project = Project::default();
+    let text = match project.read(path, terminal) {
+        Ok(id) => project.sources.file(id).text().to_owned(),
+        Err(exit) => return exit,
+    };
+    if project.has_errors() {
+        return project.report(ErrorFormat::Human, terminal);
+    }
+    let name = path.display().to_string();
+    let (fixed, changes) = fixed(&name, &text, library);
+    terminal.eprint(&changes.concat());
+    match (only_check, is_standard_input(path)) {
+        (false, true) => terminal.print(&fixed),
+        (true, _) if !changes.is_empty() => Exit::Failure,
+        (false, false) if fixed != text => match terminal.write(Some(path), &fixed) {
+            Exit::Success => report_rest(&name, &fixed, library, terminal),
+            exit => exit,
+        },
+        _ => report_rest(&name, &fixed, library, terminal),
+    }
+}
+
+/// Applies all certain edits until none is left. Returns the text and one line for each change.
+fn fixed(name: &str, text: &str, library: &Library) -> (String, Vec<String>) {
+    let (mut text, mut changes) = (text.to_owned(), Vec::new());
+    let mut project = checked(name, &text, library);
+    for _ in 0..ROUNDS_MAX {
+        let (edits, lines): (Vec<Edit>, Vec<String>) = certain_edits(&project).into_iter().unzip();
+        let next = apply(&text, &edits);
+        let after = checked(name, &next, library);
+        // An edit that causes an error was not certain; the author sees its diagnostic.
+        if next == text || errors_in(&after) > errors_in(&project) {
+            break;
+        }
+        (text, project) = (next, after);
+        changes.extend(lines);
+    }
+    (text, changes)
+}
+
+/// Returns the first certain edit of each diagnostic and its line of output, without edits that overlap earlier ones.
+fn certain_edits(project: &Project) -> Vec<(Edit, String)> {
+    let proposed = project.diagnostics.iter().filter_map(|diagnostic| {
+        let hint = diagnostic.help.iter().find(|hint| hint.certain)?;
+        Some((hint.edit.clone()?, hint.text.as_str(), diagnostic))
+    });
+    let mut proposed: Vec<_> = proposed.collect();
+    proposed.sort_by_key(|(edit, ..)| (edit.span.start, edit.span.end));
+    let mut edits: Vec<(Edit, String)> = Vec::new();
+    for (edit, advice, diagnostic) in proposed {
+        if edits.last().is_none_or(|(last, _)| last.span.end <= edit.span.start && last.span != edit.span) {
+            let place = location(project.sources.file(edit.span.source), edit.span.start);
+            let line = format!("{place}: {}: {advice} [{}]\n", diagnostic.message, diagnostic.code);
+            edits.push((edit, line));
+        }
+    }
+    edits
+}
+
+fn checked(name: &str, text: &str, library: &Library) -> Project {
+    let mut project = Project::default();
+    let file = SourceFile::new(name, text);
+    let source = project.sources.add(file.clone());
+    project.diagnostics = weir_compile::check(source, &file, library).diagnostics;
+    project
+}
+
+fn errors_in(project: &Project) -> usize {
+    project.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count()
+}
+
+/// Prints the diagnostics that no certain edit removes.
+fn report_rest(name: &str, text: &str, library: &Library, terminal: &mut Terminal) -> Exit {
+    checked(name, text, library).report(ErrorFormat::Human, terminal)
+}
