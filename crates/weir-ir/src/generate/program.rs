@@ -9,8 +9,7 @@ use weir_host::{Mode, Resource, Text, Type, Value};
 
 use super::functions::counter;
 use super::recording::SHARED_FROM;
-use super::updates::has_updates;
-use super::values::{data_type, definitions, value};
+use super::values::{data_type, definitions, has_updates, value};
 use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable, round_type};
 use crate::program::{Entry, Flow, Origin, SharedValue};

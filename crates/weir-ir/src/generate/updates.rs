@@ -10,13 +10,8 @@ use super::values::{pair, texts};
 use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var};
 use crate::prim::Prim;
 
-/// Returns true if a part of values of this type can be updated: [`Generator::update`].
-pub(super) fn has_updates(ty: &Type) -> bool {
-    *ty == pair() || *ty == texts() || *ty == Type::list(Type::Text)
-}
-
 impl Generator {
-    /// Returns an update of a part of a value of a type that [`has_updates`].
+    /// Returns an update of a part of a value of a type of which parts can be updated.
     pub(super) fn update(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let whole = self.operand(ty, lets);
         if *ty == pair() {

@@ -44,6 +44,11 @@ pub(super) fn texts() -> Type {
     Type::map(Type::Text, Type::Text)
 }
 
+/// Returns true if a part of values of this type owns memory, so that it can be updated in place.
+pub(super) fn has_updates(ty: &Type) -> bool {
+    *ty == pair() || *ty == texts() || *ty == Type::list(Type::Text)
+}
+
 /// Returns the type of an entry of the maps.
 fn entry() -> Type {
     Type::Tuple([Type::Text, Type::Int].into())

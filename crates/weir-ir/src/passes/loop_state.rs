@@ -17,7 +17,7 @@ use crate::prim::Prim;
 
 mod next;
 
-use next::{Next, NextState};
+use next::{Next, NextState, parts};
 
 pub(super) fn run(body: &mut Block, facts: &mut Facts<'_>) {
     block(body, facts);
@@ -208,13 +208,5 @@ impl Unpacking<'_, '_> {
         let atom = Atom::Var(bound.var);
         self.to.push(Let { bound, op, origin: self.origin });
         atom
-    }
-}
-
-/// Returns the initial states, the states and the body of a loop or fold.
-fn parts(op: &Op) -> Option<(&[Atom], &[Variable], &Block)> {
-    match op {
-        Op::Loop { init, state, body, .. } | Op::Fold { init, state, body, .. } => Some((init, state, body)),
-        _ => None,
     }
 }

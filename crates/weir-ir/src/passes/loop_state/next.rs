@@ -2,8 +2,7 @@
 
 use weir_host::Value;
 
-use super::parts;
-use crate::expr::{Atom, Block, Let, Op, Var};
+use crate::expr::{Atom, Block, Let, Op, Var, Variable};
 use crate::prim::Prim;
 
 /// The next value of one state.
@@ -123,4 +122,12 @@ fn is_field(body: &Block, operand: &Atom, state: Var, index: usize) -> bool {
             if *field as usize == index && operands[0] == Atom::Var(state));
         binding.bound.var == var && is_it
     })
+}
+
+/// Returns the initial states, the states and the body of a loop or fold.
+pub(super) fn parts(op: &Op) -> Option<(&[Atom], &[Variable], &Block)> {
+    match op {
+        Op::Loop { init, state, body, .. } | Op::Fold { init, state, body, .. } => Some((init, state, body)),
+        _ => None,
+    }
 }
