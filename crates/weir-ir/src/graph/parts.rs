@@ -24,7 +24,7 @@ enum Place<'g> {
 
 /// A use of a value: an input of a node, or the result of the graph.
 #[derive(Clone, Copy)]
-struct Use {
+struct ValueUse {
     /// The node; for the graph's result, the number of nodes.
     node: NodeId,
     input: usize,
@@ -38,7 +38,7 @@ pub(crate) struct PartUses<'g> {
     own: usize,
     /// The arms around each node, from the outermost.
     arms: Vec<Vec<Control>>,
-    uses: BTreeMap<&'g Operand, Vec<Use>>,
+    uses: BTreeMap<&'g Operand, Vec<ValueUse>>,
 }
 
 impl<'g> PartUses<'g> {
@@ -48,11 +48,11 @@ impl<'g> PartUses<'g> {
             let outer = node.control.map(|control| all.arms[control.switch.0 as usize].clone());
             all.arms.push(outer.into_iter().flatten().chain(node.control).collect());
             for (input, source) in node.inputs.iter().enumerate() {
-                all.uses.entry(source).or_default().push(Use { node: id, input });
+                all.uses.entry(source).or_default().push(ValueUse { node: id, input });
             }
         }
         let end = NodeId(u32::try_from(graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
-        all.uses.entry(&graph.result).or_default().push(Use { node: end, input: 0 });
+        all.uses.entry(&graph.result).or_default().push(ValueUse { node: end, input: 0 });
         all
     }
 
@@ -98,12 +98,12 @@ impl<'g> PartUses<'g> {
         others.any(|other| !self.is_exclusive(other, id) && !self.reads(other, part))
     }
 
-    fn uses(&self, value: &Operand) -> impl Iterator<Item = Use> {
+    fn uses(&self, value: &Operand) -> impl Iterator<Item = ValueUse> {
         self.uses.get(value).into_iter().flatten().copied()
     }
 
     /// Returns true if the use and the node are in different arms of one switch.
-    fn is_exclusive(&self, of: Use, id: NodeId) -> bool {
+    fn is_exclusive(&self, of: ValueUse, id: NodeId) -> bool {
         let Some(arms) = self.arms.get(of.node.0 as usize) else { return false };
         // A select uses an input only if the arm of the input was chosen.
         let selected = match &self.graph.node(of.node).kind {
@@ -115,7 +115,7 @@ impl<'g> PartUses<'g> {
     }
 
     /// Returns true if the use may read the part, or pass it on.
-    fn reads(&self, of: Use, part: &Part<'_>) -> bool {
+    fn reads(&self, of: ValueUse, part: &Part<'_>) -> bool {
         let Some(node) = self.graph.nodes.get(of.node.0 as usize) else { return true };
         match (&node.kind, part.place) {
             (NodeKind::Prim(Prim::Field(other) | Prim::DetachField(other)), Place::Field(index)) => *other == index,
@@ -137,7 +137,7 @@ impl<'g> PartUses<'g> {
     }
 
     /// Returns true if the use may change the value in its slot.
-    fn may_change(&self, of: Use) -> bool {
+    fn may_change(&self, of: ValueUse) -> bool {
         let Some(node) = self.graph.nodes.get(of.node.0 as usize) else { return false };
         match &node.kind {
             NodeKind::Call { function } => {

@@ -31,7 +31,7 @@ pub(super) struct ControlShape {
 
 /// A use of a value by a node. A select uses an input only if the input's arm was chosen.
 #[derive(Clone, Copy)]
-pub(super) struct Use {
+pub(super) struct InputUse {
     /// The node; for the graph's result, the number of nodes.
     pub node: usize,
     /// The arm, if the node is a select.
@@ -70,8 +70,8 @@ impl ControlShape {
     }
 
     /// Returns true if at most one of two uses happens.
-    pub(super) fn exclusive(&self, one: Use, other: Use) -> bool {
-        let chain = |of: Use| self.chains[of.node].iter().copied().chain(of.arm);
+    pub(super) fn exclusive(&self, one: InputUse, other: InputUse) -> bool {
+        let chain = |of: InputUse| self.chains[of.node].iter().copied().chain(of.arm);
         let pairs = chain(one).zip(chain(other));
         pairs.take_while(|(a, b)| a.switch == b.switch).any(|(a, b)| a.arm != b.arm)
     }

@@ -8,7 +8,7 @@ use weir_host::Argument;
 use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 
 use super::order::StepOrder;
-use super::shape::{ControlShape, Use};
+use super::shape::{ControlShape, InputUse};
 use crate::step::{NONE, Repeat};
 
 /// The maximum number of slots that are tried before a new one is taken, so that preparation stays linear in large
@@ -32,7 +32,7 @@ struct Life {
     /// The node that writes it; `None` for a parameter.
     writer: Option<usize>,
     /// Its uses.
-    users: Vec<Use>,
+    users: Vec<InputUse>,
     /// True if it must outlive this run of the body, like the captured values of a repeated body.
     kept: bool,
     slot: u32,
@@ -134,12 +134,14 @@ impl<'a> Planner<'a> {
         for (id, node) in self.graph.nodes() {
             for (input, source) in node.inputs.iter().enumerate() {
                 if let Some(life) = self.life_of(source) {
-                    self.lives[life].users.push(Use { node: self.shape.toucher(id), arm: selected_arm(node, input) });
+                    self.lives[life]
+                        .users
+                        .push(InputUse { node: self.shape.toucher(id), arm: selected_arm(node, input) });
                 }
             }
         }
         if let Some(life) = self.life_of(&self.graph.result) {
-            self.lives[life].users.push(Use { node: self.graph.nodes.len(), arm: None });
+            self.lives[life].users.push(InputUse { node: self.graph.nodes.len(), arm: None });
         }
     }
 
@@ -170,14 +172,14 @@ impl<'a> Planner<'a> {
     fn is_free(&self, slot: usize, writer: usize) -> bool {
         self.residents[slot].iter().all(|life| {
             let life = &self.lives[*life];
-            let writes = life.writer.map(|node| Use { node, arm: None });
+            let writes = life.writer.map(|node| InputUse { node, arm: None });
             let mut touchers = life.users.iter().copied().chain(writes);
-            !life.kept && touchers.all(|toucher| self.out_of_the_way(toucher, Use { node: writer, arm: None }))
+            !life.kept && touchers.all(|toucher| self.out_of_the_way(toucher, InputUse { node: writer, arm: None }))
         })
     }
 
     /// Returns true if `toucher` never touches a slot after the use has happened.
-    fn out_of_the_way(&self, toucher: Use, of: Use) -> bool {
+    fn out_of_the_way(&self, toucher: InputUse, of: InputUse) -> bool {
         if toucher.node >= self.graph.nodes.len() {
             return false;
         }
@@ -190,7 +192,7 @@ impl<'a> Planner<'a> {
         let is_last = |(input, source): (usize, &Operand)| {
             self.life_of(source).is_some_and(|life| {
                 let life = &self.lives[life];
-                let of = Use { node: index, arm: selected_arm(node, input) };
+                let of = InputUse { node: index, arm: selected_arm(node, input) };
                 let others = life.users.iter().filter(|user| user.node != index);
                 let once = select || life.users.iter().filter(|user| user.node == index).count() == 1;
                 !life.kept && once && others.into_iter().all(|user| self.out_of_the_way(*user, of))
