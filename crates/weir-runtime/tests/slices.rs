@@ -1,7 +1,8 @@
 //! Flows that compute for ever: they take turns with others, and end when nobody wants them any more.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use test_support::flows::gates::{Gates, function, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
@@ -220,5 +221,44 @@ fn an_atomic_step_that_computes_is_not_torn_when_nobody_awaits_it() {
         running.wait().unwrap();
         let calls = [&first, &second].map(|calls| calls.load(Ordering::Relaxed));
         assert_eq!(calls, [1, 1], "under `{}`", row.name);
+    }
+}
+
+#[test]
+fn a_program_that_is_stopped_ends_though_its_flows_compute_for_ever() {
+    for (row, body) in ENGINES.iter().flat_map(|row| ENDLESS.map(|body| (row, body))) {
+        let (loops, gates) = (Loops::default(), Gates::new());
+        let functions = [loops.done(), gates.waiting("a.wait", World::Reads)];
+        let options = Options { drain_within: Duration::from_millis(1), ..options(row.name, 2) };
+        let (feed, running) = started(body, functions, options);
+        let _endless: Vec<_> = (0..4).map(|_| feed.begin(flow(0))).collect();
+        loops.wait_for_rounds(100);
+        running.stop();
+        assert_eq!(running.wait(), Ok(()), "under `{}`\n{body}", row.name);
+        // The threads of some engines go on inside atomic steps.
+        loops.ends.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_program_that_is_stopped_ends_though_a_function_does_not() {
+    for row in ENGINES {
+        let (begun, has_begun) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let stuck = Mutex::new((begun, released));
+        let code = FunctionCode::Immediate(Arc::new(move |_: &mut weir_host::Call<'_>| {
+            let (begun, released) = &*stuck.lock().unwrap();
+            _ = begun.send(());
+            _ = released.recv();
+            Outcome::Value(Value::Int(0))
+        }));
+        let body = "%1: Int = call a.stuck at s ()\nyield %1";
+        let options = Options { drain_within: Duration::from_millis(1), ..options(row.name, 2) };
+        let (feed, running) = started(body, [function("a.stuck", &[], World::Reads, code)], options);
+        let _stuck = feed.begin(flow(0));
+        has_begun.recv().unwrap();
+        running.stop();
+        assert_eq!(running.wait(), Ok(()), "under `{}`", row.name);
+        drop(release);
     }
 }
