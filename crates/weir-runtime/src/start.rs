@@ -276,7 +276,14 @@ fn run_once(body: &Body, instance: &ProgramInstance, handle: &Handle) -> Result<
     let mut frame = Frame::take(body, true);
     let key = FlowKey { entry: 0, route: 0, sequence: 0 };
     let units = Units::endless();
-    let env = Env { instance, key, records_nodes: false, permission: BlockingPermission::Allowed, units: &units };
+    let env = Env {
+        instance,
+        key,
+        records_nodes: false,
+        permission: BlockingPermission::Allowed,
+        units: &units,
+        given_up: None,
+    };
     let finished = handle.block_on(poll_fn(|context| match frame.advance(body, env, None, context) {
         Advanced::Ready(finished) => Poll::Ready(finished),
         Advanced::Waits | Advanced::Yields => Poll::Pending,
