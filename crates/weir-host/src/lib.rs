@@ -77,5 +77,5 @@ pub use source::{
 pub use text::Text;
 pub use typed::{TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
-pub use value::{Elements, Entries, HostValue, Unique, Value, Values, Walk};
+pub use value::{Element, Elements, Entries, HostValue, Unique, Value, Values, Walk};
 pub use weir_macros::{Type, batched, function, library};

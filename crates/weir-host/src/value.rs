@@ -214,10 +214,11 @@ mod compare;
 mod elements;
 mod entries;
 mod show;
+mod trie;
 mod values;
 mod walk;
 
-pub use elements::Elements;
+pub use elements::{Element, Elements};
 pub use entries::Entries;
 pub use values::Values;
 pub use walk::Walk;

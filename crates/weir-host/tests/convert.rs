@@ -106,9 +106,12 @@ fn rust_representations_are_borrowed_in_place() {
     assert!(std::ptr::eq(<str as Borrowable>::borrow_from(&text).unwrap(), inside.as_str()));
     let bytes = Value::bytes(&b"abc"[..]);
     assert!(std::ptr::eq(&*<[u8]>::borrow_from(&bytes).unwrap(), &*<[u8]>::borrow_from(&bytes).unwrap()));
-    let list = Value::list(vec![Value::Int(1)]);
-    assert!(std::ptr::eq(&*<[Value]>::borrow_from(&list).unwrap(), &*<[Value]>::borrow_from(&list).unwrap()));
-    assert_eq!(*<[i64]>::borrow_from(&list).unwrap(), [1], "a temporary");
+    let texts = Value::list(vec![text.clone()]);
+    assert!(std::ptr::eq(&*<[Value]>::borrow_from(&texts).unwrap(), &*<[Value]>::borrow_from(&texts).unwrap()));
+    let ints = Value::list(vec![Value::Int(1)]);
+    assert!(std::ptr::eq(&*<[i64]>::borrow_from(&ints).unwrap(), &*<[i64]>::borrow_from(&ints).unwrap()));
+    assert_eq!(*<[Value]>::borrow_from(&ints).unwrap(), [Value::Int(1)], "a temporary");
+    assert_eq!(*<[i32]>::borrow_from(&ints).unwrap(), [1], "a temporary");
 }
 
 #[test]

@@ -344,7 +344,7 @@ fn index(collection: &Value, key: &Value) -> Result<Value, Box<Failure>> {
         (Value::Map(map), key) => Ok(map.get(key).map_or_else(Value::none, |value| Value::some(value.clone()))),
         (Value::List(elements), Value::Int(at)) => {
             let found = usize::try_from(*at).ok().and_then(|at| elements.get(at));
-            found.cloned().ok_or_else(|| no_element(*at, elements.len()))
+            found.ok_or_else(|| no_element(*at, elements.len()))
         }
         _ => panic!("index of {collection:?} by {key:?} passed the verifier"),
     }

@@ -3,6 +3,8 @@
 //! Lists are immutable; every function returns a new one. Values of every type are ordered: numbers by size, texts by
 //! code points, lists and records lexicographically.
 
+use std::borrow::Cow;
+
 use crate::Limited;
 use indexmap::IndexSet;
 use weir::{Elements, Failure, FailureKind, Value};
@@ -18,68 +20,70 @@ weir::library! {
 
 /// Returns the first element.
 #[weir::function(pure, total)]
-pub fn first(list: &[Value]) -> Option<Value> {
-    list.first().cloned()
+pub fn first(list: &Elements) -> Option<Value> {
+    list.get(0)
 }
 
 /// Returns the last element.
 #[weir::function(pure, total)]
-pub fn last(list: &[Value]) -> Option<Value> {
-    list.last().cloned()
+pub fn last(list: &Elements) -> Option<Value> {
+    list.get(list.len().checked_sub(1)?)
 }
 
 /// Returns `true` if an element equals `value`.
 #[weir::function(pure, total)]
-pub fn contains(list: &[Value], value: &Value) -> bool {
-    list.contains(value)
+pub fn contains(list: &Elements, value: &Value) -> bool {
+    list.iter().any(|element| *element == *value)
 }
 
 /// Returns the position of the first element that equals `value`, counted from 0.
 #[weir::function(pure, total)]
-pub fn position(list: &[Value], value: &Value) -> Option<usize> {
-    list.iter().position(|element| element == value)
+pub fn position(list: &Elements, value: &Value) -> Option<usize> {
+    list.iter().position(|element| *element == *value)
 }
 
 /// Returns the first `count` elements, or all if there are fewer.
 #[weir::function(pure, total)]
-pub fn take(list: &[Value], count: i64) -> Vec<Value> {
-    list[..within(list, count)].to_vec()
+pub fn take(mut list: Elements, count: i64) -> Elements {
+    list.keep(0, within(&list, count));
+    list
 }
 
 /// Returns all but the first `count` elements.
 #[weir::function(pure, total)]
-pub fn skip(list: &[Value], count: i64) -> Vec<Value> {
-    list[within(list, count)..].to_vec()
+pub fn skip(mut list: Elements, count: i64) -> Elements {
+    list.keep(within(&list, count), list.len());
+    list
 }
 
-fn within(list: &[Value], count: i64) -> usize {
+fn within(list: &Elements, count: i64) -> usize {
     usize::try_from(count.max(0)).unwrap_or(usize::MAX).min(list.len())
 }
 
 /// Returns the elements in reverse order.
 #[weir::function(pure, total)]
-pub fn reverse(mut list: Vec<Value>) -> Vec<Value> {
+pub fn reverse(mut list: Elements) -> Elements {
     list.reverse();
     list
 }
 
 /// Returns the elements in ascending order; the sort is stable.
 #[weir::function(pure, total)]
-pub fn sort(mut list: Vec<Value>) -> Vec<Value> {
+pub fn sort(mut list: Elements) -> Elements {
     list.sort();
     list
 }
 
 /// Returns the least element; `None` if the list is empty.
 #[weir::function(pure, total)]
-pub fn min(list: &[Value]) -> Option<Value> {
-    list.iter().min().cloned()
+pub fn min(list: &Elements) -> Option<Value> {
+    list.iter().min().map(Cow::into_owned)
 }
 
 /// Returns the greatest element; `None` if the list is empty.
 #[weir::function(pure, total)]
-pub fn max(list: &[Value]) -> Option<Value> {
-    list.iter().max().cloned()
+pub fn max(list: &Elements) -> Option<Value> {
+    list.iter().max().map(Cow::into_owned)
 }
 
 /// Returns the sum of whole numbers. A sum that does not fit into 64 bits ends the flow, as `+` does.
@@ -109,9 +113,11 @@ pub fn unique(list: Vec<Value>) -> Vec<Value> {
 /// # Errors
 /// Fails if the result would have more than 10,000,000 elements.
 #[weir::function(pure)]
-pub fn concat(lists: Vec<Vec<Value>>) -> Result<Vec<Value>, Failure> {
-    limited(lists.iter().map(Vec::len).fold(0, usize::saturating_add))?;
-    Ok(lists.concat())
+pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
+    limited(lists.iter().map(Elements::len).fold(0, usize::saturating_add))?;
+    let mut all = Elements::default();
+    lists.into_iter().for_each(|list| all.append(list));
+    Ok(all)
 }
 
 /// Returns the whole numbers from `from` (inclusive) to `to` (exclusive).
@@ -138,22 +144,15 @@ pub fn zip(list: Vec<Value>, other: Vec<weir::Generic<'U'>>) -> Vec<(Value, weir
 }
 
 /// Returns the list with another element at a position, counted from 0, in constant time if the list is not used
-/// afterwards; otherwise the list is copied. A position that the list does not have ends the flow, as `list[position]` does.
+/// afterwards. A position that the list does not have ends the flow, as `list[position]` does.
 #[weir::function(pure)]
 pub fn with(mut list: Elements, position: i64, value: Value) -> Limited<Elements> {
     let Some(at) = usize::try_from(position).ok().filter(|at| *at < list.len()) else {
         let message = format!("index {position} of a list of {}", list.len());
         return Limited(Err(Failure::new(FailureKind::Arithmetic, message)));
     };
-    match list.unshared() {
-        Some(elements) => elements[at] = value,
-        None => list = replaced(&list, at, value),
-    }
+    list.set(at, value);
     Limited(Ok(list))
-}
-
-fn replaced(list: &[Value], at: usize, value: Value) -> Elements {
-    list[..at].iter().cloned().chain([value]).chain(list[at + 1..].iter().cloned()).collect()
 }
 
 fn limited(elements: usize) -> Result<(), Failure> {

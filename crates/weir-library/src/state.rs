@@ -62,12 +62,12 @@ pub fn remove(map: &mut Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
     map.remove(&key.0).map(Generic)
 }
 
-/// Appends an element to a shared list, in constant time on average. If the list has more than `keep` elements, the first
-/// are removed, and the others move up.
+/// Appends an element to a shared list, in logarithmic time at most. If the list has more than `keep` elements, the
+/// first are removed.
 #[weir::function(reads)]
 pub fn push(list: &mut Elements, value: Value, #[default(10_000_000)] keep: usize) {
     list.push(value);
-    list.keep(list.len().saturating_sub(keep.min(KEPT_MAX)), list.len());
+    list.remove_first(list.len().saturating_sub(keep.min(KEPT_MAX)));
 }
 
 #[cfg(test)]

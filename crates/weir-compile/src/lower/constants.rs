@@ -65,9 +65,9 @@ fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
     };
     let (Some(rest), Some(room)) = (left.checked_sub(own), room.checked_sub(1)) else { return false };
     *left = rest;
-    let mut spend = |part| spend(part, left, room);
+    let mut spend = |part: &Value| spend(part, left, room);
     match value {
-        Value::List(elements) => elements.iter().all(spend),
+        Value::List(elements) => elements.iter().all(|element| spend(&element)),
         Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
         Value::Map(map) => map.iter().all(|(key, value)| spend(key) && spend(value)),
         _ => true,

@@ -1,5 +1,6 @@
 //! Conversion of numbers: every Rust integer is an `Int`, with range checks in both directions.
 
+use crate::convert::collections::list_from_value;
 use crate::convert::mismatch;
 use crate::{Bytes, Failure, HostType, Type, Value};
 
@@ -31,6 +32,22 @@ impl HostType for i64 {
     #[inline]
     fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
         if let Value::Int(value) = value { Some(value) } else { None }
+    }
+
+    fn list_from_value(value: Value) -> Result<Vec<Self>, Failure> {
+        match Self::list_in_place(&value) {
+            Some(all) => Ok(all.to_vec()),
+            None => list_from_value(value),
+        }
+    }
+
+    fn list_into_value(list: Vec<Self>) -> Result<Value, Failure> {
+        Ok(Value::List(list.as_slice().into()))
+    }
+
+    #[inline]
+    fn list_in_place(value: &Value) -> Option<&[Self]> {
+        if let Value::List(elements) = value { elements.as_ints() } else { None }
     }
 }
 
@@ -133,6 +150,22 @@ impl HostType for f64 {
     #[inline]
     fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
         if let Value::Float(value) = value { Some(value) } else { None }
+    }
+
+    fn list_from_value(value: Value) -> Result<Vec<Self>, Failure> {
+        match Self::list_in_place(&value) {
+            Some(all) => Ok(all.to_vec()),
+            None => list_from_value(value),
+        }
+    }
+
+    fn list_into_value(list: Vec<Self>) -> Result<Value, Failure> {
+        Ok(Value::List(list.as_slice().into()))
+    }
+
+    #[inline]
+    fn list_in_place(value: &Value) -> Option<&[Self]> {
+        if let Value::List(elements) = value { elements.as_floats() } else { None }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Conversion of types that Weir stores in their Rust form, and the type parameters of generic functions.
 
+use crate::convert::collections::list_from_value;
 use crate::convert::mismatch;
 use crate::{Bytes, Failure, HostType, Text, Type, TypeDefinition, Value};
 
@@ -47,6 +48,22 @@ impl HostType for bool {
     #[inline]
     fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
         if let Value::Bool(value) = value { Some(value) } else { None }
+    }
+
+    fn list_from_value(value: Value) -> Result<Vec<Self>, Failure> {
+        match Self::list_in_place(&value) {
+            Some(all) => Ok(all.to_vec()),
+            None => list_from_value(value),
+        }
+    }
+
+    fn list_into_value(list: Vec<Self>) -> Result<Value, Failure> {
+        Ok(Value::List(list.as_slice().into()))
+    }
+
+    #[inline]
+    fn list_in_place(value: &Value) -> Option<&[Self]> {
+        if let Value::List(elements) = value { elements.as_bools() } else { None }
     }
 }
 
@@ -178,7 +195,7 @@ impl HostType for Value {
 
     #[inline]
     fn list_in_place(value: &Value) -> Option<&[Self]> {
-        if let Value::List(elements) = value { Some(elements) } else { None }
+        if let Value::List(elements) = value { elements.as_values() } else { None }
     }
 }
 

@@ -9,6 +9,7 @@
 //! A hash covers the first [`HASHED_MAX`] parts in the order of a walk. If there are more, it also covers a hash that
 //! is composed of the hashes of the parts, so that each shared part is hashed once.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -51,10 +52,14 @@ impl Ord for Value {
 /// Compares by recursion; `None` if `depth` or `steps` do not suffice.
 fn compare(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Option<Ordering> {
     let (parts, others) = match (one, other) {
-        (Value::List(a), Value::List(b)) => (&**a, &**b),
+        (Value::List(a), Value::List(b)) if a.is_same(b) => return Some(Ordering::Equal),
+        (Value::List(a), Value::List(b)) => match (a.as_values(), b.as_values()) {
+            (Some(a), Some(b)) => (a, b),
+            _ => return compare_lists(one, other, depth, steps),
+        },
         (Value::Record(a), Value::Record(b)) => (&**a, &**b),
         (Value::Variant(x, Some(a)), Value::Variant(y, Some(b))) if x == y => (&**a, &**b),
-        (Value::Map(a), Value::Map(b)) if !a.is_same(b) => return compare_maps(one, other, depth, steps),
+        (Value::Map(a), Value::Map(b)) if !a.is_same(b) => return compare_parts(one, other, depth, steps),
         (Value::Map(_), Value::Map(_)) => return Some(Ordering::Equal),
         _ => return Some(compare_heads(one, other)),
     };
@@ -72,14 +77,24 @@ fn compare(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Option<Or
     Some(parts.len().cmp(&others.len()))
 }
 
-/// Compares keys and values in the order of insertion.
-fn compare_maps(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Option<Ordering> {
+/// Compares lists of which one is not stored as values. A packed list has no shared parts, so it takes no steps.
+fn compare_lists(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Option<Ordering> {
+    let (Value::List(a), Value::List(b)) = (one, other) else { return None };
+    match (a.as_ints(), b.as_ints()) {
+        (Some(a), Some(b)) => Some(a.cmp(b)),
+        _ if a.is_packed() && b.is_packed() => Some(a.iter().cmp(b.iter())),
+        _ => compare_parts(one, other, depth, steps),
+    }
+}
+
+/// Compares elements, or keys and values in the order of insertion.
+fn compare_parts(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Option<Ordering> {
     let depth = depth.checked_sub(1)?;
     let (mut one, mut other) = (PartCursor::new(one), PartCursor::new(other));
     loop {
         *steps = steps.checked_sub(1)?;
         let ordering = match (one.advance(), other.advance()) {
-            (Some(one), Some(other)) => compare(one, other, depth, steps)?,
+            (Some(one), Some(other)) => compare(&one, &other, depth, steps)?,
             (None, None) => return Some(Ordering::Equal),
             (one, other) => one.is_some().cmp(&other.is_some()),
         };
@@ -100,8 +115,12 @@ fn compare_deep(one: &Value, other: &Value) -> Ordering {
     while let Some((one, other)) = open.last_mut() {
         let ordering = match (one.advance(), other.advance()) {
             (Some(one), Some(other)) => {
-                let ordering = compare_heads(one, other);
-                if ordering.is_eq() && !is_known(&mut equal, one, other) {
+                let ordering = compare_heads(&one, &other);
+                // Scalars, which may be owned, were compared by their heads.
+                if let (Cow::Borrowed(one), Cow::Borrowed(other)) = (one, other)
+                    && ordering.is_eq()
+                    && !is_known(&mut equal, one, other)
+                {
                     open.push((PartCursor::new(one), PartCursor::new(other)));
                 }
                 ordering
@@ -142,7 +161,7 @@ fn shared_address(value: &Value) -> Option<Address> {
     match value {
         // A list does not expose its reference count.
         Value::List(elements) if elements.is_empty() => None,
-        Value::List(elements) => Some(Address { address: elements.as_ptr().addr(), is_shared: true }),
+        Value::List(elements) => Some(Address { address: elements.address(), is_shared: true }),
         Value::Record(parts) | Value::Variant(_, Some(parts)) if !parts.is_empty() => {
             Some(Address { address: parts.as_ptr().addr(), is_shared: parts.is_shared() })
         }
@@ -204,7 +223,7 @@ impl Hash for Value {
 /// Hashes the heads in the order of a walk, so that the result does not depend on how deep the recursion goes.
 fn hash<H: Hasher>(value: &Value, state: &mut H, depth: u32, left: &mut u32) {
     match (value.parts(), depth.checked_sub(1)) {
-        (None, _) if !matches!(value, Value::Map(_)) => {
+        (None, _) if !matches!(value, Value::Map(_) | Value::List(_)) => {
             *left -= 1;
             hash_head(value, state);
         }
@@ -221,7 +240,7 @@ fn hash<H: Hasher>(value: &Value, state: &mut H, depth: u32, left: &mut u32) {
         _ => {
             for value in value.walk().take(*left as usize) {
                 *left -= 1;
-                hash_head(value, state);
+                hash_head(&value, state);
             }
         }
     }
@@ -229,20 +248,15 @@ fn hash<H: Hasher>(value: &Value, state: &mut H, depth: u32, left: &mut u32) {
 
 /// Hashes a value's head and the hashes of its parts. Shared parts are hashed once.
 fn composed_hash(value: &Value) -> u64 {
-    let begun = |value| {
-        let mut state = SEED.build_hasher();
-        hash_head(value, &mut state);
-        (PartCursor::new(value), state)
-    };
     let mut known: IndexMap<usize, u64, RandomState> = IndexMap::default();
-    let mut open = vec![begun(value)];
+    let mut open = vec![hash_begun(value)];
     loop {
         let (cursor, state) = open.last_mut().expect("the outermost value is closed last");
         if let Some(part) = cursor.advance() {
-            match shared_address(part).map(|place| known.get(&place.address).copied()) {
-                None => hash_head(part, state),
-                Some(Some(hash)) => state.write_u64(hash),
-                Some(None) => open.push(begun(part)),
+            match (shared_address(&part).map(|place| known.get(&place.address).copied()), part) {
+                (Some(Some(hash)), _) => state.write_u64(hash),
+                (Some(None), Cow::Borrowed(part)) => open.push(hash_begun(part)),
+                (_, part) => hash_head(&part, state),
             }
             continue;
         }
@@ -252,6 +266,13 @@ fn composed_hash(value: &Value) -> u64 {
         outer.write_u64(hash);
         known.extend(place.filter(|place| place.is_shared).map(|place| (place.address, hash)));
     }
+}
+
+/// Returns a cursor before the first part of a value, and the state of its hash after its head.
+fn hash_begun(value: &Value) -> (PartCursor<'_>, impl Hasher + use<>) {
+    let mut state = SEED.build_hasher();
+    hash_head(value, &mut state);
+    (PartCursor::new(value), state)
 }
 
 fn hash_head<H: Hasher>(value: &Value, state: &mut H) {

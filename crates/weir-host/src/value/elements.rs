@@ -1,41 +1,181 @@
-//! The elements of a list: a shared vector, which is changed in place while it has a single owner.
+//! The elements of a list.
+//!
+//! They have one of three forms, which a program cannot tell apart:
+//! * *packed*: scalars of one type, one after the other, without their tags;
+//! * *values*: elements of any type, one after the other;
+//! * *persistent*: elements in nodes that are shared with other lists.
+//!
+//! A list is packed if its first element is a scalar, until an element of another type is stored. The first two forms
+//! are changed in place while they have one owner, and have to be copied as a whole beside another owner. Such a copy of
+//! a long list becomes persistent instead, so that the next change beside a snapshot copies only the path to the changed
+//! element. A long list that loses elements at its front becomes persistent too, so that the others do not move up.
 
-use std::ops::Deref;
-use std::{fmt, slice};
+mod form;
+mod iter;
+mod packed;
+mod sequence;
 
-use ecow::EcoVec;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
 
+use self::form::ListForm;
+pub(super) use self::iter::{ElementIntoIter, ElementIter};
+use self::packed::Packed;
 use crate::Value;
 
-/// The elements of a list, in order. Cloning increments a reference count; a change copies the elements only if they
-/// are shared (copy-on-write).
-#[derive(Clone, Default, PartialEq, Eq)]
+/// An element of a list: borrowed from the list, or a scalar that the list stores without its tag.
+pub type Element<'v> = Cow<'v, Value>;
+
+/// The elements of a list, in order. Cloning increments a reference count; a change copies elements only if they are
+/// shared (copy-on-write), and a bounded number of them.
+#[derive(Clone, Default)]
 pub struct Elements {
-    shared: EcoVec<Value>,
+    form: ListForm,
 }
 
+/// The maximum number of elements that a change copies if they are shared, and that move up if the first is removed.
+const COPIED_MAX: usize = 256;
+/// The same for packed elements, which are copied as plain memory.
+const COPIED_SCALARS_MAX: usize = 4_096;
+/// A list is copied if it is joined with another one that has at least this part of its length.
+const COPIED_SHARE: usize = 16;
+
 impl Elements {
-    /// Returns an empty list with this capacity.
+    /// Returns the number of elements.
+    #[inline]
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Self {
-        Elements { shared: EcoVec::with_capacity(capacity) }
+    pub fn len(&self) -> usize {
+        self.form.len()
     }
 
-    /// Returns the elements for a change in place; `None` if they are shared.
+    /// Returns `true` if there are no elements.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns a copy of an element, which increments at most a reference count.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Value> {
+        self.form.get(index)
+    }
+
+    /// Iterates over the elements.
+    #[must_use]
+    pub fn iter(&self) -> ElementIter<'_> {
+        ElementIter::new(&self.form)
+    }
+
+    /// Returns the elements in a range of positions, which must lie within the list.
+    ///
+    /// # Panics
+    /// Panics if the range ends beyond the list.
+    #[must_use]
+    pub fn range(&self, from: usize, to: usize) -> Elements {
+        assert!(from <= to && to <= self.len(), "{from}..{to} of {} elements", self.len());
+        Elements { form: self.form.range(from, to) }
+    }
+
+    /// Returns copies of all elements.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<Value> {
+        self.iter().map(Cow::into_owned).collect()
+    }
+
+    /// Returns the elements if they are stored as values, one after the other.
+    #[inline]
+    #[must_use]
+    pub fn as_values(&self) -> Option<&[Value]> {
+        if let ListForm::Values(all) = &self.form { Some(all) } else { None }
+    }
+
+    /// Returns the elements if they are packed integers.
+    #[inline]
+    #[must_use]
+    pub fn as_ints(&self) -> Option<&[i64]> {
+        if let Some(Packed::Ints(all)) = self.packed() { Some(all) } else { None }
+    }
+
+    /// Returns the elements if they are packed floats.
+    #[inline]
+    #[must_use]
+    pub fn as_floats(&self) -> Option<&[f64]> {
+        if let Some(Packed::Floats(all)) = self.packed() { Some(all) } else { None }
+    }
+
+    /// Returns the elements if they are packed Booleans.
+    #[inline]
+    #[must_use]
+    pub fn as_bools(&self) -> Option<&[bool]> {
+        if let Some(Packed::Bools(all)) = self.packed() { Some(all) } else { None }
+    }
+
+    /// Returns packed integers for a change, after copying them if they are shared.
+    #[inline]
+    #[must_use]
+    pub fn as_ints_mut(&mut self) -> Option<&mut [i64]> {
+        if let Some(Packed::Ints(all)) = self.packed_mut() { Some(all) } else { None }
+    }
+
+    /// Returns packed floats for a change, after copying them if they are shared.
+    #[inline]
+    #[must_use]
+    pub fn as_floats_mut(&mut self) -> Option<&mut [f64]> {
+        if let Some(Packed::Floats(all)) = self.packed_mut() { Some(all) } else { None }
+    }
+
+    /// Returns packed Booleans for a change, after copying them if they are shared.
+    #[inline]
+    #[must_use]
+    pub fn as_bools_mut(&mut self) -> Option<&mut [bool]> {
+        if let Some(Packed::Bools(all)) = self.packed_mut() { Some(all) } else { None }
+    }
+
+    /// Returns the elements for a change in place; `None` if they are shared or packed.
     #[must_use]
     pub fn unshared(&mut self) -> Option<&mut [Value]> {
-        self.shared.is_unique().then(|| self.shared.make_mut())
+        if self.form.is_shared() {
+            return None;
+        }
+        self.form.flatten();
+        if let ListForm::Values(all) = &mut self.form { Some(all.make_mut()) } else { None }
     }
 
-    /// Returns the elements for a change, after copying them if they are shared.
+    /// Returns an element: moved out if the list is not shared, so that [`Value::Absent`] stays behind, and otherwise
+    /// copied. Scalars are always copied.
+    #[inline]
     #[must_use]
-    pub fn make_mut(&mut self) -> &mut [Value] {
-        self.shared.make_mut()
+    pub fn take(&mut self, index: usize) -> Option<Value> {
+        match &mut self.form {
+            ListForm::Values(all) => match all.is_unique() {
+                true => all.make_mut().get_mut(index).map(Value::take),
+                false => all.get(index).cloned(),
+            },
+            ListForm::Packed(all) => match Arc::get_mut(all) {
+                Some(Packed::Persistent(all)) if index < all.len() => Some(all.replace(index, Value::Absent)),
+                _ => all.get(index),
+            },
+        }
     }
 
-    /// Adds an element at the end, in amortised constant time if they are not shared.
+    /// Replaces an element.
+    ///
+    /// # Panics
+    /// Panics if there is none.
+    pub fn set(&mut self, index: usize, element: Value) {
+        assert!(index < self.len(), "index {index} of {} elements", self.len());
+        self.share_nodes();
+        self.form.set(index, element);
+    }
+
+    /// Adds an element at the end, in amortised constant time; in logarithmic time if the elements are shared.
+    #[inline]
     pub fn push(&mut self, element: Value) {
-        self.shared.push(element);
+        self.share_nodes();
+        self.form.push(element);
     }
 
     /// Adds all elements of another list at the end: moved if they are not shared, cloned otherwise.
@@ -43,7 +183,26 @@ impl Elements {
         if self.is_empty() {
             *self = other;
         } else {
-            self.shared.extend(other);
+            // The copy takes little longer than adding many elements does.
+            if other.len() < self.len() / COPIED_SHARE {
+                self.share_nodes();
+            }
+            self.form.append(other.form);
+        }
+    }
+
+    /// Removes up to `count` elements at the front, each in logarithmic time at most.
+    pub fn remove_first(&mut self, count: usize) {
+        let left = self.len().saturating_sub(count);
+        if count == 0 {
+            return;
+        }
+        if left > self.copied_max() && count < left {
+            self.form.make_persistent();
+        }
+        match self.packed_mut() {
+            Some(Packed::Persistent(sequence)) if count < left => (0..count).for_each(|_| sequence.remove_first()),
+            _ => self.form.keep(self.len() - left, self.len()),
         }
     }
 
@@ -53,21 +212,57 @@ impl Elements {
     /// Panics if the range ends beyond the list.
     pub fn keep(&mut self, from: usize, to: usize) {
         assert!(from <= to && to <= self.len(), "{from}..{to} of {} elements", self.len());
-        if self.shared.is_unique() {
-            self.shared.truncate(to);
-            self.shared.drain(..from);
-        } else {
-            self.shared = EcoVec::from(&self.shared[from..to]);
-        }
+        self.form.keep(from, to);
     }
-}
 
-impl Deref for Elements {
-    type Target = [Value];
+    /// Sorts the elements in ascending order; the sort is stable.
+    pub fn sort(&mut self) {
+        self.form.sort();
+    }
+
+    /// Reverses the order of the elements.
+    pub fn reverse(&mut self) {
+        self.form.reverse();
+    }
+
+    /// Returns the address of the elements in memory.
+    pub(super) fn address(&self) -> usize {
+        self.form.address()
+    }
+
+    /// Returns `true` if two lists are the same in memory.
+    pub(super) fn is_same(&self, other: &Elements) -> bool {
+        self.address() == other.address() && self.len() == other.len()
+    }
+
+    /// Returns `true` if the elements are scalars of one type, without tags.
+    #[inline]
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        !matches!(self.packed(), None | Some(Packed::Persistent(_)))
+    }
 
     #[inline]
-    fn deref(&self) -> &[Value] {
-        &self.shared
+    fn packed(&self) -> Option<&Packed> {
+        if let ListForm::Packed(packed) = &self.form { Some(packed) } else { None }
+    }
+
+    /// Returns packed or persistent elements for a change, after copying them if they are shared.
+    #[inline]
+    fn packed_mut(&mut self) -> Option<&mut Packed> {
+        if let ListForm::Packed(packed) = &mut self.form { Some(Arc::make_mut(packed)) } else { None }
+    }
+
+    fn copied_max(&self) -> usize {
+        if self.is_packed() { COPIED_SCALARS_MAX } else { COPIED_MAX }
+    }
+
+    /// Makes a long list that is shared persistent, before it is changed.
+    #[inline]
+    fn share_nodes(&mut self) {
+        if self.len() > COPIED_MAX && self.len() > self.copied_max() && self.form.is_shared() {
+            self.form.make_persistent();
+        }
     }
 }
 
@@ -81,41 +276,75 @@ impl From<Vec<Value>> for Elements {
 impl From<&[Value]> for Elements {
     #[inline]
     fn from(elements: &[Value]) -> Self {
-        Elements { shared: elements.into() }
+        elements.iter().cloned().collect()
+    }
+}
+
+impl From<Packed> for Elements {
+    fn from(packed: Packed) -> Self {
+        Elements { form: ListForm::Packed(Arc::new(packed)) }
+    }
+}
+
+impl From<&[i64]> for Elements {
+    fn from(elements: &[i64]) -> Self {
+        Packed::Ints(elements.to_vec()).into()
+    }
+}
+
+impl From<&[f64]> for Elements {
+    fn from(elements: &[f64]) -> Self {
+        Packed::Floats(elements.to_vec()).into()
+    }
+}
+
+impl From<&[bool]> for Elements {
+    fn from(elements: &[bool]) -> Self {
+        Packed::Bools(elements.to_vec()).into()
     }
 }
 
 impl FromIterator<Value> for Elements {
     #[inline]
     fn from_iter<I: IntoIterator<Item = Value>>(elements: I) -> Self {
-        Elements { shared: elements.into_iter().collect() }
+        Elements { form: elements.into_iter().collect() }
     }
 }
 
 impl Extend<Value> for Elements {
     fn extend<I: IntoIterator<Item = Value>>(&mut self, elements: I) {
-        self.shared.extend(elements);
+        self.share_nodes();
+        self.form.extend(elements);
     }
 }
 
 /// Yields the elements: moved if they are not shared, cloned otherwise.
 impl IntoIterator for Elements {
     type Item = Value;
-    type IntoIter = ecow::vec::IntoIter<Value>;
+    type IntoIter = ElementIntoIter;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.shared.into_iter()
+    fn into_iter(self) -> ElementIntoIter {
+        ElementIntoIter::new(self.form)
     }
 }
 
 impl<'v> IntoIterator for &'v Elements {
-    type Item = &'v Value;
-    type IntoIter = slice::Iter<'v, Value>;
+    type Item = Element<'v>;
+    type IntoIter = ElementIter<'v>;
 
-    fn into_iter(self) -> Self::IntoIter {
+    fn into_iter(self) -> ElementIter<'v> {
         self.iter()
     }
 }
+
+/// Equal if they have equal elements in the same order.
+impl PartialEq for Elements {
+    fn eq(&self, other: &Self) -> bool {
+        Value::List(self.clone()) == Value::List(other.clone())
+    }
+}
+
+impl Eq for Elements {}
 
 impl fmt::Debug for Elements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -136,8 +365,7 @@ mod tests {
         let mut list = numbers(0..3);
         let earlier = list.clone();
         list.push(Value::Int(3));
-        assert!(list.unshared().is_some());
-        list.make_mut()[0] = Value::Int(9);
+        list.set(0, Value::Int(9));
         assert_eq!((earlier, list), (numbers(0..3), numbers([9, 1, 2, 3])));
     }
 
@@ -146,9 +374,9 @@ mod tests {
         let mut list = Elements::default();
         let mut moves = 0;
         for number in 0..10_000 {
-            let before = list.as_ptr();
+            let before = list.address();
             list.push(Value::Int(number));
-            moves += usize::from(list.as_ptr() != before);
+            moves += usize::from(list.address() != before);
         }
         assert!(moves <= 20, "{moves} allocations for 10,000 elements");
     }

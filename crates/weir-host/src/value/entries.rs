@@ -1,71 +1,80 @@
-//! The entries of a map: a compact dictionary that keeps the order of insertion.
+//! The entries of a map, in the order of insertion.
 //!
-//! Entries lie in a vector, in the order in which their keys were inserted; a hash table maps a key to its position.
-//! Removing an entry leaves a gap, so that it takes constant time; when more than half of the positions are gaps, the
-//! entries are compacted. (The layout is that of CPython's `dict` since 3.6; Hettinger, "More compact dictionaries",
-//! 2012.)
+//! They have one of two forms. A map begins as a compact [`Dictionary`], which is the fastest to read and to change while
+//! it has one owner, and has to be copied as a whole if it is changed beside another owner. Such a copy of more than
+//! [`COPIED_MAX`] entries becomes a [`PersistentDictionary`] instead, so that the next change beside a snapshot copies
+//! only the path to the changed entry. It stays one.
 //!
 //! Hashes are seeded anew in each process, so that a client cannot construct keys that collide. The seed has no effect
-//! on a program: all orders are those of insertion.
+//! on a program: all orders are those of insertion, in both forms.
+
+mod dictionary;
+mod index;
+mod persistent;
 
 use std::fmt;
-use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 
+use self::dictionary::{Dictionary, Slot};
+use self::persistent::{Entry, PersistentDictionary};
 use crate::Value;
+use crate::value::trie;
 
-/// The entries of a map. Cloning increments a reference count; a change copies the entries only if they are shared
-/// (copy-on-write).
-#[derive(Clone, Default)]
-pub struct Entries {
-    shared: Arc<Dictionary>,
-}
-
-/// A hash table over a vector with gaps.
-#[derive(Clone, Default)]
-struct Dictionary {
-    /// Positions of the entries, by the hashes of their keys.
-    positions: HashTable<u32>,
-    /// Entries in the order of insertion, and gaps.
-    slots: Vec<Slot>,
-    /// The number of entries, without gaps. Equal to the number of positions in the table.
-    length: usize,
-    /// No entry lies before this position.
-    first: usize,
-}
-
-/// A position of the vector.
+/// The entries of a map. Cloning increments a reference count; a change copies entries only if they are shared
+/// (copy-on-write), and a bounded number of them.
 #[derive(Clone)]
-struct Slot {
-    hash: u64,
-    /// The key and its value; `None` in a gap.
-    entry: Option<(Value, Value)>,
+pub struct Entries {
+    form: MapForm,
 }
 
-/// The maximum number of positions of one map; a `u32` holds each.
-const POSITIONS_MAX: usize = u32::MAX as usize;
-/// The number of gaps that are tolerated, however few entries there are.
-const GAPS_MIN: usize = 8;
+#[derive(Clone)]
+enum MapForm {
+    Compact(Arc<Dictionary>),
+    Persistent(Arc<PersistentDictionary>),
+}
+
+/// The maximum number of entries that a change copies if they are shared.
+const COPIED_MAX: usize = 256;
 
 /// Seed of all hashes of this process.
 pub(super) static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
+/// The dictionary for a change.
+enum Change<'e> {
+    Compact(&'e mut Dictionary),
+    Persistent(&'e mut PersistentDictionary),
+}
+
+/// Calls the same method of either form.
+macro_rules! either {
+    ($kind:ident, $form:expr, $dictionary:ident => $call:expr) => {
+        match $form {
+            $kind::Compact($dictionary) => $call,
+            $kind::Persistent($dictionary) => $call,
+        }
+    };
+}
+
+impl Default for Entries {
+    fn default() -> Self {
+        Entries { form: MapForm::Compact(Arc::default()) }
+    }
+}
 
 impl Entries {
     /// Returns an empty map with this capacity.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        let (positions, slots) = (HashTable::with_capacity(capacity), Vec::with_capacity(capacity));
-        Entries { shared: Arc::new(Dictionary { positions, slots, length: 0, first: 0 }) }
+        Entries { form: MapForm::Compact(Arc::new(Dictionary::with_capacity(capacity))) }
     }
 
     /// Returns the number of entries.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shared.length
+        either!(MapForm, &self.form, dictionary => dictionary.len())
     }
 
     /// Returns `true` if there are no entries.
@@ -77,8 +86,7 @@ impl Entries {
     /// Returns the value under a key.
     #[must_use]
     pub fn get(&self, key: &Value) -> Option<&Value> {
-        let position = self.shared.find(SEED.hash_one(key), key)?;
-        self.shared.slots[position].entry.as_ref().map(|(_, value)| value)
+        either!(MapForm, &self.form, dictionary => dictionary.get(key))
     }
 
     /// Returns `true` if there is a value under a key.
@@ -93,15 +101,16 @@ impl Entries {
     /// # Panics
     /// Panics if there are more than 2^32 entries and gaps.
     pub fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
-        Arc::make_mut(&mut self.shared).insert(key, value)
+        either!(Change, self.change(), dictionary => dictionary.insert(key, value))
     }
 
     /// Removes the value under a key and returns it. The other entries keep their order. Nothing is copied if the key
     /// is missing.
     pub fn remove(&mut self, key: &Value) -> Option<Value> {
-        let hash = SEED.hash_one(key);
-        let position = self.shared.find(hash, key)?;
-        Arc::make_mut(&mut self.shared).remove(position).map(|(_, value)| value)
+        if self.is_shared() && !self.contains_key(key) {
+            return None;
+        }
+        either!(Change, self.change(), dictionary => dictionary.remove_key(key))
     }
 
     /// Removes the first entry in the order of insertion and returns it.
@@ -109,15 +118,17 @@ impl Entries {
         if self.is_empty() {
             return None;
         }
-        let dictionary = Arc::make_mut(&mut self.shared);
-        let position = (dictionary.first..).find(|position| dictionary.slots[*position].entry.is_some())?;
-        dictionary.remove(position)
+        either!(Change, self.change(), dictionary => dictionary.remove_first())
     }
 
     /// Iterates over the entries in the order of insertion.
     #[must_use]
-    pub fn iter(&self) -> Iter<'_> {
-        Iter { slots: self.shared.slots[self.shared.first..].iter(), left: self.len() }
+    pub fn iter(&self) -> EntryIter<'_> {
+        let form = match &self.form {
+            MapForm::Compact(dictionary) => MapFormIter::Compact(dictionary.slots()),
+            MapForm::Persistent(dictionary) => MapFormIter::Persistent(dictionary.iter()),
+        };
+        EntryIter { form, left: self.len() }
     }
 
     /// Iterates over the keys in the order of insertion.
@@ -138,108 +149,69 @@ impl Entries {
 
     /// Returns the keys with their values for a change in place; `None` if the entries are shared.
     pub fn unshared(&mut self) -> Option<impl Iterator<Item = (&Value, &mut Value)>> {
-        let slots = &mut Arc::get_mut(&mut self.shared)?.slots;
-        Some(slots.iter_mut().filter_map(|slot| slot.entry.as_mut().map(|(key, value)| (&*key, value))))
-    }
-
-    /// Returns the first entry at or after a position, and its position. Gaps are skipped.
-    pub(super) fn entry_from(&self, position: usize) -> Option<(usize, (&Value, &Value))> {
-        let slots = self.shared.slots.iter().enumerate().skip(position.max(self.shared.first));
-        slots.into_iter().find_map(|(position, slot)| slot.entry().map(|entry| (position, entry)))
+        if self.is_shared() {
+            return None;
+        }
+        if let MapForm::Persistent(_) = self.form {
+            *self = std::mem::take(self).into_iter().collect();
+        }
+        let MapForm::Compact(dictionary) = &mut self.form else { return None };
+        Arc::get_mut(dictionary).map(Dictionary::iter_mut)
     }
 
     /// Returns the address of the entries in memory.
     pub(super) fn address(&self) -> usize {
-        Arc::as_ptr(&self.shared).addr()
+        either!(MapForm, &self.form, dictionary => Arc::as_ptr(dictionary).addr())
     }
 
     /// Returns `true` if the entries are shared.
     pub(super) fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.shared) > 1
+        either!(MapForm, &self.form, dictionary => Arc::strong_count(dictionary) > 1)
     }
 
     /// Returns `true` if two maps are the same in memory.
     pub(super) fn is_same(&self, other: &Entries) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
-    }
-}
-
-impl Slot {
-    fn entry(&self) -> Option<(&Value, &Value)> {
-        self.entry.as_ref().map(|(key, value)| (key, value))
-    }
-}
-
-impl Dictionary {
-    fn find(&self, hash: u64, key: &Value) -> Option<usize> {
-        let is_key = |position: &u32| {
-            let slot = &self.slots[*position as usize];
-            slot.hash == hash && slot.entry.as_ref().is_some_and(|(found, _)| found == key)
-        };
-        self.positions.find(hash, is_key).map(|position| *position as usize)
+        self.address() == other.address()
     }
 
-    fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
-        let hash = SEED.hash_one(&key);
-        if let Some(position) = self.find(hash, &key) {
-            let (_, before) = self.slots[position].entry.as_mut().expect("the table names no gaps");
-            return Some(std::mem::replace(before, value));
+    /// Returns the dictionary for a change: the entries' own, or a copy of it if it is shared.
+    #[inline]
+    fn change(&mut self) -> Change<'_> {
+        if let MapForm::Compact(dictionary) = &self.form
+            && dictionary.len() > COPIED_MAX
+            && Arc::strong_count(dictionary) > 1
+        {
+            self.form = MapForm::Persistent(Arc::new(dictionary.to_persistent()));
         }
-        self.close_gaps();
-        assert!(self.slots.len() < POSITIONS_MAX, "a map of more than {POSITIONS_MAX} entries");
-        let position = self.slots.len() as u32;
-        self.slots.push(Slot { hash, entry: Some((key, value)) });
-        let slots = &self.slots;
-        self.positions.insert_unique(hash, position, |position| slots[*position as usize].hash);
-        self.length += 1;
-        None
-    }
-
-    fn remove(&mut self, position: usize) -> Option<(Value, Value)> {
-        let entry = self.slots[position].entry.take()?;
-        let found = self.positions.find_entry(self.slots[position].hash, |found| *found as usize == position);
-        found.expect("every entry is in the table").remove();
-        self.length -= 1;
-        if position == self.first {
-            self.first += 1;
-        }
-        while self.slots.last().is_some_and(|slot| slot.entry.is_none()) {
-            self.slots.pop();
-        }
-        self.first = self.first.min(self.slots.len());
-        self.close_gaps();
-        Some(entry)
-    }
-
-    /// Compacts the entries if more than half of the positions are gaps: amortised, a few moves for each removal.
-    fn close_gaps(&mut self) {
-        let gaps = self.slots.len() - self.length;
-        if gaps <= self.length.max(GAPS_MIN) {
-            return;
-        }
-        self.slots.retain(|slot| slot.entry.is_some());
-        self.slots.shrink_to(self.length * 2);
-        self.first = 0;
-        self.positions.clear();
-        for (position, slot) in self.slots.iter().enumerate() {
-            self.positions.insert_unique(slot.hash, position as u32, |position| self.slots[*position as usize].hash);
+        match &mut self.form {
+            MapForm::Compact(dictionary) => Change::Compact(Arc::make_mut(dictionary)),
+            MapForm::Persistent(dictionary) => Change::Persistent(Arc::make_mut(dictionary)),
         }
     }
 }
 
 /// The entries of a map in the order of insertion.
 #[derive(Clone)]
-pub struct Iter<'v> {
-    slots: std::slice::Iter<'v, Slot>,
+pub struct EntryIter<'v> {
+    form: MapFormIter<'v>,
     left: usize,
 }
 
-impl<'v> Iterator for Iter<'v> {
+#[derive(Clone)]
+enum MapFormIter<'v> {
+    Compact(std::slice::Iter<'v, Slot>),
+    Persistent(trie::TrieIter<'v, Entry>),
+}
+
+impl<'v> Iterator for EntryIter<'v> {
     type Item = (&'v Value, &'v Value);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.slots.find_map(Slot::entry)?;
+        let entry = match &mut self.form {
+            MapFormIter::Compact(slots) => slots.find_map(Slot::entry)?,
+            MapFormIter::Persistent(entries) => entries.next().map(|entry| (&entry.key, &entry.value))?,
+        };
         self.left -= 1;
         Some(entry)
     }
@@ -249,13 +221,13 @@ impl<'v> Iterator for Iter<'v> {
     }
 }
 
-impl ExactSizeIterator for Iter<'_> {}
+impl ExactSizeIterator for EntryIter<'_> {}
 
 impl<'v> IntoIterator for &'v Entries {
     type Item = (&'v Value, &'v Value);
-    type IntoIter = Iter<'v>;
+    type IntoIter = EntryIter<'v>;
 
-    fn into_iter(self) -> Iter<'v> {
+    fn into_iter(self) -> EntryIter<'v> {
         self.iter()
     }
 }
@@ -266,8 +238,14 @@ impl IntoIterator for Entries {
     type IntoIter = std::vec::IntoIter<(Value, Value)>;
 
     fn into_iter(self) -> Self::IntoIter {
-        let slots = Arc::unwrap_or_clone(self.shared).slots;
-        slots.into_iter().filter_map(|slot| slot.entry).collect::<Vec<_>>().into_iter()
+        let entries: Vec<_> = match self.form {
+            MapForm::Compact(dictionary) => Arc::unwrap_or_clone(dictionary).into_entries().collect(),
+            MapForm::Persistent(dictionary) => {
+                let entries = Arc::unwrap_or_clone(dictionary).into_entries();
+                entries.into_iter().map(|entry| (entry.key, entry.value)).collect()
+            }
+        };
+        entries.into_iter()
     }
 }
 
@@ -282,9 +260,9 @@ impl FromIterator<(Value, Value)> for Entries {
 
 impl Extend<(Value, Value)> for Entries {
     fn extend<I: IntoIterator<Item = (Value, Value)>>(&mut self, entries: I) {
-        let dictionary = Arc::make_mut(&mut self.shared);
+        let mut change = self.change();
         for (key, value) in entries {
-            dictionary.insert(key, value);
+            either!(Change, &mut change, dictionary => dictionary.insert(key, value));
         }
     }
 }
@@ -362,6 +340,7 @@ mod tests {
             }
         }
         assert_eq!(keys(&map), (9_990..10_000).collect::<Vec<_>>());
-        assert!(map.shared.slots.len() <= 30, "{} positions for 10 entries", map.shared.slots.len());
+        let MapForm::Compact(dictionary) = &map.form else { panic!("nobody shared the map") };
+        assert!(dictionary.positions() <= 30, "{} positions for 10 entries", dictionary.positions());
     }
 }

@@ -1,5 +1,6 @@
 //! Formatting of values for messages, tests and interpolated text.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::Value;
@@ -22,7 +23,10 @@ fn nested(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     while let Some(cursor) = open.last_mut() {
         if let Some(part) = cursor.advance() {
             f.write_str(before(cursor))?;
-            begin(part, &mut open, f)?;
+            match part {
+                Cow::Borrowed(part) => begin(part, &mut open, f)?,
+                Cow::Owned(scalar) => without_parts(&scalar, f)?,
+            }
         } else {
             f.write_str(end(cursor.value))?;
             open.pop();

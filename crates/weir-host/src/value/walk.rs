@@ -1,6 +1,11 @@
 //! Pre-order walk through values of any depth, with a stack on the heap.
 
+use std::borrow::Cow;
+use std::slice;
+
 use crate::Value;
+use crate::value::elements::{self, Element};
+use crate::value::entries;
 
 /// Pre-order iterator over a value and everything in it. The keys and values of a map alternate.
 pub struct Walk<'v> {
@@ -12,10 +17,17 @@ pub struct Walk<'v> {
 pub(super) struct PartCursor<'v> {
     /// The value that has the parts.
     pub(super) value: &'v Value,
-    /// Index of the next part. Of a map, twice the next position, plus one if the key was yielded and its value was not.
-    next: usize,
+    parts: PartIter<'v>,
     /// Number of parts yielded.
     pub(super) yielded: usize,
+}
+
+/// The parts that were not yet yielded.
+enum PartIter<'v> {
+    List(elements::ElementIter<'v>),
+    Values(slice::Iter<'v, Value>),
+    /// Entries, and the value of the entry whose key was yielded.
+    Map(entries::EntryIter<'v>, Option<&'v Value>),
 }
 
 impl Value {
@@ -33,11 +45,12 @@ impl Value {
         Walk { first: Some(self), open: Vec::new() }
     }
 
-    /// Returns the elements of a list, the fields of a record or the payload of a variant.
+    /// Returns the elements of a list, the fields of a record or the payload of a variant, if they are stored as values,
+    /// one after the other.
     #[inline]
     pub(super) fn parts(&self) -> Option<&[Value]> {
         match self {
-            Value::List(elements) => Some(elements),
+            Value::List(elements) => elements.as_values(),
             Value::Record(values) | Value::Variant(_, Some(values)) => Some(values),
             _ => None,
         }
@@ -47,6 +60,7 @@ impl Value {
     fn has_parts(&self) -> bool {
         match self {
             Value::Map(entries) => !entries.is_empty(),
+            Value::List(elements) => !elements.is_empty(),
             _ => self.parts().is_some_and(|parts| !parts.is_empty()),
         }
     }
@@ -55,39 +69,51 @@ impl Value {
 impl<'v> PartCursor<'v> {
     /// Returns a cursor before the first part.
     pub(super) fn new(value: &'v Value) -> Self {
-        PartCursor { value, next: 0, yielded: 0 }
+        let parts = match value {
+            Value::List(elements) => match elements.as_values() {
+                Some(values) => PartIter::Values(values.iter()),
+                None => PartIter::List(elements.iter()),
+            },
+            Value::Map(entries) => PartIter::Map(entries.iter(), None),
+            _ => PartIter::Values(value.parts().unwrap_or_default().iter()),
+        };
+        PartCursor { value, parts, yielded: 0 }
     }
 
-    /// Returns the next part; `None` after the last.
-    pub(super) fn advance(&mut self) -> Option<&'v Value> {
-        let Value::Map(entries) = self.value else {
-            let part = self.value.parts()?.get(self.next)?;
-            (self.next, self.yielded) = (self.next + 1, self.yielded + 1);
-            return Some(part);
-        };
-        let (position, (key, value)) = entries.entry_from(self.next / 2)?;
-        let is_key = self.next.is_multiple_of(2);
-        (self.next, self.yielded) = (position * 2 + 1 + usize::from(!is_key), self.yielded + 1);
-        Some(if is_key { key } else { value })
+    /// Returns the next part; `None` after the last. A part that is not borrowed is a scalar.
+    pub(super) fn advance(&mut self) -> Option<Element<'v>> {
+        let part = match &mut self.parts {
+            PartIter::Values(values) => values.next().map(Cow::Borrowed),
+            PartIter::List(elements) => elements.next(),
+            PartIter::Map(entries, value) => value.take().map(Cow::Borrowed).or_else(|| {
+                let (key, next) = entries.next()?;
+                *value = Some(next);
+                Some(Cow::Borrowed(key))
+            }),
+        }?;
+        self.yielded += 1;
+        Some(part)
     }
 }
 
 impl<'v> Iterator for Walk<'v> {
-    type Item = &'v Value;
+    type Item = Element<'v>;
 
-    fn next(&mut self) -> Option<&'v Value> {
+    fn next(&mut self) -> Option<Element<'v>> {
         let found = match self.first.take() {
-            Some(first) => first,
+            Some(first) => Cow::Borrowed(first),
             None => next_part(&mut self.open)?,
         };
-        if found.has_parts() {
+        if let Cow::Borrowed(found) = found
+            && found.has_parts()
+        {
             self.open.push(PartCursor::new(found));
         }
         Some(found)
     }
 }
 
-fn next_part<'v>(open: &mut Vec<PartCursor<'v>>) -> Option<&'v Value> {
+fn next_part<'v>(open: &mut Vec<PartCursor<'v>>) -> Option<Element<'v>> {
     loop {
         match open.last_mut()?.advance() {
             Some(part) => return Some(part),

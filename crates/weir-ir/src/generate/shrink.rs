@@ -150,7 +150,7 @@ fn plainer(value: &Value) -> Option<Value> {
         Value::Bool(true) => Some(Value::Bool(false)),
         Value::Float(float) if *float != 0.0 => Some(Value::Float(0.0)),
         Value::Text(text) if !text.is_empty() => Some(Value::text("")),
-        Value::List(elements) if !elements.is_empty() => Some(Value::List(elements[1..].into())),
+        Value::List(elements) if !elements.is_empty() => Some(Value::List(elements.range(1, elements.len()))),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@
 //! fails, it stays, so that the flow fails where the text says. An arm is chosen only if it yields whenever the switch
 //! does, and if the arms that go make no private state. A copy of a value that never changes is that value.
 
-use weir_host::Value;
+use weir_host::{Element, Value};
 
 use super::facts::Facts;
 use super::rewrite::{Simplified, Simplify, rewrite};
@@ -46,7 +46,7 @@ fn folded(prim: Prim, operands: &[Atom]) -> Option<Atom> {
 }
 
 fn size(value: &Value) -> usize {
-    let bytes = |value: &Value| match value {
+    let bytes = |value: Element<'_>| match &*value {
         Value::Text(text) => text.len(),
         Value::Bytes(bytes) => bytes.len(),
         _ => 1,

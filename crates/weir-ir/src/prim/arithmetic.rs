@@ -1,6 +1,6 @@
 //! Arithmetic on numbers, durations, sizes and times: overflow and division by zero are failures.
 
-use weir_host::{Failure, Value};
+use weir_host::{Elements, Failure, Value};
 
 use super::interpolate::interpolate;
 
@@ -15,10 +15,16 @@ pub(super) fn add(a: &Value, b: &Value) -> Result<Value, Box<Failure>> {
         (Size(x), Size(y)) => x.checked_add(*y).map(Size),
         (Time(x), Duration(y)) | (Duration(x), Time(y)) => x.checked_add(*y).map(Time),
         (Text(_), Text(_)) => Some(Text(interpolate([a, b].into_iter()))),
-        (List(x), List(y)) => Some(List(x.iter().chain(y.iter()).cloned().collect())),
+        (List(x), List(y)) => Some(List(joined(x, y))),
         _ => panic!("add of {a:?} and {b:?} passed the verifier"),
     };
     sum.ok_or_else(|| overflow("+", a, b))
+}
+
+fn joined(one: &Elements, other: &Elements) -> Elements {
+    let mut joined = one.clone();
+    joined.append(other.clone());
+    joined
 }
 
 /// `a - b`.

@@ -8,10 +8,10 @@ use weir_host::{Elements, Entries, Value};
 use super::moving::{elements, move_or_clone};
 
 /// Returns the elements without `front` elements at the front and `back` at the back.
-pub(super) fn middle(all: &[Value], front: i64, back: i64) -> Value {
+pub(super) fn middle(all: &Elements, front: i64, back: i64) -> Value {
     let count = |count: i64| usize::try_from(count).unwrap_or(0).min(all.len());
     let (from, to) = (count(front), all.len() - count(back));
-    Value::List(all[from..to.max(from)].into())
+    Value::List(all.range(from, to.max(from)))
 }
 
 /// Returns the keys and values of a map as tuples.
@@ -32,7 +32,7 @@ fn pair(key: &Value, value: Value) -> Value {
 }
 
 /// Returns the lists with one more element.
-pub(super) fn collect(lists: &[Value], element: Value) -> Value {
+pub(super) fn collect(lists: &Elements, element: Value) -> Value {
     collected(lists.to_vec(), element)
 }
 
@@ -53,9 +53,14 @@ fn collected(mut lists: Vec<Value>, element: Value) -> Value {
 }
 
 /// Returns the elements of all lists.
-pub(super) fn flatten(lists: &[Value]) -> Value {
-    let of = |list: &Value| if let Value::List(elements) = list { elements.to_vec() } else { Vec::new() };
-    Value::List(lists.iter().flat_map(of).collect())
+pub(super) fn flatten(lists: &Elements) -> Value {
+    let mut all = Elements::default();
+    for list in lists {
+        if let Value::List(elements) = &*list {
+            all.append(elements.clone());
+        }
+    }
+    Value::List(all)
 }
 
 /// Does the same, and moves move-only elements out of the lists.
@@ -94,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_middle_is_what_front_and_back_leave() {
-        let middle = |front, back| middle(&[1, 2, 3].map(Value::Int), front, back);
+        let middle = |front, back| middle(&[1, 2, 3].map(Value::Int).into_iter().collect(), front, back);
         assert_eq!(middle(1, 1), numbers([2]));
         assert_eq!(middle(0, 0), numbers([1, 2, 3]));
         assert_eq!(middle(2, 2), numbers([]));

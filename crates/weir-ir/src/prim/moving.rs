@@ -12,12 +12,15 @@ pub fn moves(value: &Value) -> bool {
 }
 
 fn moves_within(value: &Value, room: u32) -> bool {
-    let Some(room) = room.checked_sub(1) else { return value.walk().any(|value| matches!(value, Value::Unique(_))) };
-    let moves = |value| moves_within(value, room);
+    let Some(room) = room.checked_sub(1) else { return value.walk().any(|value| matches!(*value, Value::Unique(_))) };
+    let moves = |value: &Value| moves_within(value, room);
     match value {
         Value::Unique(_) => true,
         // The elements of a list are of one type: if one holds no move-only value, none does.
-        Value::List(elements) => elements.first().is_some_and(holds) && elements.iter().any(moves),
+        Value::List(elements) => {
+            let mut elements = elements.iter().peekable();
+            elements.peek().is_some_and(|first| holds(first)) && elements.any(|element| moves(&element))
+        }
         Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().any(moves),
         // So are the values of a map, and a key can be copied, because it is compared.
         Value::Map(map) => map.first().is_some_and(|(_, value)| holds(value)) && map.values().any(moves),

@@ -22,7 +22,9 @@ impl Display for Constant<'_> {
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
                 f.write_str(")")
             }
-            Value::List(elements) => write!(f, "[{}]", Commas(elements.iter().map(Constant))),
+            Value::List(elements) => {
+                write!(f, "[{}]", Commas(elements.iter().map(|element| Constant(&element).to_string())))
+            }
             Value::Map(map) => {
                 let entries = map.iter().map(|(key, value)| format!("{}: {}", Constant(key), Constant(value)));
                 write!(f, "{{{}}}", Commas(entries))

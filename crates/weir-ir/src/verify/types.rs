@@ -53,7 +53,7 @@ impl<'a> TypeTable<'a> {
         };
         match (value, ty) {
             (_, Type::Parameter(_)) => true,
-            (Value::List(values), Type::List(element)) => values.iter().all(|value| self.holds(element, value)),
+            (Value::List(values), Type::List(element)) => values.iter().all(|value| self.holds(element, &value)),
             (Value::Map(map), Type::Map(pair)) => {
                 map.iter().all(|(key, value)| self.holds(&pair.0, key) && self.holds(&pair.1, value))
             }

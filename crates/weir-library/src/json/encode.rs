@@ -139,7 +139,11 @@ impl<'a> JsonView<'a> {
     fn compound<S: Serializer>(self, to: S) -> Result<S::Ok, S::Error> {
         match (self.ty, self.value) {
             (Type::List(element), Value::List(values)) => {
-                self.array(values, std::iter::repeat_n(&**element, values.len()), to)
+                let mut array = to.serialize_seq(Some(values.len()))?;
+                for value in values {
+                    array.serialize_element(&self.part(&value, element))?;
+                }
+                array.end()
             }
             (Type::Tuple(types), Value::Record(values)) => self.array(values, types.iter(), to),
             (Type::Map(pair), Value::Map(entries)) => {

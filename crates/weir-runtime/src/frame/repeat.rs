@@ -152,10 +152,7 @@ fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes
 
 /// Returns an element, moved out if the list is not shared.
 fn element(list: &mut Elements, index: usize) -> Value {
-    match list.unshared() {
-        Some(elements) => elements[index].take(),
-        None => list[index].clone(),
-    }
+    list.take(index).expect("the index is below the length")
 }
 
 impl SequentialRun {

@@ -1,0 +1,75 @@
+//! The process that runs a row in Weir: under the engine `event`, as `weir run` does by default.
+//!
+//! The program has one entry point, `for size in bench.flows(0)`. A flow with a positive size makes the data, all other
+//! flows run the row and pass its result to `bench.result`.
+
+use std::io::{BufRead, Write, stdin, stdout};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
+
+use test_support::flows::{Feed, options, start_expr};
+use weir::Value;
+use weir_syntax::{SourceFile, Sources, Style, render};
+
+use crate::BenchResult;
+use crate::rows::Row;
+
+/// The result of the row that was run last.
+static RESULT: AtomicI64 = AtomicI64::new(0);
+
+mod functions {
+    //! The function with which a program returns its result.
+
+    use std::sync::atomic::Ordering;
+
+    weir::library! {
+        /// The benchmark's own functions.
+        pub(super) bench: result
+    }
+
+    /// Stores the result of a row.
+    #[weir::function]
+    pub(super) fn result(number: i64) {
+        super::RESULT.store(number, Ordering::SeqCst);
+    }
+}
+
+/// Makes the data, and runs the row once for each line of the standard input.
+pub(crate) fn run(row: &Row, size: i64) -> BenchResult<()> {
+    let feed = Feed::new();
+    let mut library = weir_library::library();
+    library.modules.insert("bench".into(), functions::bench());
+    feed.put(&mut library, "bench", "flows");
+    let running = start_expr(&compiled(row, &library)?, &library, options("event", 1));
+    let flow = |size: i64| feed.run(vec![Value::Int(size)]).map_err(|failure| failure.message.to_string());
+    let mut lines = stdin().lock().lines();
+    say("begin")?;
+    lines.next().transpose()?;
+    flow(size)?;
+    say("ready")?;
+    for line in lines {
+        line?;
+        let begun = Instant::now();
+        flow(0)?;
+        say(&format!("{} {}", begun.elapsed().as_nanos(), RESULT.load(Ordering::SeqCst)))?;
+    }
+    running.stop();
+    Ok(())
+}
+
+fn compiled(row: &Row, library: &weir::Library) -> BenchResult<weir_ir::expr::Program> {
+    let mut sources = Sources::new();
+    let file = SourceFile::new(format!("{}.weir", row.name), row.program);
+    let source = sources.add(file.clone());
+    let compiled = weir_compile::compile(source, &file, library);
+    for diagnostic in &compiled.diagnostics {
+        eprintln!("{}", render(&sources, diagnostic, Style::Plain));
+    }
+    compiled.expr.ok_or_else(|| format!("{}.weir does not compile", row.name).into())
+}
+
+fn say(line: &str) -> BenchResult<()> {
+    let mut output = stdout().lock();
+    writeln!(output, "{line}")?;
+    Ok(output.flush()?)
+}

@@ -1,0 +1,129 @@
+//! The forms of a list that are stored behind one pointer: packed scalars, and persistent nodes.
+
+use super::sequence::Sequence;
+use crate::Value;
+
+/// Defines the packed forms: the variant, the constructor of its values and the type of its scalars.
+macro_rules! packed {
+    ($($form:ident, $value:ident, $scalar:ty;)+) => {
+        /// Elements that are not stored as values.
+        #[derive(Clone)]
+        pub(super) enum Packed {
+            $(#[doc = concat!("Scalars that are all [`Value::", stringify!($value), "`].")] $form(Vec<$scalar>),)+
+            /// Elements in nodes that are shared with other lists.
+            Persistent(Sequence),
+        }
+
+        impl Packed {
+            /// Returns an empty list in the form for elements like this one; `None` if it is no scalar.
+            #[inline]
+            pub(super) fn for_element(element: &Value, capacity: usize) -> Option<Packed> {
+                match element {
+                    $(Value::$value(_) => Some(Packed::$form(Vec::with_capacity(capacity))),)+
+                    _ => None,
+                }
+            }
+
+            /// Adds an element at the end, or returns it if this form cannot hold it.
+            #[inline]
+            pub(super) fn push(&mut self, element: Value) -> Result<(), Value> {
+                match (self, element) {
+                    $((Packed::$form(all), Value::$value(element)) => all.push(element),)+
+                    (Packed::Persistent(all), element) => all.push(element),
+                    (_, element) => return Err(element),
+                }
+                Ok(())
+            }
+
+            /// Replaces an element, or returns it if this form cannot hold it.
+            pub(super) fn set(&mut self, index: usize, element: Value) -> Result<(), Value> {
+                match (self, element) {
+                    $((Packed::$form(all), Value::$value(element)) => all[index] = element,)+
+                    (Packed::Persistent(all), element) => drop(all.replace(index, element)),
+                    (_, element) => return Err(element),
+                }
+                Ok(())
+            }
+
+            #[inline]
+            pub(super) fn len(&self) -> usize {
+                match self {
+                    $(Packed::$form(all) => all.len(),)+
+                    Packed::Persistent(all) => all.len(),
+                }
+            }
+
+            #[inline]
+            pub(super) fn get(&self, index: usize) -> Option<Value> {
+                match self {
+                    $(Packed::$form(all) => all.get(index).copied().map(Value::$value),)+
+                    Packed::Persistent(all) => all.get(index).cloned(),
+                }
+            }
+
+            /// Returns the scalars in a range of positions; `None` if there are none.
+            pub(super) fn range(&self, from: usize, to: usize) -> Option<Packed> {
+                match self {
+                    $(Packed::$form(all) => Some(Packed::$form(all[from..to].to_vec())),)+
+                    Packed::Persistent(_) => None,
+                }
+            }
+
+            /// Removes everything outside a range of positions; returns `false` if this form has to be laid out anew.
+            pub(super) fn keep(&mut self, from: usize, to: usize) -> bool {
+                match self {
+                    $(Packed::$form(all) => {
+                        all.truncate(to);
+                        all.drain(..from);
+                    })+
+                    Packed::Persistent(_) => return false,
+                }
+                true
+            }
+
+            /// Sorts scalars in ascending order.
+            pub(super) fn sort(&mut self) {
+                match self {
+                    $(Packed::$form(all) => {
+                        all.sort_unstable_by(|one, other| Value::$value(*one).cmp(&Value::$value(*other)));
+                    })+
+                    Packed::Persistent(_) => {}
+                }
+            }
+
+            /// Reverses the order of scalars.
+            pub(super) fn reverse(&mut self) {
+                match self {
+                    $(Packed::$form(all) => all.reverse(),)+
+                    Packed::Persistent(_) => {}
+                }
+            }
+
+            /// Adds the scalars of another list at the end; returns `false` if this form cannot hold them.
+            pub(super) fn append(&mut self, other: &Packed) -> bool {
+                match (self, other) {
+                    $((Packed::$form(all), Packed::$form(other)) => all.extend_from_slice(other),)+
+                    _ => return false,
+                }
+                true
+            }
+
+            /// Returns the elements: moved if they are not shared, cloned otherwise.
+            pub(super) fn into_values(self) -> Vec<Value> {
+                match self {
+                    $(Packed::$form(all) => all.into_iter().map(Value::$value).collect(),)+
+                    Packed::Persistent(all) => all.into_values(),
+                }
+            }
+        }
+    };
+}
+
+packed! {
+    Ints, Int, i64;
+    Floats, Float, f64;
+    Bools, Bool, bool;
+    Times, Time, i64;
+    Durations, Duration, i64;
+    Sizes, Size, u64;
+}
