@@ -12,6 +12,7 @@ shared book = accounts.new()
 fn size(path: Text) -> Int { files.read(path)?.length() }
 fn twice(n: Int) -> Int { n * 2 }
 fn four() -> Int { twice(2) }
+fn scaled(n: Int, by: Int = 10, up: Bool = true) -> Int { if up { n * by } else { n / by } }
 
 test "arithmetic holds" { expect twice(2) == 4 }
 test "a difference is shown" { expect twice(3) == 7 }
@@ -28,6 +29,11 @@ test "a host function is replaced" {
 }
 test "a fn is replaced, and is itself within its replacement" {
   with twice = |n| twice(n) + 1 { expect four() == 5 }
+}
+test "a replacement may leave out parameters with defaults at the end, and receives the defaults of others" {
+  with scaled = |n| n + 100 { expect scaled(1, by: 5) == 101 }
+  with scaled = |n, by| n + by { expect scaled(1) == 11 }
+  with scaled = |n, by, up| if up { by } else { n } { expect scaled(1) == 10 }
 }
 test "a failure ends the test" { expect size("missing") == 0 }
 test "shared values are there" {

@@ -8,6 +8,7 @@
 
 mod bad_elements;
 pub mod bytes;
+pub mod client;
 pub mod crypto;
 pub mod csv;
 pub mod encoding;
@@ -46,6 +47,7 @@ pub fn library() -> weir::Library {
     library.environment.insert_closing(output::Outputs::default());
     library.environment.insert(random::Randomness::default());
     library.environment.insert(uuid::LastUuid::default());
+    library.environment.insert(client::Client::default());
     library.environment.insert(crypto::PasswordHashing::default());
     let modules = [
         http::http(),
@@ -72,6 +74,7 @@ pub fn library() -> weir::Library {
         encoding::hex(),
         crypto::crypto(),
         jwt::jwt(),
+        client::client(),
     ];
     for module in modules {
         library.add(module).expect("the standard modules have different names");

@@ -1,7 +1,7 @@
 //! Checks test items: `test "name" { … }`, `expect`, and `with f = …`, which replaces a function.
 
 use weir_host::Text;
-use weir_syntax::ast::{self, Block, Expr, Path, Replacement, Test};
+use weir_syntax::ast::{self, Block, Expr, ExprKind, Path, Replacement, Test};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Exits, Expected, TypeChecker};
@@ -55,21 +55,23 @@ impl<'a> TypeChecker<'a, '_> {
         for replacement in replacements {
             let found = self.function_named(&replacement.function);
             let why = format!("replaces `{}`", replacement.function);
-            let ty = found.as_ref().map_or(Ty::Error, |(_, ty)| ty.clone());
+            let ty = found.as_ref().map_or(Ty::Error, |function| function.type_for(&replacement.value));
             self.expr(&replacement.value, Some(&Expected::new(ty, replacement.function.span, why)));
-            targets.push(found.map(|(target, _)| target));
+            targets.push(found.map(|function| function.target));
         }
         self.typed.replacements.insert(expr.id, targets);
         self.block(body, expected)
     }
 
-    /// Resolves a path to a function and its type.
-    fn function_named(&mut self, path: &Path) -> Option<(CallTarget, Ty)> {
+    /// Resolves a path to a function.
+    fn function_named(&mut self, path: &Path) -> Option<ReplacedFunction> {
         match &path.names[..] {
             [name] => match self.typed.declarations.functions.get_full(&name.text) {
                 Some((at, _, declared)) => {
                     let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
-                    Some((CallTarget::Function(at), Ty::function(taken, declared.result.clone())))
+                    let defaults = declared.parameters.iter().map(|parameter| parameter.has_default);
+                    let (required, result) = (required(defaults), declared.result.clone());
+                    Some(ReplacedFunction { target: CallTarget::Function(at), taken, required, result })
                 }
                 None => {
                     self.unknown_name(name);
@@ -82,7 +84,9 @@ impl<'a> TypeChecker<'a, '_> {
                 let taken = signature.parameters.iter();
                 let taken = taken.map(|taken| Ty::of(&taken.ty, &mut parameters, &mut self.inference)).collect();
                 let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
-                Some((CallTarget::Host(Text::from(signature.path())), Ty::function(taken, result)))
+                let required = required(signature.parameters.iter().map(|taken| taken.default.is_some()));
+                let target = CallTarget::Host(Text::from(signature.path()));
+                Some(ReplacedFunction { target, taken, required, result })
             }
             [first, ..] => {
                 if !first.is_missing() {
@@ -93,6 +97,33 @@ impl<'a> TypeChecker<'a, '_> {
             [] => None,
         }
     }
+}
+
+/// A function that a test replaces.
+struct ReplacedFunction {
+    target: CallTarget,
+    /// The types of its parameters.
+    taken: Vec<Ty>,
+    /// Number of parameters up to the last one without a default.
+    required: usize,
+    result: Ty,
+}
+
+impl ReplacedFunction {
+    /// Returns the type that a replacement must have. A closure may leave out parameters with defaults at the end.
+    fn type_for(&self, replacement: &Expr) -> Ty {
+        let count = match &replacement.kind {
+            ExprKind::Closure { parameters, .. } => parameters.len().max(self.required).min(self.taken.len()),
+            _ => self.taken.len(),
+        };
+        Ty::function(self.taken[..count].to_vec(), self.result.clone())
+    }
+}
+
+/// Returns the number of parameters up to the last one without a default.
+fn required(has_default: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator) -> usize {
+    let count = has_default.len();
+    count - has_default.rev().take_while(|has_default| *has_default).count()
 }
 
 /// Returns the tests of a tree, in source order.

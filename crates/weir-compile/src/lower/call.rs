@@ -195,7 +195,8 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    fn bind_parameters(
+    /// Binds the parameters of a `fn` to the arguments, or to their defaults.
+    pub(super) fn bind_parameters(
         &mut self,
         at: usize,
         given: Vec<Option<ArgumentBinding<'a>>>,

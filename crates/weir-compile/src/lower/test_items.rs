@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use weir_host::{Type, Value};
+use weir_host::{Parameter, Type, Value};
 use weir_ir::expr::{Atom, Op, Program};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow};
 use weir_syntax::Span;
-use weir_syntax::ast::{BinaryOperator, Block, Expr, ExprKind, Replacement};
+use weir_syntax::ast::{BinaryOperator, Block, Expr, ExprKind, ItemKind, Replacement};
 
 use super::{Binding, Callable, Lowering, failures};
 use crate::check::tests;
@@ -110,9 +110,37 @@ impl<'a> Lowering<'a, '_> {
         let at = self.replaced.iter().rposition(|(known, _)| known == target)?;
         let later = self.replaced.split_off(at);
         let callable: Callable<'a> = later[0].1.clone();
-        let value = self.call_value(callable, given.to_vec(), ty, place);
+        let given = self.with_defaults(target, given.to_vec());
+        let value = self.call_value(callable, given, ty, place);
         self.replaced.extend(later);
         Some(value)
+    }
+
+    /// Returns the arguments with the defaults of the replaced function, which its replacement receives as well.
+    fn with_defaults(&mut self, target: &CallTarget, given: Vec<Option<Binding<'a>>>) -> Vec<Option<Binding<'a>>> {
+        match target {
+            CallTarget::Host(path) => {
+                let function = self.context.library.function(path);
+                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+                let default =
+                    |parameter: &Parameter| parameter.default.clone().map(|it| Binding::Atom(Atom::Value(it)));
+                given
+                    .into_iter()
+                    .zip(parameters)
+                    .map(|(given, parameter)| given.or_else(|| default(parameter)))
+                    .collect()
+            }
+            CallTarget::Function(at) => {
+                let item = self.typed.declarations.functions[*at].item;
+                let ItemKind::Function(function) = &self.context.tree().items[item].kind else { return given };
+                let outer = std::mem::take(&mut self.names);
+                self.bind_parameters(*at, given, function);
+                let bound = self.typed.fn_locals[*at].iter().map(|local| self.names.get(local).cloned()).collect();
+                self.names = outer;
+                bound
+            }
+            _ => given,
+        }
     }
 }
 

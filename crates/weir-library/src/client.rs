@@ -1,0 +1,202 @@
+//! HTTP client: requests to other services.
+//!
+//! A call takes the steps of `exchange`: 1. it acquires a permit, so that a program has a bounded number of calls under
+//! way; 2. it sends the request over a pooled connection, or a new one whose address is checked after the name has been
+//! resolved (`connector`); 3. it follows redirects (`redirect`), each of which is a request of its own with its own
+//! check, without the credentials if it leads to another origin; 4. it reads the body within its limits (`body`). A
+//! call that is given up is dropped where it waits, which ends its exchange.
+//!
+//! Addresses of private networks are refused unless the call says `private: true`, because a URL that comes from a
+//! request could otherwise reach what only this machine is meant to reach.
+
+mod addresses;
+mod body;
+mod connector;
+mod exchange;
+mod options;
+mod redirect;
+mod response;
+mod url;
+
+pub use addresses::is_public;
+pub use exchange::Client;
+pub use response::{ClientResponse, body, header, json, response, status, text, url};
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::Method;
+use indexmap::IndexMap;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use weir::{Failure, Secret, Size, Text, Typed};
+
+use crate::json::encode::written;
+use options::{Call, CallOptions};
+
+/// Default maximum length of a response's body: 8 MiB.
+const BYTES_MAX: Size = Size(8 * 1024 * 1024);
+/// Default maximum duration of a call, from the permit to the last byte.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Default maximum number of redirects of a call.
+const REDIRECTS_MAX: u8 = 5;
+/// Characters that `encode` encodes: all but those that RFC 3986 calls unreserved.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Header fields of a request, by their names.
+pub type Headers = IndexMap<Text, Text>;
+
+/// Builds the module `client`.
+pub(crate) fn client() -> weir::Module {
+    functions::client()
+}
+
+mod functions {
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
+
+    weir::library! {
+        /// HTTP client: requests to other services.
+        pub(crate) client: super::get, super::post, super::put, super::patch, super::delete, super::send,
+            super::encode, super::response::status, super::response::body, super::response::text,
+            super::response::json, super::response::header, super::response::url, super::response::response
+    }
+}
+
+/// Requests a resource with `GET`, which must have no effect on the other service: calls of `get` may overlap.
+///
+/// # Errors
+/// Fails if there is no response within the limits; a response with any status is one.
+#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
+#[weir::function(reads)]
+pub async fn get(
+    #[environment] client: &Client,
+    url: Text,
+    #[default(Headers::new())] headers: Headers,
+    #[default(None)] bearer: Option<Secret>,
+    #[default(TIMEOUT)] timeout: Duration,
+    #[default(BYTES_MAX)] bytes_max: Size,
+    #[default(REDIRECTS_MAX)] redirects_max: u8,
+    #[default(false)] private: bool,
+) -> Result<ClientResponse, Failure> {
+    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
+    client.run(Call::new(Method::GET, &url, options)?).await
+}
+
+/// Sends a value as JSON with `POST`.
+///
+/// # Errors
+/// Fails if there is no response within the limits; a response with any status is one.
+#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
+#[weir::function]
+pub async fn post(
+    #[environment] client: &Client,
+    url: Text,
+    value: Typed<'T'>,
+    #[default(Headers::new())] headers: Headers,
+    #[default(None)] bearer: Option<Secret>,
+    #[default(TIMEOUT)] timeout: Duration,
+    #[default(BYTES_MAX)] bytes_max: Size,
+    #[default(REDIRECTS_MAX)] redirects_max: u8,
+    #[default(false)] private: bool,
+) -> Result<ClientResponse, Failure> {
+    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
+    client.run(json_call(Method::POST, &url, &value, options)?).await
+}
+
+/// Sends a value as JSON with `PUT`.
+///
+/// # Errors
+/// Fails if there is no response within the limits; a response with any status is one.
+#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
+#[weir::function]
+pub async fn put(
+    #[environment] client: &Client,
+    url: Text,
+    value: Typed<'T'>,
+    #[default(Headers::new())] headers: Headers,
+    #[default(None)] bearer: Option<Secret>,
+    #[default(TIMEOUT)] timeout: Duration,
+    #[default(BYTES_MAX)] bytes_max: Size,
+    #[default(REDIRECTS_MAX)] redirects_max: u8,
+    #[default(false)] private: bool,
+) -> Result<ClientResponse, Failure> {
+    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
+    client.run(json_call(Method::PUT, &url, &value, options)?).await
+}
+
+/// Sends a value as JSON with `PATCH`.
+///
+/// # Errors
+/// Fails if there is no response within the limits; a response with any status is one.
+#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
+#[weir::function]
+pub async fn patch(
+    #[environment] client: &Client,
+    url: Text,
+    value: Typed<'T'>,
+    #[default(Headers::new())] headers: Headers,
+    #[default(None)] bearer: Option<Secret>,
+    #[default(TIMEOUT)] timeout: Duration,
+    #[default(BYTES_MAX)] bytes_max: Size,
+    #[default(REDIRECTS_MAX)] redirects_max: u8,
+    #[default(false)] private: bool,
+) -> Result<ClientResponse, Failure> {
+    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
+    client.run(json_call(Method::PATCH, &url, &value, options)?).await
+}
+
+/// Sends a request with `DELETE`.
+///
+/// # Errors
+/// Fails if there is no response within the limits; a response with any status is one.
+#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
+#[weir::function]
+pub async fn delete(
+    #[environment] client: &Client,
+    url: Text,
+    #[default(Headers::new())] headers: Headers,
+    #[default(None)] bearer: Option<Secret>,
+    #[default(TIMEOUT)] timeout: Duration,
+    #[default(BYTES_MAX)] bytes_max: Size,
+    #[default(REDIRECTS_MAX)] redirects_max: u8,
+    #[default(false)] private: bool,
+) -> Result<ClientResponse, Failure> {
+    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
+    client.run(Call::new(Method::DELETE, &url, options)?).await
+}
+
+/// Sends bytes with any method. A `GET` that has effects is sent by this function: it keeps its place among the calls
+/// of this module.
+///
+/// # Errors
+/// Fails if there is no response within the limits; a response with any status is one.
+#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
+#[weir::function]
+pub async fn send(
+    #[environment] client: &Client,
+    method: Text,
+    url: Text,
+    #[default(Bytes::new())] body: Bytes,
+    #[default("application/octet-stream")] r#type: Text,
+    #[default(Headers::new())] headers: Headers,
+    #[default(None)] bearer: Option<Secret>,
+    #[default(TIMEOUT)] timeout: Duration,
+    #[default(BYTES_MAX)] bytes_max: Size,
+    #[default(REDIRECTS_MAX)] redirects_max: u8,
+    #[default(false)] private: bool,
+) -> Result<ClientResponse, Failure> {
+    let method = options::method(&method)?;
+    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
+    client.run(Call::new(method, &url, options)?.with_body(body, &r#type)?).await
+}
+
+/// Encodes a text for a part of a URL, such as a segment of its path or a value of its query, so that it stays this one
+/// part: `"https://a.example/users/{client.encode(name)}"`.
+#[weir::function(pure)]
+pub fn encode(part: &str) -> String {
+    utf8_percent_encode(part, RESERVED).to_string()
+}
+
+fn json_call(method: Method, url: &str, value: &Typed<'T'>, options: CallOptions) -> Result<Call, Failure> {
+    let body = written(&value.value, &value.of)?;
+    Call::new(method, url, options)?.with_body(body.into(), "application/json")
+}

@@ -1,0 +1,176 @@
+//! The client: its connections, and the exchange of a request for a response.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::sync::{OnceCell, Semaphore};
+use weir::{Failure, FailureKind};
+use weir_events::{after, until};
+
+use super::body;
+use super::connector::{CheckedConnector, ConnectError, KnownHosts, Reach};
+use super::options::Call;
+use super::redirect::following;
+use super::response::ClientResponse;
+
+/// Maximum number of calls under way; further ones wait for a permit, within their time.
+const CALLS_MAX: usize = 1024;
+/// Maximum number of idle connections to one host, and the time for which they are kept: less than servers usually keep
+/// theirs, so that a request seldom meets a connection that is being closed.
+const IDLE_MAX: usize = 32;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Maximum size of a response's header.
+const HEADER_BYTES_MAX: usize = 64 * 1024;
+
+type Pool = legacy::Client<HttpsConnector<CheckedConnector>, Full<Bytes>>;
+
+/// The HTTP client of a program.
+pub struct Client {
+    pools: OnceCell<Pools>,
+    calls: Semaphore,
+    known: KnownHosts,
+    /// Certificates of authorities; those of the system if there are none.
+    roots: Option<RootCertStore>,
+}
+
+/// Connections by their reach: a call for public addresses must not get a connection to a private one.
+struct Pools {
+    public: Pool,
+    private: Pool,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        let calls = Semaphore::new(CALLS_MAX);
+        Client { pools: OnceCell::new(), calls, known: KnownHosts::default(), roots: None }
+    }
+}
+
+impl Client {
+    /// Returns a client for which hosts have given addresses, which are neither looked up nor checked.
+    #[must_use]
+    pub fn with_hosts(self, hosts: impl IntoIterator<Item = (String, SocketAddr)>) -> Self {
+        Client { known: Arc::new(hosts.into_iter().collect()), ..self }
+    }
+
+    /// Returns a client that trusts these authorities instead of the system's.
+    #[must_use]
+    pub fn with_roots(self, roots: RootCertStore) -> Self {
+        Client { roots: Some(roots), ..self }
+    }
+
+    /// Performs a call within its time.
+    pub(super) async fn run(&self, call: Call) -> Result<ClientResponse, Failure> {
+        let (timeout, host) = (call.timeout, call.url.host().unwrap_or_default().to_owned());
+        let late = |()| Failure::new(FailureKind::Timeout, format!("{host} did not answer within {timeout:?}"));
+        until(pin!(self.permitted(call)), &after(timeout)).await.map_err(late)?
+    }
+
+    async fn permitted(&self, call: Call) -> Result<ClientResponse, Failure> {
+        let _permit = self.calls.acquire().await.expect("the semaphore is never closed");
+        self.exchange(call).await
+    }
+
+    /// Sends the request, follows redirects, and reads the response.
+    async fn exchange(&self, mut call: Call) -> Result<ClientResponse, Failure> {
+        let mut redirects = 0;
+        loop {
+            let (mut head, incoming) = self.send(&call).await?.into_parts();
+            let next = if call.redirects_max > 0 { following(&call, &head)? } else { None };
+            match next {
+                Some(_) if redirects == call.redirects_max => return Err(too_many_redirects(redirects)),
+                Some(next) => call = next,
+                None => {
+                    let body = body::read(incoming, &mut head.headers, call.bytes_max).await?;
+                    return Ok(ClientResponse { status: head.status, headers: head.headers, body, url: call.url });
+                }
+            }
+            redirects += 1;
+        }
+    }
+
+    /// Sends one request, and returns the head of its response.
+    async fn send(&self, call: &Call) -> Result<Response<Incoming>, Failure> {
+        let mut request = Request::new(Full::new(call.body.clone()));
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = call.url.clone();
+        *request.headers_mut() = call.headers.clone();
+        let pools = self.pools().await;
+        let pool = if call.reach == Reach::Private { &pools.private } else { &pools.public };
+        pool.request(request).await.map_err(|error| failure(call, &error))
+    }
+
+    async fn pools(&self) -> &Pools {
+        self.pools
+            .get_or_init(|| async {
+                let roots = match &self.roots {
+                    Some(roots) => roots.clone(),
+                    None => tokio::task::spawn_blocking(system_roots).await.unwrap_or_else(|_| RootCertStore::empty()),
+                };
+                let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+                let pool = |reach| self.pool(reach, config.clone());
+                Pools { public: pool(Reach::Public), private: pool(Reach::Private) }
+            })
+            .await
+    }
+
+    fn pool(&self, reach: Reach, config: ClientConfig) -> Pool {
+        let connector = CheckedConnector { reach, known: Arc::clone(&self.known) };
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(connector);
+        legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(IDLE_MAX)
+            .http1_max_buf_size(HEADER_BYTES_MAX)
+            .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
+            .build(https)
+    }
+}
+
+fn too_many_redirects(redirects: u8) -> Failure {
+    Failure::new(FailureKind::Limit, format!("more than {redirects} redirects (`redirects_max`)"))
+}
+
+/// Returns the certificates of the authorities that the system trusts (or `SSL_CERT_FILE` and `SSL_CERT_DIR` name). If
+/// there are none, no server of TLS is trusted.
+fn system_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+/// Converts an error of the transport. The URL is not shown, because its query may contain credentials.
+fn failure(call: &Call, error: &legacy::Error) -> Failure {
+    let mut source: Option<&(dyn Error + 'static)> = Some(error);
+    let mut last = error.to_string();
+    while let Some(cause) = source {
+        if let Some(refused) = cause.downcast_ref::<ConnectError>() {
+            return Failure::function(refused.to_string());
+        }
+        last = cause.to_string();
+        source = cause.source();
+    }
+    let host = call.url.host().unwrap_or_default();
+    let hint = if last.contains("UnknownIssuer") {
+        "; the system does not trust the issuer of its certificate (`SSL_CERT_FILE` names the file of those to trust)"
+    } else {
+        ""
+    };
+    Failure::function(format!("no response from {host}: {last}{hint}"))
+}
