@@ -106,7 +106,8 @@ fn a_configured_value_may_be_an_argument_of_a_source() {
 /// Sends a body, and returns the status of the answer.
 fn post(served: &Served, body: &str) -> u16 {
     let mut stream = served.connect();
-    let request = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let request =
+        format!("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).expect("the program listens");
     read_answer(stream).status
 }
@@ -115,7 +116,7 @@ fn post(served: &Served, body: &str) -> u16 {
 fn the_documentation_lists_the_configuration() {
     let program = Scratch::new("config.weir", PROGRAM);
     let page = said(weir(&["doc", program.path()])).output;
-    for part in ["Configuration", "config name: Text", "Who is greeted.", "secret key: Text"] {
+    for part in ["Configuration", "config name: <span", "Who is greeted.", "secret key: <span"] {
         assert!(page.contains(part), "{part}");
     }
 }
