@@ -4,9 +4,12 @@
 //! route's types, or answered with a 400 that names what is wrong. Then a flow begins, and its [`Response`] is sent.
 //! The [`server`] is independent of all this.
 
+mod cookies;
+mod cross_site;
 mod fields;
 mod input;
 mod parameters;
+mod problem;
 mod query;
 mod response;
 mod routes;
@@ -15,6 +18,8 @@ mod service;
 
 use std::sync::Arc;
 
+pub use cookies::{CookieError, with_cookie, without_cookie};
+pub use problem::problem;
 pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, redirect, status, text, with_header,
 };
