@@ -11,15 +11,9 @@ use hyper::header::{
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::Typed;
 
-use super::problem;
+use super::problem_details;
 use crate::Limited;
 use crate::json::encode::written;
-
-weir::library! {
-    /// Responses to requests, and services on HTTP.
-    pub(crate) http: ok, text, html, json, bad_request, not_found, redirect, status, with_header,
-        super::cookies::with_cookie, super::cookies::without_cookie, super::problem::problem
-}
 
 /// The media type of plain text.
 pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
@@ -157,11 +151,11 @@ impl Response {
     /// Turns the text of an error into problem details, if the client of this request prefers them.
     fn for_client(self, request: &HeaderMap) -> Self {
         let is_text = self.content_type.as_ref().is_some_and(|kind| kind == PLAIN_TEXT);
-        if self.status.as_u16() < 400 || !is_text || !problem::is_preferred(request) {
+        if self.status.as_u16() < 400 || !is_text || !problem_details::is_preferred(request) {
             return self;
         }
-        let body = problem::body(self.status, &String::from_utf8_lossy(&self.body));
-        Response { content_type: Some(problem::media_type()), body, ..self }
+        let body = problem_details::body(self.status, &String::from_utf8_lossy(&self.body));
+        Response { content_type: Some(problem_details::media_type()), body, ..self }
     }
 
     /// Returns the status.
@@ -246,6 +240,16 @@ pub fn json(value: Typed<'T'>, #[default(200)] status: i64) -> Limited<Response>
 #[weir::function(pure)]
 pub fn bad_request(text: &str) -> Response {
     Response::plain(StatusCode::BAD_REQUEST, Bytes::copy_from_slice(text.as_bytes()))
+}
+
+/// Creates an error response with problem details (RFC 9457): `{"title": "Conflict", "status": 409, "detail": …}`.
+///
+/// # Errors
+/// Fails unless the status is 400 to 599.
+#[weir::function(pure)]
+pub fn problem(status: i64, #[default("")] detail: &str) -> Result<Response, ResponseError> {
+    let status = final_status(status).filter(|code| code.as_u16() >= 400).ok_or(ResponseError::NoProblem(status))?;
+    Ok(Response::new(status, Some(problem_details::media_type()), problem_details::body(status, detail)))
 }
 
 /// Creates a response with status 404.

@@ -5,8 +5,6 @@ use hyper::StatusCode;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use serde::Serialize;
 
-use super::response::{Response, ResponseError, final_status};
-
 /// The media type of problem details.
 const PROBLEM: &str = "application/problem+json";
 
@@ -17,16 +15,6 @@ struct ProblemDetails<'a> {
     status: u16,
     #[serde(skip_serializing_if = "str::is_empty")]
     detail: &'a str,
-}
-
-/// Creates an error response with problem details (RFC 9457): `{"title": "Conflict", "status": 409, "detail": …}`.
-///
-/// # Errors
-/// Fails unless the status is 400 to 599.
-#[weir::function(pure)]
-pub fn problem(status: i64, #[default("")] detail: &str) -> Result<Response, ResponseError> {
-    let status = final_status(status).filter(|code| code.as_u16() >= 400).ok_or(ResponseError::NoProblem(status))?;
-    Ok(Response::new(status, Some(HeaderValue::from_static(PROBLEM)), body(status, detail)))
 }
 
 /// Returns the body of an error response with this text. A text that is only the status in words is no detail.
