@@ -9,6 +9,7 @@ mod lsp;
 mod messages;
 mod programs;
 mod serve;
+mod slices;
 mod streams;
 mod support;
 mod time;
