@@ -1,5 +1,6 @@
 //! The `weir` command as a real process.
 
+mod config;
 mod deep;
 mod ends;
 mod graph;
