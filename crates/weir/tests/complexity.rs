@@ -236,14 +236,13 @@ fn shared_values_are_linear_while_a_flow_holds_a_snapshot_of_every_state() {
     ];
     let declarations =
         "shared log: List(Text) = []\nshared numbers: List(Int) = []\nshared seen: Map(Int, Int) = [:]\n";
-    for (name, change) in changes {
-        // So many entries that no state is copied as a whole.
-        let fill = "for n in list.numbers(1, 600)? { seen.put(0 - n, n) }";
-        let change =
-            format!("let kept = for n in ns {{\n    {change}\n    (log, numbers, seen)\n  }}\n  kept.length()");
-        let body = format!("{fill}\n  {change}");
-        assert_linear(name, &with_body(declarations, &body));
-    }
+    // So many entries that no state is copied as a whole.
+    let fill = "for n in list.numbers(1, 600)? { seen.put(0 - n, n) }";
+    let body = |change: &str| {
+        format!("{fill}\n  let kept = for n in ns {{\n    {change}\n    (log, numbers, seen)\n  }}\n  kept.length()")
+    };
+    let bodies = changes.map(|(name, change)| (name, body(change)));
+    assert_linear(declarations, &bodies.each_ref().map(|(name, body)| (*name, body.as_str())));
 }
 
 #[test]
