@@ -30,8 +30,11 @@ const TRIAL_MAX: u32 = 512;
 /// thread has done between two checks, the less the two contend.
 const PAUSES_MAX: usize = 128;
 
+/// Smallest capacity for which a thread spins before it queues its offer: it then finds several values or free slots at
+/// once. With less room, a queued offer is itself a value or a slot more that the other thread finds.
+const BATCH_CAPACITY_MIN: usize = 2;
 thread_local! {
-    static HISTORY: Cell<SpinHistory> = const { Cell::new(SpinHistory { spins: SPINS_MAX, misses: 0, trial: TRIAL_MIN }) };
+    static HISTORY: Cell<SpinHistory> = const { Cell::new(SpinHistory::NEW) };
 }
 
 /// Spinning statistics of a thread.
@@ -45,6 +48,8 @@ struct SpinHistory {
 }
 
 impl SpinHistory {
+    const NEW: SpinHistory = SpinHistory { spins: SPINS_MAX, misses: 0, trial: TRIAL_MIN };
+
     fn after_hit(self) -> SpinHistory {
         SpinHistory { spins: (self.spins + SPINS_GAIN).min(SPINS_MAX), misses: 0, trial: TRIAL_MIN }
     }
@@ -71,10 +76,10 @@ pub(crate) struct AdaptiveSpin {
 }
 
 impl AdaptiveSpin {
-    /// Creates the spinning of one wait on a channel. On a rendezvous channel a waiting peer is matched directly, so
-    /// there is nothing to spin for.
+    /// Creates the spinning of one wait on a channel, before the offer is queued; it ends at once on a channel of small
+    /// capacity.
     pub(crate) fn new(capacity: usize) -> Self {
-        let left = (capacity == 0).then_some(0);
+        let left = (capacity < BATCH_CAPACITY_MIN).then_some(0);
         AdaptiveSpin { left, pauses: capacity.clamp(1, PAUSES_MAX) as u32 }
     }
 
@@ -107,7 +112,7 @@ mod tests {
 
     fn looks(finds_at: Option<u32>) -> u32 {
         let made = Cell::new(0);
-        AdaptiveSpin::new(1).spin_until(|| {
+        AdaptiveSpin { left: None, pauses: 1 }.spin_until(|| {
             made.set(made.get() + 1);
             finds_at.is_some_and(|last| made.get() > last)
         });
@@ -142,10 +147,10 @@ mod tests {
     }
 
     #[test]
-    fn one_wait_has_one_reach_and_without_a_buffer_none() {
-        let mut spin = AdaptiveSpin::new(1);
+    fn one_wait_has_one_limit_and_on_a_small_channel_none() {
+        let mut spin = AdaptiveSpin::new(2);
         assert!(spin.spin_until(|| true));
         assert!(!spin.spin_until(|| false) && !spin.spin_until(|| true));
-        assert!(!AdaptiveSpin::new(0).spin_until(|| true));
+        assert!(!AdaptiveSpin::new(0).spin_until(|| true) && !AdaptiveSpin::new(1).spin_until(|| true));
     }
 }

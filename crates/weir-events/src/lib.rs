@@ -102,6 +102,7 @@
 
 mod actions;
 mod adaptive_spin;
+mod adaptive_yield;
 mod asynchronous;
 mod backoff;
 mod channel;
@@ -110,6 +111,7 @@ mod deprecated;
 mod event;
 mod exclusion;
 mod future;
+mod join;
 mod lock;
 mod mailbox;
 mod multicast;
@@ -118,10 +120,15 @@ mod nack;
 mod oneshot;
 mod pair;
 mod primitives;
+#[cfg(all(feature = "signals", unix))]
+mod process_signal;
 mod queue;
 mod signal;
+#[cfg(feature = "sink")]
+mod sink;
 #[cfg(feature = "stream")]
 mod stream;
+mod telemetry;
 mod time;
 mod timer_thread;
 mod waiter;
@@ -137,12 +144,17 @@ pub use deprecated::{ACTION_THREADS_MAX, Port, TryReceiveError, a_receive, halve
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
 pub use exclusion::{EventMutex, EventMutexGuard, Semaphore, SemaphorePermit};
 pub use future::{Until, from_future, from_future_with, until};
+pub use join::{EventJoinHandle, JoinError, spawn_thread};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, MulticastPort};
 pub use nack::with_nack;
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use pair::{Receiver, Sender, bounded, rendezvous, unbounded};
+#[cfg(all(feature = "signals", unix))]
+pub use process_signal::ProcessSignal;
 pub use signal::Signal;
+#[cfg(feature = "sink")]
+pub use sink::ChannelSink;
 #[cfg(feature = "stream")]
 pub use stream::ChannelStream;
 pub use time::{after, after_about, at};

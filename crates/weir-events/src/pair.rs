@@ -91,6 +91,11 @@ impl<T: Send + 'static> Sender<T> {
         self.half.0.send_async(value)
     }
 
+    #[cfg(feature = "sink")]
+    pub(crate) fn channel(&self) -> &Channel<T> {
+        &self.half.0
+    }
+
     /// Returns true if all receivers have been dropped.
     pub fn is_closed(&self) -> bool {
         self.half.0.is_closed()

@@ -29,6 +29,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::adaptive_yield::yield_until;
 use crate::backoff::Backoff;
 use crate::mutants::{Mutant, is_active};
 use crate::primitives::{AtomicUsize, Parker, SpinLock};
@@ -197,15 +198,8 @@ impl Waiter {
     /// Owner, a thread: blocks until a base event took effect, the deadline has passed, or it was woken for another
     /// reason.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
-        let mut backoff = Backoff::default();
-        while !backoff.is_spent() {
-            if self.outcome().is_some() {
-                return;
-            }
-            backoff.pause();
-        }
         match &self.wake {
-            Wake::Thread(parker) if self.outcome().is_none() => parker.park(deadline),
+            Wake::Thread(parker) if !yield_until(|| self.outcome().is_some()) => parker.park(deadline),
             _ => {}
         }
     }

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::telemetry;
+
 /// Idle time after which a thread ends.
 const IDLE_MAX: Duration = Duration::from_millis(500);
 
@@ -45,6 +47,7 @@ pub(super) fn run_counting_panics<T>(action: impl FnOnce() -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(action));
     if result.is_err() {
         POOL.panics.fetch_add(1, Relaxed);
+        telemetry::action_panicked();
     }
     result.ok()
 }
@@ -82,13 +85,13 @@ impl ActionPool {
 
     fn start_thread(&'static self) {
         let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| self.work());
-        if started.is_err() {
-            // The system refuses more threads: a running thread will take the job, or the next job tries to start one
-            // again.
-            let mut state = self.lock();
-            state.threads -= 1;
-            state.starting -= 1;
-        }
+        let Err(error) = started else { return };
+        // The system refuses more threads: a running thread will take the job, or the next job tries to start one again.
+        let mut state = self.lock();
+        state.threads -= 1;
+        state.starting -= 1;
+        drop(state);
+        telemetry::thread_refused(&error);
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {

@@ -19,6 +19,16 @@ impl<T> Parcel<T> {
         Parcel { slot: Arc::new(SpinLock::new(Some(value))) }
     }
 
+    /// Creates a parcel to be filled later.
+    pub fn empty() -> Self {
+        Parcel { slot: Arc::new(SpinLock::new(None)) }
+    }
+
+    /// Returns true if the parcel holds no value: it was sent or taken, or none was put in.
+    pub fn is_empty(&self) -> bool {
+        self.slot.lock().is_none()
+    }
+
     /// Takes the value out, if it was not sent. Synchronisations that offer it wait from then on until the parcel is
     /// filled.
     pub fn take(&self) -> Option<T> {

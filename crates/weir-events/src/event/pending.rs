@@ -11,6 +11,7 @@ use super::nacks::NackSet;
 use super::node::{Event, Registration};
 use super::registration::{RegistrationContext, WakeRequests};
 use super::try_order::TryOrder;
+use crate::telemetry::WaitReport;
 use crate::waiter::{Waiter, pool};
 
 /// A synchronisation that has run its guards and has no result yet. Dropping it abandons it.
@@ -25,6 +26,7 @@ struct PublishedOffers {
     waiter: Arc<Waiter>,
     registrations: Vec<(usize, Registration)>,
     wake_requests: WakeRequests,
+    report: WaitReport,
 }
 
 impl<T: 'static> PendingSync<T> {
@@ -43,8 +45,12 @@ impl<T: 'static> PendingSync<T> {
     /// Step 3: registers every base event, until one takes effect.
     pub(crate) fn publish(&mut self, waiter: Arc<Waiter>) {
         let order = order(&self.event);
-        let published = PublishedOffers { waiter, registrations: Vec::new(), wake_requests: WakeRequests::default() };
-        let published = self.published.insert(published);
+        let published = self.published.insert(PublishedOffers {
+            waiter,
+            registrations: Vec::new(),
+            wake_requests: WakeRequests::default(),
+            report: WaitReport::begin(),
+        });
         let base_events = self.event.shape().base_events.min(64);
         for base in order {
             let mut context =
@@ -124,6 +130,7 @@ impl<T: 'static> PendingSync<T> {
         self.nacks.set_candidate(base);
         self.nacks.fire_losers();
         let value = self.event.node.complete(base, registration);
+        published.report.committed(base);
         pool::put_back(published.waiter);
         value
     }
@@ -140,6 +147,7 @@ impl<T: 'static> PendingSync<T> {
                 .into_iter()
                 .rev()
                 .for_each(|(base, registration)| self.event.node.withdraw(base, registration));
+            published.report.given_up();
             pool::put_back(published.waiter);
         }
         true
