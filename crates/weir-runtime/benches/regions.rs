@@ -73,7 +73,9 @@ fn main() {
 
 fn program(body: &str) -> (Feed, RunningProgram) {
     let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
-    let text = format!("entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: List(Int)) -> Int\n{body}");
+    let text = format!(
+        "entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: List(Int)) -> Int\n{body}"
+    );
     let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let (mut library, feed) = (Library::default(), Feed::new());
     feed.put(&mut library, "test", "feed");

@@ -73,16 +73,13 @@ fn computed(step: &PrimStep, slots: &mut [Value], constants: &[Value]) -> Result
         _ if step.moves => moved(step.prim, step, slots, constants),
         ([first, others @ ..], prim) if step.reuses => {
             let first = value(*first, slots, constants);
-            let others: SmallVec<[&Value; 2]> =
-                others.iter().map(|operand| place(operand, slots, constants)).collect();
+            let others: SmallVec<[&Value; 2]> = others.iter().map(|operand| place(operand, slots, constants)).collect();
             prim.apply_reusing(first, &others)
         }
         ([one], Prim::Copy) => Ok(value(*one, slots, constants)),
         (all, Prim::List) => Ok(Value::List(values(all, slots, constants).collect())),
         (all, Prim::Record) => Ok(Value::Record(values(all, slots, constants).collect())),
-        (all @ [_, ..], Prim::Variant(tag)) => {
-            Ok(Value::Variant(tag, Some(values(all, slots, constants).collect())))
-        }
+        (all @ [_, ..], Prim::Variant(tag)) => Ok(Value::Variant(tag, Some(values(all, slots, constants).collect()))),
         (all, Prim::Interpolate) => {
             Ok(Value::Text(interpolate(all.iter().map(|operand| place(operand, slots, constants)))))
         }

@@ -20,11 +20,13 @@ mod interpret;
 mod listing;
 mod outside;
 mod shapes;
+mod stop;
 mod verify;
 
 pub(crate) use code::{
     CodePlace, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
 };
-pub(crate) use instruction::{Instruction, Register, Row, Slot, Target, Use};
-pub(crate) use interpret::{Machine, RegionStop};
+pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, Row, Target};
+pub(crate) use interpret::Machine;
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
+pub(crate) use stop::RegionStop;

@@ -127,7 +127,14 @@ impl FunctionBuilder {
     /// Builds the function.
     #[must_use]
     pub fn build(self, code: FunctionCode) -> Function {
-        Function { signature: self.signature, code, words: self.words, batch: None, types: self.types, location: self.location }
+        Function {
+            signature: self.signature,
+            code,
+            words: self.words,
+            batch: None,
+            types: self.types,
+            location: self.location,
+        }
     }
 }
 

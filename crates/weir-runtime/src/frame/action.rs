@@ -146,14 +146,7 @@ impl Frame {
     }
 
     #[inline(always)]
-    fn run_form(
-        &mut self,
-        node: usize,
-        action: &Action,
-        body: &Body,
-        env: Env<'_>,
-        context: &mut Context<'_>,
-    ) -> Ran {
+    fn run_form(&mut self, node: usize, action: &Action, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match action {
             Action::Nothing => Ran::Next,
             Action::Prim(prim) => self.prim(prim, body),

@@ -7,7 +7,7 @@ use weir_host::{Argument, ImmediateCode, Value, WordCode};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
-use super::instruction::{Instruction, Register, Slot, Target, Use};
+use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, Target};
 use super::shapes::{Scalar, WordShape};
 use crate::operations::{Out, PrimStep};
 
@@ -72,7 +72,7 @@ pub(crate) struct ScalarPrim {
 
 /// A record in a slot, and its words in registers.
 pub(crate) struct RecordTransfer {
-    pub slot: Slot,
+    pub slot: FrameSlot,
     pub registers: Box<[Register]>,
     pub shape: WordShape,
 }
@@ -115,7 +115,7 @@ pub(crate) struct ValueArm {
 #[derive(Clone, Copy)]
 pub(crate) struct LoopRow {
     /// The slot of the list; unused by a `loop`.
-    pub list: Slot,
+    pub list: FrameSlot,
     /// The register of the number of elements taken, or of rounds run.
     pub count: Register,
     /// The maximum number of rounds of a `loop`.
@@ -126,24 +126,33 @@ pub(crate) struct LoopRow {
 
 impl Tables {
     /// Calls `see` for each register in the row of a table that the instruction names.
-    pub(crate) fn registers(&mut self, instruction: Instruction, see: &mut dyn FnMut(&mut Register, Use)) {
+    pub(crate) fn registers(&mut self, instruction: Instruction, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
         match instruction {
             Instruction::Scalars(row) => {
                 let scalars = &mut self.scalars[usize::from(row)];
-                scalars.operands.iter_mut().for_each(|(register, _)| see(register, Use::Read));
-                see(&mut scalars.out, Use::Write);
+                scalars.operands.iter_mut().for_each(|(register, _)| see(register, RegisterAccess::Read));
+                see(&mut scalars.out, RegisterAccess::Write);
             }
             Instruction::LoadRecord(row) => {
-                self.records[usize::from(row)].registers.iter_mut().for_each(|register| see(register, Use::Write));
+                self.records[usize::from(row)]
+                    .registers
+                    .iter_mut()
+                    .for_each(|register| see(register, RegisterAccess::Write));
             }
             Instruction::StoreRecord(row) => {
-                self.records[usize::from(row)].registers.iter_mut().for_each(|register| see(register, Use::Read));
+                self.records[usize::from(row)]
+                    .registers
+                    .iter_mut()
+                    .for_each(|register| see(register, RegisterAccess::Read));
             }
             Instruction::CallWords(_, row) => {
-                self.word_calls[usize::from(row)].arguments.iter_mut().for_each(|register| see(register, Use::Read));
+                self.word_calls[usize::from(row)]
+                    .arguments
+                    .iter_mut()
+                    .for_each(|register| see(register, RegisterAccess::Read));
             }
             Instruction::FirstWord(row, ..) | Instruction::FirstValue(row, ..) => {
-                see(&mut self.loops[usize::from(row)].count, Use::Write);
+                see(&mut self.loops[usize::from(row)].count, RegisterAccess::Write);
             }
             _ => {}
         }

@@ -7,7 +7,7 @@
 pub(crate) type Register = u16;
 
 /// The number of a slot of the frame.
-pub(crate) type Slot = u16;
+pub(crate) type FrameSlot = u16;
 
 /// A target of jumps: the number of a label while the code is built, and the index of an instruction afterwards.
 pub(crate) type Target = u16;
@@ -81,11 +81,11 @@ pub(crate) enum Instruction {
     /// Jumps to the target that a register chooses from a row of `jumps`.
     JumpTable(Register, Row),
     /// Loads the word of a scalar from a slot.
-    Load(Register, Slot),
+    Load(Register, FrameSlot),
     /// Loads the words of a record from a slot: a row of `records`.
     LoadRecord(Row),
     /// Stores a scalar of the type `Scalar::ALL[scalar]` in a slot: slot, register, scalar.
-    Store(Slot, Register, u16),
+    Store(FrameSlot, Register, u16),
     /// Stores the words of a record in a slot: a row of `records`.
     StoreRecord(Row),
     /// Loads the arm that a switch outside of the region has chosen.
@@ -93,21 +93,21 @@ pub(crate) enum Instruction {
     /// Notes the arm that a switch has chosen, for steps outside of the region: switch, register of the arm.
     StoreChoice(u16, Register),
     /// Moves a value to another slot.
-    TakeValue(Slot, Slot),
+    TakeValue(FrameSlot, FrameSlot),
     /// Clones a value to another slot.
-    CloneValue(Slot, Slot),
+    CloneValue(FrameSlot, FrameSlot),
     /// Puts a constant of the region into a slot.
-    ConstantValue(Slot, u16),
+    ConstantValue(FrameSlot, u16),
     /// Drops the values of slots: the first, and their number.
-    Clear(Slot, u16),
+    Clear(FrameSlot, u16),
     /// Applies a primitive to slots: a row of `prims`.
     Prim(Row),
     /// Loads the scalar element of a list: register, slot of the list, register of the index.
-    Index(Register, Slot, Register),
+    Index(Register, FrameSlot, Register),
     /// The length of a list, map, text or bytes.
-    Length(Register, Slot),
+    Length(Register, FrameSlot),
     /// Loads a scalar field of a record: register, slot, field.
-    Field(Register, Slot, u16),
+    Field(Register, FrameSlot, u16),
     /// Calls a host function with slots: a row of `calls`.
     Call(Row),
     /// Calls the typed entry point of a host function with registers: a row of `word_calls`.
@@ -115,23 +115,23 @@ pub(crate) enum Instruction {
     /// Tests a value and jumps to the arm: a row of `switches`.
     Switch(Row),
     /// Puts an empty list for the results of a `for` into a slot.
-    BeginMap(Slot),
+    BeginMap(FrameSlot),
     /// Begins a loop over a list of scalars with its first element, or jumps if there is none: a row of `loops`, the
     /// register of the element, the target.
     FirstWord(Row, Register, Target),
     /// Goes on with the next element and jumps, or falls through if there is none. A safe point.
     NextWord(Row, Register, Target),
     /// Does what [`Instruction::FirstWord`] does, with a slot for the element.
-    FirstValue(Row, Slot, Target),
+    FirstValue(Row, FrameSlot, Target),
     /// Does what [`Instruction::NextWord`] does, with a slot for the element.
-    NextValue(Row, Slot, Target),
+    NextValue(Row, FrameSlot, Target),
     /// Adds a scalar at the end of a list: slot of the list, register, scalar.
-    Push(Slot, Register, u16),
+    Push(FrameSlot, Register, u16),
     /// Moves a value to the end of a list: slot of the list, slot of the value.
-    PushValue(Slot, Slot),
+    PushValue(FrameSlot, FrameSlot),
     /// Moves the parts of the pair that a round of a loop yields: slot of the pair, slot of the next state, register of
     /// the truth value that ends the loop.
-    SplitPair(Slot, Slot, Register),
+    SplitPair(FrameSlot, FrameSlot, Register),
     /// Ends a round of a loop: falls through if the register is true, fails if it was the last round that is allowed,
     /// and jumps otherwise: a row of `loops`, the register, the target. A safe point.
     AgainUnless(Row, Register, Target),
@@ -147,7 +147,7 @@ pub(crate) enum Instruction {
 
 /// The use that an instruction makes of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum RegisterAccess {
     Read,
     Write,
 }
@@ -155,31 +155,57 @@ pub(crate) enum Use {
 impl Instruction {
     /// Calls `see` for each register that the instruction itself names; those of its row in a table are visited by
     /// [`crate::region::code::Tables::registers`].
-    pub(crate) fn registers(&mut self, see: &mut dyn FnMut(&mut Register, Use)) {
+    pub(crate) fn registers(&mut self, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
         use Instruction::*;
         match self {
-            AddInt(out, a, b) | SubtractInt(out, a, b) | MultiplyInt(out, a, b) | DivideInt(out, a, b)
-            | RemainderInt(out, a, b) | AddFloat(out, a, b) | SubtractFloat(out, a, b) | MultiplyFloat(out, a, b)
-            | DivideFloat(out, a, b) | EqualWords(out, a, b) | NotEqualWords(out, a, b) | LessInt(out, a, b)
-            | LessOrEqualInt(out, a, b) | EqualFloat(out, a, b) | NotEqualFloat(out, a, b) | LessFloat(out, a, b)
-            | LessOrEqualFloat(out, a, b) | And(out, a, b) | Or(out, a, b) => {
-                see(a, Use::Read);
-                see(b, Use::Read);
-                see(out, Use::Write);
+            AddInt(out, a, b)
+            | SubtractInt(out, a, b)
+            | MultiplyInt(out, a, b)
+            | DivideInt(out, a, b)
+            | RemainderInt(out, a, b)
+            | AddFloat(out, a, b)
+            | SubtractFloat(out, a, b)
+            | MultiplyFloat(out, a, b)
+            | DivideFloat(out, a, b)
+            | EqualWords(out, a, b)
+            | NotEqualWords(out, a, b)
+            | LessInt(out, a, b)
+            | LessOrEqualInt(out, a, b)
+            | EqualFloat(out, a, b)
+            | NotEqualFloat(out, a, b)
+            | LessFloat(out, a, b)
+            | LessOrEqualFloat(out, a, b)
+            | And(out, a, b)
+            | Or(out, a, b) => {
+                see(a, RegisterAccess::Read);
+                see(b, RegisterAccess::Read);
+                see(out, RegisterAccess::Write);
             }
             Move(out, a) | Not(out, a) | Index(out, _, a) => {
-                see(a, Use::Read);
-                see(out, Use::Write);
+                see(a, RegisterAccess::Read);
+                see(out, RegisterAccess::Write);
             }
-            JumpIf(a, _) | JumpUnless(a, _) | JumpTable(a, _) | StoreChoice(_, a) | Store(_, a, _) | Push(_, a, _) | AgainUnless(_, a, _) => {
-                see(a, Use::Read);
+            JumpIf(a, _)
+            | JumpUnless(a, _)
+            | JumpTable(a, _)
+            | StoreChoice(_, a)
+            | Store(_, a, _)
+            | Push(_, a, _)
+            | AgainUnless(_, a, _) => {
+                see(a, RegisterAccess::Read);
             }
             JumpIfEqual(a, b, _) | JumpIfNotEqual(a, b, _) | JumpIfLess(a, b, _) | JumpIfLessOrEqual(a, b, _) => {
-                see(a, Use::Read);
-                see(b, Use::Read);
+                see(a, RegisterAccess::Read);
+                see(b, RegisterAccess::Read);
             }
-            Load(out, _) | LoadChoice(out, _) | Length(out, _) | Field(out, _, _) | CallWords(out, _)
-            | FirstWord(_, out, _) | NextWord(_, out, _) | SplitPair(_, _, out) => see(out, Use::Write),
+            Load(out, _)
+            | LoadChoice(out, _)
+            | Length(out, _)
+            | Field(out, _, _)
+            | CallWords(out, _)
+            | FirstWord(_, out, _)
+            | NextWord(_, out, _)
+            | SplitPair(_, _, out) => see(out, RegisterAccess::Write),
             _ => {}
         }
     }
@@ -188,9 +214,17 @@ impl Instruction {
     pub(crate) fn target(&mut self) -> Option<&mut Target> {
         use Instruction::*;
         match self {
-            Jump(target) | JumpIf(_, target) | JumpUnless(_, target) | JumpIfEqual(_, _, target)
-            | JumpIfNotEqual(_, _, target) | JumpIfLess(_, _, target) | JumpIfLessOrEqual(_, _, target)
-            | FirstWord(_, _, target) | NextWord(_, _, target) | FirstValue(_, _, target) | NextValue(_, _, target)
+            Jump(target)
+            | JumpIf(_, target)
+            | JumpUnless(_, target)
+            | JumpIfEqual(_, _, target)
+            | JumpIfNotEqual(_, _, target)
+            | JumpIfLess(_, _, target)
+            | JumpIfLessOrEqual(_, _, target)
+            | FirstWord(_, _, target)
+            | NextWord(_, _, target)
+            | FirstValue(_, _, target)
+            | NextValue(_, _, target)
             | AgainUnless(_, _, target) => Some(target),
             _ => None,
         }

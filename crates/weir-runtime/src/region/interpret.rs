@@ -5,11 +5,12 @@
 //! instructions is in the words and slots, except for the number of the instruction: a region that yields is resumed by
 //! that number alone.
 
-use weir_host::{Environment, Failure, Shared, Value};
+use weir_host::{Environment, Shared, Value};
 
-use crate::region::code::{LoopRow, Region};
 use super::instruction::{Instruction, Register, Row, Target};
 use super::outside::{Outside, word_at};
+use super::stop::{After, RegionStop};
+use crate::region::code::{LoopRow, Region};
 use crate::units::{Spent, Units};
 
 /// The state that a region works on.
@@ -26,24 +27,6 @@ pub(crate) struct Machine<'a> {
     pub(crate) environment: &'a Environment,
     /// The instruction that is reported if a host function panics.
     pub(crate) at: &'a mut usize,
-}
-
-/// The reason why a region stops.
-#[derive(Debug)]
-pub(crate) enum RegionStop {
-    /// All its nodes have run.
-    Done,
-    /// The slice is over; it goes on at this instruction.
-    Yields(usize),
-    /// An instruction ends the flow, with an answer or a failure.
-    Ends(usize, Result<Value, Box<Failure>>),
-}
-
-/// The continuation after an instruction that is not in the interpreter's loop.
-pub(crate) enum After {
-    Next,
-    Jump(Target),
-    Stop(RegionStop),
 }
 
 impl Region {
@@ -90,28 +73,23 @@ impl Region {
                 JumpIfLessOrEqual(a, b, target) if int(words, a) <= int(words, b) => at = before(target),
                 Index(out, list, a) if !put(words, out, outside.element(list, int(words, a))) => break,
                 NextWord(row, out, target) => {
-                    if let Some(word) = self.next_word(row, words, &outside) {
-                        words[r(out)] = word;
+                    if self.next_word(row, out, words, &outside) {
                         at = before(target);
                     }
-                    if units.spend(self.tables.loops[usize::from(row)].units) == Spent::Yield {
+                    if self.is_slice_over(row, units) {
                         return RegionStop::Yields(at.wrapping_add(1));
                     }
                 }
-                AgainUnless(row, done, target) => {
-                    if words[r(done)] == 0 {
-                        if !self.begin_round(row, words) {
-                            break;
-                        }
-                        at = before(target);
-                        if units.spend(self.tables.loops[usize::from(row)].units) == Spent::Yield {
-                            return RegionStop::Yields(at.wrapping_add(1));
-                        }
+                AgainUnless(row, done, target) if words[r(done)] == 0 => {
+                    if !self.begin_round(row, words) {
+                        break;
+                    }
+                    at = before(target);
+                    if self.is_slice_over(row, units) {
+                        return RegionStop::Yields(at.wrapping_add(1));
                     }
                 }
-                AddInt(..) | SubtractInt(..) | MultiplyInt(..) | DivideInt(..) | RemainderInt(..) | JumpIf(..)
-                | JumpUnless(..) | JumpIfEqual(..) | JumpIfNotEqual(..) | JumpIfLess(..) | JumpIfLessOrEqual(..)
-                | Index(..) => {}
+                other if other.is_done() => {}
                 other => match self.step(other, at, words, &mut outside, units) {
                     After::Next => {}
                     After::Jump(target) => at = before(target),
@@ -123,14 +101,21 @@ impl Region {
         self.failed(at, words, &outside)
     }
 
-    /// Returns the next element of a list of scalars.
+    /// Puts the next element of a list of scalars into a register; returns false if there is none.
     #[inline(always)]
-    fn next_word(&self, row: Row, words: &mut [u64], outside: &Outside<'_>) -> Option<u64> {
+    fn next_word(&self, row: Row, out: Register, words: &mut [u64], outside: &Outside<'_>) -> bool {
         let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
-        let Value::List(elements) = &outside.slots[usize::from(list)] else { return None };
-        let word = word_at(elements, words[r(count)] as usize)?;
+        let Value::List(elements) = &outside.slots[usize::from(list)] else { return false };
+        let Some(word) = word_at(elements, words[r(count)] as usize) else { return false };
         words[r(count)] += 1;
-        Some(word)
+        words[r(out)] = word;
+        true
+    }
+
+    /// Spends the units of a round; returns true if the slice is over.
+    #[inline(always)]
+    fn is_slice_over(&self, row: Row, units: &Units) -> bool {
+        units.spend(self.tables.loops[usize::from(row)].units) == Spent::Yield
     }
 
     /// Counts a round of a `loop`; returns false if there may be no further one.
@@ -139,6 +124,31 @@ impl Region {
         let LoopRow { count, at_most, .. } = self.tables.loops[usize::from(row)];
         words[r(count)] += 1;
         words[r(count)] < at_most
+    }
+}
+
+impl Instruction {
+    /// Returns true if the interpreter's loop has executed the instruction in the guard of its arm: a computation that did
+    /// not fail, or a jump that is not taken.
+    #[inline(always)]
+    fn is_done(self) -> bool {
+        use Instruction::*;
+        matches!(
+            self,
+            AddInt(..)
+                | SubtractInt(..)
+                | MultiplyInt(..)
+                | DivideInt(..)
+                | RemainderInt(..)
+                | Index(..)
+                | JumpIf(..)
+                | JumpUnless(..)
+                | JumpIfEqual(..)
+                | JumpIfNotEqual(..)
+                | JumpIfLess(..)
+                | JumpIfLessOrEqual(..)
+                | AgainUnless(..)
+        )
     }
 }
 

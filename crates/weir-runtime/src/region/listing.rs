@@ -43,7 +43,9 @@ impl Region {
             'k' => Scalar::ALL.get(number()).map_or(String::new(), |scalar| format!("{scalar:?}")),
             'c' => self.constants.get(number()).map_or(String::new(), |constant| format!("{constant}")),
             'm' => self.tables.loops.get(number()).map_or(String::new(), |row| format!("r{}", row.count)),
-            'l' => self.tables.loops.get(number()).map_or(String::new(), |row| format!("r{} of s{}", row.count, row.list)),
+            'l' => {
+                self.tables.loops.get(number()).map_or(String::new(), |row| format!("r{} of s{}", row.count, row.list))
+            }
             '.' => String::new(),
             _ => operand.to_owned(),
         }

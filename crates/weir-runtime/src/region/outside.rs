@@ -5,11 +5,11 @@ use weir_host::{Argument, Call, Elements, Environment, Failure, Shared, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
-use crate::region::code::{Region, ScalarPrim, SlotCall};
-use super::instruction::{Instruction, Row, Slot, Use};
-use super::interpret::{After, RegionStop};
+use super::instruction::{FrameSlot, Instruction, RegisterAccess, Row};
 use super::shapes::{Scalar, word_of};
+use super::stop::{After, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
+use crate::region::code::{Region, ScalarPrim, SlotCall};
 use crate::units::{self, Spent, Units};
 
 /// The part of a region's state that is no word.
@@ -25,7 +25,7 @@ pub(crate) struct Outside<'a> {
 impl Outside<'_> {
     /// Returns the scalar element of a list, as the bits of an integer; `None` if there is none.
     #[inline(always)]
-    pub(crate) fn element(&self, list: Slot, index: i64) -> Option<i64> {
+    pub(crate) fn element(&self, list: FrameSlot, index: i64) -> Option<i64> {
         let Value::List(elements) = &self.slots[usize::from(list)] else { return None };
         word_at(elements, usize::try_from(index).ok()?).map(u64::cast_signed)
     }
@@ -59,10 +59,7 @@ impl Region {
             Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
             And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
             Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
-            Scalars(row) => match scalars(&tables.scalars[r(row)], words) {
-                Ok(value) => words[r(tables.scalars[r(row)].out)] = word_of(&value),
-                Err(failure) => return fails(at, failure),
-            },
+            Scalars(row) => return scalar_prim(&tables.scalars[r(row)], at, words),
             JumpTable(a, row) => match tables.jumps[r(row)].get(words[r(a)] as usize) {
                 Some(target) => return After::Jump(*target),
                 None => return fails(at, operations::never()),
@@ -93,11 +90,7 @@ impl Region {
                 let value = slots[r(from)].take();
                 push(&mut slots[r(list)], value);
             }
-            SplitPair(pair, next, done) => {
-                let Value::Record(parts) = slots[r(pair)].take() else { return fails(at, operations::never()) };
-                slots[r(next)] = parts[0].clone();
-                words[r(done)] = (parts[1] == Value::Bool(true)).into();
-            }
+            SplitPair(pair, next, done) => words[r(done)] = split(slots, r(pair), r(next)).into(),
             Return(row) => {
                 let answer = outside.value(&self.constants, tables.arguments[r(row)]);
                 return After::Stop(RegionStop::Ends(at, Ok(answer)));
@@ -138,6 +131,24 @@ fn float(word: u64) -> f64 {
 #[cold]
 fn fails(at: usize, failure: Box<Failure>) -> After {
     After::Stop(RegionStop::Ends(at, Err(failure)))
+}
+
+/// Executes a primitive of scalars.
+fn scalar_prim(row: &ScalarPrim, at: usize, words: &mut [u64]) -> After {
+    match scalars(row, words) {
+        Ok(value) => {
+            words[r(row.out)] = word_of(&value);
+            After::Next
+        }
+        Err(failure) => fails(at, failure),
+    }
+}
+
+/// Moves the next state of a loop out of the pair that a round yields; returns true if the loop is done.
+fn split(slots: &mut [Value], pair: usize, next: usize) -> bool {
+    let Value::Record(parts) = slots[pair].take() else { return true };
+    slots[next] = parts[0].clone();
+    parts[1] == Value::Bool(true)
 }
 
 /// Applies a primitive to scalars.
@@ -238,14 +249,7 @@ impl Region {
         After::Jump(arm.target)
     }
 
-    fn call(
-        &self,
-        row: &SlotCall,
-        at: usize,
-        words: &mut [u64],
-        outside: &mut Outside<'_>,
-        units: &Units,
-    ) -> After {
+    fn call(&self, row: &SlotCall, at: usize, words: &mut [u64], outside: &mut Outside<'_>, units: &Units) -> After {
         *outside.current = at;
         let out = if let Out::Value(slot) = row.out { Some(slot) } else { None };
         out.into_iter().for_each(|slot| outside.slots[slot as usize].clear());
@@ -314,7 +318,7 @@ impl Region {
     fn failure_of_scalars(&self, at: usize, row: &ScalarPrim, words: &[u64]) -> Option<Box<Failure>> {
         let (mut instruction, mut registers) = (self.code[at], Vec::new());
         instruction.registers(&mut |register, usage| {
-            if usage == Use::Read {
+            if usage == RegisterAccess::Read {
                 registers.push(*register);
             }
         });

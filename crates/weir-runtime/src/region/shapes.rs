@@ -25,15 +25,8 @@ pub(crate) enum Scalar {
 }
 
 impl Scalar {
-    pub(crate) const ALL: [Scalar; 7] = [
-        Scalar::Unit,
-        Scalar::Bool,
-        Scalar::Int,
-        Scalar::Float,
-        Scalar::Time,
-        Scalar::Duration,
-        Scalar::Size,
-    ];
+    pub(crate) const ALL: [Scalar; 7] =
+        [Scalar::Unit, Scalar::Bool, Scalar::Int, Scalar::Float, Scalar::Time, Scalar::Duration, Scalar::Size];
 
     pub(crate) fn of(ty: &Type) -> Option<Scalar> {
         Some(match ty {

@@ -4,9 +4,9 @@
 //! * Every backward jump is a safe point, so that no loop runs without spending units (invariant I4).
 //! * Every register and slot exists, and every register is written before it is read, on every path.
 
-use crate::region::code::Region;
-use super::instruction::{Instruction, Target, Use};
+use super::instruction::{Instruction, RegisterAccess, Target};
 use crate::operations::Out;
+use crate::region::code::Region;
 
 impl Region {
     /// Checks the code.
@@ -81,9 +81,9 @@ impl Region {
     fn execute(&mut self, at: usize, written: &mut [bool]) -> Result<(), String> {
         let mut instruction = self.code[at];
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        let mut see = |register: &mut u16, usage: Use| match usage {
-            Use::Read => reads.push(usize::from(*register)),
-            Use::Write => writes.push(usize::from(*register)),
+        let mut see = |register: &mut u16, usage: RegisterAccess| match usage {
+            RegisterAccess::Read => reads.push(usize::from(*register)),
+            RegisterAccess::Write => writes.push(usize::from(*register)),
         };
         self.tables.registers(instruction, &mut see);
         instruction.registers(&mut see);

@@ -90,7 +90,8 @@ impl Survey<'_> {
             _ => None,
         };
         let turn = || (!step.ticket_gates.is_empty()).then(|| Border::Turn(name()));
-        let order = || (step.bit | step.signals_orders | step.awaits_orders != 0).then(|| Border::IterationOrder(name()));
+        let order =
+            || (step.bit | step.signals_orders | step.awaits_orders != 0).then(|| Border::IterationOrder(name()));
         found.or_else(turn).or_else(order).or_else(|| self.changes_word(node).then(|| Border::ChangesNumber(name())))
     }
 
@@ -118,7 +119,8 @@ impl Survey<'_> {
     /// Returns true if the node changes a value in place that is stored as words.
     fn changes_word(&self, node: usize) -> bool {
         let node_of = &self.graph.nodes[node];
-        let is_word = |input: usize| self.type_of(&node_of.inputs[input]).is_some_and(|ty| self.types.shape(&ty).is_some());
+        let is_word =
+            |input: usize| self.type_of(&node_of.inputs[input]).is_some_and(|ty| self.types.shape(&ty).is_some());
         match (&node_of.kind, self.body.steps[node].action.form()) {
             (NodeKind::Call { function }, _) => {
                 let parameters = self.types.library.function(function).map(|function| &function.signature.parameters);
@@ -128,7 +130,9 @@ impl Survey<'_> {
             (_, Action::Repeat(repeat)) => {
                 let graph = &node_of.bodies()[0];
                 let parameters = graph.parameters.iter().zip(&repeat.body.handed);
-                parameters.skip(node_of.kind.own().parameters).any(|(ty, handed)| *handed && self.types.shape(ty).is_some())
+                parameters
+                    .skip(node_of.kind.own().parameters)
+                    .any(|(ty, handed)| *handed && self.types.shape(ty).is_some())
             }
             _ => false,
         }

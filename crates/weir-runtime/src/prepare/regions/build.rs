@@ -10,11 +10,11 @@ use std::ops::Range;
 
 use weir_ir::graph::{Graph, NodeId, NodeKind, Operand};
 
-use crate::region::Region;
 use crate::region::Instruction;
+use crate::region::Region;
 use crate::region::WordTypes;
 use crate::step::{Action, Body};
-use emitter::{Emitter, add};
+use emitter::{CodeEmitter, add};
 use finish::finished;
 use scope::{Scope, arms_around, real_user};
 use simplify::simplify;
@@ -35,7 +35,7 @@ pub(super) use problem::RegionProblem;
 /// The builder of a region.
 pub(super) struct Builder<'a> {
     types: WordTypes<'a>,
-    emitter: Emitter,
+    emitter: CodeEmitter,
 }
 
 /// Compiles the nodes of this range.
@@ -45,7 +45,7 @@ pub(super) fn region(
     body: &Body,
     nodes: Range<usize>,
 ) -> Result<Region, RegionProblem> {
-    let mut builder = Builder { types, emitter: Emitter { slots: body.slots as usize, ..Emitter::default() } };
+    let mut builder = Builder { types, emitter: CodeEmitter { slots: body.slots as usize, ..CodeEmitter::default() } };
     let mut scope = Scope::new(graph, body, 0, None);
     scope.outer_arms = arms_around(graph, nodes.start).len();
     scope.nodes = nodes.clone();

@@ -56,6 +56,8 @@ fn stays(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize>, 
     let verb = if nodes.len() == 1 { "stays a step" } else { "stay steps" };
     match compiled(types, graph, body, nodes) {
         Err(NoRegion::NotCompiled) => format!("{names}, {verb}: this combination cannot be compiled yet"),
-        _ => format!("{names}, {verb}: without a loop or {OPERATIONS_MIN} operations on numbers, a region is no faster"),
+        _ => {
+            format!("{names}, {verb}: without a loop or {OPERATIONS_MIN} operations on numbers, a region is no faster")
+        }
     }
 }

@@ -9,22 +9,23 @@ use weir_ir::graph::{ArmTest, NodeKind, Operand, SwitchArm};
 use super::Builder;
 use super::emitter::add;
 use super::problem::RegionProblem;
-use super::scope::{OpenSwitch, Scope};
-use crate::region::{ValueArm, ValueSwitch};
+use super::scope::{CompiledSwitch, Scope};
+use crate::prepare::conditions::arms_of_truth;
 use crate::region::{Instruction, Register, Target};
 use crate::region::{Scalar, WordShape, word_of};
-use crate::prepare::conditions::arms_of_truth;
+use crate::region::{ValueArm, ValueSwitch};
 use crate::step::{Action, Out};
 
 impl<'a> Builder<'a> {
     /// Ends and begins arms, so that the code that follows belongs to the arms around this node.
     pub(super) fn enter_arms_of(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
         let arms = scope.arms_around(node);
-        let is_open = |(open, arm): &(&OpenSwitch, &weir_ir::graph::Control)| {
+        let is_open = |(open, arm): &(&CompiledSwitch, &weir_ir::graph::Control)| {
             open.switch == arm.switch.0 as usize && open.arm == Some(arm.arm)
         };
         let kept = scope.open.iter().zip(&arms).take_while(is_open).count();
-        let is_same_switch = |(open, arm): (&OpenSwitch, &weir_ir::graph::Control)| open.switch == arm.switch.0 as usize;
+        let is_same_switch =
+            |(open, arm): (&CompiledSwitch, &weir_ir::graph::Control)| open.switch == arm.switch.0 as usize;
         let stays = scope.open.get(kept).zip(arms.get(kept)).is_some_and(is_same_switch);
         self.close_to(scope, kept + usize::from(stays))?;
         match arms.get(kept) {
@@ -127,7 +128,9 @@ impl<'a> Builder<'a> {
 
     /// Compiles a select whose switch stands outside of the region; the others are compiled with their arms.
     pub(super) fn select(&mut self, scope: &mut Scope<'a>, select: usize) -> Result<(), RegionProblem> {
-        let NodeKind::Select { switch } = scope.graph.nodes[select].kind else { return Err(RegionProblem::Unsupported) };
+        let NodeKind::Select { switch } = scope.graph.nodes[select].kind else {
+            return Err(RegionProblem::Unsupported);
+        };
         let switch = switch.0 as usize;
         if scope.nodes.contains(&switch) {
             return if selects_follow_arms(scope, switch, select) { Ok(()) } else { Err(RegionProblem::Unsupported) };
@@ -166,7 +169,7 @@ impl<'a> Builder<'a> {
             self.switch_on_value(scope, switch, &labels)?;
         }
         let (begun, join) = (vec![false; arms.len()], self.emitter.label());
-        scope.open.push(OpenSwitch { switch, labels, begun, arm: None, join });
+        scope.open.push(CompiledSwitch { switch, labels, begun, arm: None, join });
         Ok(())
     }
 
@@ -182,7 +185,12 @@ impl<'a> Builder<'a> {
         Ok(choice)
     }
 
-    fn switch_on_value(&mut self, scope: &mut Scope<'a>, switch: usize, labels: &[Target]) -> Result<(), RegionProblem> {
+    fn switch_on_value(
+        &mut self,
+        scope: &mut Scope<'a>,
+        switch: usize,
+        labels: &[Target],
+    ) -> Result<(), RegionProblem> {
         let body = scope.body;
         let Action::Switch(step) = body.steps[switch].action.form() else { return Err(RegionProblem::Unsupported) };
         let subject = self.argument(scope, step.subject, &scope.graph.nodes[switch].inputs[0])?;

@@ -4,14 +4,14 @@ use indexmap::IndexMap;
 use weir_host::Value;
 
 use crate::region::{CodePlace, Tables};
-use crate::region::{Instruction, Register, Row, Slot, Target};
+use crate::region::{FrameSlot, Instruction, Register, Row, Target};
 
 /// The number of registers, slots, labels and instructions of a region: their numbers have 16 bits.
 const SIZE_MAX: usize = u16::MAX as usize;
 
 /// Code under construction.
 #[derive(Default)]
-pub(super) struct Emitter {
+pub(super) struct CodeEmitter {
     pub code: Vec<Instruction>,
     /// The instruction that each label stands before, once it is known.
     pub labels: Vec<Option<usize>>,
@@ -27,7 +27,7 @@ pub(super) struct Emitter {
     pub slots: usize,
 }
 
-impl Emitter {
+impl CodeEmitter {
     pub(super) fn emit(&mut self, instruction: Instruction) {
         self.code.push(instruction);
     }
@@ -93,6 +93,6 @@ pub(super) fn add<T>(table: &mut Vec<T>, row: T) -> Row {
 }
 
 /// Returns the slot as an operand of an instruction.
-pub(super) fn slot(index: u32) -> Slot {
-    index as Slot
+pub(super) fn slot(index: u32) -> FrameSlot {
+    index as FrameSlot
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::emitter::Emitter;
+use super::emitter::CodeEmitter;
 use super::problem::RegionProblem;
 use crate::region::Region;
 use crate::region::{Instruction, Target};
 
 /// Assembles the region of these nodes.
-pub(super) fn finished(mut emitter: Emitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
+pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
     if !emitter.fits() {
         return Err(RegionProblem::TooLarge);
     }

@@ -22,8 +22,8 @@ use super::emitter::{add, slot};
 use super::problem::RegionProblem;
 use super::scope::Scope;
 use crate::region::LoopRow;
-use crate::region::{Instruction, Register, Row, Target};
 use crate::region::WordShape;
+use crate::region::{Instruction, Register, Row, Target};
 use crate::step::{Action, Repeat, RepeatStep};
 
 /// A loop under construction.

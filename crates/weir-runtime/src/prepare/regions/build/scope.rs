@@ -8,7 +8,7 @@ use crate::region::{Register, Target};
 use crate::step::{Action, Body, NONE, Out};
 
 /// The words of a port or parameter; `None` if they are not in registers (yet).
-pub(super) type Words = Option<Vec<Register>>;
+pub(super) type PortWords = Option<Vec<Register>>;
 
 /// A graph whose nodes are being compiled.
 pub(super) struct Scope<'a> {
@@ -18,12 +18,12 @@ pub(super) struct Scope<'a> {
     pub base: u32,
     /// For each parameter that is a captured value, its location in the frame.
     pub captured: Vec<Option<Argument>>,
-    pub parameters: Vec<Words>,
-    pub ports: Vec<Vec<Words>>,
+    pub parameters: Vec<PortWords>,
+    pub ports: Vec<Vec<PortWords>>,
     /// For each switch that a call decides or that stands outside of the region, the register of its choice.
     pub choices: Vec<Option<Register>>,
     /// The switches around the current node, from the outermost.
-    pub open: Vec<OpenSwitch>,
+    pub open: Vec<CompiledSwitch>,
     /// The number of arms around the first node, which are open as a whole.
     pub outer_arms: usize,
     /// The place of the node with this body; `None` for the region's own body.
@@ -33,7 +33,7 @@ pub(super) struct Scope<'a> {
 }
 
 /// A switch whose arms are being compiled.
-pub(super) struct OpenSwitch {
+pub(super) struct CompiledSwitch {
     pub switch: usize,
     /// The label of each arm.
     pub labels: Vec<Target>,

@@ -7,13 +7,13 @@
 
 use std::ops::Range;
 
-use super::emitter::Emitter;
-use crate::region::{Instruction, Register, Use};
+use super::emitter::CodeEmitter;
+use crate::region::{Instruction, Register, RegisterAccess};
 
 /// Simplifies the code.
-pub(super) fn simplify(emitter: &mut Emitter) {
+pub(super) fn simplify(emitter: &mut CodeEmitter) {
     remove_unreachable(emitter);
-    let mut accesses = Accesses::of(emitter);
+    let mut accesses = RegisterUses::of(emitter);
     fuse_comparisons(emitter, &mut accesses);
     join_copies(emitter, &mut accesses);
     thread_jumps(emitter);
@@ -22,15 +22,17 @@ pub(super) fn simplify(emitter: &mut Emitter) {
 }
 
 /// The uses of each register: the instruction and the kind of use, in ascending order.
-struct Accesses(Vec<Vec<(usize, Use)>>);
+struct RegisterUses(Vec<Vec<(usize, RegisterAccess)>>);
 
-impl Accesses {
-    fn of(emitter: &mut Emitter) -> Accesses {
-        let mut accesses = Accesses(vec![Vec::new(); emitter.registers]);
+impl RegisterUses {
+    fn of(emitter: &mut CodeEmitter) -> RegisterUses {
+        let mut accesses = RegisterUses(vec![Vec::new(); emitter.registers]);
         let prologue = emitter.prologue.clone();
         for instruction in prologue {
             // In front of all others, where nothing is changed.
-            visit(emitter, instruction, None, &mut |register, _| accesses.0[usize::from(register)].push((0, Use::Write)));
+            visit(emitter, instruction, None, &mut |register, _| {
+                accesses.0[usize::from(register)].push((0, RegisterAccess::Write))
+            });
         }
         for at in 0..emitter.code.len() {
             let instruction = emitter.code[at];
@@ -43,7 +45,7 @@ impl Accesses {
 
     /// Returns the only definition of a register, if the code has exactly one.
     fn definition(&self, register: Register) -> Option<usize> {
-        let mut writes = self.0[usize::from(register)].iter().filter(|(_, usage)| *usage == Use::Write);
+        let mut writes = self.0[usize::from(register)].iter().filter(|(_, usage)| *usage == RegisterAccess::Write);
         let first = writes.next()?;
         writes.next().is_none().then_some(first.0)
     }
@@ -59,19 +61,19 @@ impl Accesses {
         uses.flat_map(|at| repeats(at).chain([at])).max().unwrap_or(definition)
     }
 
-    fn within(&self, register: Register, from: usize, to: usize) -> impl Iterator<Item = &(usize, Use)> {
+    fn within(&self, register: Register, from: usize, to: usize) -> impl Iterator<Item = &(usize, RegisterAccess)> {
         self.0[usize::from(register)].iter().filter(move |(at, _)| (from..to).contains(at))
     }
 }
 
 /// Calls `see` for each register of an instruction; with `to`, replaces the first of the pair by the second.
 fn visit(
-    emitter: &mut Emitter,
+    emitter: &mut CodeEmitter,
     mut instruction: Instruction,
     to: Option<(Register, Register)>,
-    see: &mut dyn FnMut(Register, Use),
+    see: &mut dyn FnMut(Register, RegisterAccess),
 ) -> Instruction {
-    let mut each = |register: &mut Register, usage: Use| {
+    let mut each = |register: &mut Register, usage: RegisterAccess| {
         see(*register, usage);
         if let Some((_, to)) = to.filter(|(from, _)| from == register) {
             *register = to;
@@ -83,13 +85,13 @@ fn visit(
 }
 
 /// Returns, for each instruction, true if a label stands before it.
-fn labelled(emitter: &Emitter) -> Vec<bool> {
+fn labelled(emitter: &CodeEmitter) -> Vec<bool> {
     let mut labelled = vec![false; emitter.code.len() + 1];
     emitter.labels.iter().flatten().for_each(|at| labelled[*at] = true);
     labelled
 }
 
-fn remove_unreachable(emitter: &mut Emitter) {
+fn remove_unreachable(emitter: &mut CodeEmitter) {
     let (labelled, mut is_reached) = (labelled(emitter), true);
     for (instruction, is_target) in emitter.code.iter_mut().zip(labelled) {
         is_reached = is_reached || is_target;
@@ -102,7 +104,7 @@ fn remove_unreachable(emitter: &mut Emitter) {
 }
 
 /// Makes a comparison part of the jump behind it, if nothing else uses its truth value.
-fn fuse_comparisons(emitter: &mut Emitter, accesses: &mut Accesses) {
+fn fuse_comparisons(emitter: &mut CodeEmitter, accesses: &mut RegisterUses) {
     let labelled = labelled(emitter);
     for (at, is_target) in labelled.into_iter().enumerate().take(emitter.code.len()).skip(1) {
         let (truth, is_wanted) = match emitter.code[at] {
@@ -116,7 +118,10 @@ fn fuse_comparisons(emitter: &mut Emitter, accesses: &mut Accesses) {
             emitter.code[at] = fused;
             let before = std::mem::replace(&mut emitter.code[at - 1], Instruction::Nothing);
             visit(emitter, before, None, &mut |register, _| {
-                accesses.0[usize::from(register)].iter_mut().filter(|(user, _)| *user == at - 1).for_each(|user| user.0 = at);
+                accesses.0[usize::from(register)]
+                    .iter_mut()
+                    .filter(|(user, _)| *user == at - 1)
+                    .for_each(|user| user.0 = at);
             });
             accesses.0[usize::from(truth)].clear();
         }
@@ -137,7 +142,7 @@ fn fused(comparison: Instruction, is_wanted: bool, label: u16) -> Option<Instruc
     })
 }
 
-fn join_copies(emitter: &mut Emitter, accesses: &mut Accesses) {
+fn join_copies(emitter: &mut CodeEmitter, accesses: &mut RegisterUses) {
     let loops = loops(emitter);
     for copy in 0..emitter.code.len() {
         let Instruction::Move(to, from) = emitter.code[copy] else { continue };
@@ -146,7 +151,7 @@ fn join_copies(emitter: &mut Emitter, accesses: &mut Accesses) {
         let same_loops = loops.iter().all(|range| range.contains(&definition) == range.contains(&copy));
         let last = accesses.last_use(from, definition, &loops).max(copy);
         let is_free = accesses.within(to, definition + 1, copy).next().is_none()
-            && accesses.within(to, copy + 1, last + 1).all(|(_, usage)| *usage == Use::Read);
+            && accesses.within(to, copy + 1, last + 1).all(|(_, usage)| *usage == RegisterAccess::Read);
         if is_in_code && same_loops && is_free && to != from {
             replace(emitter, accesses, (from, to), copy);
         }
@@ -156,12 +161,12 @@ fn join_copies(emitter: &mut Emitter, accesses: &mut Accesses) {
 /// Returns true if the instruction itself, not the row of a table, writes the register.
 fn writes(mut instruction: Instruction, register: Register) -> bool {
     let mut found = false;
-    instruction.registers(&mut |written, usage| found |= usage == Use::Write && *written == register);
+    instruction.registers(&mut |written, usage| found |= usage == RegisterAccess::Write && *written == register);
     found
 }
 
 /// Removes the copy, and replaces one register by the other.
-fn replace(emitter: &mut Emitter, accesses: &mut Accesses, (from, to): (Register, Register), copy: usize) {
+fn replace(emitter: &mut CodeEmitter, accesses: &mut RegisterUses, (from, to): (Register, Register), copy: usize) {
     emitter.code[copy] = Instruction::Nothing;
     let mut moved = std::mem::take(&mut accesses.0[usize::from(from)]);
     moved.retain(|(at, _)| *at != copy);
@@ -175,7 +180,7 @@ fn replace(emitter: &mut Emitter, accesses: &mut Accesses, (from, to): (Register
 }
 
 /// Returns the instructions of each loop.
-fn loops(emitter: &Emitter) -> Vec<Range<usize>> {
+fn loops(emitter: &CodeEmitter) -> Vec<Range<usize>> {
     let mut loops = Vec::new();
     for (at, instruction) in emitter.code.iter().enumerate() {
         let mut instruction = *instruction;
@@ -189,13 +194,13 @@ fn loops(emitter: &Emitter) -> Vec<Range<usize>> {
 }
 
 /// Returns the first instruction from here on that does something.
-fn next_real(emitter: &Emitter, from: usize) -> usize {
+fn next_real(emitter: &CodeEmitter, from: usize) -> usize {
     let real = |at: &usize| emitter.code[*at] != Instruction::Nothing;
     (from..emitter.code.len()).find(real).unwrap_or(emitter.code.len())
 }
 
 /// Lets jumps to jumps go where those go.
-fn thread_jumps(emitter: &mut Emitter) {
+fn thread_jumps(emitter: &mut CodeEmitter) {
     for label in 0..emitter.labels.len() {
         // A circle of jumps would have no safe point, and is never built.
         while let Some(at) = emitter.labels[label]
@@ -207,7 +212,7 @@ fn thread_jumps(emitter: &mut Emitter) {
     }
 }
 
-fn remove_jumps_to_next(emitter: &mut Emitter) {
+fn remove_jumps_to_next(emitter: &mut CodeEmitter) {
     for at in (0..emitter.code.len()).rev() {
         if let Instruction::Jump(label) = emitter.code[at]
             && emitter.labels[usize::from(label)].is_some_and(|to| to > at && next_real(emitter, at + 1) >= to)
@@ -218,7 +223,7 @@ fn remove_jumps_to_next(emitter: &mut Emitter) {
 }
 
 /// Removes the instructions that do nothing.
-fn compact(emitter: &mut Emitter) {
+fn compact(emitter: &mut CodeEmitter) {
     let mut kept = 0;
     let mut moved: Vec<usize> = Vec::with_capacity(emitter.code.len() + 1);
     for instruction in &emitter.code {

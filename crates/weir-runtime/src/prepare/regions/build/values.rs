@@ -8,9 +8,9 @@ use super::Builder;
 use super::emitter::{add, slot};
 use super::problem::RegionProblem;
 use super::scope::Scope;
-use crate::region::{SlotCall, WordCall};
 use crate::region::{Instruction, Register};
 use crate::region::{Scalar, WordShape};
+use crate::region::{SlotCall, WordCall};
 use crate::step::{Action, NONE, Out, PrimStep};
 
 impl<'a> Builder<'a> {
@@ -54,7 +54,9 @@ impl<'a> Builder<'a> {
         let out = self.emitter.register();
         let instruction = match (prim, of) {
             (Prim::Length, _) => Instruction::Length(out, slot(index)),
-            (Prim::Field(field), _) if field < u32::from(u16::MAX) => Instruction::Field(out, slot(index), field as u16),
+            (Prim::Field(field), _) if field < u32::from(u16::MAX) => {
+                Instruction::Field(out, slot(index), field as u16)
+            }
             (Prim::Index, Some(Type::List(_))) => {
                 let at = self.word(scope, &inputs[1])?;
                 Instruction::Index(out, slot(index), at)
@@ -173,9 +175,9 @@ impl<'a> Builder<'a> {
 fn decided_switch(scope: &Scope<'_>, call: usize) -> Option<usize> {
     let port = Operand::Port(NodeId(call as u32), 0);
     let switches = scope.graph.nodes.iter().enumerate().skip(call);
-    let found = switches.into_iter().find(|(_, node)| {
-        matches!(node.kind, NodeKind::Switch { .. }) && node.inputs.first() == Some(&port)
-    });
+    let found = switches
+        .into_iter()
+        .find(|(_, node)| matches!(node.kind, NodeKind::Switch { .. }) && node.inputs.first() == Some(&port));
     found.map(|(switch, _)| switch)
 }
 
