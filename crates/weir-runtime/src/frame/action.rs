@@ -78,17 +78,18 @@ pub(super) enum Stage {
     Timed(Box<Timed>),
     /// The region that begins with the step goes on at this instruction.
     Region(usize),
+    /// An atomic step that does not begin, because its frame is given up once it is in no other.
+    Refused,
 }
 
 impl Stage {
-    /// Returns true if the step holds a lock that it has acquired. One that waits for locks has done nothing under
-    /// those that it has already.
-    pub(super) fn holds_lock(&self) -> bool {
+    /// Returns true if a body of the step is in an atomic step. A step that waits for locks has done nothing under those
+    /// that it has already, and a call that waits under locks of its own is cancelled like any other.
+    pub(super) fn is_in_step(&self) -> bool {
         match self {
-            Stage::Ticket(_) | Stage::Locks(_) | Stage::Region(_) => false,
-            Stage::Function(_, held) => !held.is_empty(),
-            Stage::Body(run) => run.holds_lock(),
-            Stage::Timed(timed) => timed.holds_lock(),
+            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Region(_) => false,
+            Stage::Body(run) => run.is_in_step(),
+            Stage::Timed(timed) => timed.is_in_step(),
         }
     }
 }
@@ -173,7 +174,8 @@ impl Frame {
             Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
             Action::Release(acquire) => {
                 self.scopes.retain(|(node, _)| node != acquire);
-                Ran::Next
+                // The frame may be given up here.
+                if env.given_up.is_some() { Ran::Yields(None) } else { Ran::Next }
             }
             Action::Region(_) | Action::Never => never(),
             Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
@@ -209,6 +211,7 @@ impl Frame {
             }
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
+            (Stage::Refused, Action::Acquire(_)) => Ran::wait(Stage::Refused),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
         }

@@ -106,11 +106,11 @@ impl Run {
 }
 
 impl Run {
-    /// Returns true if an iteration holds a lock that it has acquired.
-    pub(super) fn holds_lock(&self) -> bool {
+    /// Returns true if an iteration is in an atomic step.
+    pub(super) fn is_in_step(&self) -> bool {
         match self {
-            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.holds_lock()),
-            Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.holds_lock()),
+            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
+            Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
         }
     }
 }

@@ -8,6 +8,7 @@ mod lsp;
 mod messages;
 mod programs;
 mod serve;
+mod slices;
 mod streams;
 mod support;
 mod time;
