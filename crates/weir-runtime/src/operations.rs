@@ -76,6 +76,7 @@ fn computed(step: &PrimStep, slots: &mut [Value], constants: &[Value]) -> Result
             let others: SmallVec<[&Value; 2]> = others.iter().map(|operand| place(operand, slots, constants)).collect();
             prim.apply_reusing(first, &others)
         }
+        (_, prim) if prim.detaches() => detach(step, slots, constants),
         ([one], Prim::Copy) => Ok(value(*one, slots, constants)),
         (all, Prim::List) => Ok(Value::List(values(all, slots, constants).collect())),
         (all, Prim::Record) => Ok(Value::Record(values(all, slots, constants).collect())),
@@ -90,6 +91,20 @@ fn computed(step: &PrimStep, slots: &mut [Value], constants: &[Value]) -> Result
             prim.apply(&operands.collect::<SmallVec<[&Value; 8]>>())
         }
     }
+}
+
+/// Applies a primitive that may move a part out of its first operand; the rest stays in its slot.
+fn detach(step: &PrimStep, slots: &mut [Value], constants: &[Value]) -> Result<Value, Box<Failure>> {
+    let mut whole = match step.operands[0] {
+        Argument::Slot { index, .. } => slots[index as usize].take(),
+        constant => value(constant, slots, constants),
+    };
+    let key = step.operands.get(1).map(|operand| place(operand, slots, constants));
+    let part = step.prim.apply_detaching(&mut whole, key.as_slice());
+    if let Argument::Slot { index, .. } = step.operands[0] {
+        slots[index as usize].put(whole);
+    }
+    part
 }
 
 /// Applies a primitive to operands that may hold move-only values, which it moves out; the other values go back into

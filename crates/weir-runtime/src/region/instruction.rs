@@ -129,9 +129,6 @@ pub(crate) enum Instruction {
     Push(FrameSlot, Register, u16),
     /// Moves a value to the end of a list: slot of the list, slot of the value.
     PushValue(FrameSlot, FrameSlot),
-    /// Moves the parts of the pair that a round of a loop yields: slot of the pair, slot of the next state, register of
-    /// the truth value that ends the loop.
-    SplitPair(FrameSlot, FrameSlot, Register),
     /// Ends a round of a loop: falls through if the register is true, fails if it was the last round that is allowed,
     /// and jumps otherwise: a row of `loops`, the register, the target. A safe point.
     AgainUnless(Row, Register, Target),
@@ -204,8 +201,7 @@ impl Instruction {
             | Field(out, _, _)
             | CallWords(out, _)
             | FirstWord(_, out, _)
-            | NextWord(_, out, _)
-            | SplitPair(_, _, out) => see(out, RegisterAccess::Write),
+            | NextWord(_, out, _) => see(out, RegisterAccess::Write),
             _ => {}
         }
     }

@@ -128,7 +128,6 @@ fn kinds(instruction: Instruction) -> &'static str {
         FirstWord(..) | NextWord(..) => "lrt",
         AgainUnless(..) => "mrt",
         FirstValue(..) | NextValue(..) => "lst",
-        SplitPair(..) => "ssr",
         Scalars(_) | LoadRecord(_) | StoreRecord(_) | Prim(_) | Call(_) | Switch(_) | Return(_) | Fail(_) | Nothing
         | Never | End => "",
         _ => "rrr",

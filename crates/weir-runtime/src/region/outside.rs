@@ -90,7 +90,6 @@ impl Region {
                 let value = slots[r(from)].take();
                 push(&mut slots[r(list)], value);
             }
-            SplitPair(pair, next, done) => words[r(done)] = split(slots, r(pair), r(next)).into(),
             Return(row) => {
                 let answer = outside.value(&self.constants, tables.arguments[r(row)]);
                 return After::Stop(RegionStop::Ends(at, Ok(answer)));
@@ -142,13 +141,6 @@ fn scalar_prim(row: &ScalarPrim, at: usize, words: &mut [u64]) -> After {
         }
         Err(failure) => fails(at, failure),
     }
-}
-
-/// Moves the next state of a loop out of the pair that a round yields; returns true if the loop is done.
-fn split(slots: &mut [Value], pair: usize, next: usize) -> bool {
-    let Value::Record(parts) = slots[pair].take() else { return true };
-    slots[next] = parts[0].clone();
-    parts[1] == Value::Bool(true)
 }
 
 /// Applies a primitive to scalars.

@@ -28,6 +28,7 @@ mod problem;
 mod scalars;
 pub(super) mod scope;
 mod simplify;
+mod states;
 mod values;
 
 pub(super) use problem::RegionProblem;
@@ -49,20 +50,20 @@ pub(super) fn region(
     let mut scope = Scope::new(graph, body, 0, None);
     scope.outer_arms = arms_around(graph, nodes.start).len();
     scope.nodes = nodes.clone();
-    builder.nodes(&mut scope, 0)?;
+    builder.nodes(&mut scope)?;
     builder.emitter.emit(Instruction::End);
     simplify(&mut builder.emitter);
     finished(builder.emitter, nodes)
 }
 
 impl<'a> Builder<'a> {
-    /// Compiles the nodes of a scope, without the last ones.
-    fn nodes(&mut self, scope: &mut Scope<'a>, without: usize) -> Result<(), RegionProblem> {
-        for node in scope.nodes.start..scope.nodes.end - without {
+    /// Compiles the nodes of a scope.
+    fn nodes(&mut self, scope: &mut Scope<'a>) -> Result<(), RegionProblem> {
+        for node in scope.nodes.clone() {
             if !self.emitter.fits() {
                 return Err(RegionProblem::TooLarge);
             }
-            // A part of a condition is compiled with its switch.
+            // A part of a condition is compiled with its switch, and no tuple is made of the next states of a loop.
             if scope.is_part_of_condition(node) {
                 continue;
             }

@@ -8,14 +8,13 @@
 //! out:  clear              the slots of the body
 //! ```
 //!
-//! A `loop` has no list: its state is copied from round to round, and `again_unless done, head` ends a round.
+//! A `loop` has no list: `again_unless done, head` ends a round. For states see `states.rs`.
 //!
 //! A captured value stays in its slot: the body refers to it there. A value that the body changes moves into a slot of
 //! the body and back, as it does between frames in the step form.
 
 use weir_host::Argument;
-use weir_ir::graph::{Graph, NodeId, NodeKind, Operand};
-use weir_ir::prim::Prim;
+use weir_ir::graph::Graph;
 
 use super::Builder;
 use super::emitter::{add, slot};
@@ -27,14 +26,14 @@ use crate::region::{Instruction, Register, Row, Target};
 use crate::step::{Action, Repeat, RepeatStep};
 
 /// A loop under construction.
-struct LoopParts<'a, 's> {
-    step: &'a RepeatStep,
-    graph: &'a Graph,
-    /// The slot of the list, and behind it that of the results, if they have one.
-    first_slot: u32,
-    inner: Scope<'a>,
-    outer: &'s mut Scope<'a>,
-    node: usize,
+pub(super) struct LoopParts<'a, 's> {
+    pub step: &'a RepeatStep,
+    pub graph: &'a Graph,
+    /// The slot of the list, behind it that of the results, and behind that those for the next states.
+    pub first_slot: u32,
+    pub inner: Scope<'a>,
+    pub outer: &'s mut Scope<'a>,
+    pub node: usize,
 }
 
 impl<'a> Builder<'a> {
@@ -43,19 +42,21 @@ impl<'a> Builder<'a> {
         let (graph, body) = (scope.graph, scope.body);
         let Action::Repeat(step) = body.steps[node].action.form() else { return Err(RegionProblem::Unsupported) };
         let [inner_graph] = graph.nodes[node].bodies() else { return Err(RegionProblem::Unsupported) };
-        let first_slot = self.emitter.slots(2 + step.body.slots as usize) as u32;
-        let inner = Scope::new(inner_graph, &step.body, first_slot + 2, Some(scope.place(node)));
+        let before = 2 + step.repeat.states() as u32;
+        let count = before + step.body.slots;
+        let first_slot = self.emitter.slots(count as usize) as u32;
+        let inner = Scope::new(inner_graph, &step.body, first_slot + before, Some(scope.place(node)));
         let mut parts = LoopParts { step, graph: inner_graph, first_slot, inner, outer: scope, node };
         let captured = self.capture(&mut parts)?;
         match step.repeat {
             Repeat::Map => self.map(&mut parts)?,
-            Repeat::Fold => self.fold(&mut parts)?,
-            Repeat::Loop { at_most } => self.rounds(&mut parts, at_most)?,
+            Repeat::Fold { .. } => self.fold(&mut parts)?,
+            Repeat::Loop { at_most, .. } => self.rounds(&mut parts, at_most)?,
         }
         for instruction in captured {
             self.emitter.emit(instruction);
         }
-        self.emitter.emit(Instruction::Clear(slot(first_slot), 2 + step.body.slots as u16));
+        self.emitter.emit(Instruction::Clear(slot(first_slot), count as u16));
         Ok(())
     }
 
@@ -104,7 +105,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Moves an input, which is no word, to a slot.
-    fn input_to(&mut self, parts: &mut LoopParts<'a, '_>, input: usize, to: u32) -> Result<(), RegionProblem> {
+    pub(super) fn input_to(
+        &mut self,
+        parts: &mut LoopParts<'a, '_>,
+        input: usize,
+        to: u32,
+    ) -> Result<(), RegionProblem> {
         let operand = &parts.outer.graph.nodes[parts.node].inputs[input];
         let from = self.argument(parts.outer, parts.step.inputs[input], operand)?;
         self.put(to, from);
@@ -116,7 +122,7 @@ impl<'a> Builder<'a> {
         self.input_to(parts, 0, list)?;
         self.emitter.emit(Instruction::BeginMap(slot(results)));
         let round = self.begin_list(parts, 0)?;
-        self.nodes(&mut parts.inner, 0)?;
+        self.nodes(&mut parts.inner)?;
         self.push_result(parts, results)?;
         self.end_list(parts, round);
         self.put(parts.outer.base + parts.step.out, Argument::Slot { index: results, last: true });
@@ -144,45 +150,26 @@ impl<'a> Builder<'a> {
 
     fn fold(&mut self, parts: &mut LoopParts<'a, '_>) -> Result<(), RegionProblem> {
         self.input_to(parts, 0, parts.first_slot)?;
-        self.begin_state(parts, 1)?;
-        let round = self.begin_list(parts, 1)?;
-        self.nodes(&mut parts.inner, 0)?;
-        let result = &parts.graph.result;
-        match parts.inner.parameters[0].clone() {
-            Some(state) => {
-                let next = self.words(&mut parts.inner, result)?;
-                self.move_words(&state, &next);
-            }
-            None => self.value_result(parts, parts.inner.base)?,
-        }
+        self.begin_states(parts, 1)?;
+        let round = self.begin_list(parts, parts.step.repeat.states())?;
+        self.nodes(&mut parts.inner)?;
+        self.next_states(parts)?;
         self.end_list(parts, round);
-        self.end_state(parts);
-        Ok(())
+        self.end_states(parts)
     }
 
-    /// Puts the initial state where the body expects it.
-    fn begin_state(&mut self, parts: &mut LoopParts<'a, '_>, input: usize) -> Result<(), RegionProblem> {
-        let operand = &parts.outer.graph.nodes[parts.node].inputs[input];
-        let Some(shape) = self.types.shape(&parts.graph.parameters[0]) else {
-            return self.input_to(parts, input, parts.inner.base);
-        };
-        let first = self.words(parts.outer, operand)?;
-        let state: Vec<Register> = shape.leaves().iter().map(|_| self.emitter.register()).collect();
-        self.move_words(&state, &first);
-        parts.inner.parameters[0] = Some(state);
-        Ok(())
-    }
-
-    /// Makes the last state the result of the loop.
-    fn end_state(&mut self, parts: &mut LoopParts<'a, '_>) {
-        match parts.inner.parameters[0].clone() {
-            // Nothing writes the state any more unless the loop stands in another one, which has used the result by then.
-            Some(state) => parts.outer.ports[parts.node][0] = Some(state),
-            None => {
-                let last = Argument::Slot { index: parts.inner.base, last: true };
-                self.put(parts.outer.base + parts.step.out, last);
-            }
-        }
+    fn rounds(&mut self, parts: &mut LoopParts<'a, '_>, at_most: u64) -> Result<(), RegionProblem> {
+        self.begin_states(parts, 0)?;
+        let (row, count) = self.row(parts, at_most);
+        let none = self.emitter.constant(0);
+        self.emitter.emit(Instruction::Move(count, none));
+        let head = self.emitter.label();
+        self.emitter.bind(head);
+        self.nodes(&mut parts.inner)?;
+        let done = self.next_states(parts)?.ok_or(RegionProblem::Unsupported)?;
+        self.emitter.place(parts.outer.place(parts.node));
+        self.emitter.emit(Instruction::AgainUnless(row, done, head));
+        self.end_states(parts)
     }
 
     /// Emits the beginning of a loop over a list, whose elements are this parameter.
@@ -218,67 +205,11 @@ impl<'a> Builder<'a> {
     }
 
     /// Moves the value that a round yields, which is no word, to a slot.
-    fn value_result(&mut self, parts: &mut LoopParts<'a, '_>, to: u32) -> Result<(), RegionProblem> {
+    pub(super) fn value_result(&mut self, parts: &mut LoopParts<'a, '_>, to: u32) -> Result<(), RegionProblem> {
         let argument = parts.inner.body.result.ok_or(RegionProblem::Unsupported)?;
         let from = self.argument(&mut parts.inner, argument, &parts.graph.result)?;
         self.put(to, from);
         Ok(())
-    }
-
-    fn rounds(&mut self, parts: &mut LoopParts<'a, '_>, at_most: u64) -> Result<(), RegionProblem> {
-        self.begin_state(parts, 0)?;
-        let (row, count) = self.row(parts, at_most);
-        let none = self.emitter.constant(0);
-        self.emitter.emit(Instruction::Move(count, none));
-        let head = self.emitter.label();
-        self.emitter.bind(head);
-        let done = match parts.inner.parameters[0].clone() {
-            Some(state) => {
-                self.nodes(&mut parts.inner, 0)?;
-                let mut next = self.words(&mut parts.inner, &parts.graph.result)?;
-                let done = next.pop().ok_or(RegionProblem::Unsupported)?;
-                let done = self.kept_over(&state, done);
-                self.move_words(&state, &next);
-                done
-            }
-            None => self.round_of_value(parts)?,
-        };
-        self.emitter.place(parts.outer.place(parts.node));
-        self.emitter.emit(Instruction::AgainUnless(row, done, head));
-        self.end_state(parts);
-        Ok(())
-    }
-
-    /// Returns a register with the same word that does not change when the state does.
-    fn kept_over(&mut self, state: &[Register], done: Register) -> Register {
-        if !state.contains(&done) {
-            return done;
-        }
-        let kept = self.emitter.register();
-        self.emitter.emit(Instruction::Move(kept, done));
-        kept
-    }
-
-    /// Compiles a round whose state is no word; returns the register that ends the loop.
-    fn round_of_value(&mut self, parts: &mut LoopParts<'a, '_>) -> Result<Register, RegionProblem> {
-        if let Some((pair, [next, done])) = pair_at_the_end(parts.graph) {
-            // The pair itself is never made.
-            self.nodes(&mut parts.inner, 1)?;
-            let Action::Prim(step) = parts.inner.body.steps[pair].action.form() else {
-                return Err(RegionProblem::Unsupported);
-            };
-            let done = self.word(&mut parts.inner, done)?;
-            let from = self.argument(&mut parts.inner, step.operands[0], next)?;
-            self.put(parts.inner.base, from);
-            return Ok(done);
-        }
-        self.nodes(&mut parts.inner, 0)?;
-        // The slot of the results is free in a `loop`.
-        let pair = parts.first_slot + 1;
-        self.value_result(parts, pair)?;
-        let done = self.emitter.register();
-        self.emitter.emit(Instruction::SplitPair(slot(pair), slot(parts.inner.base), done));
-        Ok(done)
     }
 }
 
@@ -289,19 +220,4 @@ struct Round {
     slot: u32,
     head: Target,
     out: Target,
-}
-
-/// Returns the last node and its operands, if it is the pair that a round yields and nothing else uses it.
-fn pair_at_the_end(graph: &Graph) -> Option<(usize, [&Operand; 2])> {
-    let last = graph.nodes.len().checked_sub(1)?;
-    let node = &graph.nodes[last];
-    let is_result = graph.result == Operand::Port(NodeId(last as u32), 0);
-    match (&node.kind, &node.inputs[..]) {
-        (NodeKind::Prim(Prim::Record), [next, done]) if is_result && node.control.is_none() => {
-            // A constant state or a captured one has no slot of its own to move out of; the general way copies it.
-            let is_port = matches!(next, Operand::Port(..) | Operand::Parameter(_));
-            is_port.then_some((last, [next, done]))
-        }
-        _ => None,
-    }
 }

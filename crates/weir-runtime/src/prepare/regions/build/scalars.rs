@@ -29,7 +29,7 @@ impl<'a> Builder<'a> {
                     words.extend(self.words(scope, input)?);
                 }
             }
-            (Prim::Field(index), [shape]) => {
+            (Prim::Field(index) | Prim::DetachField(index), [shape]) => {
                 let (first, count) = shape.field(index as usize).ok_or(RegionProblem::Unsupported)?;
                 words.extend_from_slice(&self.words(scope, &inputs[0])?[first..first + count]);
             }

@@ -54,10 +54,10 @@ impl<'a> Builder<'a> {
         let out = self.emitter.register();
         let instruction = match (prim, of) {
             (Prim::Length, _) => Instruction::Length(out, slot(index)),
-            (Prim::Field(field), _) if field < u32::from(u16::MAX) => {
+            (Prim::Field(field) | Prim::DetachField(field), _) if field < u32::from(u16::MAX) => {
                 Instruction::Field(out, slot(index), field as u16)
             }
-            (Prim::Index, Some(Type::List(_))) => {
+            (Prim::Index | Prim::DetachElement, Some(Type::List(_))) => {
                 let at = self.word(scope, &inputs[1])?;
                 Instruction::Index(out, slot(index), at)
             }
