@@ -65,6 +65,10 @@ pub type WaitingCode = dyn Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + 
 /// The adaptor of a function that blocks its thread; takes what the call needs out of the frame.
 pub type BlockingCode = dyn Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync;
 
+/// The typed entry point of a function whose parameters and result are scalars: it returns immediately, takes the words of
+/// its arguments, and returns the word of its result. A word is an integer, the bits of a float, or 0 or 1.
+pub type WordCode = fn(&[u64]) -> Result<u64, Box<Failure>>;
+
 /// The code of a host function, behind its adaptor.
 #[derive(Clone)]
 pub enum FunctionCode {

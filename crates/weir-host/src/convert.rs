@@ -28,6 +28,9 @@ pub trait HostType: Sized + Send + 'static {
     /// `true` if a parameter of this type receives a value together with its type, as [`crate::Typed`] does.
     const TYPED: bool = false;
 
+    /// `true` for scalars, whose values are passed as words by typed entry points ([`crate::WordCode`]).
+    const WORD: bool = false;
+
     /// Returns the type in Weir.
     fn ty() -> Type;
 
@@ -61,6 +64,24 @@ pub trait HostType: Sized + Send + 'static {
     #[must_use]
     fn copied(_value: &Value) -> Option<Self> {
         None
+    }
+
+    /// Converts a word into the Rust value.
+    ///
+    /// # Errors
+    /// Fails if [`HostType::from_value`] does, or if the type is no scalar.
+    #[inline]
+    fn from_word(_word: u64) -> Result<Self, Failure> {
+        Err(Failure::argument(format!("{} is not passed as a word", Self::ty())))
+    }
+
+    /// Converts the Rust value into a word.
+    ///
+    /// # Errors
+    /// Fails if [`HostType::into_value`] does, or if the type is no scalar.
+    #[inline]
+    fn into_word(self) -> Result<u64, Failure> {
+        Err(Failure::argument(format!("{} is not passed as a word", Self::ty())))
     }
 
     /// Borrows the Rust value in place, if `value` stores it in its Rust form. A type implements both this and

@@ -60,7 +60,7 @@ pub use batch::{Batch, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
     Argument, BlockingCode, BlockingJob, Call, Closing, Environment, FunctionCode, ImmediateCode, Pending, Settled,
-    WaitingCode,
+    WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use failure::{Failure, FailureKind};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use crate::call::{Environment, FunctionCode};
+use crate::call::{Environment, FunctionCode, WordCode};
 use crate::location::Location;
 use crate::source::{Source, SourceSignature};
 use crate::{BatchCode, Signature, Text, TypeDefinition, Value};
@@ -17,6 +17,8 @@ pub struct Function {
     pub signature: Signature,
     /// The code, for an engine.
     pub code: FunctionCode,
+    /// The typed entry point, if all parameters and the result are scalars.
+    pub words: Option<WordCode>,
     /// The code for a batch of calls, if the signature has a batch.
     pub batch: Option<Arc<BatchCode>>,
     /// The definitions of the named types that its signature mentions.

@@ -13,9 +13,9 @@ mod state;
 
 pub use adaptor::{
     OwnedBorrow, ReadBorrow, blocking, borrow_argument, borrow_argument_mut, distinct, environment, environment_of,
-    immediate, restored, waiting, with_mut_slot, with_mut_slots,
+    immediate, restored, waiting, with_mut_slot, with_mut_slots, word_argument,
 };
-pub use answer::{ErrorTag, FailsDisplayed, FailsTyped, FailsWithError, Fallible, answer, answer_to};
+pub use answer::{ErrorTag, FailsDisplayed, FailsTyped, FailsWithError, Fallible, answer, answer_to, answer_word};
 pub use definition::{define, field, mismatched, variant, with_function};
 pub use function_builder::FunctionBuilder;
 pub use opaque::{
@@ -28,5 +28,5 @@ pub use state::{
 
 pub use crate::Outcome;
 pub use crate::batch::{BatchCalls, PendingBatch, batch};
-pub use crate::call::{BlockingJob, Call, Environment, FunctionCode, Pending, Settled};
+pub use crate::call::{BlockingJob, Call, Environment, FunctionCode, Pending, Settled, WordCode};
 pub use crate::convert::{Borrowable, BorrowedArgumentMut, HostType, Parts};

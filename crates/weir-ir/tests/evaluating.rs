@@ -46,6 +46,7 @@ fn faulty() -> Module {
             batch: None,
         },
         code: FunctionCode::Immediate(std::sync::Arc::new(move |_| code())),
+        words: None,
         batch: None,
         types: Vec::new(),
         location: None,

@@ -11,6 +11,7 @@ use crate::host::{HostFunction, refuse_generics, sibling_of};
 use crate::marks::FunctionMarks;
 use crate::parameter::Parameter;
 use crate::type_syntax::is_result;
+use crate::words;
 
 /// Expands the attribute. A mistake becomes a compile error beside the item, which stays callable.
 pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {
@@ -108,14 +109,14 @@ fn sibling(function: &HostFunction) -> TokenStream {
     let parameters = function.parameters.iter().map(Parameter::described);
     let (result, state) = (described_result(&function.returns), described_state(function));
     let starts = function.constructor.as_ref().map(StateConstructor::described);
-    let (code, location) = (adaptor::code(function), location_of(&function.ident));
+    let (code, words, location) = (adaptor::code(function), words::entry_point(function), location_of(&function.ident));
     quote! {
         #[doc(hidden)]
         #[allow(dead_code, unreachable_pub, unused_mut, unused_variables, clippy::all)]
         #visibility fn #sibling() -> ::weir::Function {
             #[allow(unused_imports)]
             use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
-            ::weir::macros::FunctionBuilder::new(#name, #doc, #effects) #location #(#parameters)* #starts #result #state .build(#code)
+            ::weir::macros::FunctionBuilder::new(#name, #doc, #effects) #location #(#parameters)* #starts #result #state #words .build(#code)
         }
     }
 }

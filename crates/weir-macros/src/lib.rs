@@ -20,6 +20,7 @@ mod library;
 mod marks;
 mod parameter;
 mod type_syntax;
+mod words;
 
 /// Makes a function, or each function of an `impl` block, callable from Weir.
 ///

@@ -37,6 +37,7 @@ use action::{Ran, Stage, StepExit};
 mod action;
 mod atomic;
 mod call;
+mod region;
 mod repeat;
 mod straight;
 mod timed;
@@ -46,6 +47,10 @@ mod timed;
 pub(crate) struct Frame {
     /// The live values.
     pub slots: Vec<Value>,
+    /// The words of the region that runs.
+    words: Vec<u64>,
+    /// The instruction of the region that runs, whose place is reported if a host function panics.
+    region_at: Option<usize>,
     /// The arm that each switch has chosen, or [`NONE`].
     pub choices: Vec<u32>,
     /// The locks of atomic steps that are held, by the node that began each.
@@ -221,11 +226,13 @@ impl Frame {
         assert!(self.suspended.is_none(), "no step begins while one is suspended");
         let scanned = catch_unwind(AssertUnwindSafe(|| self.scan(body, env, place, context)));
         if let Err(panic) = scanned {
+            let first = self.cursor;
+            let exit = self.exit_of_panic(first, body, &*panic);
             if self.seen.is_empty() {
                 self.low = self.cursor;
             }
-            let failure = panicked(path_of(body, self.cursor), &*panic);
-            self.record_end(self.cursor, StepExit { within: String::new(), how: Err(failure) });
+            self.see_region(first, body, env);
+            self.record_end(self.cursor, exit);
         }
     }
 
@@ -298,7 +305,11 @@ impl Frame {
                     self.cursor = index;
                     self.see(index);
                     match self.run(index, step, body, env, context) {
-                        Ran::Next => self.through(step, env),
+                        Ran::Next => {
+                            self.through(step, env);
+                            self.see_region(index, body, env);
+                            index = self.cursor;
+                        }
                         Ran::Waits(stage) => {
                             unfinished |= step.bit;
                             self.wait(index, stage, body, env);
@@ -315,7 +326,11 @@ impl Frame {
                                 break;
                             }
                         }
-                        Ran::Ends(end) => self.record_end(index, *end),
+                        Ran::Ends(end) => {
+                            self.see_region(index, body, env);
+                            index = self.cursor;
+                            self.record_end(index, *end);
+                        }
                     }
                 } else {
                     self.see(index);
@@ -364,11 +379,11 @@ impl Frame {
         self.waits.push(Wait { node, stage: Some(stage), since_ns });
     }
 
-    /// Goes on behind the suspended step, which has run.
-    fn pass_suspended(&mut self, node: usize) {
+    /// Goes on with this step: the suspended one has run.
+    fn pass_suspended(&mut self, next: usize) {
         self.suspended = None;
         if self.seen.is_empty() {
-            self.low = node + 1;
+            self.low = next;
         }
     }
 
@@ -402,8 +417,9 @@ impl Frame {
         while index < self.waits.len() {
             let node = self.waits[index].node;
             let Some(stage) = self.waits[index].stage.take() else { continue };
+            self.cursor = node;
             let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
-            let ran = polled.unwrap_or_else(|panic| Ran::fail(panicked(path_of(body, node), &*panic)));
+            let ran = polled.unwrap_or_else(|panic| Ran::Ends(Box::new(self.exit_of_panic(node, body, &*panic))));
             self.yielded |= matches!(ran, Ran::Yields(_));
             if let Ran::Waits(stage) | Ran::Yields(Some(stage)) = ran {
                 self.waits[index].stage = Some(stage);
@@ -413,12 +429,14 @@ impl Frame {
             progressed = true;
             let wait = self.waits.remove(index);
             record_ran(body, env, node, wait.since_ns);
-            if let Ran::Ends(end) = ran {
-                self.record_end(node, *end);
-                return true;
-            }
+            // A region has moved the cursor to the last node that it has run.
+            self.see_region(node, body, env);
             if self.suspended == Some(node) {
-                self.pass_suspended(node);
+                self.pass_suspended(if matches!(ran, Ran::Ends(_)) { self.cursor } else { self.cursor + 1 });
+            }
+            if let Ran::Ends(end) = ran {
+                self.record_end(self.cursor, *end);
+                return true;
             }
             self.through(&body.steps[node], env);
         }
@@ -472,7 +490,7 @@ pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
 
 /// Returns the path of the function that a step calls, or the name of its node.
 fn path_of(body: &Body, node: usize) -> &str {
-    match body.steps.get(node).map(|step| &step.action) {
+    match body.steps.get(node).map(|step| step.action.form()) {
         Some(Action::Simple(call)) => &call.path,
         Some(Action::Call(call)) => &call.path,
         _ => body.names.get(node).map_or("", |name| name),

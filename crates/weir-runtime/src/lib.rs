@@ -18,8 +18,10 @@ mod lock;
 #[cfg(test)]
 mod loom_support;
 mod object_pool;
+mod operations;
 mod platform;
 mod prepare;
+mod region;
 mod resources;
 mod running;
 mod start;
@@ -33,5 +35,5 @@ pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
 pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
 pub use prepare::PrepareError;
 pub use running::{RunningProgram, Stopper, Watcher};
-pub use start::{Options, StartError, sections, start};
+pub use start::{Options, StartError, regions, sections, start};
 pub use units::SliceLength;

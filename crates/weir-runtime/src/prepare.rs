@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use weir_host::{Library, Mode, Resource, Signature, Text, Type};
+use weir_host::{Library, Mode, Resource, Signature, Text, Type, TypeDefinition};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::program::Flow;
 
 use crate::lock::FairRwLock;
+use crate::region::WordTypes;
 use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
@@ -19,6 +20,7 @@ mod error;
 mod moves;
 mod order;
 mod part;
+mod regions;
 mod shape;
 mod slots;
 mod steps;
@@ -44,6 +46,7 @@ pub(crate) struct PreparedFlow {
 /// The preparation of the bodies of one program.
 pub(crate) struct Preparation<'a> {
     library: &'a Library,
+    types: &'a [TypeDefinition],
     moves: moves::MoveOnlyTypes<'a>,
     resources: &'a mut Resources,
     /// True if stateful calls must see the order of the source.
@@ -56,14 +59,15 @@ impl<'a> Preparation<'a> {
     /// Returns a preparation that finds functions in `library` and resources in `resources`.
     pub(crate) fn new(program: &'a Program, library: &'a Library, resources: &'a mut Resources) -> Self {
         let moves = moves::MoveOnlyTypes::new(&program.types, library);
-        Preparation { library, moves, resources, ordered: false, ticket_gates: Vec::new() }
+        Preparation { library, types: &program.types, moves, resources, ordered: false, ticket_gates: Vec::new() }
     }
 
     /// Prepares a flow of an entry point.
     pub(crate) fn flow(&mut self, flow: &Flow<Graph>, ordered: bool) -> Result<PreparedFlow, PrepareError> {
         self.ordered = ordered;
         self.ticket_gates.clear();
-        let body = self.body(&flow.body, None, 0).map_err(|error| error.within(&flow.name))?;
+        let mut body = self.body(&flow.body, None, 0).map_err(|error| error.within(&flow.name))?;
+        regions::form(self.word_types(), &flow.body, &mut body);
         let ticket_gates = std::mem::take(&mut self.ticket_gates).into();
         Ok(PreparedFlow { name: flow.name.as_str().into(), body, ticket_gates })
     }
@@ -71,7 +75,18 @@ impl<'a> Preparation<'a> {
     /// Prepares a graph that runs once, when the program starts.
     pub(crate) fn initial(&mut self, graph: &Graph, place: &Text) -> Result<Body, PrepareError> {
         self.ordered = false;
-        self.body(graph, None, 0).map_err(|error| error.within(place))
+        let mut body = self.body(graph, None, 0).map_err(|error| error.within(place))?;
+        regions::form(self.word_types(), graph, &mut body);
+        Ok(body)
+    }
+
+    /// Describes the regions of a flow.
+    pub(crate) fn regions(&self, flow: &Flow<Graph>, prepared: &PreparedFlow) -> String {
+        regions::described(self.word_types(), &flow.name, &flow.body, &prepared.body)
+    }
+
+    fn word_types(&self) -> WordTypes<'a> {
+        WordTypes { types: self.types, library: self.library }
     }
 
     fn body(&mut self, graph: &Graph, repeat: Option<Repeat>, depth: usize) -> Result<Body, PrepareError> {

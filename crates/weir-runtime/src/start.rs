@@ -156,6 +156,25 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
     Ok(settings.row.sections(&settings.planned(program, &options.plan, &prepared.instance)))
 }
 
+/// Returns the regions of a program as text: the nodes that run as one piece of bytecode, and why each region ends where it
+/// ends.
+///
+/// # Errors
+/// Fails if the program does not fit the library.
+pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
+    let options = Options::default();
+    let mut resources = Resources::of(program, options.sessions, &options.platform);
+    let mut preparation = Preparation::new(program, library, &mut resources);
+    let mut text = String::new();
+    for entry in &program.entries {
+        for flow in &entry.flows {
+            let prepared = preparation.flow(flow, entry.ordered)?;
+            text += &preparation.regions(flow, &prepared);
+        }
+    }
+    Ok(text)
+}
+
 /// The settings that a program runs with, resolved from plan, options and defaults.
 struct Settings {
     row: &'static EngineRow,

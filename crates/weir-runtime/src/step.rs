@@ -15,9 +15,8 @@ use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
 use crate::lock::{FairRwLock, SessionTable};
-
-/// Stands for "none" where an index is expected.
-pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) use crate::operations::{NONE, Out, PrimStep};
+use crate::region::Region;
 
 /// A prepared graph.
 pub(crate) struct Body {
@@ -129,22 +128,23 @@ pub(crate) enum Action {
     Return(Argument),
     /// Ends the flow with a failure.
     Fail(Argument),
+    /// A region that begins with this step.
+    Region(Box<RegionStep>),
 }
 
-/// A primitive.
-pub(crate) struct PrimStep {
-    /// The primitive.
-    pub prim: Prim,
-    /// Its operands.
-    pub operands: Box<[Argument]>,
-    /// The slots that are not used afterwards.
-    pub dead: Box<[u32]>,
-    /// True if its operands may have to be moved.
-    pub moves: bool,
-    /// True if it may change its first operand in place ([`Prim::apply_reusing`]), because this is its last use.
-    pub reuses: bool,
-    /// The slot of the output.
-    pub out: u32,
+impl Action {
+    /// Returns the step form of the action.
+    pub(crate) fn form(&self) -> &Action {
+        if let Action::Region(region) = self { &region.first } else { self }
+    }
+}
+
+/// The beginning of a region.
+pub(crate) struct RegionStep {
+    /// The step form of the region's first node.
+    pub first: Action,
+    /// The region.
+    pub region: Region,
 }
 
 /// A call of the simplest kind.
@@ -192,32 +192,6 @@ pub(crate) enum SharedOf {
     Program(u32),
     /// The value of the flow's session.
     Session(Arc<SessionTable>),
-}
-
-/// The destination of a call's answer.
-pub(crate) enum Out {
-    /// The slot of the value; the function cannot fail.
-    Value(u32),
-    /// The slot of a `Result`.
-    Result(u32),
-    /// The arms of the switch that tests the answer, so that no `Result` is made: Flux's branch on success.
-    OfResult {
-        /// The switch.
-        switch: u32,
-        /// The arm of success, and the slot of its payload.
-        ok: (u32, u32),
-        /// The arm of failure, and the slot of its payload.
-        err: (u32, u32),
-    },
-    /// The arms of the switch that tests the answer, so that no `Option` is made.
-    OfOption {
-        /// The switch.
-        switch: u32,
-        /// The arm of `Some`, and the slot of its payload.
-        some: (u32, u32),
-        /// The arm of `None`, which has no payload.
-        none: (u32, u32),
-    },
 }
 
 /// A switch.

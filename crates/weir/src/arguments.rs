@@ -173,6 +173,9 @@ pub(crate) struct GraphArguments {
     /// Show how long each pass takes for the program
     #[arg(long)]
     pub(crate) time_passes: bool,
+    /// Show which nodes run as one piece of bytecode, its instructions, and why it ends where it ends
+    #[arg(long, conflicts_with_all = ["ir", "after", "passes", "time_passes", "all"])]
+    pub(crate) regions: bool,
 }
 
 /// Arguments of `weir explain`.

@@ -76,6 +76,7 @@ pub(crate) fn function(module: &str, name: &str, parameters: &[Passing], result:
     Function {
         signature,
         batch: None,
+        words: None,
         code: FunctionCode::Immediate(Arc::new(|_| Outcome::Value(Value::Unit))),
         types: Vec::new(),
         location: None,

@@ -43,6 +43,18 @@ impl fmt::Display for Size {
 }
 
 impl HostType for Size {
+    const WORD: bool = true;
+
+    #[inline]
+    fn from_word(word: u64) -> Result<Self, Failure> {
+        Ok(Size(word))
+    }
+
+    #[inline]
+    fn into_word(self) -> Result<u64, Failure> {
+        Ok(self.0)
+    }
+
     fn ty() -> Type {
         Type::Size
     }
@@ -65,6 +77,16 @@ impl HostType for Size {
 
 /// Weir's durations may be negative; Rust's may not.
 impl HostType for Duration {
+    const WORD: bool = true;
+
+    fn from_word(word: u64) -> Result<Self, Failure> {
+        Self::from_value(Value::Duration(word.cast_signed()))
+    }
+
+    fn into_word(self) -> Result<u64, Failure> {
+        self.into_value().map(|value| if let Value::Duration(nanos) = value { nanos.cast_unsigned() } else { 0 })
+    }
+
     fn ty() -> Type {
         Type::Duration
     }
@@ -91,6 +113,16 @@ impl HostType for Duration {
 }
 
 impl HostType for SystemTime {
+    const WORD: bool = true;
+
+    fn from_word(word: u64) -> Result<Self, Failure> {
+        Self::from_value(Value::Time(word.cast_signed()))
+    }
+
+    fn into_word(self) -> Result<u64, Failure> {
+        self.into_value().map(|value| if let Value::Time(nanos) = value { nanos.cast_unsigned() } else { 0 })
+    }
+
     fn ty() -> Type {
         Type::Time
     }

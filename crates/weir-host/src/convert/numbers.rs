@@ -5,6 +5,18 @@ use crate::convert::mismatch;
 use crate::{Bytes, Failure, HostType, Type, Value};
 
 impl HostType for i64 {
+    const WORD: bool = true;
+
+    #[inline]
+    fn from_word(word: u64) -> Result<Self, Failure> {
+        Ok(word.cast_signed())
+    }
+
+    #[inline]
+    fn into_word(self) -> Result<u64, Failure> {
+        Ok(self.cast_unsigned())
+    }
+
     fn ty() -> Type {
         Type::Int
     }
@@ -55,6 +67,18 @@ impl HostType for i64 {
 macro_rules! integers {
     ($($rust:ident { $($more:item)* })*) => {$(
         impl HostType for $rust {
+            const WORD: bool = true;
+
+            #[inline]
+            fn from_word(word: u64) -> Result<Self, Failure> {
+                Self::from_value(Value::Int(word.cast_signed()))
+            }
+
+            #[inline]
+            fn into_word(self) -> Result<u64, Failure> {
+                i64::try_from(self).map(i64::cast_unsigned).map_err(|_| too_large(&self))
+            }
+
             fn ty() -> Type {
                 Type::Int
             }
@@ -123,6 +147,18 @@ fn too_large(value: &dyn std::fmt::Display) -> Failure {
 }
 
 impl HostType for f64 {
+    const WORD: bool = true;
+
+    #[inline]
+    fn from_word(word: u64) -> Result<Self, Failure> {
+        Ok(f64::from_bits(word))
+    }
+
+    #[inline]
+    fn into_word(self) -> Result<u64, Failure> {
+        Ok(self.to_bits())
+    }
+
     fn ty() -> Type {
         Type::Float
     }
@@ -171,6 +207,16 @@ impl HostType for f64 {
 
 /// Rounds to the nearest; refuses a finite number that an `f32` can represent only as infinity.
 impl HostType for f32 {
+    const WORD: bool = true;
+
+    fn from_word(word: u64) -> Result<Self, Failure> {
+        Self::from_value(Value::Float(f64::from_bits(word)))
+    }
+
+    fn into_word(self) -> Result<u64, Failure> {
+        Ok(f64::from(self).to_bits())
+    }
+
     fn ty() -> Type {
         Type::Float
     }

@@ -21,6 +21,18 @@ impl HostType for () {
 }
 
 impl HostType for bool {
+    const WORD: bool = true;
+
+    #[inline]
+    fn from_word(word: u64) -> Result<Self, Failure> {
+        Ok(word != 0)
+    }
+
+    #[inline]
+    fn into_word(self) -> Result<u64, Failure> {
+        Ok(self.into())
+    }
+
     fn ty() -> Type {
         Type::Bool
     }

@@ -259,6 +259,15 @@ pub fn borrow_argument<'a, T: Borrowable + ?Sized>(
     T::borrow_from(value).map_err(|failure| named(parameter, failure))
 }
 
+/// Takes an argument of a typed entry point.
+///
+/// # Errors
+/// Fails if its conversion does; the message names the parameter.
+#[inline]
+pub fn word_argument<T: HostType>(words: &[u64], index: usize, parameter: &str) -> Result<T, Box<Failure>> {
+    T::from_word(words[index]).map_err(|failure| named(parameter, failure))
+}
+
 /// Borrows an argument mutably.
 ///
 /// # Errors

@@ -30,6 +30,15 @@ pub fn answer_to<T: HostType>(call: &mut Call<'_>, value: T) -> Outcome {
     }
 }
 
+/// Converts the value of a function that cannot fail into a word.
+///
+/// # Errors
+/// Fails if Weir's type cannot represent it.
+#[inline]
+pub fn answer_word<T: HostType>(value: T) -> Result<u64, Box<Failure>> {
+    value.into_word().map_err(Box::new)
+}
+
 /// The standard `Result`, also under an alias.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not the `Result` of the standard library")]
 pub trait Fallible {

@@ -6,7 +6,7 @@ use crate::convert::Borrowable;
 use crate::macros::waiting;
 use crate::{
     Batch, BatchCode, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Outcome, Parameter, Passing,
-    Settled, Signature, StateOf, Type, TypeDefinition, Value,
+    Settled, Signature, StateOf, Type, TypeDefinition, Value, WordCode,
 };
 
 /// Builder of a [`Function`].
@@ -14,6 +14,7 @@ pub struct FunctionBuilder {
     signature: Signature,
     types: Vec<TypeDefinition>,
     location: Option<Location>,
+    words: Option<WordCode>,
 }
 
 impl FunctionBuilder {
@@ -31,13 +32,20 @@ impl FunctionBuilder {
             state: None,
             batch: None,
         };
-        FunctionBuilder { signature, types: Vec::new(), location: None }
+        FunctionBuilder { signature, types: Vec::new(), location: None, words: None }
     }
 
     /// Sets the source location.
     #[must_use]
     pub fn located_at(mut self, location: Location) -> Self {
         self.location = Some(location);
+        self
+    }
+
+    /// Sets the typed entry point, if the function has one.
+    #[must_use]
+    pub fn words(mut self, words: Option<WordCode>) -> Self {
+        self.words = words;
         self
     }
 
@@ -119,7 +127,14 @@ impl FunctionBuilder {
     /// Builds the function.
     #[must_use]
     pub fn build(self, code: FunctionCode) -> Function {
-        Function { signature: self.signature, code, batch: None, types: self.types, location: self.location }
+        Function {
+            signature: self.signature,
+            code,
+            words: self.words,
+            batch: None,
+            types: self.types,
+            location: self.location,
+        }
     }
 }
 

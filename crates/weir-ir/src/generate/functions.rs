@@ -103,7 +103,7 @@ fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode)
         state: None,
         batch: None,
     };
-    Function { signature, code, batch: None, types: Vec::new(), location: None }
+    Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
 }
 
 /// Returns a function of one integer that may return `None`.
@@ -131,12 +131,7 @@ fn settled(value: i64) -> Settled {
 fn world(name: &'static str, recording: &Recording) -> Module {
     let failure = || Some(Type::Failure);
     Module::new(name, "A part of the outside world.")
-        .function(total(function(
-            "mix",
-            World::Pure,
-            None,
-            immediate(|call| Outcome::Value(Value::Int(mix(argument(call))))),
-        )))
+        .function(mixing())
         .function(total(function("half", World::Pure, failure(), immediate(|call| half(argument(call))))))
         .function(function("picky", World::Pure, None, immediate(|call| picky(argument(call)))))
         .function(function("refuse", World::Pure, Some(Type::Text), immediate(|call| refuse(argument(call)))))
@@ -148,6 +143,14 @@ fn world(name: &'static str, recording: &Recording) -> Module {
         .function(function("try_change", World::Writes, failure(), try_change(name, recording)))
         .function(function("slow_change", World::Writes, None, slow_change(name, recording)))
         .function(function("block", World::Writes, None, block(name, recording)))
+}
+
+/// Returns a function that has a typed entry point too.
+fn mixing() -> Function {
+    let code = immediate(|call| Outcome::Value(Value::Int(mix(argument(call)))));
+    let mut function = total(function("mix", World::Pure, None, code));
+    function.words = Some(|words| Ok(mix(words[0].cast_signed()).cast_unsigned()));
+    function
 }
 
 fn argument(call: &mut Call<'_>) -> i64 {

@@ -35,6 +35,20 @@ impl Generator {
         Some(self.call_of(&function, vec![argument]))
     }
 
+    /// Generates a call of a function that returns at once, if one returns this type.
+    pub(super) fn quick_call(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Option<Op> {
+        let functions: &[&str] = match ty {
+            Type::Int => &["mix", "mix", "look", "change"],
+            ty if *ty == fallible() => &["half", "try_change"],
+            ty if *ty == refusable() => &["refuse"],
+            ty if *ty == Type::option(Type::Int) => &["quarter", "made_quarter"],
+            _ => return None,
+        };
+        let function = format!("{}.{}", self.random.pick(&["a", "b"]), self.random.pick(functions));
+        let argument = self.operand(&Type::Int, lets);
+        Some(self.call_of(&function, vec![argument]))
+    }
+
     pub(super) fn call_of(&mut self, function: &str, arguments: Vec<Atom>) -> Op {
         Op::Call(Call { function: function.into(), site: self.site(function), arguments })
     }

@@ -20,16 +20,34 @@ const DEPTH_MAX: usize = 4;
 /// Returns the case of this seed.
 #[must_use]
 pub fn case(seed: u64) -> Case {
-    generated(seed, false)
+    generated(seed, Emphasis::None)
+}
+
+/// Returns the case of this seed, which computes more than it waits: nested loops over numbers and lists, and functions
+/// that return at once, with a few calls and steps that wait in between.
+#[must_use]
+pub fn computing_case(seed: u64) -> Case {
+    generated(seed, Emphasis::Computing)
 }
 
 /// Returns the case of this seed, with much for passes to rewrite; calls of it may fault, which engines do not order.
 #[must_use]
 pub fn rewritable_case(seed: u64) -> Case {
-    generated(seed, true)
+    generated(seed, Emphasis::Rewritable)
 }
 
-fn generated(seed: u64, rewritable: bool) -> Case {
+/// The constructs that a generated program has more of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Emphasis {
+    /// Of no construct.
+    None,
+    /// Equal calls and records that loops carry.
+    Rewritable,
+    /// Loops and arithmetic.
+    Computing,
+}
+
+fn generated(seed: u64, emphasis: Emphasis) -> Case {
     let mut random = Random::new(seed);
     let shared: Vec<Text> = (0..random.below(4)).map(|index| format!("counter{index}").into()).collect();
     let result = data_type(&mut random);
@@ -42,7 +60,8 @@ fn generated(seed: u64, rewritable: bool) -> Case {
         session: Atom::Value(Value::Int(0)),
         shared: shared.clone(),
         random,
-        rewritable,
+        rewritable: emphasis == Emphasis::Rewritable,
+        computing: emphasis == Emphasis::Computing,
         result: result.clone(),
         variables: 0,
         sites: 0,
@@ -96,6 +115,8 @@ pub(super) struct Generator {
     session: Atom,
     /// True if the program has much for passes to rewrite.
     pub(super) rewritable: bool,
+    /// True if the program computes more than it waits.
+    pub(super) computing: bool,
     result: Type,
     /// The number of bindings that may still be made.
     budget: usize,
@@ -208,6 +229,9 @@ impl Generator {
             return self.bind(ty.clone(), op, lets);
         }
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
+        if let Some(op) = self.computing(ty, nests, lets) {
+            return self.bind(ty.clone(), op, lets);
+        }
         let op = match self.random.below(22) {
             0..=3 if nests => self.switch(ty, lets),
             4 if nests && *ty != counter() => self.fold(ty, lets),
@@ -219,6 +243,23 @@ impl Generator {
             _ => self.plain(ty, lets),
         };
         self.bind(ty.clone(), op, lets)
+    }
+
+    /// Generates an operation of a program that computes: most often a loop, a switch or a primitive.
+    fn computing(&mut self, ty: &Type, nests: bool, lets: &mut Vec<Let>) -> Option<Op> {
+        if !self.computing || *ty == counter() || self.random.chance(4) {
+            return None;
+        }
+        Some(match self.random.below(10) {
+            0 | 1 if nests => self.switch(ty, lets),
+            2 | 3 if nests => self.fold(ty, lets),
+            4 | 5 if nests => self.repeat(ty, lets),
+            _ => match ty {
+                Type::List(element) if nests => self.map(element, lets),
+                ty if self.random.chance(25) => self.quick_call(ty, lets).unwrap_or_else(|| self.prim(ty, lets)),
+                ty => self.prim(ty, lets),
+            },
+        })
     }
 
     pub(super) fn bind(&mut self, ty: Type, op: Op, lets: &mut Vec<Let>) -> Var {

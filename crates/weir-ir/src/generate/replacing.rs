@@ -42,5 +42,5 @@ fn function(name: &str, collection: Type, key: Type, code: fn(&mut Call<'_>) -> 
         batch: None,
     };
     let code = FunctionCode::Immediate(Arc::new(move |call| Outcome::Value(code(call))));
-    Function { signature, code, batch: None, types: Vec::new(), location: None }
+    Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
 }

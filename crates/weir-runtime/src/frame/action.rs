@@ -2,16 +2,15 @@
 
 use std::task::Context;
 
-use smallvec::SmallVec;
-use weir_host::{Argument, Failure, FailureKind, Pending, Value, Values};
+use weir_host::{Argument, Failure, Pending, Value};
 use weir_ir::evaluate::{failure_of, test_holds};
-use weir_ir::prim::{Prim, interpolate, parts};
 
 use super::repeat::Run;
 use super::timed::Timed;
 use super::{Frame, record_ran};
 use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
+use crate::operations::{self, apply, unpack};
 use crate::step::{Action, Body, Condition, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
 use crate::units::{self, Advanced, Spent};
 
@@ -77,6 +76,8 @@ pub(super) enum Stage {
     Body(Box<Run>),
     /// The step waits for bodies that it may cancel, or one of them yields.
     Timed(Box<Timed>),
+    /// The region that begins with the step goes on at this instruction.
+    Region(usize),
     /// An atomic step that does not begin, because its frame is given up once it is in no other.
     Refused,
 }
@@ -86,7 +87,7 @@ impl Stage {
     /// that it has already, and a call that waits under locks of its own is cancelled like any other.
     pub(super) fn is_in_step(&self) -> bool {
         match self {
-            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused => false,
+            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Region(_) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
         }
@@ -139,6 +140,15 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match &step.action {
+            Action::Region(region) if self.runs_regions(region, env) => self.run_region(node, region, 0, env),
+            Action::Region(region) => self.run_form(node, &region.first, body, env, context),
+            action => self.run_form(node, action, body, env, context),
+        }
+    }
+
+    #[inline(always)]
+    fn run_form(&mut self, node: usize, action: &Action, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        match action {
             Action::Nothing => Ran::Next,
             Action::Prim(prim) => self.prim(prim, body),
             Action::Simple(call) => self.simple(call, body, env).spend_call(env),
@@ -167,7 +177,7 @@ impl Frame {
                 // The frame may be given up here.
                 if env.given_up.is_some() { Ran::Yields(None) } else { Ran::Next }
             }
-            Action::Never => never(),
+            Action::Region(_) | Action::Never => never(),
             Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
             Action::Fail(failure) => {
                 let failure = failure_of(self.value(body, *failure));
@@ -185,7 +195,10 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        match (stage, &body.steps[node].action) {
+        if let (Stage::Region(at), Action::Region(region)) = (&stage, &body.steps[node].action) {
+            return self.run_region(node, region, *at, env);
+        }
+        match (stage, body.steps[node].action.form()) {
             (Stage::Ticket(_), Action::Call(call)) => self.take_ticket(call, body, env, context).spend_call(env),
             (Stage::Locks(locks), Action::Call(call)) => {
                 self.call_under(locks, call, body, env, context).spend_call(env)
@@ -204,20 +217,8 @@ impl Frame {
         }
     }
 
-    pub(super) fn forget(&mut self, dead: &[u32]) {
-        for slot in dead {
-            self.slots[*slot as usize].put(Value::Absent);
-        }
-    }
-
-    /// Returns a reference to the value of an argument.
-    #[inline]
     fn place<'a>(&'a self, argument: &Argument, body: &'a Body) -> &'a Value {
-        match *argument {
-            Argument::Slot { index, .. } => &self.slots[index as usize],
-            Argument::Constant(index) => &body.constants[index as usize],
-            Argument::Shared(_) => &Value::Absent,
-        }
+        operations::place(argument, &self.slots, &body.constants)
     }
 
     fn decides(&self, condition: &Condition, body: &Body) -> bool {
@@ -236,127 +237,20 @@ impl Frame {
     }
 
     fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
-        let place = |operand: &Argument| self.place(operand, body);
-        if let [one, other] = step.operands[..]
-            && let Some(decided) = step.prim.decide(place(&one), place(&other))
-        {
-            self.forget(&step.dead);
-            self.slots[step.out as usize].put(Value::Bool(decided));
-            return Ran::Next;
-        }
-        let computed = match (&step.operands[..], step.prim) {
-            _ if step.moves => self.prim_moving(step.prim, step, body),
-            ([first, others @ ..], prim) if step.reuses => {
-                let first = self.value(body, *first);
-                let others: SmallVec<[&Value; 2]> = others.iter().map(|operand| self.place(operand, body)).collect();
-                prim.apply_reusing(first, &others)
-            }
-            (_, prim) if prim.detaches() => self.detach(step, body),
-            ([one], Prim::Copy) => Ok(self.value(body, *one)),
-            (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
-            (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
-            (all @ [_, ..], Prim::Variant(tag)) => Ok(Value::Variant(tag, Some(self.values(body, all).collect()))),
-            (all, Prim::Interpolate) => Ok(Value::Text(interpolate(all.iter().map(place)))),
-            ([one], prim) => prim.apply(&[place(one)]),
-            ([one, other], prim) => prim.apply(&[place(one), place(other)]),
-            (all, prim) => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
-        };
-        self.forget(&step.dead);
-        match computed {
-            Ok(value) => {
-                self.slots[step.out as usize].put(value);
-                Ran::Next
-            }
+        match apply(step, &mut self.slots, &body.constants) {
+            Ok(()) => Ran::Next,
             Err(failure) => Ran::fail(failure),
         }
-    }
-
-    /// Applies a primitive that may move a part out of its first operand; the rest stays in its slot.
-    fn detach(&mut self, step: &PrimStep, body: &Body) -> Result<Value, Box<Failure>> {
-        let mut whole = match step.operands[0] {
-            Argument::Slot { index, .. } => self.slots[index as usize].take(),
-            constant => self.value(body, constant),
-        };
-        let key = step.operands.get(1).map(|operand| self.place(operand, body));
-        let part = step.prim.apply_detaching(&mut whole, key.as_slice());
-        if let Argument::Slot { index, .. } = step.operands[0] {
-            self.slots[index as usize].put(whole);
-        }
-        part
-    }
-
-    /// Applies a primitive to operands that may hold move-only values, which it moves out; the other values go back
-    /// into the operands' slots.
-    #[cold]
-    fn prim_moving(&mut self, prim: Prim, step: &PrimStep, body: &Body) -> Result<Value, Box<Failure>> {
-        let take = |operand: &Argument| match *operand {
-            Argument::Slot { index, .. } => self.slots[index as usize].take(),
-            Argument::Constant(index) => body.constants[index as usize].clone(),
-            Argument::Shared(_) => Value::Absent,
-        };
-        let mut operands: SmallVec<[Value; 4]> = step.operands.iter().map(take).collect();
-        let computed = prim.apply_moving(&mut operands);
-        for (operand, rest) in step.operands.iter().zip(operands) {
-            if let Argument::Slot { index, .. } = operand {
-                self.slots[*index as usize] = rest;
-            }
-        }
-        computed
-    }
-
-    fn values<'a>(&'a mut self, body: &'a Body, operands: &'a [Argument]) -> impl Iterator<Item = Value> + 'a {
-        operands.iter().map(|operand| self.value(body, *operand))
     }
 
     #[inline]
     fn switch(&mut self, step: &SwitchStep, body: &Body) -> Ran {
         let subject = self.place(&step.subject, body);
         let chosen = step.arms.iter().position(|(test, _)| test_holds(test, subject));
-        let Some(arm) = chosen else {
-            let message = format!("no arm of the match fits {subject}");
-            return Ran::fail(Box::new(Failure::new(FailureKind::Program, message)));
-        };
+        let Some(arm) = chosen else { return Ran::fail(operations::no_arm(subject)) };
         self.choices[step.switch as usize] = arm as u32;
-        let ports = &step.arms[arm].1;
-        if ports.is_empty() {
-            if let Argument::Slot { index, last: true } = step.subject {
-                self.slots[index as usize].put(Value::Absent);
-            }
-        } else if step.moves {
-            self.unpack_moving(step.subject, ports);
-        } else if let Value::Variant(_, Some(payload)) = self.value(body, step.subject) {
-            self.unpack(payload, ports);
-        }
+        unpack(step.subject, &step.arms[arm].1, step.moves, &mut self.slots, &body.constants);
         Ran::Next
-    }
-
-    /// Moves the move-only fields out of the payload; the others stay for later users.
-    #[cold]
-    fn unpack_moving(&mut self, subject: Argument, ports: &[u32]) {
-        let Argument::Slot { index, .. } = subject else { return };
-        let mut rest = self.slots[index as usize].take();
-        if let Value::Variant(_, Some(payload)) = &mut rest {
-            for (port, field) in ports.iter().zip(parts(payload)) {
-                self.slots[*port as usize] = field;
-            }
-        }
-        self.slots[index as usize] = rest;
-    }
-
-    /// Moves the fields out of a payload that is not shared, and clones them otherwise.
-    fn unpack(&mut self, mut payload: Values, ports: &[u32]) {
-        match payload.unshared() {
-            Some(fields) => {
-                for (port, field) in ports.iter().zip(fields) {
-                    self.slots[*port as usize] = field.take();
-                }
-            }
-            None => {
-                for (port, field) in ports.iter().zip(payload.iter()) {
-                    self.slots[*port as usize] = field.clone();
-                }
-            }
-        }
     }
 
     #[inline]
@@ -401,8 +295,7 @@ impl Frame {
     }
 }
 
-/// Returns the end of a step that is never reached. If an earlier end is still pending, that one takes precedence.
 #[cold]
 fn never() -> Ran {
-    Ran::fail(Box::new(Failure::new(FailureKind::Program, "this is never reached")))
+    Ran::fail(operations::never())
 }

@@ -12,16 +12,15 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, Mode, Outcome, Pending, Settled, Shared, Value,
+    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, Mode, Outcome, Pending, Settled, Shared,
 };
-use weir_ir::evaluate::failure_of;
-use weir_ir::prim::parts;
 
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame, panicked};
 use crate::instance::{BlockingPermission, BlockingPlacement, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
-use crate::step::{Body, CallStep, NONE, Out, SharedOf};
+use crate::operations;
+use crate::step::{Body, CallStep, Out, SharedOf};
 
 impl Frame {
     pub(super) fn take_ticket(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
@@ -190,40 +189,14 @@ impl Frame {
 
     #[inline]
     fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
-        self.forget(&step.dead);
-        match (outcome, &step.out) {
-            (Outcome::Filled, _) => {}
-            (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize].put(value),
-            (Outcome::Value(value), Out::Result(slot)) => self.slots[*slot as usize] = Value::ok(value),
-            (Outcome::Error(error), Out::Result(slot)) => self.slots[*slot as usize] = Value::err(error),
-            (Outcome::Value(value), Out::OfResult { switch, ok, .. }) => self.decide(*switch, *ok, value),
-            (Outcome::Error(error), Out::OfResult { switch, err, .. }) => self.decide(*switch, *err, error),
-            (Outcome::Some(value), Out::OfOption { switch, some, .. }) => self.decide(*switch, *some, value),
-            (Outcome::None, Out::OfOption { switch, none, .. }) => self.decide(*switch, *none, Value::Absent),
-            (Outcome::Value(option), Out::OfOption { .. }) => return self.answer(taken_apart(option), step),
-            (Outcome::Error(error), Out::Value(_) | Out::OfOption { .. }) => return Ran::fail(failure_of(error)),
-            (Outcome::Fault(failure), _) => return Ran::fail(failure),
-            (Outcome::Some(value), _) => return self.answer(Outcome::Value(Value::some(value)), step),
-            (Outcome::None, _) => return self.answer(Outcome::Value(Value::none()), step),
+        operations::forget(&step.dead, &mut self.slots);
+        match operations::answer(outcome, &step.out, &mut self.slots) {
+            Ok(decided) => {
+                decided.into_iter().for_each(|(switch, arm)| self.choices[switch as usize] = arm);
+                Ran::Next
+            }
+            Err(failure) => Ran::fail(failure),
         }
-        Ran::Next
-    }
-
-    fn decide(&mut self, switch: u32, (arm, port): (u32, u32), payload: Value) {
-        self.choices[switch as usize] = arm;
-        if port != NONE {
-            self.slots[port as usize].put(payload);
-        }
-    }
-}
-
-/// Converts an `Option` value to an outcome.
-fn taken_apart(option: Value) -> Outcome {
-    match option {
-        Value::Variant(Value::SOME, Some(mut payload)) => {
-            parts(&mut payload).into_iter().next().map_or(Outcome::None, Outcome::Some)
-        }
-        _ => Outcome::None,
     }
 }
 

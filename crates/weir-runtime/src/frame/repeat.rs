@@ -16,6 +16,7 @@ use weir_ir::evaluate::rounds_exceeded;
 
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::instance::Env;
+use crate::operations::element;
 use crate::step::{Body, Repeat, RepeatStep};
 use crate::units::{Advanced, Spent};
 
@@ -140,11 +141,6 @@ fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes
     }
     frame.inherited.extend_from_slice(scopes);
     frame
-}
-
-/// Returns an element, moved out if the list is not shared.
-fn element(list: &mut Elements, index: usize) -> Value {
-    list.take(index).expect("the index is below the length")
 }
 
 impl SequentialRun {

@@ -1,4 +1,4 @@
-//! `weir graph`: the graph of a program as an outline, as Graphviz source, or as an SVG image.
+//! `weir graph`: the graph of a program as an outline, as Graphviz source, or as an SVG image; its regions; its passes.
 
 use weir_draw::{DetailLevel, Drawing};
 
@@ -16,7 +16,22 @@ pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mu
     if arguments.ir.is_some() || arguments.after.is_some() || arguments.time_passes {
         return print(arguments, library, terminal);
     }
+    if arguments.regions {
+        return regions(arguments, library, terminal);
+    }
     draw(arguments, library, terminal)
+}
+
+/// Prints the regions of a program.
+fn regions(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    let program = match project::program(&arguments.file, library, terminal) {
+        Ok(program) => program,
+        Err(exit) => return exit,
+    };
+    match weir_runtime::regions(&program, library) {
+        Ok(text) => terminal.write(arguments.output.as_deref(), &text),
+        Err(error) => terminal.fail(Exit::Failure, &error.to_string(), &[]),
+    }
 }
 
 /// Prints a program as it is between two passes, or how long they take.

@@ -1,4 +1,4 @@
-//! `weir graph --passes`, `--ir`, `--after` and `--time-passes`.
+//! `weir graph --passes`, `--ir`, `--after`, `--time-passes` and `--regions`.
 
 use crate::support::{Scratch, say};
 
@@ -40,4 +40,16 @@ fn each_pass_has_a_time() {
     let names: Vec<&str> = said.output.lines().filter_map(|line| line.split_whitespace().last()).collect();
     assert_eq!(names.first(), Some(&"loop-state"));
     assert_eq!(names.last(), Some(&"all"));
+}
+
+#[test]
+fn regions_are_shown_with_their_instructions_and_why_they_end() {
+    let program = b"use stdio, stream\n\nfor n in stream.range(1, 9) {\n  let sum = fold s = 0 for i in [1, 2, n] { s + i * 3 % 7 }\n  stdio.print(\"{sum}\")?\n}\n";
+    let file = Scratch::new("regions.weir", program);
+    let said = say(&["graph", file.path(), "--regions"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    let end = "It ends here because `stdio.print` has state of its own, and may wait for its turn.";
+    assert!(said.output.contains(end), "{}", said.output);
+    assert!(said.output.contains("remainder_int"), "{}", said.output);
+    assert!(said.output.contains("stay steps: without a loop or 4 operations on numbers"), "{}", said.output);
 }

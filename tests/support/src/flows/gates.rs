@@ -139,7 +139,7 @@ pub fn function(
         state: None,
         batch: None,
     };
-    Function { signature, code, batch: None, types: Vec::new(), location: None }
+    Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
 }
 
 /// Adds private state to a function.

@@ -1,0 +1,83 @@
+//! Regions within a frame: running them, yielding in the middle, and the place of a panic.
+//!
+//! A region runs as its first step does. When it has run, the cursor stands at its last node, and when it ends the flow, at
+//! the node that did.
+
+use std::any::Any;
+
+use weir_host::Value;
+
+use super::action::{Ran, Stage, StepExit};
+use super::{Frame, panicked, path_of};
+use crate::instance::Env;
+use crate::region::{Machine, RegionStop};
+use crate::step::{Action, Body, RegionStep};
+
+impl Frame {
+    /// Returns true if a region runs as one piece: nobody records its nodes, and the frame does not stop inside of it.
+    #[inline]
+    pub(super) fn runs_regions(&self, step: &RegionStep, env: Env<'_>) -> bool {
+        !env.records_nodes && step.region.nodes.end <= self.until
+    }
+
+    /// Runs the region that begins with this node, from an instruction on.
+    #[inline(never)]
+    pub(super) fn run_region(&mut self, node: usize, step: &RegionStep, at: usize, env: Env<'_>) -> Ran {
+        let region = &step.region;
+        if at == 0 {
+            region.begin(&mut self.words);
+            self.slots.resize(self.slots.len().max(region.slots), Value::Absent);
+        }
+        let current = self.region_at.insert(at);
+        let stopped = region.run(
+            Machine {
+                slots: &mut self.slots,
+                words: &mut self.words,
+                choices: &mut self.choices,
+                shared: &env.instance.resources.shared,
+                environment: &env.instance.environment,
+                at: current,
+            },
+            at,
+            env.units,
+        );
+        self.region_at = None;
+        match stopped {
+            RegionStop::Done => {
+                self.cursor = region.nodes.end - 1;
+                Ran::Next
+            }
+            RegionStop::Yields(at) => {
+                self.cursor = node;
+                Ran::yields(Stage::Region(at))
+            }
+            RegionStop::Ends(at, how) => {
+                let place = region.place(at);
+                self.cursor = place.node;
+                Ran::Ends(Box::new(StepExit { within: place.within.clone(), how }))
+            }
+        }
+    }
+
+    /// Returns the end of the flow by a panic in the step of this node. A region moves the cursor to the node that
+    /// panicked.
+    #[cold]
+    pub(super) fn exit_of_panic(&mut self, node: usize, body: &Body, panic: &(dyn Any + Send)) -> StepExit {
+        let at = self.region_at.take();
+        if let (Some(at), Some(Action::Region(step))) = (at, body.steps.get(node).map(|step| &step.action)) {
+            let place = step.region.place(at);
+            self.cursor = place.node;
+            let path = step.region.called(at).unwrap_or_else(|| path_of(body, place.node));
+            return StepExit { within: place.within.clone(), how: Err(panicked(path, panic)) };
+        }
+        StepExit { within: String::new(), how: Err(panicked(path_of(body, node), panic)) }
+    }
+
+    /// Records that the steps behind this one have run up to the cursor, because a region has run them.
+    pub(super) fn see_region(&mut self, first: usize, body: &Body, env: Env<'_>) {
+        for index in first + 1..=self.cursor {
+            self.see(index);
+            self.through(&body.steps[index], env);
+        }
+    }
+}

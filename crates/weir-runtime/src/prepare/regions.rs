@@ -1,0 +1,115 @@
+//! Forming regions: finds neighbouring nodes of a prepared body that can run as one piece, and compiles them.
+//!
+//! A node can be in a region if it neither waits nor meets a turn nor takes a lock, and if its function returns at once; a
+//! `for`, `fold` or `loop` can if all nodes of its body can. Neighbours are in the same region if they depend on the same
+//! waiting nodes, so that none of them may begin when another may not, and if they lie in the same atomic step and in the
+//! arms around the first of them.
+
+use std::ops::Range;
+
+use weir_ir::graph::Graph;
+
+use crate::region::{Region, WordTypes};
+use crate::step::{Action, Body, RegionStep};
+use borders::{Border, Survey};
+
+mod borders;
+mod build;
+mod print;
+
+pub(super) use print::described;
+
+/// Forms the regions of a body, and those of the bodies within that belong to none.
+pub(super) fn form(types: WordTypes<'_>, graph: &Graph, body: &mut Body) {
+    for (nodes, _) in runs(types, graph, body) {
+        let region = compiled(types, graph, body, nodes.clone());
+        if let Ok(region) = region {
+            let step = &mut body.steps[nodes.start];
+            let first = std::mem::replace(&mut step.action, Action::Nothing);
+            step.action = Action::Region(Box::new(RegionStep { first, region }));
+        }
+    }
+    let is_covered = covered(body);
+    let steps = body.steps.iter_mut().zip(&graph.nodes).zip(is_covered);
+    for ((step, node), _) in steps.filter(|(_, is_covered)| !is_covered) {
+        match &mut step.action {
+            Action::Repeat(repeat) => form(types, &node.bodies()[0], &mut repeat.body),
+            Action::Timed(timed) => {
+                let bodies = timed.bodies.iter_mut().zip(node.bodies());
+                bodies.for_each(|((body, _), graph)| form(types, graph, body));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns, for each node, true if it is in a region.
+fn covered(body: &Body) -> Vec<bool> {
+    let mut covered = vec![false; body.steps.len()];
+    for step in &body.steps {
+        if let Action::Region(region) = &step.action {
+            covered[region.region.nodes.clone()].fill(true);
+        }
+    }
+    covered
+}
+
+/// The reason why no region is made of nodes that could run as one piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NoRegion {
+    /// They contain no loop and too few operations on numbers.
+    DoesNotPay,
+    /// They cannot be compiled.
+    NotCompiled,
+}
+
+/// Compiles the nodes of this range, if that pays.
+fn compiled(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> Result<Region, NoRegion> {
+    if !(Survey { types, graph, body }.pays(nodes.clone())) {
+        return Err(NoRegion::DoesNotPay);
+    }
+    #[cfg_attr(not(debug_assertions), expect(unused_mut, reason = "only the verifier changes it"))]
+    let mut region = build::region(types, graph, body, nodes).map_err(|_| NoRegion::NotCompiled)?;
+    #[cfg(debug_assertions)]
+    verify_nodes(body, region.nodes.clone());
+    #[cfg(debug_assertions)]
+    if let Err(mistake) = region.verify() {
+        panic!("a region is built wrong: {mistake}\n{region}");
+    }
+    Ok(region)
+}
+
+/// Checks that the nodes of a region wait for the same nodes, and that nobody waits for one of them (invariant I13).
+#[cfg(debug_assertions)]
+fn verify_nodes(body: &Body, nodes: Range<usize>) {
+    let depends = body.steps[nodes.start].depends;
+    for step in &body.steps[nodes] {
+        assert!(step.depends == depends, "the nodes of a region depend on different nodes");
+        assert!(step.bit == 0 && step.ticket_gates.is_empty(), "a node of a region waits");
+    }
+}
+
+/// Returns the maximal runs of nodes that can be one region, each with the border at which it ends.
+fn runs(types: WordTypes<'_>, graph: &Graph, body: &Body) -> Vec<(Range<usize>, Border)> {
+    let survey = Survey { types, graph, body };
+    let mut runs = Vec::new();
+    let mut next = 0;
+    while next < graph.nodes.len() {
+        let start = next;
+        let border = loop {
+            if next == graph.nodes.len() {
+                break Border::EndOfBody;
+            }
+            if let Some(border) = survey.obstacle(next).or_else(|| survey.parting(start, next)) {
+                break border;
+            }
+            next += 1;
+        };
+        if next > start {
+            runs.push((start..next, border));
+        } else {
+            next += 1;
+        }
+    }
+    runs
+}

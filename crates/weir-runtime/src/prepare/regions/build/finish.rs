@@ -1,0 +1,38 @@
+//! The last stage of building: resolves labels to instructions, and assembles the region.
+
+use std::ops::Range;
+
+use super::emitter::CodeEmitter;
+use super::problem::RegionProblem;
+use crate::region::Region;
+use crate::region::{Instruction, Target};
+
+/// Assembles the region of these nodes.
+pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
+    if !emitter.fits() {
+        return Err(RegionProblem::TooLarge);
+    }
+    let before = emitter.prologue.len();
+    let targets: Vec<Target> = emitter.labels.iter().map(|at| (at.unwrap_or(0) + before) as Target).collect();
+    let mut code = std::mem::take(&mut emitter.prologue);
+    code.append(&mut emitter.code);
+    for target in code.iter_mut().filter_map(Instruction::target) {
+        *target = targets[usize::from(*target)];
+    }
+    let tables = &mut emitter.tables;
+    let arms = tables.switches.iter_mut().flat_map(|switch| &mut switch.arms).map(|arm| &mut arm.target);
+    for target in tables.jumps.iter_mut().flatten().chain(arms) {
+        *target = targets[usize::from(*target)];
+    }
+    tables.fallible.iter_mut().for_each(|(at, _)| *at += before);
+    Ok(Region {
+        nodes,
+        slots: emitter.slots,
+        code: code.into(),
+        tables: emitter.tables,
+        registers: emitter.registers,
+        words: emitter.words.into_iter().map(|(word, register)| (register, word)).collect(),
+        constants: emitter.constants.into(),
+        places: emitter.places.into_iter().map(|(first, place)| (first + before, place)).collect(),
+    })
+}

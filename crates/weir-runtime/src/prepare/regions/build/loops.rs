@@ -1,0 +1,223 @@
+//! Loops: repeated bodies that do not wait, as loops of the bytecode.
+//!
+//! ```text
+//!       (list, count)      the list moves to a slot of its own
+//!       first …, out       the first element, or out
+//! head: body
+//!       next …, head       a safe point: the next element, and back
+//! out:  clear              the slots of the body
+//! ```
+//!
+//! A `loop` has no list: `again_unless done, head` ends a round. For states see `states.rs`.
+//!
+//! A captured value stays in its slot: the body refers to it there. A value that the body changes moves into a slot of
+//! the body and back, as it does between frames in the step form.
+
+use weir_host::Argument;
+use weir_ir::graph::Graph;
+
+use super::Builder;
+use super::emitter::{add, slot};
+use super::problem::RegionProblem;
+use super::scope::Scope;
+use crate::region::LoopRow;
+use crate::region::WordShape;
+use crate::region::{Instruction, Register, Row, Target};
+use crate::step::{Action, Repeat, RepeatStep};
+
+/// A loop under construction.
+pub(super) struct LoopParts<'a, 's> {
+    pub step: &'a RepeatStep,
+    pub graph: &'a Graph,
+    /// The slot of the list, behind it that of the results, and behind that those for the next states.
+    pub first_slot: u32,
+    pub inner: Scope<'a>,
+    pub outer: &'s mut Scope<'a>,
+    pub node: usize,
+}
+
+impl<'a> Builder<'a> {
+    /// Compiles a `for`, `fold` or `loop`.
+    pub(super) fn repeat(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<(), RegionProblem> {
+        let (graph, body) = (scope.graph, scope.body);
+        let Action::Repeat(step) = body.steps[node].action.form() else { return Err(RegionProblem::Unsupported) };
+        let [inner_graph] = graph.nodes[node].bodies() else { return Err(RegionProblem::Unsupported) };
+        let before = 2 + step.repeat.states() as u32;
+        let count = before + step.body.slots;
+        let first_slot = self.emitter.slots(count as usize) as u32;
+        let inner = Scope::new(inner_graph, &step.body, first_slot + before, Some(scope.place(node)));
+        let mut parts = LoopParts { step, graph: inner_graph, first_slot, inner, outer: scope, node };
+        let captured = self.capture(&mut parts)?;
+        match step.repeat {
+            Repeat::Map => self.map(&mut parts)?,
+            Repeat::Fold { .. } => self.fold(&mut parts)?,
+            Repeat::Loop { at_most, .. } => self.rounds(&mut parts, at_most)?,
+        }
+        for instruction in captured {
+            self.emitter.emit(instruction);
+        }
+        self.emitter.emit(Instruction::Clear(slot(first_slot), count as u16));
+        Ok(())
+    }
+
+    /// Makes the captured values available to the body; returns the instructions that end this.
+    fn capture(&mut self, parts: &mut LoopParts<'a, '_>) -> Result<Vec<Instruction>, RegionProblem> {
+        let own = parts.outer.graph.nodes[parts.node].kind.own().inputs;
+        let inputs = &parts.outer.graph.nodes[parts.node].inputs;
+        let mut after = Vec::new();
+        for (index, input) in inputs.iter().enumerate().skip(own) {
+            let parameter = index - own + parts.outer.graph.nodes[parts.node].kind.own().parameters;
+            if self.types.shape(&parts.graph.parameters[parameter]).is_some() && !parts.step.body.handed[parameter] {
+                parts.inner.parameters[parameter] = Some(self.words(parts.outer, input)?);
+                continue;
+            }
+            if self.types.shape(&parts.graph.parameters[parameter]).is_some() {
+                // A number that a call changes in place: rare, and left to the step form.
+                return Err(RegionProblem::Unsupported);
+            }
+            let from = self.argument(parts.outer, parts.step.inputs[index], input)?;
+            let to = parts.inner.base + parameter as u32;
+            match from {
+                Argument::Slot { index, last } if parts.step.body.handed[parameter] => {
+                    self.emitter.emit(Instruction::TakeValue(slot(to), slot(index)));
+                    if !last {
+                        after.push(Instruction::TakeValue(slot(index), slot(to)));
+                    }
+                }
+                Argument::Slot { index, last } => {
+                    parts.inner.captured[parameter] = Some(Argument::Slot { index, last: false });
+                    if last {
+                        after.push(Instruction::Clear(slot(index), 1));
+                    }
+                }
+                Argument::Constant(_) if parts.step.body.handed[parameter] => self.put(to, from),
+                other => parts.inner.captured[parameter] = Some(other),
+            }
+        }
+        Ok(after)
+    }
+
+    /// Adds a row to the table of loops.
+    fn row(&mut self, parts: &LoopParts<'a, '_>, at_most: u64) -> (Row, Register) {
+        let (list, count) = (slot(parts.first_slot), self.emitter.register());
+        let units = parts.step.body.units;
+        (add(&mut self.emitter.tables.loops, LoopRow { list, count, at_most, units }), count)
+    }
+
+    /// Moves an input, which is no word, to a slot.
+    pub(super) fn input_to(
+        &mut self,
+        parts: &mut LoopParts<'a, '_>,
+        input: usize,
+        to: u32,
+    ) -> Result<(), RegionProblem> {
+        let operand = &parts.outer.graph.nodes[parts.node].inputs[input];
+        let from = self.argument(parts.outer, parts.step.inputs[input], operand)?;
+        self.put(to, from);
+        Ok(())
+    }
+
+    fn map(&mut self, parts: &mut LoopParts<'a, '_>) -> Result<(), RegionProblem> {
+        let (list, results) = (parts.first_slot, parts.first_slot + 1);
+        self.input_to(parts, 0, list)?;
+        self.emitter.emit(Instruction::BeginMap(slot(results)));
+        let round = self.begin_list(parts, 0)?;
+        self.nodes(&mut parts.inner)?;
+        self.push_result(parts, results)?;
+        self.end_list(parts, round);
+        self.put(parts.outer.base + parts.step.out, Argument::Slot { index: results, last: true });
+        Ok(())
+    }
+
+    /// Adds what a round yields to the results.
+    fn push_result(&mut self, parts: &mut LoopParts<'a, '_>, results: u32) -> Result<(), RegionProblem> {
+        let shape = self.shape_of(&parts.inner, &parts.graph.result);
+        let instruction = match shape {
+            Some(WordShape::Scalar(scalar)) => {
+                let register = self.word(&mut parts.inner, &parts.graph.result)?;
+                Instruction::Push(slot(results), register, super::operands::number(scalar))
+            }
+            _ => {
+                // Behind the parameters' slots there is always one that a round has used up: that of the element.
+                let to = parts.inner.base;
+                self.value_result(parts, to)?;
+                Instruction::PushValue(slot(results), slot(to))
+            }
+        };
+        self.emitter.emit(instruction);
+        Ok(())
+    }
+
+    fn fold(&mut self, parts: &mut LoopParts<'a, '_>) -> Result<(), RegionProblem> {
+        self.input_to(parts, 0, parts.first_slot)?;
+        self.begin_states(parts, 1)?;
+        let round = self.begin_list(parts, parts.step.repeat.states())?;
+        self.nodes(&mut parts.inner)?;
+        self.next_states(parts)?;
+        self.end_list(parts, round);
+        self.end_states(parts)
+    }
+
+    fn rounds(&mut self, parts: &mut LoopParts<'a, '_>, at_most: u64) -> Result<(), RegionProblem> {
+        self.begin_states(parts, 0)?;
+        let (row, count) = self.row(parts, at_most);
+        let none = self.emitter.constant(0);
+        self.emitter.emit(Instruction::Move(count, none));
+        let head = self.emitter.label();
+        self.emitter.bind(head);
+        self.nodes(&mut parts.inner)?;
+        let done = self.next_states(parts)?.ok_or(RegionProblem::Unsupported)?;
+        self.emitter.place(parts.outer.place(parts.node));
+        self.emitter.emit(Instruction::AgainUnless(row, done, head));
+        self.end_states(parts)
+    }
+
+    /// Emits the beginning of a loop over a list, whose elements are this parameter.
+    fn begin_list(&mut self, parts: &mut LoopParts<'a, '_>, parameter: usize) -> Result<Round, RegionProblem> {
+        let (row, _) = self.row(parts, u64::MAX);
+        let (head, out) = (self.emitter.label(), self.emitter.label());
+        let shape = self.types.shape(&parts.graph.parameters[parameter]);
+        let index = parts.inner.base + parameter as u32;
+        let word = match &shape {
+            Some(WordShape::Scalar(_)) => Some(self.emitter.register()),
+            _ => None,
+        };
+        self.emitter.emit(match word {
+            Some(word) => Instruction::FirstWord(row, word, out),
+            None => Instruction::FirstValue(row, slot(index), out),
+        });
+        self.emitter.bind(head);
+        parts.inner.parameters[parameter] = match (word, &shape) {
+            (Some(word), _) => Some(vec![word]),
+            (None, Some(shape)) => Some(self.load(index, shape)),
+            (None, None) => None,
+        };
+        Ok(Round { row, word, slot: index, head, out })
+    }
+
+    fn end_list(&mut self, parts: &LoopParts<'a, '_>, round: Round) {
+        self.emitter.place(parts.outer.place(parts.node));
+        self.emitter.emit(match round.word {
+            Some(word) => Instruction::NextWord(round.row, word, round.head),
+            None => Instruction::NextValue(round.row, slot(round.slot), round.head),
+        });
+        self.emitter.bind(round.out);
+    }
+
+    /// Moves the value that a round yields, which is no word, to a slot.
+    pub(super) fn value_result(&mut self, parts: &mut LoopParts<'a, '_>, to: u32) -> Result<(), RegionProblem> {
+        let argument = parts.inner.body.result.ok_or(RegionProblem::Unsupported)?;
+        let from = self.argument(&mut parts.inner, argument, &parts.graph.result)?;
+        self.put(to, from);
+        Ok(())
+    }
+}
+
+/// The parts of a loop over a list that its end refers to.
+struct Round {
+    row: Row,
+    word: Option<Register>,
+    slot: u32,
+    head: Target,
+    out: Target,
+}

@@ -1,0 +1,32 @@
+//! Regions: nodes that neither wait nor meet a turn nor take a lock, as register bytecode.
+//!
+//! A *region* is a maximal set of neighbouring nodes of a body that run as one piece: nothing outside can come between
+//! them. Its code knows the types of ports, so that numbers are machine words instead of tagged values; a switch is a
+//! jump; and a `for`, `fold` or `loop` whose body qualifies is a loop of the code, without a frame for its rounds.
+//!
+//! `prepare/regions` finds the regions of a body and compiles them. This module has
+//!
+//! * the instructions (`instruction`), the tables that they refer to (`code`), and the shapes of words (`shapes`);
+//! * the verifier (`verify`): it checks that code is sound before it ever runs. Debug builds verify every region;
+//! * the interpreter (`interpret`, `outside`): it runs the code over words and slots. It stops at the end, at an end of the
+//!   flow, or at a safe point when the slice is over. The number of the instruction is then all that is needed to go on.
+//!
+//! The step form of every node stays: flows whose nodes are recorded run it, and so do frames that stop inside of a
+//! region because a plan has cut the body there.
+
+mod code;
+mod instruction;
+mod interpret;
+mod listing;
+mod outside;
+mod shapes;
+mod stop;
+mod verify;
+
+pub(crate) use code::{
+    CodePlace, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
+};
+pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, Row, Target};
+pub(crate) use interpret::Machine;
+pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
+pub(crate) use stop::RegionStop;

@@ -1,0 +1,177 @@
+//! Prepared regions: the code, the tables that it refers to, and the place in the program of each instruction.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use weir_host::{Argument, ImmediateCode, Value, WordCode};
+use weir_ir::graph::ArmTest;
+use weir_ir::prim::Prim;
+
+use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, Target};
+use super::shapes::{Scalar, WordShape};
+use crate::operations::{Out, PrimStep};
+
+/// A region of a body: neighbouring nodes that neither wait nor meet a turn nor take a lock, compiled to bytecode.
+pub(crate) struct Region {
+    /// The nodes of the body that it consists of.
+    pub(crate) nodes: Range<usize>,
+    /// The number of slots that a frame of the body needs to run it.
+    pub(crate) slots: usize,
+    pub(crate) code: Box<[Instruction]>,
+    pub(crate) tables: Tables,
+    /// The number of registers.
+    pub(crate) registers: usize,
+    /// The registers that hold constants, with their words.
+    pub(crate) words: Box<[(Register, u64)]>,
+    /// The constants that slots get.
+    pub(crate) constants: Box<[Value]>,
+    /// The places of instructions: the first instruction of each, in ascending order.
+    pub(crate) places: Box<[(usize, CodePlace)]>,
+}
+
+/// The place of an instruction in the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CodePlace {
+    /// The node of the region's body.
+    pub(crate) node: usize,
+    /// The path of the node within bodies below; empty if it is the node itself.
+    pub(crate) within: String,
+}
+
+/// The tables of a region.
+#[derive(Default)]
+pub(crate) struct Tables {
+    /// Primitives of scalars. An instruction of its own that fails has a row too, which makes the failure's text.
+    pub scalars: Vec<ScalarPrim>,
+    /// The rows of `scalars` for instructions that may fail, by instruction, in ascending order.
+    pub fallible: Vec<(usize, usize)>,
+    /// Records that are loaded from slots or stored in them.
+    pub records: Vec<RecordTransfer>,
+    /// Primitives on slots.
+    pub prims: Vec<PrimStep>,
+    /// Calls with slots.
+    pub calls: Vec<SlotCall>,
+    /// Calls with registers.
+    pub word_calls: Vec<WordCall>,
+    /// Switches on values.
+    pub switches: Vec<ValueSwitch>,
+    /// Targets by the number of an arm.
+    pub jumps: Vec<Vec<Target>>,
+    /// Loops.
+    pub loops: Vec<LoopRow>,
+    /// Answers and failures with which the flow ends.
+    pub arguments: Vec<Argument>,
+}
+
+/// A primitive of scalars.
+pub(crate) struct ScalarPrim {
+    pub prim: Prim,
+    pub operands: Box<[(Register, Scalar)]>,
+    pub out: Register,
+}
+
+/// A record in a slot, and its words in registers.
+pub(crate) struct RecordTransfer {
+    pub slot: FrameSlot,
+    pub registers: Box<[Register]>,
+    pub shape: WordShape,
+}
+
+/// A call with slots.
+pub(crate) struct SlotCall {
+    pub code: Arc<ImmediateCode>,
+    pub path: Arc<str>,
+    pub arguments: Box<[Argument]>,
+    /// The slots that are not used afterwards, and that the function only borrows.
+    pub dead: Box<[u32]>,
+    /// The destination of the answer. A decided switch is named by the register of its choice.
+    pub out: Out,
+}
+
+/// A call with registers.
+pub(crate) struct WordCall {
+    pub code: WordCode,
+    pub path: Arc<str>,
+    pub arguments: Box<[Register]>,
+}
+
+/// A switch on a value.
+pub(crate) struct ValueSwitch {
+    pub subject: Argument,
+    /// True if the payload may have to be moved.
+    pub moves: bool,
+    pub arms: Box<[ValueArm]>,
+}
+
+/// An arm of a switch on a value.
+pub(crate) struct ValueArm {
+    pub test: ArmTest,
+    /// The slots of the payload.
+    pub ports: Box<[u32]>,
+    pub target: Target,
+}
+
+/// A loop.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopRow {
+    /// The slot of the list; unused by a `loop`.
+    pub list: FrameSlot,
+    /// The register of the number of elements taken, or of rounds run.
+    pub count: Register,
+    /// The maximum number of rounds of a `loop`.
+    pub at_most: u64,
+    /// The units that each round costs: the number of nodes in the body.
+    pub units: u32,
+}
+
+impl Tables {
+    /// Calls `see` for each register in the row of a table that the instruction names.
+    pub(crate) fn registers(&mut self, instruction: Instruction, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
+        match instruction {
+            Instruction::Scalars(row) => {
+                let scalars = &mut self.scalars[usize::from(row)];
+                scalars.operands.iter_mut().for_each(|(register, _)| see(register, RegisterAccess::Read));
+                see(&mut scalars.out, RegisterAccess::Write);
+            }
+            Instruction::LoadRecord(row) => {
+                self.records[usize::from(row)]
+                    .registers
+                    .iter_mut()
+                    .for_each(|register| see(register, RegisterAccess::Write));
+            }
+            Instruction::StoreRecord(row) => {
+                self.records[usize::from(row)]
+                    .registers
+                    .iter_mut()
+                    .for_each(|register| see(register, RegisterAccess::Read));
+            }
+            Instruction::CallWords(_, row) => {
+                self.word_calls[usize::from(row)]
+                    .arguments
+                    .iter_mut()
+                    .for_each(|register| see(register, RegisterAccess::Read));
+            }
+            Instruction::FirstWord(row, ..) | Instruction::FirstValue(row, ..) => {
+                see(&mut self.loops[usize::from(row)].count, RegisterAccess::Write);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Region {
+    /// Returns the place of an instruction.
+    pub(crate) fn place(&self, at: usize) -> &CodePlace {
+        let after = self.places.partition_point(|(first, _)| *first <= at);
+        &self.places[after.saturating_sub(1)].1
+    }
+
+    /// Returns the path of the function that an instruction calls, if it calls one.
+    pub(crate) fn called(&self, at: usize) -> Option<&str> {
+        match self.code.get(at)? {
+            Instruction::Call(row) => Some(&self.tables.calls[usize::from(*row)].path),
+            Instruction::CallWords(_, row) => Some(&self.tables.word_calls[usize::from(*row)].path),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The instruction set of regions: register bytecode over words and slots.
+//!
+//! A *register* is a word of the region's window; a *slot* holds a value. An instruction has at most three operands of
+//! 16 bits and takes 8 bytes. Whatever needs more names a row of a table of the region ([`crate::region::code::Tables`]).
+
+/// The number of a register.
+pub(crate) type Register = u16;
+
+/// The number of a slot of the frame.
+pub(crate) type FrameSlot = u16;
+
+/// A target of jumps: the number of a label while the code is built, and the index of an instruction afterwards.
+pub(crate) type Target = u16;
+
+/// The index of a row in a table.
+pub(crate) type Row = u16;
+
+/// One instruction. The first operand is the register or slot that it writes, unless stated otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    /// Does nothing; removed before the code runs.
+    Nothing,
+    /// Copies a register.
+    Move(Register, Register),
+    /// Checked addition of integers, durations, or a time and a duration.
+    AddInt(Register, Register, Register),
+    /// Checked subtraction.
+    SubtractInt(Register, Register, Register),
+    /// Checked multiplication.
+    MultiplyInt(Register, Register, Register),
+    /// Checked division, towards zero.
+    DivideInt(Register, Register, Register),
+    /// Remainder with the sign of the dividend; fails if the divisor is 0.
+    RemainderInt(Register, Register, Register),
+    /// Addition of floats.
+    AddFloat(Register, Register, Register),
+    /// Subtraction of floats.
+    SubtractFloat(Register, Register, Register),
+    /// Multiplication of floats.
+    MultiplyFloat(Register, Register, Register),
+    /// Division of floats.
+    DivideFloat(Register, Register, Register),
+    /// Equality of words that are no floats.
+    EqualWords(Register, Register, Register),
+    /// Inequality of words that are no floats.
+    NotEqualWords(Register, Register, Register),
+    /// Less-than of signed words.
+    LessInt(Register, Register, Register),
+    /// Less-or-equal of signed words.
+    LessOrEqualInt(Register, Register, Register),
+    /// Equality of floats.
+    EqualFloat(Register, Register, Register),
+    /// Inequality of floats.
+    NotEqualFloat(Register, Register, Register),
+    /// Less-than of floats.
+    LessFloat(Register, Register, Register),
+    /// Less-or-equal of floats.
+    LessOrEqualFloat(Register, Register, Register),
+    /// Negation of a truth value.
+    Not(Register, Register),
+    /// Conjunction of two truth values.
+    And(Register, Register, Register),
+    /// Disjunction of two truth values.
+    Or(Register, Register, Register),
+    /// Any other primitive of scalars: a row of `scalars`.
+    Scalars(Row),
+    /// Jumps.
+    Jump(Target),
+    /// Jumps if the register is true.
+    JumpIf(Register, Target),
+    /// Jumps if the register is false.
+    JumpUnless(Register, Target),
+    /// Jumps if two words are equal that are no floats.
+    JumpIfEqual(Register, Register, Target),
+    /// Jumps if two words are not equal that are no floats.
+    JumpIfNotEqual(Register, Register, Target),
+    /// Jumps if the first signed word is less than the second.
+    JumpIfLess(Register, Register, Target),
+    /// Jumps if the first signed word is less than or equal to the second.
+    JumpIfLessOrEqual(Register, Register, Target),
+    /// Jumps to the target that a register chooses from a row of `jumps`.
+    JumpTable(Register, Row),
+    /// Loads the word of a scalar from a slot.
+    Load(Register, FrameSlot),
+    /// Loads the words of a record from a slot: a row of `records`.
+    LoadRecord(Row),
+    /// Stores a scalar of the type `Scalar::ALL[scalar]` in a slot: slot, register, scalar.
+    Store(FrameSlot, Register, u16),
+    /// Stores the words of a record in a slot: a row of `records`.
+    StoreRecord(Row),
+    /// Loads the arm that a switch outside of the region has chosen.
+    LoadChoice(Register, u16),
+    /// Notes the arm that a switch has chosen, for steps outside of the region: switch, register of the arm.
+    StoreChoice(u16, Register),
+    /// Moves a value to another slot.
+    TakeValue(FrameSlot, FrameSlot),
+    /// Clones a value to another slot.
+    CloneValue(FrameSlot, FrameSlot),
+    /// Puts a constant of the region into a slot.
+    ConstantValue(FrameSlot, u16),
+    /// Drops the values of slots: the first, and their number.
+    Clear(FrameSlot, u16),
+    /// Applies a primitive to slots: a row of `prims`.
+    Prim(Row),
+    /// Loads the scalar element of a list: register, slot of the list, register of the index.
+    Index(Register, FrameSlot, Register),
+    /// The length of a list, map, text or bytes.
+    Length(Register, FrameSlot),
+    /// Loads a scalar field of a record: register, slot, field.
+    Field(Register, FrameSlot, u16),
+    /// Calls a host function with slots: a row of `calls`.
+    Call(Row),
+    /// Calls the typed entry point of a host function with registers: a row of `word_calls`.
+    CallWords(Register, Row),
+    /// Tests a value and jumps to the arm: a row of `switches`.
+    Switch(Row),
+    /// Puts an empty list for the results of a `for` into a slot.
+    BeginMap(FrameSlot),
+    /// Begins a loop over a list of scalars with its first element, or jumps if there is none: a row of `loops`, the
+    /// register of the element, the target.
+    FirstWord(Row, Register, Target),
+    /// Goes on with the next element and jumps, or falls through if there is none. A safe point.
+    NextWord(Row, Register, Target),
+    /// Does what [`Instruction::FirstWord`] does, with a slot for the element.
+    FirstValue(Row, FrameSlot, Target),
+    /// Does what [`Instruction::NextWord`] does, with a slot for the element.
+    NextValue(Row, FrameSlot, Target),
+    /// Adds a scalar at the end of a list: slot of the list, register, scalar.
+    Push(FrameSlot, Register, u16),
+    /// Moves a value to the end of a list: slot of the list, slot of the value.
+    PushValue(FrameSlot, FrameSlot),
+    /// Ends a round of a loop: falls through if the register is true, fails if it was the last round that is allowed,
+    /// and jumps otherwise: a row of `loops`, the register, the target. A safe point.
+    AgainUnless(Row, Register, Target),
+    /// Ends the flow with an answer: a row of `arguments`.
+    Return(Row),
+    /// Ends the flow with a failure: a row of `arguments`.
+    Fail(Row),
+    /// Is never reached, because an earlier step ends the flow.
+    Never,
+    /// Ends the region.
+    End,
+}
+
+/// The use that an instruction makes of a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RegisterAccess {
+    Read,
+    Write,
+}
+
+impl Instruction {
+    /// Calls `see` for each register that the instruction itself names; those of its row in a table are visited by
+    /// [`crate::region::code::Tables::registers`].
+    pub(crate) fn registers(&mut self, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
+        use Instruction::*;
+        match self {
+            AddInt(out, a, b)
+            | SubtractInt(out, a, b)
+            | MultiplyInt(out, a, b)
+            | DivideInt(out, a, b)
+            | RemainderInt(out, a, b)
+            | AddFloat(out, a, b)
+            | SubtractFloat(out, a, b)
+            | MultiplyFloat(out, a, b)
+            | DivideFloat(out, a, b)
+            | EqualWords(out, a, b)
+            | NotEqualWords(out, a, b)
+            | LessInt(out, a, b)
+            | LessOrEqualInt(out, a, b)
+            | EqualFloat(out, a, b)
+            | NotEqualFloat(out, a, b)
+            | LessFloat(out, a, b)
+            | LessOrEqualFloat(out, a, b)
+            | And(out, a, b)
+            | Or(out, a, b) => {
+                see(a, RegisterAccess::Read);
+                see(b, RegisterAccess::Read);
+                see(out, RegisterAccess::Write);
+            }
+            Move(out, a) | Not(out, a) | Index(out, _, a) => {
+                see(a, RegisterAccess::Read);
+                see(out, RegisterAccess::Write);
+            }
+            JumpIf(a, _)
+            | JumpUnless(a, _)
+            | JumpTable(a, _)
+            | StoreChoice(_, a)
+            | Store(_, a, _)
+            | Push(_, a, _)
+            | AgainUnless(_, a, _) => {
+                see(a, RegisterAccess::Read);
+            }
+            JumpIfEqual(a, b, _) | JumpIfNotEqual(a, b, _) | JumpIfLess(a, b, _) | JumpIfLessOrEqual(a, b, _) => {
+                see(a, RegisterAccess::Read);
+                see(b, RegisterAccess::Read);
+            }
+            Load(out, _)
+            | LoadChoice(out, _)
+            | Length(out, _)
+            | Field(out, _, _)
+            | CallWords(out, _)
+            | FirstWord(_, out, _)
+            | NextWord(_, out, _) => see(out, RegisterAccess::Write),
+            _ => {}
+        }
+    }
+
+    /// Returns the target of the jump, if the instruction itself names one.
+    pub(crate) fn target(&mut self) -> Option<&mut Target> {
+        use Instruction::*;
+        match self {
+            Jump(target)
+            | JumpIf(_, target)
+            | JumpUnless(_, target)
+            | JumpIfEqual(_, _, target)
+            | JumpIfNotEqual(_, _, target)
+            | JumpIfLess(_, _, target)
+            | JumpIfLessOrEqual(_, _, target)
+            | FirstWord(_, _, target)
+            | NextWord(_, _, target)
+            | FirstValue(_, _, target)
+            | NextValue(_, _, target)
+            | AgainUnless(_, _, target) => Some(target),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the instruction never continues with the one behind it.
+    pub(crate) fn leaves(self) -> bool {
+        use Instruction::*;
+        matches!(self, Jump(_) | JumpTable(..) | Switch(_) | Return(_) | Fail(_) | Never | End)
+    }
+
+    /// Returns true if the instruction is a safe point: the back edge of a loop.
+    pub(crate) fn is_safe_point(self) -> bool {
+        use Instruction::*;
+        matches!(self, NextWord(..) | NextValue(..) | AgainUnless(..))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_has_eight_bytes() {
+        assert_eq!(size_of::<Instruction>(), 8);
+    }
+}

@@ -1,0 +1,188 @@
+//! The interpreter: runs the code of a region over words and slots.
+//!
+//! The loop of [`Region::run`] has the instructions on words; all others are behind one call, so that the loop stays
+//! small enough for its state to live in processor registers. Everything that the interpreter knows between two
+//! instructions is in the words and slots, except for the number of the instruction: a region that yields is resumed by
+//! that number alone.
+
+use weir_host::{Environment, Shared, Value};
+
+use super::instruction::{Instruction, Register, Row, Target};
+use super::outside::{Outside, word_at};
+use super::stop::{After, RegionStop};
+use crate::region::code::{LoopRow, Region};
+use crate::units::{Spent, Units};
+
+/// The state that a region works on.
+pub(crate) struct Machine<'a> {
+    /// The slots of the frame, at least [`Region::slots`].
+    pub(crate) slots: &'a mut [Value],
+    /// The words; [`Region::begin`] sets their number.
+    pub(crate) words: &'a mut Vec<u64>,
+    /// The choices of the frame's switches.
+    pub(crate) choices: &'a mut [u32],
+    /// The shared values of the program.
+    pub(crate) shared: &'a [Shared],
+    /// The environment of host functions.
+    pub(crate) environment: &'a Environment,
+    /// The instruction that is reported if a host function panics.
+    pub(crate) at: &'a mut usize,
+}
+
+impl Region {
+    /// Sets the words to their initial state, for a run that begins at instruction 0.
+    pub(crate) fn begin(&self, words: &mut Vec<u64>) {
+        if words.len() < self.registers {
+            words.resize(self.registers, 0);
+        }
+        for (register, word) in &self.words {
+            words[usize::from(*register)] = *word;
+        }
+    }
+
+    /// Runs the code from an instruction on.
+    pub(crate) fn run(&self, machine: Machine<'_>, mut at: usize, units: &Units) -> RegionStop {
+        use Instruction::*;
+        let Machine { slots, words, choices, shared, environment, at: current } = machine;
+        let words = &mut words[..];
+        let mut outside = Outside { slots, choices, shared, environment, current };
+        loop {
+            match self.code[at] {
+                Move(out, a) => words[r(out)] = words[r(a)],
+                AddInt(out, a, b) if !put(words, out, int(words, a).checked_add(int(words, b))) => break,
+                SubtractInt(out, a, b) if !put(words, out, int(words, a).checked_sub(int(words, b))) => break,
+                MultiplyInt(out, a, b) if !put(words, out, int(words, a).checked_mul(int(words, b))) => break,
+                DivideInt(out, a, b) if !put(words, out, int(words, a).checked_div(int(words, b))) => break,
+                RemainderInt(out, a, b) if !put(words, out, remainder(int(words, a), int(words, b))) => break,
+                AddFloat(out, a, b) => words[r(out)] = (float(words, a) + float(words, b)).to_bits(),
+                SubtractFloat(out, a, b) => words[r(out)] = (float(words, a) - float(words, b)).to_bits(),
+                MultiplyFloat(out, a, b) => words[r(out)] = (float(words, a) * float(words, b)).to_bits(),
+                DivideFloat(out, a, b) => words[r(out)] = (float(words, a) / float(words, b)).to_bits(),
+                EqualWords(out, a, b) => words[r(out)] = (words[r(a)] == words[r(b)]).into(),
+                NotEqualWords(out, a, b) => words[r(out)] = (words[r(a)] != words[r(b)]).into(),
+                LessInt(out, a, b) => words[r(out)] = (int(words, a) < int(words, b)).into(),
+                LessOrEqualInt(out, a, b) => words[r(out)] = (int(words, a) <= int(words, b)).into(),
+                LessFloat(out, a, b) => words[r(out)] = (float(words, a) < float(words, b)).into(),
+                LessOrEqualFloat(out, a, b) => words[r(out)] = (float(words, a) <= float(words, b)).into(),
+                Jump(target) => at = before(target),
+                JumpIf(a, target) if words[r(a)] != 0 => at = before(target),
+                JumpUnless(a, target) if words[r(a)] == 0 => at = before(target),
+                JumpIfEqual(a, b, target) if words[r(a)] == words[r(b)] => at = before(target),
+                JumpIfNotEqual(a, b, target) if words[r(a)] != words[r(b)] => at = before(target),
+                JumpIfLess(a, b, target) if int(words, a) < int(words, b) => at = before(target),
+                JumpIfLessOrEqual(a, b, target) if int(words, a) <= int(words, b) => at = before(target),
+                Index(out, list, a) if !put(words, out, outside.element(list, int(words, a))) => break,
+                NextWord(row, out, target) => {
+                    if self.next_word(row, out, words, &outside) {
+                        at = before(target);
+                    }
+                    if self.is_slice_over(row, units) {
+                        return RegionStop::Yields(at.wrapping_add(1));
+                    }
+                }
+                AgainUnless(row, done, target) if words[r(done)] == 0 => {
+                    if !self.begin_round(row, words) {
+                        break;
+                    }
+                    at = before(target);
+                    if self.is_slice_over(row, units) {
+                        return RegionStop::Yields(at.wrapping_add(1));
+                    }
+                }
+                other if other.is_done() => {}
+                other => match self.step(other, at, words, &mut outside, units) {
+                    After::Next => {}
+                    After::Jump(target) => at = before(target),
+                    After::Stop(stop) => return stop,
+                },
+            }
+            at = at.wrapping_add(1);
+        }
+        self.failed(at, words, &outside)
+    }
+
+    /// Puts the next element of a list of scalars into a register; returns false if there is none.
+    #[inline(always)]
+    fn next_word(&self, row: Row, out: Register, words: &mut [u64], outside: &Outside<'_>) -> bool {
+        let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
+        let Value::List(elements) = &outside.slots[usize::from(list)] else { return false };
+        let Some(word) = word_at(elements, words[r(count)] as usize) else { return false };
+        words[r(count)] += 1;
+        words[r(out)] = word;
+        true
+    }
+
+    /// Spends the units of a round; returns true if the slice is over.
+    #[inline(always)]
+    fn is_slice_over(&self, row: Row, units: &Units) -> bool {
+        units.spend(self.tables.loops[usize::from(row)].units) == Spent::Yield
+    }
+
+    /// Counts a round of a `loop`; returns false if there may be no further one.
+    #[inline(always)]
+    fn begin_round(&self, row: Row, words: &mut [u64]) -> bool {
+        let LoopRow { count, at_most, .. } = self.tables.loops[usize::from(row)];
+        words[r(count)] += 1;
+        words[r(count)] < at_most
+    }
+}
+
+impl Instruction {
+    /// Returns true if the interpreter's loop has executed the instruction in the guard of its arm: a computation that did
+    /// not fail, or a jump that is not taken.
+    #[inline(always)]
+    fn is_done(self) -> bool {
+        use Instruction::*;
+        matches!(
+            self,
+            AddInt(..)
+                | SubtractInt(..)
+                | MultiplyInt(..)
+                | DivideInt(..)
+                | RemainderInt(..)
+                | Index(..)
+                | JumpIf(..)
+                | JumpUnless(..)
+                | JumpIfEqual(..)
+                | JumpIfNotEqual(..)
+                | JumpIfLess(..)
+                | JumpIfLessOrEqual(..)
+                | AgainUnless(..)
+        )
+    }
+}
+
+#[inline(always)]
+fn r(register: Register) -> usize {
+    usize::from(register)
+}
+
+/// Returns the number of the instruction before a target: the loop continues with the one behind it.
+#[inline(always)]
+fn before(target: Target) -> usize {
+    usize::from(target).wrapping_sub(1)
+}
+
+#[inline(always)]
+fn int(words: &[u64], register: Register) -> i64 {
+    words[r(register)].cast_signed()
+}
+
+#[inline(always)]
+fn float(words: &[u64], register: Register) -> f64 {
+    f64::from_bits(words[r(register)])
+}
+
+/// Returns the remainder with the sign of the dividend; that of the least integer by -1 is 0.
+#[inline(always)]
+fn remainder(a: i64, b: i64) -> Option<i64> {
+    (b != 0).then(|| a.wrapping_rem(b))
+}
+
+/// Writes a result; returns false if there is none, because the instruction fails.
+#[inline(always)]
+fn put(words: &mut [u64], out: Register, computed: Option<i64>) -> bool {
+    let Some(value) = computed else { return false };
+    words[r(out)] = value.cast_unsigned();
+    true
+}

@@ -1,0 +1,147 @@
+//! The listing of a region's code, for people: one line for each instruction, with registers as `r3`, slots as `s3`, and
+//! targets of jumps as `->3`.
+
+use std::fmt;
+
+use weir_host::Argument;
+
+use super::code::Region;
+use super::instruction::{Instruction, Row};
+use super::shapes::Scalar;
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let constants = self.words.iter().map(|(register, word)| format!("r{register} = {}", word.cast_signed()));
+        let constants: Vec<String> = constants.collect();
+        if !constants.is_empty() {
+            writeln!(f, "         {}", constants.join(", "))?;
+        }
+        for (at, instruction) in self.code.iter().enumerate() {
+            writeln!(f, "  {at:>5}  {}", self.line(*instruction))?;
+        }
+        Ok(())
+    }
+}
+
+impl Region {
+    /// Returns the line of an instruction.
+    fn line(&self, instruction: Instruction) -> String {
+        let debug = format!("{instruction:?}");
+        let (name, operands) = debug.split_once('(').unwrap_or((&debug, ""));
+        let operands = operands.trim_end_matches(')').split(", ").filter(|operand| !operand.is_empty());
+        let operands: Vec<String> =
+            operands.zip(kinds(instruction).chars()).map(|(operand, kind)| self.operand(operand, kind)).collect();
+        let line = format!("{:<22}{}", snake(name), operands.join(", "));
+        format!("{line}{}", self.details(instruction)).trim_end().to_owned()
+    }
+
+    fn operand(&self, operand: &str, kind: char) -> String {
+        let number = || operand.parse::<usize>().unwrap_or(0);
+        match kind {
+            'r' | 's' => format!("{kind}{operand}"),
+            't' => format!("->{operand}"),
+            'k' => Scalar::ALL.get(number()).map_or(String::new(), |scalar| format!("{scalar:?}")),
+            'c' => self.constants.get(number()).map_or(String::new(), |constant| format!("{constant}")),
+            'm' => self.tables.loops.get(number()).map_or(String::new(), |row| format!("r{}", row.count)),
+            'l' => {
+                self.tables.loops.get(number()).map_or(String::new(), |row| format!("r{} of s{}", row.count, row.list))
+            }
+            '.' => String::new(),
+            _ => operand.to_owned(),
+        }
+    }
+
+    /// Returns the row of the table that an instruction names.
+    fn details(&self, instruction: Instruction) -> String {
+        let tables = &self.tables;
+        let at = |row: Row| usize::from(row);
+        match instruction {
+            Instruction::Scalars(row) => {
+                let row = &tables.scalars[at(row)];
+                let operands = row.operands.iter().map(|(register, _)| format!("r{register}"));
+                format!("r{}, {} {}", row.out, row.prim.name(), operands.collect::<Vec<_>>().join(", "))
+            }
+            Instruction::LoadRecord(row) | Instruction::StoreRecord(row) => {
+                let row = &tables.records[at(row)];
+                let registers = row.registers.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
+                format!("s{}, ({})", row.slot, registers.join(", "))
+            }
+            Instruction::Prim(row) => {
+                let row = &tables.prims[at(row)];
+                format!("s{}, {} {}", row.out, row.prim.name(), arguments(&row.operands))
+            }
+            Instruction::Call(row) => {
+                let row = &tables.calls[at(row)];
+                format!("{} {}", row.path, arguments(&row.arguments))
+            }
+            Instruction::CallWords(_, row) => {
+                let row = &tables.word_calls[at(row)];
+                let registers = row.arguments.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
+                format!(", {} {}", row.path, registers.join(", "))
+            }
+            Instruction::Switch(row) => {
+                let row = &tables.switches[at(row)];
+                let arms = row.arms.iter().map(|arm| format!("{:?} ->{}", arm.test, arm.target));
+                format!("{}: {}", arguments(&[row.subject]), arms.collect::<Vec<_>>().join(", "))
+            }
+            Instruction::JumpTable(_, row) => {
+                let targets = tables.jumps[at(row)].iter().map(|target| format!("->{target}"));
+                format!(": {}", targets.collect::<Vec<_>>().join(", "))
+            }
+            Instruction::Return(row) | Instruction::Fail(row) => arguments(&[tables.arguments[at(row)]]),
+            _ => String::new(),
+        }
+    }
+}
+
+fn arguments(arguments: &[Argument]) -> String {
+    let one = |argument: &Argument| match argument {
+        Argument::Slot { index, last: true } => format!("s{index} (last use)"),
+        Argument::Slot { index, last: false } => format!("s{index}"),
+        Argument::Constant(index) => format!("constant {index}"),
+        Argument::Shared(index) => format!("shared {index}"),
+    };
+    arguments.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the kinds of an instruction's own operands: `r` register, `s` slot, `t` target, `k` scalar, `c` constant, `l`
+/// loop over a list, `m` other loop, `n` number; `.` for a row that [`Region::details`] prints.
+fn kinds(instruction: Instruction) -> &'static str {
+    use Instruction::*;
+    match instruction {
+        Move(..) | Not(..) => "rr",
+        Jump(_) => "t",
+        JumpIf(..) | JumpUnless(..) => "rt",
+        JumpIfEqual(..) | JumpIfNotEqual(..) | JumpIfLess(..) | JumpIfLessOrEqual(..) => "rrt",
+        JumpTable(..) => "r",
+        Load(..) | Length(..) => "rs",
+        Store(..) | Push(..) => "srk",
+        LoadChoice(..) => "rn",
+        StoreChoice(..) => "nr",
+        TakeValue(..) | CloneValue(..) | PushValue(..) => "ss",
+        BeginMap(_) => "s",
+        ConstantValue(..) => "sc",
+        Clear(..) => "sn",
+        Index(..) => "rsr",
+        Field(..) => "rsn",
+        CallWords(..) => "r",
+        FirstWord(..) | NextWord(..) => "lrt",
+        AgainUnless(..) => "mrt",
+        FirstValue(..) | NextValue(..) => "lst",
+        Scalars(_) | LoadRecord(_) | StoreRecord(_) | Prim(_) | Call(_) | Switch(_) | Return(_) | Fail(_) | Nothing
+        | Never | End => "",
+        _ => "rrr",
+    }
+}
+
+/// Returns a name in words with underscores between them.
+fn snake(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push('_');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}

@@ -1,0 +1,328 @@
+//! Instructions on values: everything that is not in the loop of the interpreter.
+
+use smallvec::SmallVec;
+use weir_host::{Argument, Call, Elements, Environment, Failure, Shared, Value};
+use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
+use weir_ir::prim::Prim;
+
+use super::instruction::{FrameSlot, Instruction, RegisterAccess, Row};
+use super::shapes::{Scalar, word_of};
+use super::stop::{After, RegionStop};
+use crate::operations::{self, Out, apply, unpack};
+use crate::region::code::{Region, ScalarPrim, SlotCall};
+use crate::units::{self, Spent, Units};
+
+/// The part of a region's state that is no word.
+pub(crate) struct Outside<'a> {
+    pub slots: &'a mut [Value],
+    pub choices: &'a mut [u32],
+    pub shared: &'a [Shared],
+    pub environment: &'a Environment,
+    /// The instruction that is reported if a host function panics.
+    pub current: &'a mut usize,
+}
+
+impl Outside<'_> {
+    /// Returns the scalar element of a list, as the bits of an integer; `None` if there is none.
+    #[inline(always)]
+    pub(crate) fn element(&self, list: FrameSlot, index: i64) -> Option<i64> {
+        let Value::List(elements) = &self.slots[usize::from(list)] else { return None };
+        word_at(elements, usize::try_from(index).ok()?).map(u64::cast_signed)
+    }
+
+    fn value(&mut self, constants: &[Value], argument: Argument) -> Value {
+        match argument {
+            Argument::Slot { index, last: true } => self.slots[index as usize].take(),
+            Argument::Slot { index, last: false } => self.slots[index as usize].clone(),
+            Argument::Constant(index) => constants[index as usize].clone(),
+            Argument::Shared(_) => Value::Absent,
+        }
+    }
+}
+
+impl Region {
+    /// Executes an instruction that is not in the interpreter's loop.
+    #[inline(never)]
+    pub(crate) fn step(
+        &self,
+        instruction: Instruction,
+        at: usize,
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
+        units: &Units,
+    ) -> After {
+        use Instruction::*;
+        let (tables, slots) = (&self.tables, &mut *outside.slots);
+        match instruction {
+            EqualFloat(out, a, b) => words[r(out)] = (float(words[r(a)]) == float(words[r(b)])).into(),
+            NotEqualFloat(out, a, b) => words[r(out)] = (float(words[r(a)]) != float(words[r(b)])).into(),
+            Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
+            And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
+            Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
+            Scalars(row) => return scalar_prim(&tables.scalars[r(row)], at, words),
+            JumpTable(a, row) => match tables.jumps[r(row)].get(words[r(a)] as usize) {
+                Some(target) => return After::Jump(*target),
+                None => return fails(at, operations::never()),
+            },
+            Load(out, slot) => words[r(out)] = word_of(&slots[r(slot)]),
+            Store(slot, a, scalar) => slots[r(slot)].put(Scalar::ALL[r(scalar)].value(words[r(a)])),
+            LoadRecord(_) | StoreRecord(_) => self.transfer(instruction, words, slots),
+            LoadChoice(out, switch) => words[r(out)] = outside.choices[r(switch)].into(),
+            StoreChoice(switch, a) => outside.choices[r(switch)] = words[r(a)] as u32,
+            TakeValue(to, from) => slots[r(to)] = slots[r(from)].take(),
+            CloneValue(to, from) => slots[r(to)] = slots[r(from)].clone(),
+            ConstantValue(to, constant) => slots[r(to)].put(self.constants[r(constant)].clone()),
+            Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
+            Prim(row) => {
+                if let Err(failure) = apply(&tables.prims[r(row)], slots, &self.constants) {
+                    return fails(at, failure);
+                }
+            }
+            Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
+            Field(out, slot, field) => words[r(out)] = field_of(&slots[r(slot)], r(field)),
+            Call(row) => return self.call(&tables.calls[r(row)], at, words, outside, units),
+            CallWords(..) => return self.call_words(instruction, at, words, outside, units),
+            Switch(row) => return self.switch(row, at, outside),
+            BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
+            FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside, units),
+            Push(list, a, scalar) => push(&mut slots[r(list)], Scalar::ALL[r(scalar)].value(words[r(a)])),
+            PushValue(list, from) => {
+                let value = slots[r(from)].take();
+                push(&mut slots[r(list)], value);
+            }
+            Return(row) => {
+                let answer = outside.value(&self.constants, tables.arguments[r(row)]);
+                return After::Stop(RegionStop::Ends(at, Ok(answer)));
+            }
+            Fail(row) => return fails(at, failure_of(outside.value(&self.constants, tables.arguments[r(row)]))),
+            End => return After::Stop(RegionStop::Done),
+            _ => return fails(at, operations::never()),
+        }
+        After::Next
+    }
+}
+
+/// Returns the word of an element of a list of scalars.
+#[inline(always)]
+pub(crate) fn word_at(elements: &Elements, index: usize) -> Option<u64> {
+    if let Some(all) = elements.as_ints() {
+        return all.get(index).map(|element| element.cast_unsigned());
+    }
+    word_at_of_others(elements, index)
+}
+
+#[inline(never)]
+fn word_at_of_others(elements: &Elements, index: usize) -> Option<u64> {
+    if let Some(all) = elements.as_floats() {
+        return all.get(index).map(|element| element.to_bits());
+    }
+    elements.get(index).map(|element| word_of(&element))
+}
+
+fn r(number: u16) -> usize {
+    usize::from(number)
+}
+
+fn float(word: u64) -> f64 {
+    f64::from_bits(word)
+}
+
+#[cold]
+fn fails(at: usize, failure: Box<Failure>) -> After {
+    After::Stop(RegionStop::Ends(at, Err(failure)))
+}
+
+/// Executes a primitive of scalars.
+fn scalar_prim(row: &ScalarPrim, at: usize, words: &mut [u64]) -> After {
+    match scalars(row, words) {
+        Ok(value) => {
+            words[r(row.out)] = word_of(&value);
+            After::Next
+        }
+        Err(failure) => fails(at, failure),
+    }
+}
+
+/// Applies a primitive to scalars.
+fn scalars(row: &ScalarPrim, words: &[u64]) -> Result<Value, Box<Failure>> {
+    let operands: SmallVec<[Value; 2]> =
+        row.operands.iter().map(|(register, scalar)| scalar.value(words[r(*register)])).collect();
+    row.prim.apply(&operands.iter().collect::<SmallVec<[&Value; 2]>>())
+}
+
+fn length(value: &Value) -> u64 {
+    match value {
+        Value::List(elements) => elements.len() as u64,
+        // Lengths do not fail.
+        other => Prim::Length.apply(&[other]).map_or(0, |length| word_of(&length)),
+    }
+}
+
+fn field_of(record: &Value, field: usize) -> u64 {
+    let Value::Record(fields) = record else { return 0 };
+    fields.get(field).map_or(0, word_of)
+}
+
+fn push(list: &mut Value, value: Value) {
+    if let Value::List(elements) = list {
+        elements.push(value);
+    }
+}
+
+impl Region {
+    /// Loads or stores the words of a record.
+    fn transfer(&self, instruction: Instruction, words: &mut [u64], slots: &mut [Value]) {
+        match instruction {
+            Instruction::LoadRecord(row) => {
+                let row = &self.tables.records[r(row)];
+                let mut registers = row.registers.iter();
+                row.shape.words(&slots[r(row.slot)], &mut |word| {
+                    registers.next().into_iter().for_each(|register| words[r(*register)] = word);
+                });
+            }
+            Instruction::StoreRecord(row) => {
+                let row = &self.tables.records[r(row)];
+                let value = row.shape.value(&mut row.registers.iter().map(|register| words[r(*register)]));
+                slots[r(row.slot)].put(value);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes an element of a list to a slot or register, the first one or the next one.
+    fn list(
+        &self,
+        instruction: Instruction,
+        at: usize,
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
+        units: &Units,
+    ) -> After {
+        let (row, is_first) = match instruction {
+            Instruction::FirstWord(row, ..) | Instruction::FirstValue(row, ..) => (&self.tables.loops[r(row)], true),
+            Instruction::NextValue(row, ..) => (&self.tables.loops[r(row)], false),
+            _ => return fails(at, operations::never()),
+        };
+        if is_first {
+            words[r(row.count)] = 0;
+        }
+        let index = words[r(row.count)];
+        let Value::List(elements) = &mut outside.slots[r(row.list)] else { return fails(at, operations::never()) };
+        let has_more = index < elements.len() as u64;
+        words[r(row.count)] += u64::from(has_more);
+        let element = has_more.then(|| operations::element(elements, index as usize));
+        match (instruction, element) {
+            (Instruction::FirstWord(_, out, _), Some(element)) => words[r(out)] = word_of(&element),
+            (Instruction::FirstWord(_, _, end) | Instruction::FirstValue(_, _, end), None) => return After::Jump(end),
+            (Instruction::FirstValue(_, to, _), Some(element)) => outside.slots[r(to)] = element,
+            (Instruction::NextValue(_, to, head), element) => {
+                let next = if element.is_some() { usize::from(head) } else { at + 1 };
+                element.into_iter().for_each(|element| outside.slots[r(to)] = element);
+                if units.spend(row.units) == Spent::Yield {
+                    return After::Stop(RegionStop::Yields(next));
+                }
+                return After::Jump(next as u16);
+            }
+            _ => {}
+        }
+        After::Next
+    }
+
+    fn switch(&self, row: Row, at: usize, outside: &mut Outside<'_>) -> After {
+        let row = &self.tables.switches[r(row)];
+        let subject = match row.subject {
+            Argument::Slot { index, .. } => &outside.slots[index as usize],
+            Argument::Constant(index) => &self.constants[index as usize],
+            Argument::Shared(_) => &Value::Absent,
+        };
+        let chosen = row.arms.iter().find(|arm| test_holds(&arm.test, subject));
+        let Some(arm) = chosen else { return fails(at, operations::no_arm(subject)) };
+        unpack(row.subject, &arm.ports, row.moves, outside.slots, &self.constants);
+        After::Jump(arm.target)
+    }
+
+    fn call(&self, row: &SlotCall, at: usize, words: &mut [u64], outside: &mut Outside<'_>, units: &Units) -> After {
+        *outside.current = at;
+        let out = if let Out::Value(slot) = row.out { Some(slot) } else { None };
+        out.into_iter().for_each(|slot| outside.slots[slot as usize].clear());
+        let outcome = (row.code)(&mut Call {
+            slots: outside.slots,
+            constants: &self.constants,
+            shared: outside.shared,
+            state: None,
+            arguments: &row.arguments,
+            out,
+            environment: outside.environment,
+        });
+        for dead in &row.dead {
+            outside.slots[*dead as usize].put(Value::Absent);
+        }
+        match operations::answer(outcome, &row.out, outside.slots) {
+            Ok(Some((choice, arm))) => words[choice as usize] = arm.into(),
+            Ok(None) => {}
+            Err(failure) => return fails(at, failure),
+        }
+        spent_call(at, units)
+    }
+
+    fn call_words(
+        &self,
+        instruction: Instruction,
+        at: usize,
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
+        units: &Units,
+    ) -> After {
+        let Instruction::CallWords(out, row) = instruction else { return fails(at, operations::never()) };
+        let row = &self.tables.word_calls[r(row)];
+        *outside.current = at;
+        let arguments: SmallVec<[u64; 4]> = row.arguments.iter().map(|register| words[r(*register)]).collect();
+        match (row.code)(&arguments) {
+            Ok(word) => words[r(out)] = word,
+            Err(failure) => return fails(at, failure),
+        }
+        spent_call(at, units)
+    }
+
+    /// Makes the failure of an instruction that failed in the interpreter's loop.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn failed(&self, at: usize, words: &[u64], outside: &Outside<'_>) -> RegionStop {
+        let tables = &self.tables;
+        let failure = match self.code[at] {
+            Instruction::Index(_, list, index) => {
+                let index = Value::Int(words[r(index)].cast_signed());
+                Prim::Index.apply(&[&outside.slots[r(list)], &index]).err()
+            }
+            Instruction::AgainUnless(row, ..) => Some(rounds_exceeded(tables.loops[r(row)].at_most)),
+            _ => {
+                let found = tables.fallible.binary_search_by_key(&at, |(at, _)| *at).ok();
+                found.and_then(|found| self.failure_of_scalars(at, &tables.scalars[tables.fallible[found].1], words))
+            }
+        };
+        RegionStop::Ends(at, Err(failure.unwrap_or_else(operations::never)))
+    }
+}
+
+impl Region {
+    /// Makes the failure of an instruction on scalars. The row of its table has the types of its operands; their registers
+    /// are those of the instruction.
+    fn failure_of_scalars(&self, at: usize, row: &ScalarPrim, words: &[u64]) -> Option<Box<Failure>> {
+        let (mut instruction, mut registers) = (self.code[at], Vec::new());
+        instruction.registers(&mut |register, usage| {
+            if usage == RegisterAccess::Read {
+                registers.push(*register);
+            }
+        });
+        let operands = registers.into_iter().zip(&row.operands).map(|(register, (_, scalar))| (register, *scalar));
+        scalars(&ScalarPrim { prim: row.prim, operands: operands.collect(), out: row.out }, words).err()
+    }
+}
+
+/// Spends the units of a call.
+fn spent_call(at: usize, units: &Units) -> After {
+    match units.spend(units::CALL) {
+        Spent::GoOn => After::Next,
+        Spent::Yield => After::Stop(RegionStop::Yields(at + 1)),
+    }
+}
