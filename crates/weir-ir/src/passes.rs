@@ -3,12 +3,13 @@
 //! A pass is one file and one row of [`EXPR_PASSES`] or [`GRAPH_PASSES`]. Its file says where it comes from and by which
 //! *law* it may rewrite. [`optimize()`] runs all of them, in the order of the lists, which is fixed:
 //!
-//! 1. What is known is computed first (loop state, aggregates, constants), because it decides switches and so removes code.
+//! 1. Locks are ordered first. The checker has done that to compiled programs, because its warnings depend on what steps hold.
+//! 2. What is known is computed (loop state, aggregates, constants), because it decides switches and so removes code.
 //!    Each of the three leaves fields and copies behind that the next one resolves.
-//! 2. Then equal work is merged (common subexpressions) and unused work removed (dead code).
-//! 3. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
+//! 3. Then equal work is merged (common subexpressions) and unused work removed (dead code).
+//! 4. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
 //!    arms do the same. Batching, which floats I/O calls out of arms, has its place behind it.
-//! 4. After the lowering, passes of the graph work on order, which the expression IR does not show. Detaching looks for last
+//! 5. After the lowering, passes of the graph work on order, which the expression IR does not show. Detaching looks for last
 //!    uses and adds edges, so the removal of edges that others imply comes last.
 //!
 //! The verifier runs after each pass if debug assertions are on. The reference evaluator runs programs *before* all passes:
@@ -22,6 +23,7 @@ use crate::move_only::TypeDefinitions;
 use crate::program::Program;
 use crate::{lower, verify};
 use facts::Facts;
+pub use lock_order::{Hoisting, order_locks};
 
 mod aggregates;
 mod common;
@@ -29,6 +31,7 @@ mod constants;
 mod dead_code;
 mod detach;
 mod facts;
+mod lock_order;
 mod loop_state;
 mod redundant_order;
 mod rewrite;
@@ -51,6 +54,11 @@ pub type GraphPass = Pass<fn(&mut Graph, &Library)>;
 
 /// The passes over the expression IR, in their order.
 pub static EXPR_PASSES: &[ExprPass] = &[
+    Pass {
+        name: "lock-order",
+        caption: "takes the locks that a step needs before its own, in the strongest mode",
+        rewrite: lock_order::run,
+    },
     Pass { name: "loop-state", caption: "splits records that loops carry into their fields", rewrite: loop_state::run },
     Pass {
         name: "aggregates",
@@ -127,9 +135,10 @@ pub fn optimize_with(
 
 /// Runs one pass over all flows of a program in the expression IR.
 pub fn run(pass: &ExprPass, program: &mut Program<Block>, library: &Library) {
+    let session_scoped = lock_order::session_scoped(program);
     let definitions = TypeDefinitions { program: &program.types, library };
     for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
-        let mut facts = Facts::new(flow, definitions);
+        let mut facts = Facts::new(flow, definitions, &session_scoped);
         (pass.rewrite)(&mut flow.body, &mut facts);
         flow.former_sites.append(&mut facts.former_sites);
     }

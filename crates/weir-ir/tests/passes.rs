@@ -11,9 +11,14 @@ fn library() -> Library {
 }
 
 fn program(parameters: &str, result: &str, body: &str) -> Program {
+    program_with("", parameters, result, body)
+}
+
+/// Returns a program with shared values and one flow.
+fn program_with(shared: &str, parameters: &str, result: &str, body: &str) -> Program {
     let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
     let text = format!(
-        "type Pair record\n  field left: Int\n  field right: Text\n\
+        "type Pair record\n  field left: Int\n  field right: Text\n{shared}\
          entry test from a.elements ordered\n  arguments\n    yield (7,)\n  flow f ({parameters}) -> {result}\n{body}"
     );
     let program = parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -37,6 +42,18 @@ fn parts_of_known_records_and_variants_are_taken_directly() {
                 %4: Int = switch %3\n  tag 1 (%5: Int)\n    %6: Int = add(%5, 1)\n    yield %6\n  otherwise\n    yield 0\n\
                 %7: Bool = is_variant.0(%3)\n%8: (Int, Bool) = record(%4, %7)\nyield %8";
     insta::assert_snapshot!(rewritten("aggregates", program("%0: Int", "(Int, Bool)", body)));
+}
+
+#[test]
+fn a_lock_that_a_step_needs_inside_is_taken_before_its_own() {
+    let shared = |name: &str| {
+        format!("shared {name}: count.Counter\n  %0: count.Counter = call count.new at count.new (0)\n  yield %0\n")
+    };
+    let body = "%1: Int = atomic (read shared late)\n  %2: Int = call count.value at count.value (shared early, %0)\n  \
+                %3: Int = atomic (write shared late)\n    %4: Int = call count.add at count.add (shared late, %2)\n    yield %4\n  \
+                yield %3\nyield %1";
+    let program = program_with(&(shared("early") + &shared("late")), "%0: Int", "Int", body);
+    insta::assert_snapshot!(rewritten("lock-order", program));
 }
 
 #[test]

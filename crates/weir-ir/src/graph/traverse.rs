@@ -1,7 +1,8 @@
-//! Traversal of graphs: tables of the bodies, inputs and earlier nodes that the operation of a node has.
+//! Traversal of graphs: the bodies, inputs and earlier nodes that the operation of a node has.
 //!
-//! The tables are exhaustive matches on [`NodeKind`], so that a new operation is one row in each. The verifier, the printer,
-//! the lowering, the engines' preparation and the drawing walk graphs by the functions that follow from them.
+//! Two tables, exhaustive matches on [`NodeKind`], have a row for each operation: one of its bodies, one of all else. The
+//! verifier, the printer, the lowering, the engines' preparation and the drawing walk graphs by the functions that follow
+//! from them.
 //!
 //! A node with bodies has *own inputs* first (the list, then initial states; the limit), then its *captures*. A body has *own
 //! parameters* first (states, then the element), then the captured values, in the order of the inputs.
@@ -10,84 +11,114 @@ use weir_host::Mode;
 
 use super::{Constraint, Graph, Node, NodeId, NodeKind, Operand};
 
+/// The properties of an operation by which graphs are walked.
+struct Row {
+    word: &'static str,
+    own: Own,
+    /// The states that it hands from round to round.
+    states: u32,
+    /// The earlier node that it names.
+    named_node: Option<NodeId>,
+    may_wait: bool,
+    /// True if it may end the flow by itself.
+    may_end: bool,
+    ends_flow: bool,
+    cancels_bodies: bool,
+}
+
+impl Row {
+    /// Returns the row of an operation without bodies that neither waits nor ends the flow.
+    const fn plain(word: &'static str) -> Row {
+        Row {
+            word,
+            own: Own { inputs: usize::MAX, parameters: 0 },
+            states: 0,
+            named_node: None,
+            may_wait: false,
+            may_end: false,
+            ends_flow: false,
+            cancels_bodies: false,
+        }
+    }
+
+    /// Returns the row of an operation with bodies, which have these states and `element` more parameters of their own.
+    const fn repeated(word: &'static str, states: u32, element: usize) -> Row {
+        let own = states as usize + element;
+        Row { own: Own { inputs: own, parameters: own }, states, may_wait: true, ..Row::plain(word) }
+    }
+
+    /// Returns the row of an operation that may cancel its bodies, with so many inputs of its own.
+    const fn cancelling(word: &'static str, inputs: usize) -> Row {
+        Row { own: Own { inputs, parameters: 0 }, may_wait: true, cancels_bodies: true, ..Row::plain(word) }
+    }
+}
+
+/// The table of bodies, for shared and for mutable references.
+macro_rules! bodies {
+    ($kind:expr, $one:path) => {
+        match $kind {
+            NodeKind::Map { body }
+            | NodeKind::Fold { body, states: _ }
+            | NodeKind::Loop { body, states: _, at_most: _ }
+            | NodeKind::Within { body } => $one(body),
+            NodeKind::Race { bodies } => bodies,
+            NodeKind::Prim(_)
+            | NodeKind::Call { .. }
+            | NodeKind::Switch { .. }
+            | NodeKind::Select { .. }
+            | NodeKind::Acquire { .. }
+            | NodeKind::Release { .. }
+            | NodeKind::Return
+            | NodeKind::Fail => Default::default(),
+        }
+    };
+}
+
 impl NodeKind {
+    /// The table of all other properties.
+    fn row(&self) -> Row {
+        match self {
+            NodeKind::Prim(prim) => Row { may_end: prim.may_fail(), ..Row::plain(prim.name()) },
+            NodeKind::Call { function: _ } => Row { may_wait: true, ..Row::plain("call") },
+            NodeKind::Switch { arms: _ } => Row::plain("switch"),
+            NodeKind::Select { switch } => Row { named_node: Some(*switch), ..Row::plain("select") },
+            NodeKind::Map { body: _ } => Row::repeated("for", 0, 1),
+            NodeKind::Fold { body: _, states } => Row::repeated("fold", *states, 1),
+            NodeKind::Loop { body: _, states, at_most: _ } => {
+                Row { may_end: true, ..Row::repeated("loop", *states, 0) }
+            }
+            NodeKind::Within { body: _ } => Row::cancelling("within", 1),
+            NodeKind::Race { bodies: _ } => Row::cancelling("race", 0),
+            NodeKind::Acquire { constraints: _ } => Row { may_wait: true, ..Row::plain("acquire") },
+            NodeKind::Release { acquire } => {
+                Row { named_node: Some(*acquire), may_wait: true, ..Row::plain("release") }
+            }
+            NodeKind::Return => Row { may_end: true, ends_flow: true, ..Row::plain("return") },
+            NodeKind::Fail => Row { may_end: true, ends_flow: true, ..Row::plain("fail") },
+        }
+    }
+
     /// Returns the word for the operation in the printed graph, which also begins the names of nodes that are no calls.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            NodeKind::Prim(prim) => prim.name(),
-            NodeKind::Call { .. } => "call",
-            NodeKind::Switch { .. } => "switch",
-            NodeKind::Select { .. } => "select",
-            NodeKind::Map { .. } => "for",
-            NodeKind::Fold { .. } => "fold",
-            NodeKind::Loop { .. } => "loop",
-            NodeKind::Within { .. } => "within",
-            NodeKind::Race { .. } => "race",
-            NodeKind::Acquire { .. } => "acquire",
-            NodeKind::Release { .. } => "release",
-            NodeKind::Return => "return",
-            NodeKind::Fail => "fail",
-        }
+        self.row().word
     }
 
     /// Returns the bodies: that of a `map`, `fold`, `loop` or `within`, or those of a race.
     #[must_use]
     pub fn bodies(&self) -> &[Graph] {
-        match self {
-            NodeKind::Map { body } | NodeKind::Fold { body, .. } | NodeKind::Loop { body, .. } => {
-                std::slice::from_ref(body)
-            }
-            NodeKind::Within { body } => std::slice::from_ref(body),
-            NodeKind::Race { bodies } => bodies,
-            NodeKind::Prim(_)
-            | NodeKind::Call { .. }
-            | NodeKind::Switch { .. }
-            | NodeKind::Select { .. }
-            | NodeKind::Acquire { .. }
-            | NodeKind::Release { .. }
-            | NodeKind::Return
-            | NodeKind::Fail => &[],
-        }
+        bodies!(self, std::slice::from_ref)
     }
 
     /// Returns the bodies, to change them.
     pub fn bodies_mut(&mut self) -> &mut [Graph] {
-        match self {
-            NodeKind::Map { body } | NodeKind::Fold { body, .. } | NodeKind::Loop { body, .. } => {
-                std::slice::from_mut(body)
-            }
-            NodeKind::Within { body } => std::slice::from_mut(body),
-            NodeKind::Race { bodies } => bodies,
-            NodeKind::Prim(_)
-            | NodeKind::Call { .. }
-            | NodeKind::Switch { .. }
-            | NodeKind::Select { .. }
-            | NodeKind::Acquire { .. }
-            | NodeKind::Release { .. }
-            | NodeKind::Return
-            | NodeKind::Fail => &mut [],
-        }
+        bodies!(self, std::slice::from_mut)
     }
 
     /// Returns the earlier node that the operation names: the switch of a select, the acquire of a release.
     #[must_use]
     pub fn named_node(&self) -> Option<NodeId> {
-        match self {
-            NodeKind::Select { switch } => Some(*switch),
-            NodeKind::Release { acquire } => Some(*acquire),
-            NodeKind::Prim(_)
-            | NodeKind::Call { .. }
-            | NodeKind::Switch { .. }
-            | NodeKind::Map { .. }
-            | NodeKind::Fold { .. }
-            | NodeKind::Loop { .. }
-            | NodeKind::Within { .. }
-            | NodeKind::Race { .. }
-            | NodeKind::Acquire { .. }
-            | NodeKind::Return
-            | NodeKind::Fail => None,
-        }
+        self.row().named_node
     }
 
     /// Returns the constraints that an acquire takes; nothing for other operations.
@@ -99,49 +130,31 @@ impl NodeKind {
     /// Returns the numbers of own inputs of the node and of own parameters of its bodies.
     #[must_use]
     pub fn own(&self) -> Own {
-        match self {
-            NodeKind::Map { .. } => Own { inputs: 1, parameters: 1 },
-            NodeKind::Fold { .. } => Own { inputs: self.states() + 1, parameters: self.states() + 1 },
-            NodeKind::Loop { .. } => Own { inputs: self.states(), parameters: self.states() },
-            NodeKind::Within { .. } => Own { inputs: 1, parameters: 0 },
-            NodeKind::Race { .. } => Own { inputs: 0, parameters: 0 },
-            NodeKind::Prim(_)
-            | NodeKind::Call { .. }
-            | NodeKind::Switch { .. }
-            | NodeKind::Select { .. }
-            | NodeKind::Acquire { .. }
-            | NodeKind::Release { .. }
-            | NodeKind::Return
-            | NodeKind::Fail => Own { inputs: usize::MAX, parameters: 0 },
-        }
+        self.row().own
     }
 
     /// Returns the number of states that the operation hands from round to round.
     #[must_use]
     pub fn states(&self) -> usize {
-        match self {
-            NodeKind::Fold { states, .. } | NodeKind::Loop { states, .. } => *states as usize,
-            _ => 0,
-        }
+        self.row().states as usize
     }
 
     /// Returns true if the operation may keep the flow waiting: a call, a body, and the ends of an atomic step.
     #[must_use]
     pub fn may_wait(&self) -> bool {
-        let by_itself = matches!(self, NodeKind::Call { .. } | NodeKind::Acquire { .. } | NodeKind::Release { .. });
-        by_itself || !self.bodies().is_empty()
+        self.row().may_wait
     }
 
     /// Returns true if the operation always ends the flow.
     #[must_use]
     pub fn ends_flow(&self) -> bool {
-        matches!(self, NodeKind::Return | NodeKind::Fail)
+        self.row().ends_flow
     }
 
     /// Returns true if the operation may cancel one of its bodies before the body has ended.
     #[must_use]
     pub fn cancels_bodies(&self) -> bool {
-        matches!(self, NodeKind::Within { .. } | NodeKind::Race { .. })
+        self.row().cancels_bodies
     }
 }
 
@@ -201,20 +214,7 @@ impl Node {
     /// Returns true if the node may end the flow. Faults of calls do not count: see [`crate::expr::Op::may_end`].
     #[must_use]
     pub fn may_end(&self) -> bool {
-        let by_itself = match &self.kind {
-            NodeKind::Prim(prim) => prim.may_fail(),
-            NodeKind::Loop { .. } | NodeKind::Return | NodeKind::Fail => true,
-            NodeKind::Call { .. }
-            | NodeKind::Switch { .. }
-            | NodeKind::Select { .. }
-            | NodeKind::Map { .. }
-            | NodeKind::Fold { .. }
-            | NodeKind::Within { .. }
-            | NodeKind::Race { .. }
-            | NodeKind::Acquire { .. }
-            | NodeKind::Release { .. } => false,
-        };
-        by_itself || self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_end))
+        self.kind.row().may_end || self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_end))
     }
 
     /// Returns true if the node changes a resource.

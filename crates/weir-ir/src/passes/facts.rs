@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Passing, Signature, Text, Type, World};
+use weir_host::{Library, Passing, Resource, Signature, Text, Type, World};
 
 use crate::expr::{Atom, Block, Op, Runs, Scope, Var, Variable};
 use crate::lower::changed_variables;
@@ -13,6 +13,8 @@ use crate::verify::scalar;
 /// Facts about one flow, and the call sites that passes have removed from it.
 pub struct Facts<'a> {
     definitions: TypeDefinitions<'a>,
+    /// The resources that steps of the program hold per session.
+    session_scoped: &'a BTreeSet<Resource>,
     /// The variables whose values never change: no call takes them by `&mut`, and they can be shared or cloned.
     constant: BTreeSet<Var>,
     /// The types of the variables.
@@ -24,10 +26,20 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn new(flow: &Flow<Block>, definitions: TypeDefinitions<'a>) -> Self {
+    pub(super) fn new(
+        flow: &Flow<Block>,
+        definitions: TypeDefinitions<'a>,
+        session_scoped: &'a BTreeSet<Resource>,
+    ) -> Self {
         let changed = changed_variables(&flow.body, definitions.library);
-        let mut facts =
-            Facts { definitions, constant: BTreeSet::new(), types: BTreeMap::new(), next: 0, former_sites: Vec::new() };
+        let mut facts = Facts {
+            definitions,
+            session_scoped,
+            constant: BTreeSet::new(),
+            types: BTreeMap::new(),
+            next: 0,
+            former_sites: Vec::new(),
+        };
         let mut see = |variable: &Variable| {
             facts.next = facts.next.max(variable.var.0 + 1);
             facts.types.insert(variable.var, variable.ty.clone());
@@ -124,6 +136,16 @@ impl<'a> Facts<'a> {
                 !op.may_end() && op.operands().all(|atom| self.is_steady(atom)) && op.scopes().all(is_removable)
             }
         }
+    }
+
+    /// Returns the resources that steps of the program hold per session.
+    pub(super) fn session_scoped(&self) -> &'a BTreeSet<Resource> {
+        self.session_scoped
+    }
+
+    /// Returns the library.
+    pub(super) fn library(&self) -> &'a Library {
+        self.definitions.library
     }
 
     /// Returns the types of the fields of a tuple or record.
