@@ -4,9 +4,10 @@
 //! input alone, so that under one seed of the platform a program yields at the same places in each run.
 //!
 //! Units are spent at *safe points*, the places at which a flow can be interrupted: at the back edge of each loop (the
-//! number of nodes of its body, taken or not) and after each call of a host function ([`CALL`]). A *quantum* is a number
-//! of units; only when it is spent does the slow path run. A *slice* is a number of quanta. When it is over, the flow
-//! *yields*: it returns to its engine, which gives the next slice to whoever waits ([`Advanced::Yields`]).
+//! number of nodes of its body, taken or not) and after each call of a host function ([`CALL`]). A *slice* is a number of
+//! units, in *quanta*. Only after some units, at most a quantum, does the slow path run; it also reads the clock, because
+//! a host function may take longer than its units tell. When the slice is over, the flow *yields*: it returns to its
+//! engine, which gives the next slice to whoever waits ([`Advanced::Yields`]).
 //!
 //! Code that computes follows three rules:
 //!
@@ -17,6 +18,8 @@
 //! 3. Every cycle contains a safe point, so that no program runs for ever without yielding.
 
 use std::cell::Cell;
+
+use crate::platform::Platform;
 
 /// The units of a call of a host function, beside those of its node.
 pub(crate) const CALL: u32 = 1;
@@ -49,12 +52,24 @@ impl Default for SliceLength {
 
 /// The units that a flow may still spend until it yields.
 pub(crate) struct Units {
-    /// The units left of the quantum; 0 or less once the slice is over.
+    /// The units left until the next check; 0 or less once the slice is over.
     left: Cell<i64>,
-    /// The quanta left, with the current one.
-    quanta_left: Cell<u32>,
+    /// The units of the slice behind the next check.
+    rest: Cell<u64>,
+    /// The units between the next check and the one after it.
+    next: Cell<u32>,
+    /// The time of the first check; 0 before.
+    since_ns: Cell<u64>,
     quantum: u32,
 }
+
+/// The units before the first check. Chosen by judgement: most requests spend fewer, and so read no clock.
+const FIRST_CHECK: u64 = 32;
+/// The units between the first check and the second; each further distance is twice as long, up to a quantum, so that a
+/// loop around a slow call is noticed after a few rounds.
+const SECOND_CHECK: u32 = 8;
+/// The time after which a slice is over, however few units were spent: host functions may take long.
+const SLICE_MAX_NS: u64 = 500_000;
 
 /// The answer of a safe point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,46 +99,87 @@ impl Units {
 
     /// Returns the units of at most this many quanta of a slice.
     pub(crate) fn quanta(length: SliceLength, most: u32) -> Units {
-        let quanta = most.min(length.quanta).max(1);
+        let quantum = length.quantum.max(1);
+        let total = u64::from(quantum) * u64::from(most.min(length.quanta).max(1));
+        let first = total.min(FIRST_CHECK);
         Units {
-            left: Cell::new(i64::from(length.quantum.max(1))),
-            quanta_left: Cell::new(quanta),
-            quantum: length.quantum.max(1),
+            left: Cell::new(first as i64),
+            rest: Cell::new(total - first),
+            next: Cell::new(SECOND_CHECK.min(quantum)),
+            since_ns: Cell::new(0),
+            quantum,
         }
     }
 
     /// Returns units that do not end, for bodies that nobody interrupts.
     pub(crate) fn endless() -> Units {
-        Units { left: Cell::new(i64::MAX), quanta_left: Cell::new(u32::MAX), quantum: 1 }
+        Units {
+            left: Cell::new(i64::MAX),
+            rest: Cell::new(u64::MAX),
+            next: Cell::new(1),
+            since_ns: Cell::new(0),
+            quantum: 1,
+        }
     }
 
-    /// Spends units at a safe point.
+    /// Spends units at a safe point of code that calls no host function.
+    #[allow(dead_code, reason = "for regions, which call no host function that may take long")]
     #[inline(always)]
     pub(crate) fn spend(&self, units: u32) -> Spent {
         let left = self.left.get() - i64::from(units);
         self.left.set(left);
-        if left > 0 { Spent::GoOn } else { self.quantum_over(left) }
+        if left > 0 { Spent::GoOn } else { self.go_on(left) }
+    }
+
+    /// Spends units at a safe point. The slice is also over if it takes long by the platform's clock.
+    #[inline(always)]
+    pub(crate) fn spend_timed(&self, units: u32, platform: &dyn Platform) -> Spent {
+        let left = self.left.get() - i64::from(units);
+        self.left.set(left);
+        if left > 0 { Spent::GoOn } else { self.check(left, platform) }
     }
 
     #[cold]
     #[inline(never)]
-    fn quantum_over(&self, left: i64) -> Spent {
-        let quantum = u64::from(self.quantum);
-        let overspent = left.unsigned_abs();
-        let quanta = u32::try_from(1 + overspent / quantum).unwrap_or(u32::MAX);
-        let quanta_left = self.quanta_left.get().saturating_sub(quanta);
-        self.quanta_left.set(quanta_left);
-        if quanta_left == 0 {
-            self.left.set(0);
+    fn check(&self, left: i64, platform: &dyn Platform) -> Spent {
+        if self.go_on(left) == Spent::Yield {
             return Spent::Yield;
         }
-        self.left.set((quantum - overspent % quantum) as i64);
+        let (now_ns, since_ns) = (platform.now_ns(), self.since_ns.get());
+        if since_ns == 0 {
+            self.since_ns.set(now_ns.max(1));
+        } else if now_ns.saturating_sub(since_ns) >= SLICE_MAX_NS {
+            self.end();
+            return Spent::Yield;
+        }
         Spent::GoOn
     }
 
-    /// Returns the number of quanta that are left.
+    /// Begins the units between two checks, unless the slice is over.
+    #[cold]
+    #[inline(never)]
+    fn go_on(&self, left: i64) -> Spent {
+        let rest = self.rest.get().saturating_sub(left.unsigned_abs());
+        if rest == 0 {
+            self.end();
+            return Spent::Yield;
+        }
+        let next = rest.min(u64::from(self.next.get()));
+        self.left.set(next as i64);
+        self.rest.set(rest - next);
+        self.next.set(self.next.get().saturating_mul(2).min(self.quantum));
+        Spent::GoOn
+    }
+
+    fn end(&self) {
+        self.left.set(0);
+        self.rest.set(0);
+    }
+
+    /// Returns the number of quanta that are left, the current one included.
     pub(crate) fn quanta_left(&self) -> u32 {
-        self.quanta_left.get()
+        let units = self.rest.get().saturating_add(self.left.get().max(0).unsigned_abs());
+        u32::try_from(units.div_ceil(u64::from(self.quantum))).unwrap_or(u32::MAX)
     }
 }
 
@@ -141,6 +197,7 @@ impl<T> Advanced<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::ScriptedPlatform;
 
     const LENGTH: SliceLength = SliceLength { quantum: 100, quanta: 3 };
 
@@ -163,6 +220,17 @@ mod tests {
         let units = Units::slice(LENGTH);
         assert_eq!(units.spend(u32::MAX), Spent::Yield);
         assert_eq!((units.spend(0), units.quanta_left()), (Spent::Yield, 0));
+    }
+
+    #[test]
+    fn a_slice_of_slow_calls_is_over_after_a_few() {
+        let (units, platform) = (Units::slice(SliceLength::default()), ScriptedPlatform::new(0));
+        platform.pass_ns(1);
+        let calls = (1..).find(|_| {
+            platform.pass_ns(10_000_000);
+            units.spend_timed(4, &platform) == Spent::Yield
+        });
+        assert_eq!(calls, Some(10));
     }
 
     #[test]

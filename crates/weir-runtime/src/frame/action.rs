@@ -52,7 +52,9 @@ impl Ran {
     #[inline(always)]
     pub(super) fn spend_call(self, env: Env<'_>) -> Ran {
         match self {
-            Ran::Next if env.units.spend(units::CALL) == Spent::Yield => Ran::Yields(None),
+            Ran::Next if env.units.spend_timed(units::CALL, &*env.instance.platform) == Spent::Yield => {
+                Ran::Yields(None)
+            }
             ran => ran,
         }
     }

@@ -191,7 +191,7 @@ impl SequentialRun {
                     }
                 }
             }
-            if env.units.spend(step.body.units) == Spent::Yield {
+            if env.units.spend_timed(step.body.units, &*env.instance.platform) == Spent::Yield {
                 return Advanced::Yields;
             }
         }
@@ -335,7 +335,7 @@ impl OverlappedRun {
                 Advanced::Ready(finished) => {
                     self.running.remove(index).into_iter().for_each(|(_, frame)| Frame::give_back(frame));
                     self.finish(iteration, index, finished);
-                    if env.units.spend(step.body.units) == Spent::Yield {
+                    if env.units.spend_timed(step.body.units, &*env.instance.platform) == Spent::Yield {
                         spent = Spent::Yield;
                     }
                 }
