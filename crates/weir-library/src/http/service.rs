@@ -13,7 +13,9 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
-use weir::{Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
+use weir::{
+    Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, Stop, Value,
+};
 use weir_events::until;
 
 use super::input::InputError;
@@ -38,6 +40,10 @@ impl Source for Http {
         let server = Server::bind(address, limits).map_err(|error| cannot_listen(address, &error))?;
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
         Ok(Arc::new(HttpService { server, routes, address }))
+    }
+
+    fn listens(&self) -> Option<ListenProtocol> {
+        Some(ListenProtocol::Tcp)
     }
 }
 
