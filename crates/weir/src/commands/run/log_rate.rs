@@ -50,13 +50,13 @@ mod tests {
     #[test]
     fn a_place_has_a_limit_of_its_own_and_the_rest_is_counted() {
         let (mut rate, start) = (LogRate::default(), Instant::now());
-        let admitted = |rate: &mut LogRate, place, lines, now| {
+        let admitted = |rate: &mut LogRate, place: &str, lines: u32, now| {
             (0..lines).filter_map(|_| rate.admit(place, now)).collect::<Vec<_>>()
         };
         assert_eq!(admitted(&mut rate, "a", 15, start), [0; LINES_MAX as usize]);
         assert_eq!(admitted(&mut rate, "b", 1, start), [0]);
         let later = start + WINDOW;
-        assert_eq!(admitted(&mut rate, "a", 1, later - Duration::from_nanos(1)), []);
+        assert_eq!(admitted(&mut rate, "a", 1, later - Duration::from_nanos(1)), Vec::<u64>::new());
         assert_eq!(admitted(&mut rate, "a", 2, later), [6, 0]);
         assert_eq!(admitted(&mut rate, "a", 12, later).len(), 8);
         assert_eq!(rate.left_out().collect::<Vec<_>>(), [("a".to_owned(), 4)]);
