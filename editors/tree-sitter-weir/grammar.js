@@ -52,6 +52,7 @@ module.exports = grammar({
         $.use_item,
         $.shared_item,
         $.constraint_item,
+        $.config_item,
         $.record_item,
         $.enum_item,
         $.function_item,
@@ -73,6 +74,14 @@ module.exports = grammar({
         optional(seq('per', 'session')),
       ),
     constraint_item: ($) => seq('constraint', field('name', $.identifier)),
+    config_item: ($) =>
+      seq(
+        choice('config', 'secret'),
+        field('name', $.identifier),
+        ':',
+        field('type', $._type),
+        optional(seq('=', field('default', $._expression))),
+      ),
     record_item: ($) => seq('record', field('name', $.type_identifier), $._field_declarations),
     _field_declarations: ($) => braces($, $.field_declaration),
     field_declaration: ($) => seq(field('name', $.identifier), ':', field('type', $._type)),

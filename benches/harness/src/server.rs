@@ -29,8 +29,20 @@ impl ServerProcess {
     /// # Errors
     /// Fails if the server ends or does not listen in time, with its output.
     pub fn start(name: &str, command: &mut Command, port: u16) -> BenchResult<ServerProcess> {
+        ServerProcess::start_on(&[SERVER_CORE], name, command, port)
+    }
+
+    /// Starts a server that may use two cores, that of the load generator among them, and waits until it listens.
+    ///
+    /// # Errors
+    /// Fails if the server ends or does not listen in time, with its output.
+    pub fn start_on_two_cores(name: &str, command: &mut Command, port: u16) -> BenchResult<ServerProcess> {
+        ServerProcess::start_on(&[SERVER_CORE, SERVER_CORE + 1], name, command, port)
+    }
+
+    fn start_on(cores: &[usize], name: &str, command: &mut Command, port: u16) -> BenchResult<ServerProcess> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut process = on_core(SERVER_CORE, || command.spawn())?;
+        let mut process = on_cores(cores, || command.spawn())?;
         let begin = Instant::now();
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             if process.try_wait()?.is_some() || begin.elapsed() > START_MAX {
@@ -46,6 +58,19 @@ impl ServerProcess {
             std::thread::spawn(move || BufReader::new(stderr).lines().for_each(drop));
         }
         Ok(ServerProcess { name: name.into(), port, process })
+    }
+
+    /// Asks the server to end (SIGTERM), and returns the time that it took.
+    ///
+    /// # Errors
+    /// Fails if there is no such process any more.
+    pub fn terminate(mut self) -> BenchResult<Duration> {
+        let begin = Instant::now();
+        let id = i32::try_from(self.process.id())?;
+        let id = rustix::process::Pid::from_raw(id).ok_or("a process has a positive number")?;
+        rustix::process::kill_process(id, rustix::process::Signal::TERM)?;
+        self.process.wait()?;
+        Ok(begin.elapsed())
     }
 
     /// Returns the processor time that the server and its children have used.
@@ -77,12 +102,12 @@ pub fn free_port() -> BenchResult<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Runs an action, with its child processes, on a core. It uses a thread of its own, so that the calling thread stays
-/// on its core.
-fn on_core<T: Send>(core: usize, action: impl FnOnce() -> T + Send) -> T {
+/// Runs an action, with its child processes, on these cores. It uses a thread of its own, so that the calling thread
+/// stays on its core.
+fn on_cores<T: Send>(cores: &[usize], action: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            pin(core);
+            pin_to(cores);
             action()
         });
         thread.join().expect("starting a child does not panic")
@@ -91,8 +116,12 @@ fn on_core<T: Send>(core: usize, action: impl FnOnce() -> T + Send) -> T {
 
 /// Pins this thread and those that it will start to a core. Does nothing if the core does not exist.
 pub fn pin(core: usize) {
+    pin_to(&[core]);
+}
+
+fn pin_to(cores: &[usize]) {
     let mut set = CpuSet::new();
-    set.set(core);
+    cores.iter().for_each(|core| set.set(*core));
     _ = sched_setaffinity(None, &set);
 }
 

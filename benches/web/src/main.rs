@@ -7,6 +7,7 @@
 //! | `specweb` | Flux §4.2: files in the manner of SPECweb99, five requests per connection |
 //! | `alone` | the small files with one connection per request: the section mappings of the thesis's §2.5 |
 //! | `idle` | the memory of idle connections that have sent one request |
+//! | `endless` | small requests beside 16 that compute for ever: latencies, `within`, and the end of the process |
 //!
 //! Every server has one core, the load generator has another.
 //!
@@ -30,6 +31,7 @@
 //! The program prints a table for each case, and writes `bench-web-CASE.json` into the target directory.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
+mod endless;
 mod hand;
 mod idle;
 mod servers;
@@ -44,6 +46,9 @@ use workload::{ALONE, SMALL, SPECWEB, WebCase};
 
 fn main() -> BenchResult<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.starts_with(&["--child".into(), "weir".into()]) {
+        return servers::weir(&arguments[1..]);
+    }
     if arguments.first().is_some_and(|first| first == "--child") {
         return servers::child(&arguments[1..]);
     }
@@ -57,6 +62,9 @@ fn main() -> BenchResult<()> {
             let servers = chosen.as_ref().map_or_else(|| servers.to_vec(), |chosen| chosen.split(',').collect());
             run(&case, &servers, options)?;
         }
+    }
+    if wants("endless") {
+        in_folder(&SMALL, |folder| endless::run(folder, options))?;
     }
     if wants("idle") { in_folder(&SMALL, |folder| idle::run(folder, idle)) } else { Ok(()) }
 }

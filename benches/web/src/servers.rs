@@ -141,6 +141,15 @@ fn run_weir(file: &Path, root: &Path, mapping: &[String; 2], kept: &[&str]) -> B
         arguments.extend(["--threads", threads]);
     }
     arguments.extend(kept);
-    let exit = weir::cli().run_from(arguments);
+    run_command(&arguments)
+}
+
+/// Runs the command with these arguments: `weir run …`.
+pub(crate) fn weir(arguments: &[String]) -> BenchResult<()> {
+    run_command(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn run_command(arguments: &[&str]) -> BenchResult<()> {
+    let exit = weir::cli().run_from(arguments.iter().copied());
     if exit.code() == 0 { Ok(()) } else { Err(format!("weir ended with exit code {}", exit.code()).into()) }
 }

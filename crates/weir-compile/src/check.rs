@@ -11,6 +11,7 @@
 mod arguments;
 mod block;
 mod call;
+mod config;
 mod control;
 mod entry;
 mod expr;
@@ -149,6 +150,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
                 self.shared(shared);
             }
         }
+        self.config_items();
         for at in 0..self.typed.declarations.functions.len() {
             self.function(at);
         }

@@ -1,7 +1,7 @@
 //! Constant expressions: values that are known without running anything.
 
 use weir_host::{Value, Values};
-use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, TextLiteral, TextPart};
+use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, TextLiteral, TextPart, UnaryOperator};
 
 /// Returns the value of a constant expression; `None` if the expression is not constant.
 pub(crate) fn constant(expr: &Expr) -> Option<Value> {
@@ -13,9 +13,19 @@ pub(crate) fn constant(expr: &Expr) -> Option<Value> {
             (ExprKind::Name(name), [argument]) if name.as_str() == "Some" => constant(&argument.value).map(Value::some),
             _ => None,
         },
+        ExprKind::Unary { operator: UnaryOperator::Negate, operand } => negated(&constant(operand)?),
         ExprKind::List(elements) => elements.iter().map(constant).collect::<Option<Vec<_>>>().map(Value::list),
         ExprKind::Tuple(elements) if elements.is_empty() => Some(Value::Unit),
         ExprKind::Tuple(elements) => elements.iter().map(constant).collect::<Option<Values>>().map(Value::Record),
+        _ => None,
+    }
+}
+
+fn negated(value: &Value) -> Option<Value> {
+    match value {
+        Value::Int(value) => value.checked_neg().map(Value::Int),
+        Value::Float(value) => Some(Value::Float(-value)),
+        Value::Duration(value) => value.checked_neg().map(Value::Duration),
         _ => None,
     }
 }

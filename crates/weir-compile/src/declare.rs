@@ -27,6 +27,7 @@ pub(crate) struct Declarations {
     pub(crate) variants: IndexMap<Text, Vec<Text>>,
     pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
     pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
+    pub(crate) config: IndexMap<Arc<str>, DeclaredConfig>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
     /// Every place in the file that names a symbol.
     pub(crate) references: Vec<Reference>,
@@ -57,6 +58,14 @@ pub(crate) struct DeclaredParameter {
     pub(crate) span: Span,
     pub(crate) ty: Ty,
     pub(crate) has_default: bool,
+}
+
+/// A declared `config` or `secret`.
+pub(crate) struct DeclaredConfig {
+    /// The index of the item in the tree.
+    pub(crate) item: usize,
+    pub(crate) ty: Ty,
+    pub(crate) secret: bool,
 }
 
 pub(crate) struct DeclaredShared {
@@ -265,6 +274,7 @@ impl Declarer<'_, '_> {
                 ItemKind::Function(function) => self.function(at, function),
                 ItemKind::Shared(shared) => self.shared(at, shared),
                 ItemKind::Constraint(constraint) => self.constraint(constraint),
+                ItemKind::Config(config) => self.config(at, config),
                 ItemKind::Service(service) => self.service(service),
                 _ => {}
             }
@@ -286,6 +296,15 @@ impl Declarer<'_, '_> {
         if self.take(name) {
             self.declarations.define(name, Symbol::Constraint(name.as_str().into()));
             self.declarations.constraints.insert(name.text.clone(), name.span);
+        }
+    }
+
+    fn config(&mut self, item: usize, config: &ast::Config) {
+        let (name, secret) = (&config.name, config.secret);
+        let ty = self.resolve_type(&config.ty);
+        if self.take(name) {
+            self.declarations.define(name, Symbol::Config(name.as_str().into()));
+            self.declarations.config.insert(name.text.clone(), DeclaredConfig { item, ty, secret });
         }
     }
 

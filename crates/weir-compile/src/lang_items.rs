@@ -6,5 +6,9 @@ pub const STATE: &str = "state";
 /// The function that returns the current value of a shared value.
 pub(crate) const SHARED_READ: &str = "state.read";
 
+/// The function that returns the value of a `secret`, and its type.
+pub(crate) const CONFIGURED_SECRET: &str = "crypto.configured";
+pub(crate) const SECRET: &str = "crypto.Secret";
+
 /// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
 pub(crate) const JSON_VALUE: &str = "json.Value";

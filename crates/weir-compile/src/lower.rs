@@ -9,6 +9,7 @@ mod block_builder;
 mod boolean;
 mod branch;
 mod call;
+mod config;
 mod constants;
 mod entry;
 mod expr;

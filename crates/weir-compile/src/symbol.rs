@@ -14,6 +14,8 @@ pub enum Symbol {
     Shared(Text),
     /// A constraint.
     Constraint(Text),
+    /// A `config` or `secret`.
+    Config(Text),
     /// A service.
     Service(Text),
     /// A record, enum or host type, by its qualified name.

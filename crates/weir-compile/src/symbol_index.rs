@@ -90,6 +90,12 @@ impl Checked {
                 Some(SymbolInfo { signature: format!("shared {name}: {}{scope}", declared.ty), doc, effects: None })
             }
             Symbol::Constraint(name) => plain(format!("constraint {name}")),
+            Symbol::Config(name) => {
+                let declared = self.typed.declarations.config.get(name.as_str())?;
+                let word = if declared.secret { "secret" } else { "config" };
+                let doc = self.item_doc(declared.item);
+                Some(SymbolInfo { signature: format!("{word} {name}: {}", declared.ty), doc, effects: None })
+            }
             Symbol::Service(name) => plain(format!("service {name}")),
             Symbol::Type(name) => {
                 let definition = self.typed.declarations.definition(library, name)?;

@@ -71,6 +71,8 @@ pub(crate) enum Resolution {
     Shared(usize),
     /// The current value of a shared value, by its index.
     SharedNow(usize),
+    /// A `config` or `secret`, by its index.
+    Config(usize),
     /// A `fn` of the program, by its index.
     Function(usize),
     /// A host function, by its path.

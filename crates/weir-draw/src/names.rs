@@ -19,19 +19,23 @@ pub(crate) struct GraphScope<'a> {
 impl<'a> GraphScope<'a> {
     /// Returns the scopes of the bodies of `node`.
     pub(crate) fn bodies(&self, node: &'a Node) -> Vec<GraphScope<'a>> {
-        let own: &[&str] = match node.kind {
-            NodeKind::Fold { .. } => &["so far", "each"],
-            NodeKind::Loop { .. } => &["state"],
-            NodeKind::Map { .. } => &["each"],
+        let states = |name: &str| match node.kind.states() {
+            1 => vec![name.to_owned()],
+            several => (1..=several).map(|number| format!("{name} {number}")).collect(),
+        };
+        let own: Vec<String> = match node.kind {
+            NodeKind::Fold { .. } => states("so far").into_iter().chain(["each".into()]).collect(),
+            NodeKind::Loop { .. } => states("state"),
+            NodeKind::Map { .. } => vec!["each".into()],
             // Only the three above hand something of their own to their bodies.
-            _ => &[],
+            _ => Vec::new(),
         };
         // Own inputs come first; captured values follow.
         debug_assert_eq!(own.len(), node.kind.own().parameters, "each own parameter has a name");
         let mut captured = node.inputs.iter().skip(node.kind.own().inputs).map(|input| self.describe(input));
         let scope = |graph: &'a Graph| {
             let count = graph.parameters.len().saturating_sub(own.len());
-            let parameters = own.iter().map(|name| (*name).to_owned()).chain(captured.by_ref().take(count)).collect();
+            let parameters = own.iter().cloned().chain(captured.by_ref().take(count)).collect();
             GraphScope { program: self.program, graph, parameters }
         };
         node.bodies().iter().map(scope).collect()
@@ -141,8 +145,10 @@ impl<'a> GraphScope<'a> {
             (Prim::Not, _) => format!("!{}", operand(0)),
             (Prim::Negate, _) => format!("-{}", operand(0)),
             (Prim::Interpolate, _) => self.interpolation(inputs, depth),
-            (Prim::Index, _) => format!("{}[{}]", operand(0), operand(1)),
-            (Prim::Field(index), _) => format!("{}{}", operand(0), self.field(inputs.first(), index)),
+            (Prim::Index | Prim::DetachElement, _) => format!("{}[{}]", operand(0), operand(1)),
+            (Prim::Field(index) | Prim::DetachField(index), _) => {
+                format!("{}{}", operand(0), self.field(inputs.first(), index))
+            }
             (Prim::IsVariant(tag), _) => {
                 let subject = inputs.first().and_then(|subject| self.ty(subject));
                 format!("{} is {}", operand(0), self.variant(subject.as_ref(), tag))

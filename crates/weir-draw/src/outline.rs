@@ -101,6 +101,10 @@ impl Outline<'_> {
         let note = note(self.drawing, node);
         let question = if contraction.fallible.contains(&id) { "?" } else { "" };
         let input = |index: usize| node.inputs.get(index).map(|input| scope.describe(input)).unwrap_or_default();
+        let states = |first: usize| {
+            let states = node.inputs.iter().skip(first).take(node.kind.states());
+            states.map(|input| scope.describe(input)).collect::<Vec<_>>().join(", ")
+        };
         match &node.kind {
             NodeKind::Call { function } => {
                 self.say(depth, &format!("{}{question}", scope.call(function, &node.inputs)), &note)
@@ -109,8 +113,8 @@ impl Outline<'_> {
             NodeKind::Switch { .. } => self.say(depth, &format!("match {}", input(0)), ""),
             NodeKind::Select { .. } => self.say(depth, &scope.call("select", &node.inputs), ""),
             NodeKind::Map { .. } => self.say(depth, &format!("for each in {}", input(0)), &note),
-            NodeKind::Fold { .. } => self.say(depth, &format!("fold {} from {}", input(0), input(1)), &note),
-            NodeKind::Loop { at_most, .. } => self.say(depth, &format!("loop {} at most {at_most}", input(0)), &note),
+            NodeKind::Fold { .. } => self.say(depth, &format!("fold {} from {}", input(0), states(1)), &note),
+            NodeKind::Loop { at_most, .. } => self.say(depth, &format!("loop {} at most {at_most}", states(0)), &note),
             NodeKind::Within { .. } => self.say(depth, &format!("within {}", input(0)), &note),
             NodeKind::Race { .. } => self.say(depth, "race", &note),
             NodeKind::Acquire { constraints } => {

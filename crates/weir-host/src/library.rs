@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use crate::call::{Environment, FunctionCode};
 use crate::location::Location;
 use crate::source::{Source, SourceSignature};
-use crate::{BatchCode, Signature, Text, TypeDefinition};
+use crate::{BatchCode, Signature, Text, TypeDefinition, Value};
 use std::sync::Arc;
 
 /// A host function: its signature for the compiler and its code for an engine.
@@ -47,6 +47,8 @@ pub struct Library {
     pub modules: IndexMap<Text, Module>,
     /// The values that the embedder provides to the functions.
     pub environment: Environment,
+    /// The values of `config` declarations, by name; a declaration without one has its default.
+    pub configuration: IndexMap<Text, Value>,
 }
 
 /// Error for two parts of a library that contradict each other.

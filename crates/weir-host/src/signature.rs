@@ -86,6 +86,9 @@ pub struct Effects {
     /// True if it returns for all arguments of its types: it neither panics nor refuses an argument nor ends the flow in
     /// another way. A failure that it returns counts as returning.
     pub total: bool,
+    /// True if its result is its first argument with the third one as the element at the second, a position or key: the
+    /// element that was there before is not read.
+    pub replaces_element: bool,
 }
 
 /// Effect of a call on its library's part of the outside world.
@@ -109,6 +112,7 @@ impl Default for Effects {
             blocking: false,
             waits: false,
             total: false,
+            replaces_element: false,
         }
     }
 }

@@ -43,6 +43,8 @@ pub enum CompletionKind {
     Shared,
     /// A constraint.
     Constraint,
+    /// A `config` or `secret`.
+    Config,
     /// A variant of an enum.
     Variant,
     /// A record, enum or host type.

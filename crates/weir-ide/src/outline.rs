@@ -27,6 +27,8 @@ pub enum SymbolKind {
     Shared,
     /// A constraint.
     Constraint,
+    /// A `config` or `secret`.
+    Config,
     /// A record.
     Record,
     /// A field of a record.
@@ -69,6 +71,7 @@ impl Document {
             ItemKind::Use(_) => return None,
             ItemKind::Shared(shared) => named(&shared.name, SymbolKind::Shared),
             ItemKind::Constraint(constraint) => named(&constraint.name, SymbolKind::Constraint),
+            ItemKind::Config(config) => named(&config.name, SymbolKind::Config),
             ItemKind::Function(function) => named(&function.name, SymbolKind::Function),
             ItemKind::Record(record) => {
                 let fields = record.fields.iter().map(|field| child(&field.name, SymbolKind::Field, field.span));

@@ -179,15 +179,7 @@ impl FlowEvaluation<'_, '_> {
             Op::Call(call) => self.call(call),
             Op::Switch { subject, arms } => self.switch(subject, arms),
             Op::Map { list, element, body } => self.map(list, element, body),
-            Op::Fold { list, init, accumulator, element, body } => {
-                let mut folded = self.value(init);
-                for value in self.elements(list) {
-                    self.bind(accumulator, folded);
-                    self.bind(element, value);
-                    folded = self.block(body)?;
-                }
-                Ok(folded)
-            }
+            Op::Fold { list, init, state, element, body } => self.fold(list, init, (state, element), body),
             Op::Loop { init, state, body, at_most } => self.repeat(init, state, body, *at_most),
             Op::Atomic { constraints, session, body } => {
                 if let Some(session) = session {
@@ -249,18 +241,55 @@ impl FlowEvaluation<'_, '_> {
         Ok(Value::list(mapped))
     }
 
-    fn repeat(&mut self, init: &Atom, state: &Variable, body: &Block, at_most: u64) -> Result<Value, FlowEnd> {
-        let mut value = self.value(init);
+    fn fold(
+        &mut self,
+        list: &Atom,
+        init: &[Atom],
+        (state, element): (&[Variable], &Variable),
+        body: &Block,
+    ) -> Result<Value, FlowEnd> {
+        let mut values: Vec<Value> = init.iter().map(|atom| self.value(atom)).collect();
+        for value in self.elements(list) {
+            self.bind_all(state, values);
+            self.bind(element, value);
+            let next = self.block(body)?;
+            values = if state.len() == 1 { vec![next] } else { taken_apart(next) };
+        }
+        Ok(put_together(values))
+    }
+
+    fn repeat(&mut self, init: &[Atom], state: &[Variable], body: &Block, at_most: u64) -> Result<Value, FlowEnd> {
+        let mut values: Vec<Value> = init.iter().map(|atom| self.value(atom)).collect();
         for _ in 0..at_most {
-            self.bind(state, value);
-            let mut round = [self.block(body)?];
-            let done = Prim::Field(1).apply_moving(&mut round)?;
-            value = Prim::Field(0).apply_moving(&mut round)?;
-            if done == Value::Bool(true) {
-                return Ok(value);
+            self.bind_all(state, values);
+            values = taken_apart(self.block(body)?);
+            if values.pop() == Some(Value::Bool(true)) {
+                return Ok(put_together(values));
             }
         }
         Err(FlowEnd::Fail(rounds_exceeded(at_most)))
+    }
+
+    fn bind_all(&mut self, variables: &[Variable], values: Vec<Value>) {
+        variables.iter().zip(values).for_each(|(variable, value)| self.bind(variable, value));
+    }
+}
+
+/// Returns the parts of a tuple.
+#[must_use]
+pub fn taken_apart(tuple: Value) -> Vec<Value> {
+    match tuple {
+        Value::Record(mut parts) => prim::parts(&mut parts),
+        other => panic!("the verifier let {other:?} pass for a tuple"),
+    }
+}
+
+/// Returns the only state of a loop, or the tuple of its states.
+#[must_use]
+pub fn put_together(mut states: Vec<Value>) -> Value {
+    match states.len() {
+        1 => states.remove(0),
+        _ => Value::Record(states.into()),
     }
 }
 

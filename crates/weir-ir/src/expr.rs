@@ -5,7 +5,7 @@
 //! other operation that fails ([`Op::may_end`]); all of them end the flow. An early exit from an inlined `fn` is
 //! expressed by nesting: the continuation is moved into the branches that do not exit.
 
-use weir_host::{Mode, Resource, Text, Value};
+use weir_host::{Mode, Resource, Text, Type, Value};
 
 mod traverse;
 
@@ -71,28 +71,28 @@ pub enum Op {
         /// The body, which yields one element of the result.
         body: Block,
     },
-    /// Folds a list from its front.
+    /// Folds a list from its front. Several states are yielded as a tuple.
     Fold {
         /// The list.
         list: Atom,
-        /// The initial value.
-        init: Atom,
-        /// The accumulator within the body.
-        accumulator: Variable,
+        /// The initial states, at least one.
+        init: Vec<Atom>,
+        /// The states, within the body.
+        state: Vec<Variable>,
         /// The element, within the body.
         element: Variable,
-        /// The body, which yields the next accumulator.
+        /// The body, which yields the next state, or the tuple of the next states.
         body: Block,
     },
-    /// `loop state = init { body } until … at most n`: evaluates the body with the state, whose result is the pair
-    /// `(next state, done)`; yields the next state when done. Fails with [`weir_host::FailureKind::Limit`] after
-    /// `at_most` rounds.
+    /// `loop state = init { body } until … at most n`: evaluates the body with the states, whose result is the tuple
+    /// `(next states…, done)`; yields the next state, or the tuple of the next states, when done. Fails with
+    /// [`weir_host::FailureKind::Limit`] after `at_most` rounds.
     Loop {
-        /// The initial value.
-        init: Atom,
-        /// The state, within the body.
-        state: Variable,
-        /// The body, which yields the pair.
+        /// The initial states, at least one.
+        init: Vec<Atom>,
+        /// The states, within the body.
+        state: Vec<Variable>,
+        /// The body, which yields the tuple.
         body: Block,
         /// The bound, at least 1.
         at_most: u64,
@@ -151,7 +151,7 @@ pub struct Arm {
 }
 
 /// The test of one arm of a switch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArmTest {
     /// The variant with this tag.
     Tag(u32),
@@ -170,6 +170,21 @@ pub struct Constraint {
     pub mode: Mode,
     /// True if it is held for the flow's session only.
     pub per_session: bool,
+}
+
+/// Returns the type of what a loop or fold with states of these types yields: the type of the only state, or a tuple.
+#[must_use]
+pub fn state_type(types: &[Type]) -> Type {
+    match types {
+        [only] => only.clone(),
+        _ => Type::Tuple(types.into()),
+    }
+}
+
+/// Returns the type of what a round of a loop with states of these types yields.
+#[must_use]
+pub fn round_type(types: &[Type]) -> Type {
+    Type::Tuple(types.iter().cloned().chain([Type::Bool]).collect())
 }
 
 impl Op {

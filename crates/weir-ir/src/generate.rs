@@ -25,9 +25,11 @@ mod operations;
 mod program;
 mod random;
 mod recording;
+mod replacing;
 mod rewritable;
 mod shrink;
 mod timed;
+mod updates;
 mod values;
 
 pub use cover::constructs;

@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
+mod parts;
 mod predecessors;
 mod traverse;
 
@@ -30,6 +31,7 @@ pub use crate::expr::{ArmTest, Constraint};
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::Origin;
+pub(crate) use parts::PartUses;
 pub(crate) use predecessors::{NodeSet, Predecessors};
 pub use traverse::Own;
 
@@ -39,7 +41,7 @@ pub type Program = program::Program<Graph>;
 /// A graph, or the body of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
-    /// The types of the parameters. A body has the element, or accumulator and element, or state, or nothing of its
+    /// The types of the parameters. A body has the element, or states and element, or states, or nothing of its
     /// own; then its captures, in the order of the node's further inputs.
     pub parameters: Vec<Type>,
     /// The constants that inputs name.
@@ -138,15 +140,21 @@ pub enum NodeKind {
         /// The body.
         body: Box<Graph>,
     },
-    /// Folds its first input, beginning with the second.
+    /// Folds its first input, beginning with the states that are its next inputs. The body yields the next state, or the
+    /// tuple of the next states, and so does the node.
     Fold {
         /// The body.
         body: Box<Graph>,
+        /// The number of states, at least 1.
+        states: u32,
     },
-    /// Runs the body with its first input and then with the first field of each result, until the second is true.
+    /// Runs the body with the states that are its first inputs, and then with those of each result, until it is done. The
+    /// body yields the tuple of the next states and `done`; the node yields the last state, or the tuple of the states.
     Loop {
         /// The body.
         body: Box<Graph>,
+        /// The number of states, at least 1.
+        states: u32,
         /// The number of rounds after which it fails with [`weir_host::FailureKind::Limit`].
         at_most: u64,
     },

@@ -138,14 +138,17 @@ impl<'a> GraphBuilder<'a> {
             Op::Call(call) => self.call(call, binding),
             Op::Switch { subject, arms } => self.switch(subject, arms, binding),
             Op::Map { list, element, body } => self.map(list, element, body, binding),
-            Op::Fold { list, init, accumulator, element, body } => {
-                let (graph, captures) = self.body(body, &[accumulator, element]);
-                self.with_body(NodeKind::Fold { body: Box::new(graph) }, &[list, init], captures, binding)
+            Op::Fold { list, init, state, element, body } => {
+                let parameters: Vec<&Variable> = state.iter().chain([element]).collect();
+                let (graph, captures) = self.body(body, &parameters);
+                let kind = NodeKind::Fold { body: Box::new(graph), states: count(state) };
+                let own: Vec<&Atom> = [list].into_iter().chain(init).collect();
+                self.with_body(kind, &own, captures, binding)
             }
             Op::Loop { init, state, body, at_most } => {
-                let (graph, captures) = self.body(body, &[state]);
-                let kind = NodeKind::Loop { body: Box::new(graph), at_most: *at_most };
-                self.with_body(kind, &[init], captures, binding)
+                let (graph, captures) = self.body(body, &state.iter().collect::<Vec<_>>());
+                let kind = NodeKind::Loop { body: Box::new(graph), states: count(state), at_most: *at_most };
+                self.with_body(kind, &init.iter().collect::<Vec<_>>(), captures, binding)
             }
             Op::Atomic { constraints, session, body } => self.atomic(constraints, session.as_ref(), body, binding),
             Op::Within { limit, body } => {
@@ -269,6 +272,6 @@ impl<'a> GraphBuilder<'a> {
     }
 }
 
-fn count(payload: &[Variable]) -> u32 {
-    u32::try_from(payload.len()).expect("a variant of fewer than 2^32 fields")
+fn count(variables: &[Variable]) -> u32 {
+    u32::try_from(variables.len()).expect("a program has fewer than 2^32 variables")
 }

@@ -8,7 +8,8 @@
 //! 2. Then equal work is merged (common subexpressions) and unused work removed (dead code).
 //! 3. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
 //!    arms do the same. Batching, which floats I/O calls out of arms, has its place behind it.
-//! 4. After the lowering, passes of the graph work on order, which the expression IR does not show.
+//! 4. After the lowering, passes of the graph work on order, which the expression IR does not show. Detaching looks for last
+//!    uses and adds edges, so the removal of edges that others imply comes last.
 //!
 //! The verifier runs after each pass if debug assertions are on. The reference evaluator runs programs *before* all passes:
 //! so every comparison of an engine with the evaluator tests the passes too.
@@ -26,6 +27,7 @@ mod aggregates;
 mod common;
 mod constants;
 mod dead_code;
+mod detach;
 mod facts;
 mod loop_state;
 mod redundant_order;
@@ -45,15 +47,11 @@ pub struct Pass<F> {
 pub type ExprPass = Pass<fn(&mut Block, &mut Facts<'_>)>;
 
 /// A pass over graphs, which rewrites the graph of one flow.
-pub type GraphPass = Pass<fn(&mut Graph)>;
+pub type GraphPass = Pass<fn(&mut Graph, &Library)>;
 
 /// The passes over the expression IR, in their order.
 pub static EXPR_PASSES: &[ExprPass] = &[
-    Pass {
-        name: "loop-state",
-        caption: "splits records that loops carry into the fields that change",
-        rewrite: loop_state::run,
-    },
+    Pass { name: "loop-state", caption: "splits records that loops carry into their fields", rewrite: loop_state::run },
     Pass {
         name: "aggregates",
         caption: "takes parts of known records and variants directly",
@@ -70,11 +68,18 @@ pub static EXPR_PASSES: &[ExprPass] = &[
 ];
 
 /// The passes over graphs, in their order.
-pub static GRAPH_PASSES: &[GraphPass] = &[Pass {
-    name: "redundant-order",
-    caption: "removes order edges that other edges imply",
-    rewrite: redundant_order::run,
-}];
+pub static GRAPH_PASSES: &[GraphPass] = &[
+    Pass {
+        name: "detach",
+        caption: "moves a field or element out of its value before it is replaced",
+        rewrite: detach::run,
+    },
+    Pass {
+        name: "redundant-order",
+        caption: "removes order edges that other edges imply",
+        rewrite: redundant_order::run,
+    },
+];
 
 /// The name of the step between the passes over the expression IR and those over graphs.
 pub const LOWERING: &str = "lowering";
@@ -134,7 +139,7 @@ pub fn run(pass: &ExprPass, program: &mut Program<Block>, library: &Library) {
 /// Runs one pass over all flows of a program in graphs.
 pub fn run_on_graph(pass: &GraphPass, program: &mut Program<Graph>, library: &Library) {
     for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
-        (pass.rewrite)(&mut flow.body);
+        (pass.rewrite)(&mut flow.body, library);
     }
     debug_assert_eq!(verify::graph(program, library), [], "`{}` leaves a right program behind", pass.name);
 }

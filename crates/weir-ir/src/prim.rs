@@ -3,6 +3,7 @@
 use weir_host::{Failure, FailureKind, Value};
 
 mod arithmetic;
+mod detaching;
 mod in_place;
 mod interpolate;
 mod lists;
@@ -72,6 +73,10 @@ pub enum Prim {
     Length,
     /// `list[i]`, which fails if there is no such element; `map[k]`, an `Option`.
     Index,
+    /// [`Prim::Field`] of a record whose field nothing reads afterwards, so that it may be moved out of the record.
+    DetachField(u32),
+    /// [`Prim::Index`] of a list or map whose element nothing reads afterwards, so that it may be moved out.
+    DetachElement,
     /// The elements of a list from the integer on, which is at most its length.
     Rest,
     /// The elements of a list without a number of the first and of the last ones: the list, then the two numbers.
@@ -89,7 +94,7 @@ pub enum Prim {
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 34] = [
+    pub const ALL: [Prim; 36] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -118,6 +123,8 @@ impl Prim {
         Prim::IsVariant(0),
         Prim::Length,
         Prim::Index,
+        Prim::DetachField(0),
+        Prim::DetachElement,
         Prim::Rest,
         Prim::Middle,
         Prim::Pairs,
@@ -158,6 +165,8 @@ impl Prim {
             Prim::IsVariant(_) => "is_variant",
             Prim::Length => "length",
             Prim::Index => "index",
+            Prim::DetachField(_) => "detach_field",
+            Prim::DetachElement => "detach_element",
             Prim::Rest => "rest",
             Prim::Middle => "middle",
             Prim::Pairs => "pairs",
@@ -171,7 +180,12 @@ impl Prim {
     #[must_use]
     pub fn index(self) -> Option<u32> {
         match self {
-            Prim::Variant(i) | Prim::Field(i) | Prim::WithField(i) | Prim::Payload(i) | Prim::IsVariant(i) => Some(i),
+            Prim::Variant(index)
+            | Prim::Field(index)
+            | Prim::WithField(index)
+            | Prim::DetachField(index)
+            | Prim::Payload(index)
+            | Prim::IsVariant(index) => Some(index),
             _ => None,
         }
     }
@@ -183,6 +197,7 @@ impl Prim {
             Prim::Variant(_) => Prim::Variant(index),
             Prim::Field(_) => Prim::Field(index),
             Prim::WithField(_) => Prim::WithField(index),
+            Prim::DetachField(_) => Prim::DetachField(index),
             Prim::Payload(_) => Prim::Payload(index),
             Prim::IsVariant(_) => Prim::IsVariant(index),
             other => other,
@@ -199,6 +214,7 @@ impl Prim {
             | Prim::Not
             | Prim::Quote
             | Prim::Field(_)
+            | Prim::DetachField(_)
             | Prim::Payload(_)
             | Prim::IsVariant(_)
             | Prim::Length
@@ -215,7 +231,14 @@ impl Prim {
     pub fn may_fail(self) -> bool {
         matches!(
             self,
-            Prim::Add | Prim::Subtract | Prim::Multiply | Prim::Divide | Prim::Remainder | Prim::Negate | Prim::Index
+            Prim::Add
+                | Prim::Subtract
+                | Prim::Multiply
+                | Prim::Divide
+                | Prim::Remainder
+                | Prim::Negate
+                | Prim::Index
+                | Prim::DetachElement
         )
     }
 
@@ -281,12 +304,14 @@ impl Prim {
             (Prim::Record, fields) => Ok(Value::Record(cloned(fields))),
             (Prim::Variant(tag), []) => Ok(Value::Variant(tag, None)),
             (Prim::Variant(tag), payload) => Ok(Value::Variant(tag, Some(cloned(payload)))),
-            (Prim::Field(index), [Value::Record(fields)]) => Ok(fields[index as usize].clone()),
+            (Prim::Field(index) | Prim::DetachField(index), [Value::Record(fields)]) => {
+                Ok(fields[index as usize].clone())
+            }
             (Prim::WithField(index), [Value::Record(fields), value]) => Ok(with_field(fields, index, value)),
             (Prim::Payload(index), [Value::Variant(_, Some(payload))]) => Ok(payload[index as usize].clone()),
             (Prim::IsVariant(tag), [Value::Variant(actual, _)]) => Ok(Value::Bool(*actual == tag)),
             (Prim::Length, [a]) => Ok(Value::Int(length(a))),
-            (Prim::Index, [collection, key]) => index(collection, key),
+            (Prim::Index | Prim::DetachElement, [collection, key]) => index(collection, key),
             (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(lists::middle(elements, *from, 0)),
             (Prim::Middle, [Value::List(elements), Value::Int(front), Value::Int(back)]) => {
                 Ok(lists::middle(elements, *front, *back))

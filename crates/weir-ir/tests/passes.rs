@@ -4,7 +4,7 @@ use weir_host::Library;
 use weir_ir::expr::Program;
 use weir_ir::generate::Recording;
 use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, run, run_on_graph};
-use weir_ir::{lower, parse, print, verify};
+use weir_ir::{graph, lower, parse, print, verify};
 
 fn library() -> Library {
     Recording::new(0).library()
@@ -48,7 +48,7 @@ fn a_field_that_no_round_changes_leaves_the_state_of_a_loop() {
 }
 
 #[test]
-fn of_a_fold_too_and_several_fields_that_change_stay_a_record() {
+fn of_a_fold_too_and_several_fields_that_change_are_states_of_their_own() {
     let body = "%1: (Int, Int, Text) = fold %0 from (0, 1, \"x\") as %2: (Int, Int, Text), %3: Int\n  %4: Int = field.0(%2)\n  \
                 %5: Int = field.1(%2)\n  %6: Text = field.2(%2)\n  %7: Int = add(%4, %3)\n  %8: Int = multiply(%5, %3)\n  \
                 %9: (Int, Int, Text) = record(%7, %8, %6)\n  yield %9\nyield %1";
@@ -88,14 +88,41 @@ fn total_work_sinks_into_the_arm_that_uses_it() {
     insta::assert_snapshot!(rewritten("sinking", program("%0: Int", "Int", body)));
 }
 
+/// Returns the text of the flow's graph before the pass and after it.
+fn rewritten_graph(pass: &str, program: &Program) -> String {
+    let pass = GRAPH_PASSES.iter().find(|row| row.name == pass).expect("the pass is in the list");
+    let mut graph = lower(program, &library());
+    let flow =
+        |graph: &graph::Program| print::graph(graph).split_once("  flow ").expect("there is a flow").1.to_owned();
+    let before = flow(&graph);
+    run_on_graph(pass, &mut graph, &library());
+    assert_eq!(verify::graph(&graph, &library()), []);
+    format!("before\n  flow {before}\nafter {}\n  flow {}", pass.name, flow(&graph))
+}
+
 #[test]
 fn edges_that_others_imply_are_removed() {
     let body = "%1: Int = call a.change at a.change (%0)\n%2: Int = call a.change at a.change#2 (%1)\n\
                 %3: Int = add(%2, 1)\n%4: Int = call a.change at a.change#3 (%3)\nyield %4";
-    let mut graph = lower(&program("%0: Int", "Int", body), &library());
-    let text = |graph: &weir_ir::graph::Program| print::graph(graph).split_once("  flow ").unwrap().1.to_owned();
-    let before = text(&graph);
-    GRAPH_PASSES.iter().for_each(|pass| run_on_graph(pass, &mut graph, &library()));
-    assert_eq!(verify::graph(&graph, &library()), []);
-    insta::assert_snapshot!(format!("before\n  flow {before}\nafter redundant-order\n  flow {}", text(&graph)));
+    insta::assert_snapshot!(rewritten_graph("redundant-order", &program("%0: Int", "Int", body)));
+}
+
+#[test]
+fn a_part_that_is_replaced_moves_out_unless_something_still_reads_it() {
+    let body = "%1: Pair = fold [1, 2] from (0, \"\") as %2: Pair, %3: Int\n  %4: Text = field.1(%2)\n  %5: Text = add(%4, \"x\")\n  \
+                %6: Pair = with_field.0(%2, %3)\n  %7: Pair = with_field.1(%6, %5)\n  yield %7\n\
+                %8: Text = field.1(%1)\n%9: Text = add(%8, \"y\")\n%10: Pair = with_field.1(%1, %9)\n\
+                %11: (Pair, Pair) = record(%1, %10)\nyield %11";
+    insta::assert_snapshot!(rewritten_graph("detach", &program("%0: Int", "(Pair, Pair)", body)));
+}
+
+#[test]
+fn an_entry_that_is_updated_moves_out_of_its_map() {
+    let body = "%1: Map(Text, Text) = fold %0 from {} as %2: Map(Text, Text), %3: Text\n  %4: Option(Text) = index(%2, %3)\n  \
+                %5: Text = switch %4\n    tag 1 (%6: Text)\n      yield %6\n    tag 0\n      yield \"\"\n  \
+                %7: Text = add(%5, \"x\")\n  %8: Map(Text, Text) = call data.put at data.put (%2, %3, %7)\n  yield %8\n\
+                %9: Option(Text) = index(%1, \"a\")\n%10: Map(Text, Text) = call data.put at data.put#2 (%1, \"b\", \"\")\n\
+                %11: (Option(Text), Map(Text, Text)) = record(%9, %10)\nyield %11";
+    let result = "(Option(Text), Map(Text, Text))";
+    insta::assert_snapshot!(rewritten_graph("detach", &program("%0: List(Text)", result, body)));
 }

@@ -78,10 +78,6 @@ fn the_passes_twice_in_their_order_keep_what_a_program_means() {
 #[test]
 fn graphs_behind_all_passes_mean_what_their_programs_mean() {
     holds(|case| {
-        // The interpreter of these tests has one value for all sessions; the tests of engines compare such programs.
-        if case.program.shared.iter().any(|shared| shared.per_session) {
-            return Ok(());
-        }
         let wanted = evaluate(case, 0).map_err(|failure| failure.to_string())?;
         let (graph, found) = support::interpret(case, 0, passes::optimize);
         let violations = verify::graph(&graph, &Recording::new(0).library());

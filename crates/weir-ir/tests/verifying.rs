@@ -287,3 +287,45 @@ fn a_graph_that_lost_an_edge_is_refused() {
     graph.entries[0].flows[0].body.nodes[1].after.clear();
     assert_eq!(verify::graph(&graph, &library)[0].rule, Rule::Order);
 }
+
+#[test]
+fn a_part_that_moves_out_while_something_may_still_read_it_is_refused() {
+    let cases = [
+        // Read afterwards, read beside it, and read as a part of the result of the graph.
+        ("%0 r: Pair = record(p0, k0)\n%1 a: Text = detach_field.1(%0.0)\n%2 b: Text = field.1(%0.0)\nyield p0", true),
+        ("%0 r: Pair = record(p0, k0)\n%1 b: Text = field.1(%0.0)\n%2 a: Text = detach_field.1(%0.0)\nyield p0", true),
+        (
+            "%0 l: List(Text) = list(k0)\n%1 a: Text = detach_element(%0.0, p0)\n%2 b: Text = index(%0.0, k1)\nyield p0",
+            true,
+        ),
+        (
+            "%0 l: List(Text) = list(k0)\n%1 a: Text = detach_element(%0.0, p0)\n%2 b: List(Text) = call data.replace(%0.0, k1, k0)\nyield p0",
+            true,
+        ),
+        // Read before, not read, and replaced.
+        (
+            "%0 r: Pair = record(p0, k0)\n%1 b: Text = field.1(%0.0)\n%2 a: Text = detach_field.1(%0.0) after %1\nyield p0",
+            false,
+        ),
+        (
+            "%0 r: Pair = record(p0, k0)\n%1 a: Text = detach_field.1(%0.0)\n%2 b: Int = field.0(%0.0)\nyield %2.0",
+            false,
+        ),
+        (
+            "%0 l: List(Text) = list(k0)\n%1 a: Text = detach_element(%0.0, p0)\n%2 b: List(Text) = call data.replace(%0.0, p0, k0)\nyield p0",
+            false,
+        ),
+    ];
+    for (body, is_refused) in cases {
+        let violations = graph(&format!("constant \"\"\nconstant 0\n{body}"));
+        let rules: Vec<Rule> = violations.iter().map(|violation| violation.rule).collect();
+        assert_eq!(rules, if is_refused { vec![Rule::Order] } else { vec![] }, "{body}\n{violations:?}");
+    }
+}
+
+#[test]
+fn a_part_of_a_captured_value_does_not_move_out() {
+    let body = "constant \"\"\n%0 r: Pair = record(p0, k0)\n%1 each: List(Int) = for(p1, %0.0)\n  parameters Int, Pair\n  \
+                %0 a: Text = detach_field.1(p1)\n  yield p0\nyield p0";
+    assert_eq!(graph(body).iter().map(|violation| violation.rule).collect::<Vec<_>>(), [Rule::Order]);
+}

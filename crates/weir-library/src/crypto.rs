@@ -3,6 +3,7 @@
 //! Keys are [`Secret`]s, which a program can pass on but not show. Random bytes come from the operating system, whatever
 //! the generator of the module `random`.
 
+mod configured;
 mod password;
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use ring::{digest, hmac};
 use subtle::ConstantTimeEq;
 use weir::{Failure, Secret};
 
+pub use configured::{Secrets, configured};
 pub use password::{PasswordHashing, hash_password, password_matches};
 
 use crate::Limited;
@@ -27,7 +29,7 @@ mod functions {
     weir::library! {
         /// Cryptography: digests, message authentication, random tokens, comparison in constant time, and passwords.
         pub(crate) crypto: super::sha256, super::sha384, super::sha512, super::hmac_sha256, super::hmac_sha512,
-            super::equal, super::token, super::random_bytes, super::secret, super::password::hash_password,
+            super::equal, super::token, super::random_bytes, super::secret, super::configured::configured, super::password::hash_password,
             super::password::password_matches
     }
 }

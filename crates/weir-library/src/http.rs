@@ -4,9 +4,12 @@
 //! route's types, or answered with a 400 that names what is wrong. Then a flow begins, and its [`Response`] is sent.
 //! The [`server`] is independent of all this.
 
+mod cookies;
+mod cross_site;
 mod fields;
 mod input;
 mod parameters;
+mod problem_details;
 mod query;
 mod response;
 mod routes;
@@ -15,11 +18,24 @@ mod service;
 
 use std::sync::Arc;
 
+pub use cookies::{CookieError, with_cookie, without_cookie};
 pub use response::{
-    Response, ResponseError, bad_request, html, json, not_found, ok, redirect, status, text, with_header,
+    Response, ResponseError, bad_request, html, json, not_found, ok, problem, redirect, status, text, with_header,
 };
 
 /// Builds the module `http`: its functions, and the source of services.
 pub(crate) fn http() -> weir::Module {
-    response::http().source(parameters::signature(), Arc::new(service::Http))
+    functions::http().source(parameters::signature(), Arc::new(service::Http))
+}
+
+mod functions {
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
+
+    weir::library! {
+        /// Responses to requests, and services on HTTP.
+        pub(crate) http: super::response::ok, super::response::text, super::response::html, super::response::json,
+            super::response::bad_request, super::response::not_found, super::response::redirect,
+            super::response::status, super::response::with_header, super::response::problem,
+            super::cookies::with_cookie, super::cookies::without_cookie
+    }
 }

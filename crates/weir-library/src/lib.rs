@@ -9,6 +9,7 @@
 mod bad_elements;
 pub mod bytes;
 pub mod client;
+pub mod configuration;
 pub mod crypto;
 pub mod csv;
 pub mod encoding;
@@ -48,6 +49,7 @@ pub fn library() -> weir::Library {
     library.environment.insert(random::Randomness::default());
     library.environment.insert(uuid::LastUuid::default());
     library.environment.insert(client::Client::default());
+    library.environment.insert(crypto::Secrets::default());
     library.environment.insert(crypto::PasswordHashing::default());
     let modules = [
         http::http(),

@@ -145,7 +145,7 @@ pub fn zip(list: Vec<Value>, other: Vec<weir::Generic<'U'>>) -> Vec<(Value, weir
 
 /// Returns the list with another element at a position, counted from 0, in constant time if the list is not used
 /// afterwards. A position that the list does not have ends the flow, as `list[position]` does.
-#[weir::function(pure)]
+#[weir::function(pure, replaces_element)]
 pub fn with(mut list: Elements, position: i64, value: Value) -> Limited<Elements> {
     let Some(at) = usize::try_from(position).ok().filter(|at| *at < list.len()) else {
         let message = format!("index {position} of a list of {}", list.len());

@@ -52,7 +52,7 @@ pub fn contains(map: &Entries, key: &MapKey) -> bool {
 }
 
 /// Returns the map with this value under the key, in constant time if the map is not used afterwards.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, replaces_element)]
 pub fn with(mut map: Entries, key: MapKey, value: MapValue) -> Entries {
     map.insert(key.0, value.0);
     map

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use weir_library::http::{
-    Response, ResponseError, bad_request, html, not_found, ok, redirect, status, text, with_header,
+    Response, ResponseError, bad_request, html, not_found, ok, problem, redirect, status, text, with_header,
 };
 
 fn shown(response: &Response) -> String {
@@ -57,8 +57,44 @@ fn nothing_can_be_injected_into_the_head() {
         assert_eq!(with_header(text(""), name, "1").unwrap_err(), ResponseError::FramingField(name.into()));
     }
     assert_eq!(ok(Bytes::new(), "text/x\r\nX: y").field("content-type"), Some("text/xX: y"));
-    assert_eq!(redirect("/a b\r\nX: ä\"").field("location"), Some("/a%20b%0D%0AX:%20%C3%A4%22"));
-    assert_eq!(redirect("https://a.example/b?c=d%20e#f").field("location"), Some("https://a.example/b?c=d%20e#f"));
+    let location = |url, external| redirect(url, external).0.unwrap().field("location").unwrap().to_owned();
+    assert_eq!(location("/a b\r\nX: ä\"", false), "/a%20b%0D%0AX:%20%C3%A4%22");
+    assert_eq!(location("https://a.example/b?c=d%20e#f", true), "https://a.example/b?c=d%20e#f");
+}
+
+#[test]
+fn a_redirect_stays_on_the_site_unless_told_otherwise() {
+    for url in ["/", "/a?b=//c", "?page=2", "#top", "./a", "../a", "/\t/evil.example", "/a//b"] {
+        assert!(redirect(url, false).0.is_ok(), "{url:?}");
+    }
+    for url in [
+        "",
+        "//evil.example",
+        "/\\evil.example",
+        "https://evil.example",
+        "javascript:alert(1)",
+        "\t//evil.example",
+        " /a",
+        "evil.example",
+    ] {
+        let refused = redirect(url, false).0.unwrap_err();
+        assert!(refused.message.contains("`external: true`"), "{url:?}");
+    }
+}
+
+#[test]
+fn problems_have_their_form() {
+    assert_eq!(
+        shown(&problem(409, "taken").unwrap()),
+        "409 application/problem+json: {\"title\":\"Conflict\",\"status\":409,\"detail\":\"taken\"}"
+    );
+    assert_eq!(
+        shown(&problem(404, "").unwrap()),
+        "404 application/problem+json: {\"title\":\"Not Found\",\"status\":404}"
+    );
+    for code in [i64::MIN, 200, 303, 399, 600] {
+        assert_eq!(problem(code, "").unwrap_err(), ResponseError::NoProblem(code));
+    }
 }
 
 #[test]

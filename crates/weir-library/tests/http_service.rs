@@ -106,3 +106,45 @@ fn a_flow_is_cancelled_when_its_client_disconnects() {
         service.flows.given_up.wait_for(given_up);
     }
 }
+
+/// Sends a request with these header fields; returns the status, the media type and the body of the response.
+fn told(service: &Service, request: &str, fields: &str) -> (u16, String, String) {
+    let mut client = Client::connect(service.address);
+    client.send(&format!("{request} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n{fields}\r\n"));
+    let answer = client.answer_to("POST");
+    let media_type = answer.header("content-type").unwrap_or_default().to_owned();
+    (answer.status, media_type, String::from_utf8(answer.body).unwrap())
+}
+
+#[test]
+fn errors_are_problem_details_for_clients_that_prefer_json() {
+    let service = Service::start(vec![route("POST", "/failing", vec![]), route("POST", "/full", vec![])]);
+    let json = |request| told(&service, request, "Accept: application/json\r\n");
+    let problem = |status, title: &str| {
+        (status, "application/problem+json".to_owned(), format!("{{\"title\":\"{title}\",\"status\":{status}}}"))
+    };
+    assert_eq!(json("POST /nowhere"), problem(404, "Not Found"));
+    assert_eq!(json("POST /failing"), problem(500, "Internal Server Error"));
+    assert_eq!(json("POST /full"), problem(503, "Service Unavailable"));
+    assert_eq!(json("PUT /full"), problem(405, "Method Not Allowed"));
+    let plain = (404, "text/plain; charset=utf-8".to_owned(), "Not Found".to_owned());
+    for accept in ["", "Accept: */*\r\n", "Accept: text/html, application/json;q=0.5\r\n"] {
+        assert_eq!(told(&service, "POST /nowhere", accept), plain, "{accept}");
+    }
+}
+
+#[test]
+fn pages_of_other_sites_cannot_write_unless_the_service_says_so() {
+    let routes = || vec![route("POST", "/a", vec![]), route("GET", "/a", vec![])];
+    let service = Service::start(routes());
+    for fields in ["Sec-Fetch-Site: cross-site\r\n", "Origin: https://b.example\r\n", "Origin: null\r\n"] {
+        let (status, _, text) = told(&service, "POST /a", fields);
+        assert_eq!((status, text.as_str()), (403, "a page of another site sent this request"), "{fields}");
+        assert_eq!(told(&service, "GET /a", fields).0, 200, "{fields}");
+    }
+    for fields in ["", "Origin: http://a\r\n", "Sec-Fetch-Site: same-origin\r\n"] {
+        assert_eq!(told(&service, "POST /a", fields).0, 200, "{fields}");
+    }
+    let open = Service::start_with(routes(), &[("cross_site_writes", Value::Bool(true))]);
+    assert_eq!(told(&open, "POST /a", "Sec-Fetch-Site: cross-site\r\n").0, 200);
+}

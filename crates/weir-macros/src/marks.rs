@@ -15,15 +15,17 @@ pub(crate) enum Flag {
     Idempotent,
     Blocking,
     Total,
+    ReplacesElement,
 }
 
-const FLAGS: [(&str, Flag); 6] = [
+const FLAGS: [(&str, Flag); 7] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
     ("idempotent", Flag::Idempotent),
     ("blocking", Flag::Blocking),
     ("total", Flag::Total),
+    ("replaces_element", Flag::ReplacesElement),
 ];
 
 /// Pairs of marks that contradict each other, with the reason.
@@ -34,7 +36,7 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `total`, `name = \"…\"` and `new = path`";
+                        `total`, `replaces_element`, `name = \"…\"` and `new = path`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -184,6 +186,7 @@ impl FunctionMarks {
         let idempotent = self.has(Flag::Idempotent) || (leaves && !changes);
         let blocking = self.has(Flag::Blocking);
         let total = self.has(Flag::Total);
+        let replaces_element = self.has(Flag::ReplacesElement);
         quote! {
             ::weir::Effects {
                 world: ::weir::World::#world,
@@ -193,6 +196,7 @@ impl FunctionMarks {
                 blocking: #blocking,
                 waits: #waits,
                 total: #total,
+                replaces_element: #replaces_element,
             }
         }
     }

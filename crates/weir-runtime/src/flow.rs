@@ -30,6 +30,8 @@ pub(crate) struct FlowState {
     /// The time when a watched flow began; 0 if the flow is not watched.
     began_ns: u64,
     records_nodes: bool,
+    /// True if the flow is to be cancelled once it is in no atomic step.
+    given_up: bool,
 }
 
 /// A flow that is about to begin.
@@ -92,7 +94,8 @@ impl<'a> NewFlow<'a> {
         instance.record(Detail::Flows, || EventKind::FlowBegan { flow: key });
         let records_nodes = instance.recorder.wants(Detail::Nodes);
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
-        ActiveFlow { instance, state: FlowState { key, frame: Some(frame), began_ns, records_nodes } }
+        let state = FlowState { key, frame: Some(frame), began_ns, records_nodes, given_up: false };
+        ActiveFlow { instance, state }
     }
 }
 
@@ -104,8 +107,8 @@ impl ActiveFlow<&ProgramInstance> {
 
     /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
-        let FlowState { key, began_ns, records_nodes, .. } = self.state;
-        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes }
+        let FlowState { key, began_ns, records_nodes, given_up, .. } = self.state;
+        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, given_up }
     }
 }
 
@@ -139,9 +142,10 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.instance.slice
     }
 
-    /// Returns true if the flow may be cancelled now: it waits, or its slice was over outside atomic steps.
-    pub(crate) fn may_be_given_up(&self) -> bool {
-        self.state.may_be_given_up()
+    /// Requests that the flow is cancelled, and returns true if it may be dropped now. Otherwise it is in an atomic step:
+    /// it goes on to the end of the step, and begins no other.
+    pub(crate) fn request_give_up(&mut self) -> bool {
+        self.state.request_give_up()
     }
 
     /// Returns the key of the flow.
@@ -161,14 +165,16 @@ impl FlowState {
         self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
     }
 
-    /// Returns true if the flow may be cancelled now: it waits, or its slice was over outside atomic steps.
-    pub(crate) fn may_be_given_up(&self) -> bool {
-        self.frame.as_ref().is_none_or(|frame| frame.may_be_given_up())
+    /// Requests that the flow is cancelled, and returns true if it may be given up now. Otherwise it is in an atomic step:
+    /// it goes on to the end of the step, and begins no other.
+    pub(crate) fn request_give_up(&mut self) -> bool {
+        self.given_up = true;
+        !self.is_in_step()
     }
 
-    /// Returns true if the flow holds a lock.
-    pub(crate) fn holds_lock(&self) -> bool {
-        self.frame.as_ref().is_some_and(|frame| frame.holds_lock())
+    /// Returns true if the flow is in an atomic step.
+    pub(crate) fn is_in_step(&self) -> bool {
+        self.frame.as_ref().is_some_and(|frame| frame.is_in_step())
     }
 
     /// Returns true if a reader of the trace was watching when the flow began.
@@ -245,7 +251,8 @@ impl FlowState {
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
-        let env = Env { instance, key: self.key, records_nodes: self.records_nodes, permission, units };
+        let given_up = self.given_up.then_some(0);
+        let env = Env { instance, key: self.key, records_nodes: self.records_nodes, permission, units, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
         frame.advance(body, env, None, context)

@@ -372,15 +372,10 @@ impl Frame {
         }
     }
 
-    /// Returns true if the frame, or one inside it, holds a lock that it has acquired.
-    pub(crate) fn holds_lock(&self) -> bool {
-        let in_stage = |wait: &Wait| wait.stage.as_ref().is_some_and(|stage| stage.holds_lock());
+    /// Returns true if the frame, or one inside it, is in an atomic step that began there. It may not be given up then.
+    pub(crate) fn is_in_step(&self) -> bool {
+        let in_stage = |wait: &Wait| wait.stage.as_ref().is_some_and(|stage| stage.is_in_step());
         !self.scopes.is_empty() || self.waits.iter().any(in_stage)
-    }
-
-    /// Returns true if the frame may be given back now: it waits, or it has yielded outside atomic steps.
-    pub(crate) fn may_be_given_up(&self) -> bool {
-        !self.yielded || !self.holds_lock()
     }
 
     /// Records that a step has run or was skipped.

@@ -174,6 +174,9 @@ pub(crate) struct Env<'a> {
     pub permission: BlockingPermission,
     /// The units that the flow may still spend in its slice.
     pub units: &'a Units,
+    /// Set if the frame, or one around it, is to be given up once it is in no atomic step: the number of atomic steps
+    /// around that frame. No further atomic step begins in it.
+    pub given_up: Option<usize>,
 }
 
 /// The permission of a flow to block the thread that runs it.

@@ -79,7 +79,7 @@ impl<'a> Preparation<'a> {
             return Err(error("", format!("bodies nest deeper than {NESTING_MAX}")));
         }
         let parts = graph.nodes.iter().map(|node| self.part(graph, node, depth)).collect::<Result<Vec<_>, _>>()?;
-        let shape = shape::ControlShape::of(graph, &parts);
+        let shape = shape::ControlShape::of(graph, &parts, repeat, &self.moves);
         let order = order::StepOrder::of(graph, &parts, repeat, &self.moves);
         let layout = slots::SlotLayout::of(graph, &shape, &order, repeat);
         let (moves, resources) = (&self.moves, &*self.resources);
@@ -92,9 +92,12 @@ impl<'a> Preparation<'a> {
         match &node.kind {
             NodeKind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
             NodeKind::Map { body } => part.body = Some(self.nested(node, body, Repeat::Map, depth)?),
-            NodeKind::Fold { body } => part.body = Some(self.nested(node, body, Repeat::Fold, depth)?),
-            NodeKind::Loop { body, at_most } => {
-                part.body = Some(self.nested(node, body, Repeat::Loop { at_most: *at_most }, depth)?);
+            NodeKind::Fold { body, states } => {
+                part.body = Some(self.nested(node, body, Repeat::Fold { states: *states }, depth)?);
+            }
+            NodeKind::Loop { body, states, at_most } => {
+                let repeat = Repeat::Loop { states: *states, at_most: *at_most };
+                part.body = Some(self.nested(node, body, repeat, depth)?);
             }
             NodeKind::Within { .. } | NodeKind::Race { .. } => {
                 let bodies = node.bodies().iter();

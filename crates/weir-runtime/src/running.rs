@@ -5,6 +5,9 @@
 //! 3. An event loop ends when no flow is left, or when the drain timeout expires. A source that fails stops the
 //!    program.
 //! 4. Finally the environment is closed, which flushes all buffered output.
+//!
+//! The program ends even if something does not: an event loop that a host function holds up past the drain timeout is
+//! left behind after [`OVERDUE`], and so is a close of the environment that takes longer than [`CLOSE_MAX`].
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_events::{Event, Signal, from_future_with, until};
+use weir_events::{Event, Signal, choose_biased, from_future_with, until};
 use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value};
 use weir_ir::program::AT_END;
 use weir_trace::{Detail, EventKind};
@@ -103,21 +106,26 @@ impl RunningProgram {
     /// Fails if a source has failed, or if the environment could not be closed, for example because a file could not be
     /// written.
     pub fn wait(self) -> Result<(), Failure> {
-        let RunContext { engine, failure, drained, instance, .. } = &*self.context;
-        for thread in self.loops {
-            if thread.join().is_err() {
-                failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
-            }
-        }
+        let context = self.context;
+        let have_ended = context.join(self.loops);
         // The threads that set it have ended, so the load sees their writes.
-        match drained.load(Ordering::Acquire) {
-            true => engine.close(),
-            false => engine.abandon(),
+        if have_ended && context.drained.load(Ordering::Acquire) {
+            context.engine.close();
+        } else {
+            context.engine.abandon();
         }
-        let closed = instance.environment.close();
-        failure.lock().take().map_or(closed, Err)
+        let closed = context.close();
+        let failure = context.failure.lock().take();
+        failure.map_or(closed, Err)
     }
 }
+
+/// The time after the drain timeout at which event loops that have not ended are left behind. Chosen by judgement: a loop
+/// that nothing holds up needs milliseconds to cancel its flows.
+const OVERDUE: Duration = Duration::from_millis(250);
+/// The maximum time that the environment takes to close, if the program has run out of time. Chosen by judgement: outputs
+/// buffer little, and with [`OVERDUE`] the process ends within a second of the drain timeout.
+const CLOSE_MAX: Duration = Duration::from_millis(500);
 
 /// The period in which the state of sections and routes is recorded while a reader of the trace is watching.
 const OBSERVATION_PERIOD: Duration = Duration::from_millis(500);
@@ -163,7 +171,7 @@ pub(crate) fn run_loops(
 
 /// Serves the sources of one event loop until they have ended, or the drain timeout expires.
 async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, observes: Observes) {
-    let limit = context.out_of_time();
+    let limit = context.out_of_time(Duration::ZERO);
     _ = until(pin!(serve(sources, context, observes)), &limit).await;
 }
 
@@ -218,16 +226,63 @@ impl RunContext {
         platform.at(platform.now_ns().saturating_add(nanoseconds))
     }
 
-    /// Returns an event that takes effect when the program has been told to stop and the drain timeout has expired.
-    fn out_of_time(self: &Arc<Self>) -> Event<()> {
+    /// Returns an event that takes effect when the program has been told to stop, and the drain timeout and this time
+    /// have passed.
+    fn out_of_time(self: &Arc<Self>, overdue: Duration) -> Event<()> {
         let context = Arc::clone(self);
         from_future_with(move || {
             let (stopped, context) = (context.stop.fired().synchronise(), Arc::clone(&context));
             async move {
                 stopped.await;
-                context.after(context.drain_within).synchronise().await;
+                context.after(context.drain_within.saturating_add(overdue)).synchronise().await;
             }
         })
+    }
+
+    /// Waits until these event loops have ended; returns false if they are overdue.
+    fn join(self: &Arc<Self>, loops: Vec<JoinHandle<()>>) -> bool {
+        let joined = Signal::new();
+        let (context, ended) = (Arc::clone(self), joined.clone());
+        let join = move || {
+            for thread in loops {
+                if thread.join().is_err() {
+                    context.failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
+                }
+            }
+            ended.fire();
+        };
+        self.within(join, &joined, &self.out_of_time(OVERDUE))
+    }
+
+    /// Closes the environment. If the program has run out of time, that may not take long.
+    fn close(self: &Arc<Self>) -> Result<(), Failure> {
+        let (closed, result) = (Signal::new(), Arc::new(Mutex::new(Ok(()))));
+        let (context, ended, place) = (Arc::clone(self), closed.clone(), Arc::clone(&result));
+        let close = move || {
+            let closed = context.instance.environment.close();
+            *place.lock() = closed;
+            ended.fire();
+        };
+        if !self.within(close, &closed, &self.out_of_time(OVERDUE + CLOSE_MAX)) {
+            return Err(Failure::function("an output took too long to flush at the end"));
+        }
+        let mut result = result.lock();
+        std::mem::replace(&mut *result, Ok(()))
+    }
+
+    /// Runs `work`, which fires `done`, on a thread of its own; returns false if `limit` comes first. Without a thread,
+    /// there is no limit.
+    fn within(&self, work: impl FnOnce() + Send + 'static, done: &Signal, limit: &Event<()>) -> bool {
+        let work = Arc::new(Mutex::new(Some(work)));
+        let shared = Arc::clone(&work);
+        let run = move || {
+            let work = shared.lock().take();
+            work.into_iter().for_each(|work| work());
+        };
+        if self.instance.platform.thread("weir end", Box::new(run.clone())).is_err() {
+            run();
+        }
+        choose_biased([done.fired().wrap(|()| true), limit.wrap(|()| false)]).sync()
     }
 
     fn record_sections(&self) {

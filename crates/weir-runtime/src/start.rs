@@ -142,7 +142,7 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
         handle: &first,
     })?;
     drop(inside);
-    Ok(run_loops(loops, prepared.instance, opened, engine, options.drain_within))
+    Ok(run_loops(loops, prepared.instance, opened, engine, settings.drain_within))
 }
 
 /// Returns the sections that the engine of these options would make of a program, without starting it; none if the
@@ -164,6 +164,7 @@ struct Settings {
     queue: usize,
     flows_max: usize,
     sessions: SessionLimits,
+    drain_within: Duration,
 }
 
 impl Settings {
@@ -187,6 +188,7 @@ impl Settings {
                 sessions: value(&plan.sessions_max).unwrap_or(options.sessions.sessions),
                 idle: value(&plan.session_idle_timeout).unwrap_or(options.sessions.idle),
             },
+            drain_within: value(&plan.drain_timeout).unwrap_or(options.drain_within),
         })
     }
 
@@ -274,7 +276,14 @@ fn run_once(body: &Body, instance: &ProgramInstance, handle: &Handle) -> Result<
     let mut frame = Frame::take(body, true);
     let key = FlowKey { entry: 0, route: 0, sequence: 0 };
     let units = Units::endless();
-    let env = Env { instance, key, records_nodes: false, permission: BlockingPermission::Allowed, units: &units };
+    let env = Env {
+        instance,
+        key,
+        records_nodes: false,
+        permission: BlockingPermission::Allowed,
+        units: &units,
+        given_up: None,
+    };
     let finished = handle.block_on(poll_fn(|context| match frame.advance(body, env, None, context) {
         Advanced::Ready(finished) => Poll::Ready(finished),
         Advanced::Waits | Advanced::Yields => Poll::Pending,

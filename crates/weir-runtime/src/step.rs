@@ -35,6 +35,9 @@ pub(crate) struct Body {
     pub switches: u32,
     /// The location of the result; `None` if every execution ends the flow before.
     pub result: Option<Argument>,
+    /// The locations of the parts of the result, if it is a tuple of states that the next iteration takes apart: the tuple is
+    /// not made. Otherwise empty.
+    pub result_parts: Box<[Argument]>,
     /// True if some step may have to wait.
     pub waits: bool,
     /// The number of steps of each iteration order; empty unless iterations may overlap.
@@ -258,13 +261,42 @@ pub(crate) enum Condition {
 pub(crate) enum Repeat {
     /// Once for each element; the result is the list of results.
     Map,
-    /// Once for each element, with an accumulator; the result is the accumulator.
-    Fold,
-    /// With a state, until it is done.
+    /// Once for each element, with states; the result is the last state, or a tuple of them.
+    Fold {
+        /// The number of states.
+        states: u32,
+    },
+    /// With states, until it is done; the result is the last state, or a tuple of them.
     Loop {
+        /// The number of states.
+        states: u32,
         /// The maximum number of iterations.
         at_most: u64,
     },
+}
+
+impl Repeat {
+    /// Returns the number of states that are handed from iteration to iteration.
+    pub(crate) fn states(self) -> usize {
+        match self {
+            Repeat::Map => 0,
+            Repeat::Fold { states } | Repeat::Loop { states, .. } => states as usize,
+        }
+    }
+
+    /// Returns the number of inputs, and of the body's parameters, before the captured values.
+    pub(crate) fn fixed(self) -> usize {
+        match self {
+            Repeat::Map => 1,
+            Repeat::Fold { .. } => self.states() + 1,
+            Repeat::Loop { .. } => self.states(),
+        }
+    }
+
+    /// Returns true if an iteration yields a tuple of the next states.
+    pub(crate) fn yields_tuple(self) -> bool {
+        matches!(self, Repeat::Loop { .. }) || self.states() > 1
+    }
 }
 
 /// A map, fold or loop.

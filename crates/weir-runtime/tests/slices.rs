@@ -1,7 +1,8 @@
 //! Flows that compute for ever: they take turns with others, and end when nobody wants them any more.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use test_support::flows::gates::{Gates, function, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
@@ -220,5 +221,139 @@ fn an_atomic_step_that_computes_is_not_torn_when_nobody_awaits_it() {
         running.wait().unwrap();
         let calls = [&first, &second].map(|calls| calls.load(Ordering::Relaxed));
         assert_eq!(calls, [1, 1], "under `{}`", row.name);
+    }
+}
+
+#[test]
+fn a_program_that_is_stopped_ends_though_its_flows_compute_for_ever() {
+    for (row, body) in ENGINES.iter().flat_map(|row| ENDLESS.map(|body| (row, body))) {
+        let (loops, gates) = (Loops::default(), Gates::new());
+        let functions = [loops.done(), gates.waiting("a.wait", World::Reads)];
+        let options = Options { drain_within: Duration::from_millis(1), ..options(row.name, 2) };
+        let (feed, running) = started(body, functions, options);
+        let _endless: Vec<_> = (0..4).map(|_| feed.begin(flow(0))).collect();
+        loops.wait_for_rounds(100);
+        running.stop();
+        assert_eq!(running.wait(), Ok(()), "under `{}`\n{body}", row.name);
+        // The threads of some engines go on inside atomic steps.
+        loops.ends.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_program_that_is_stopped_ends_though_a_function_does_not() {
+    for row in ENGINES {
+        let (begun, has_begun) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let stuck = Mutex::new((begun, released));
+        let code = FunctionCode::Immediate(Arc::new(move |_: &mut weir_host::Call<'_>| {
+            let (begun, released) = &*stuck.lock().unwrap();
+            _ = begun.send(());
+            _ = released.recv();
+            Outcome::Value(Value::Int(0))
+        }));
+        let body = "%1: Int = call a.stuck at s ()\nyield %1";
+        let options = Options { drain_within: Duration::from_millis(1), ..options(row.name, 2) };
+        let (feed, running) = started(body, [function("a.stuck", &[], World::Reads, code)], options);
+        let _stuck = feed.begin(flow(0));
+        has_begun.recv().unwrap();
+        running.stop();
+        assert_eq!(running.wait(), Ok(()), "under `{}`", row.name);
+        drop(release);
+    }
+}
+
+/// An atomic step that waits between two of its effects, and an effect behind it.
+const WAITING_STEP: &str = "\
+%2: Int = atomic (write shared s)
+  %3: Int = call a.first at f (shared s)
+  %4: Int = call a.wait at w (%0)
+  %5: Int = call a.second at g (shared s)
+  yield %4
+%6: Int = call a.third at h (shared s)
+yield %6";
+
+/// The calls of `a.first`, `a.second` and `a.third`.
+type Effects = [Arc<AtomicUsize>; 3];
+
+fn effects(gates: &Gates) -> (Effects, Vec<Function>) {
+    let calls = Effects::default();
+    let mut functions = vec![gates.waiting("a.wait", World::Reads), gates.waiting("b.wait", World::Reads)];
+    functions
+        .extend(["a.first", "a.second", "a.third"].into_iter().zip(&calls).map(|(path, calls)| counted(path, calls)));
+    (calls, functions)
+}
+
+/// Checks that the step has run as a whole. On the one thread of `event` the request is noted before the step ends; in
+/// other engines the step may end first.
+fn assert_whole_step(calls: &Effects, engine: &str) {
+    let counts = calls.each_ref().map(|calls| calls.load(Ordering::Relaxed));
+    assert_eq!(counts[..2], [1, 1], "under `{engine}`");
+    assert!(counts[2] == 0 || engine != "event");
+}
+
+fn indented(body: &str) -> String {
+    body.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+#[test]
+fn an_atomic_step_that_waits_is_not_torn_by_a_time_limit() {
+    for row in ENGINES {
+        let (gates, clock) = (Gates::new(), Arc::new(ScriptedPlatform::new(0)));
+        let (calls, functions) = effects(&gates);
+        let body = format!("%1: Option(Int) = within 5ms\n{}yield 7", indented(WAITING_STEP));
+        let (feed, running) = started(&body, functions, Options { platform: clock.clone(), ..options(row.name, 2) });
+        let limited = feed.begin(flow(0));
+        let call = gates.next();
+        clock.pass_ns(5 * MS);
+        assert_eq!(feed.run(flow(5)), Ok(Value::Int(5)));
+        assert!(!call.is_given_up(), "under `{}`", row.name);
+        call.release();
+        assert_eq!(feed.answers(vec![limited]), [Some(Ok(Value::Int(7)))], "under `{}`", row.name);
+        assert_whole_step(&calls, row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn an_atomic_step_that_waits_is_not_torn_when_nobody_awaits_it() {
+    for row in ENGINES {
+        let gates = Gates::new();
+        let (calls, functions) = effects(&gates);
+        let (feed, running) = started(WAITING_STEP, functions, options(row.name, 2));
+        let cancelled = feed.begin(flow(0));
+        let call = gates.next();
+        drop(cancelled);
+        assert_eq!(feed.run(flow(5)), Ok(Value::Int(5)));
+        assert!(!call.is_given_up(), "under `{}`", row.name);
+        call.release();
+        drop(feed);
+        running.wait().unwrap();
+        assert_whole_step(&calls, row.name);
+    }
+}
+
+#[test]
+fn an_atomic_step_that_loses_a_race_is_not_torn() {
+    for row in ENGINES {
+        let gates = Gates::new();
+        let (calls, functions) = effects(&gates);
+        let (step, other) = (indented(&indented(WAITING_STEP)), "    %7: Int = call b.wait at o (%0)\n    yield %7\n");
+        let body = format!("%1: Int = race\n  branch\n{step}  branch\n{other}yield 7");
+        let (feed, running) = started(&body, functions, options(row.name, 2));
+        let raced = feed.begin(flow(0));
+        let (mut step, mut other) = (gates.next(), gates.next());
+        if step.path == "b.wait" {
+            (step, other) = (other, step);
+        }
+        other.release();
+        assert_eq!(feed.run(flow(5)), Ok(Value::Int(5)));
+        assert!(!step.is_given_up(), "under `{}`", row.name);
+        step.release();
+        assert_eq!(feed.answers(vec![raced]), [Some(Ok(Value::Int(7)))], "under `{}`", row.name);
+        assert_whole_step(&calls, row.name);
+        drop(feed);
+        running.wait().unwrap();
     }
 }

@@ -102,6 +102,7 @@ codes! {
     E0319 WithOutsideTest,
     E0320 ClosedValue,
     E0321 TypeTooLarge,
+    E0322 ConfigurationForm,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,

@@ -66,12 +66,25 @@ pub(crate) struct RunArguments {
     /// Listen on this port instead of the one in the program; 0 chooses a free port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArguments,
     /// Format of diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
     /// Restart the program whenever its file changes and has no errors
     #[arg(long)]
     pub(crate) watch: bool,
+}
+
+/// Values of the program's `config` declarations.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigurationArguments {
+    /// Value of a `config` of the program; can be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// File with values of `config` and `secret`: TOML, `name = value`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Arguments of `weir plan`.
@@ -213,6 +226,8 @@ pub(crate) struct TestArguments {
     /// Seed of the random numbers that each test draws
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArguments,
 }
 
 /// Arguments of `weir doc`.

@@ -20,6 +20,7 @@
 
 mod arguments;
 mod commands;
+mod configuration;
 mod exit;
 mod humanize;
 mod plan_file;

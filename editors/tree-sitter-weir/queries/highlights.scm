@@ -27,7 +27,7 @@
 (field_expression name: (identifier) @property)
 
 [
-  "as" "atomic" "constraint" "else" "enum" "expect" "fn" "fold" "for" "if" "in" "let" "loop" "match" "on" "failure" "of"
+  "as" "atomic" "config" "constraint" "secret" "else" "enum" "expect" "fn" "fold" "for" "if" "in" "let" "loop" "match" "on" "failure" "of"
   "per" "race" "record" "retry" "return" "service" "session" "shared" "test" "until" "at" "end" "most" "use" "with" "within"
   "get" "post" "put" "delete" "patch" "head" "body" "header" "cookie"
 ] @keyword

@@ -140,8 +140,9 @@ impl TypeChecker<'_, '_> {
 
     /// Returns whether the word before a dot names a module, used or not, that nothing shadows.
     pub(super) fn names_module(&self, name: &Name) -> bool {
-        let nearer =
-            self.scope.find(name.as_str()).is_some() || self.typed.declarations.shared.contains_key(&name.text);
+        let declarations = &self.typed.declarations;
+        let declared = declarations.shared.contains_key(&name.text) || declarations.config.contains_key(&name.text);
+        let nearer = declared || self.scope.find(name.as_str()).is_some();
         !nearer
             && (self.typed.declarations.modules.contains_key(&name.text)
                 || self.context.library.modules.contains_key(name.as_str()))
@@ -166,6 +167,9 @@ impl TypeChecker<'_, '_> {
         }
         if let Some(at) = self.typed.declarations.shared.get_index_of(&name.text) {
             return self.shared_as_value(expr, at);
+        }
+        if let Some(ty) = self.config_named(expr, name) {
+            return ty;
         }
         if name.is_upper() {
             return self.variant_value(expr, name, expected);
@@ -310,8 +314,10 @@ impl TypeChecker<'_, '_> {
 
     /// Returns a similar name in scope, or the function of this name in a used module.
     fn near_name(&self, word: &str) -> Option<String> {
+        let declarations = &self.typed.declarations;
         let declared =
-            self.typed.declarations.functions.keys().chain(self.typed.declarations.shared.keys()).map(|name| &**name);
+            declarations.functions.keys().chain(declarations.shared.keys()).chain(declarations.config.keys());
+        let declared = declared.map(|name| &**name);
         if let Some(near) = nearest(word, self.scope.names().chain(declared)) {
             return Some(near.to_owned());
         }

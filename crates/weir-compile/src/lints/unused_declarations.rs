@@ -1,4 +1,5 @@
-//! Unused declarations: warns of `fn`s, types, variants, shared values and constraints that no flow and no test reaches.
+//! Unused declarations: warns of `fn`s, types, variants, shared and configured values and constraints that no flow and no
+//! test reaches.
 //!
 //! A declaration is used if a service, an entry point, a failure handler or a test names it, or a used declaration does.
 //! A file without services and entry points is not a program yet, so that nothing is reported there. Nor are the
@@ -67,6 +68,7 @@ fn declared(item: &Item) -> Option<(&'static str, &Name)> {
     match &item.kind {
         ItemKind::Shared(shared) => Some(("shared value", &shared.name)),
         ItemKind::Constraint(constraint) => Some(("constraint", &constraint.name)),
+        ItemKind::Config(config) => Some((if config.secret { "secret" } else { "`config`" }, &config.name)),
         ItemKind::Record(record) => Some(("record", &record.name)),
         ItemKind::Enum(declaration) => Some(("enum", &declaration.name)),
         ItemKind::Function(function) => Some(("`fn`", &function.name)),

@@ -121,6 +121,7 @@ impl<'a> Lowering<'a, '_> {
             },
             Some(Resolution::Shared(at)) => self.shared_atom(*at),
             Some(Resolution::SharedNow(at)) => self.read_shared(*at, expr.span),
+            Some(Resolution::Config(at)) => self.configured(*at, expr.span),
             Some(Resolution::Variant(tag)) => Atom::Value(Value::Variant(*tag, None)),
             Some(Resolution::Function(_) | Resolution::Host(_)) => self.function_as_value(expr.span),
             Some(Resolution::Field(_)) | None => Atom::Value(Value::Unit),

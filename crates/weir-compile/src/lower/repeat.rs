@@ -91,7 +91,8 @@ impl<'a> Lowering<'a, '_> {
             lowering.switch(subject, arms, &step, span)
         });
         let body = self.close_without_exits(rounds, &step);
-        let value = self.emit(Op::Fold { list, init, accumulator, element, body }, step.clone(), span);
+        let value =
+            self.emit(Op::Fold { list, init: vec![init], state: vec![accumulator], element, body }, step.clone(), span);
         self.branch_on_control_flow(value, ty, targets, span)
     }
 
@@ -115,7 +116,7 @@ impl<'a> Lowering<'a, '_> {
         let targets = exit_targets(&open_block);
         if targets.is_empty() {
             let body = self.close_without_exits(open_block, &ty);
-            return self.emit(Op::Fold { list, init, accumulator: so_far, element, body }, ty, expr.span);
+            return self.emit(Op::Fold { list, init: vec![init], state: vec![so_far], element, body }, ty, expr.span);
         }
         self.fold_with_exits(expr.span, (list, init, element), &ty, &targets, |lowering, going| {
             // The body refers to the accumulator by the variable that it was built with.
@@ -154,7 +155,7 @@ impl<'a> Lowering<'a, '_> {
         let targets = exit_targets(&open_block);
         if targets.is_empty() {
             let body = self.close_without_exits(open_block, &pair);
-            return self.emit(Op::Loop { init, state: variable, body, at_most }, ty, span);
+            return self.emit(Op::Loop { init: vec![init], state: vec![variable], body, at_most }, ty, span);
         }
         let inner = self.close_to_control_flow(open_block, &pair, &targets);
         self.loop_with_exits(span, (init, variable, inner), (&ty, &pair), &targets, at_most)
@@ -198,7 +199,7 @@ impl<'a> Lowering<'a, '_> {
             lowering.switch(inner.result, arms, &round, span)
         });
         let body = self.close_without_exits(rounds, &round);
-        let value = self.emit(Op::Loop { init, state, body, at_most }, step.clone(), span);
+        let value = self.emit(Op::Loop { init: vec![init], state: vec![state], body, at_most }, step.clone(), span);
         self.branch_on_control_flow(value, ty, targets, span)
     }
 }

@@ -116,7 +116,7 @@ impl<'a> Lowering<'a, '_> {
         let init = self.prim(Prim::Record, init, state_type.clone(), span);
         let (body, targets) = self.close_any(open_block, &pair);
         let last = if targets.is_empty() {
-            self.emit(Op::Loop { init, state, body, at_most: tries }, state_type.clone(), span)
+            self.emit(Op::Loop { init: vec![init], state: vec![state], body, at_most: tries }, state_type.clone(), span)
         } else {
             self.loop_with_exits(span, (init, state, body), (&state_type, &pair), &targets, tries)
         };

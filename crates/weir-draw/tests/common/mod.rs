@@ -254,7 +254,12 @@ pub(crate) fn ledger() -> Program {
             bind(
                 4,
                 Type::Int,
-                Op::Loop { init: var(3), state: variable(30, "left", Type::Int), body: ledger_round(), at_most: 5 },
+                Op::Loop {
+                    init: vec![var(3)],
+                    state: vec![variable(30, "left", Type::Int)],
+                    body: ledger_round(),
+                    at_most: 5,
+                },
             ),
             bind(5, Type::Int, call("ledger.audit", vec![var(4)])),
         ],

@@ -159,6 +159,22 @@ impl Entries {
         Arc::get_mut(dictionary).map(Dictionary::iter_mut)
     }
 
+    /// Returns the value under a key: moved out if the entries are not shared, so that [`Value::Absent`] stays behind, and
+    /// otherwise copied.
+    #[must_use]
+    pub fn take(&mut self, key: &Value) -> Option<Value> {
+        match &mut self.form {
+            MapForm::Compact(dictionary) => match Arc::get_mut(dictionary) {
+                Some(dictionary) => dictionary.get_mut(key).map(Value::take),
+                None => dictionary.get(key).cloned(),
+            },
+            MapForm::Persistent(dictionary) => match Arc::get_mut(dictionary) {
+                Some(dictionary) if dictionary.get(key).is_some() => dictionary.insert(key.clone(), Value::Absent),
+                _ => dictionary.get(key).cloned(),
+            },
+        }
+    }
+
     /// Returns the address of the entries in memory.
     pub(super) fn address(&self) -> usize {
         either!(MapForm, &self.form, dictionary => Arc::as_ptr(dictionary).addr())

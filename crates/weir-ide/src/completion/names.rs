@@ -42,8 +42,20 @@ const BODY_WORDS: &[&str] = &[
 ];
 
 /// The keywords that start an item.
-const ITEM_WORDS: &[&str] =
-    &["constraint", "enum", "fn", "for", "on failure of", "record", "service", "shared", "test", "use"];
+const ITEM_WORDS: &[&str] = &[
+    "config",
+    "constraint",
+    "enum",
+    "fn",
+    "for",
+    "on failure of",
+    "record",
+    "secret",
+    "service",
+    "shared",
+    "test",
+    "use",
+];
 
 impl Document {
     /// Returns the modules of the library that the program does not use.
@@ -113,6 +125,7 @@ impl Document {
             ItemKind::Function(function) => one(&function.name, CompletionKind::Function, Symbol::Function),
             ItemKind::Shared(shared) => one(&shared.name, CompletionKind::Shared, Symbol::Shared),
             ItemKind::Constraint(constraint) => one(&constraint.name, CompletionKind::Constraint, Symbol::Constraint),
+            ItemKind::Config(config) => one(&config.name, CompletionKind::Config, Symbol::Config),
             ItemKind::Record(record) => one(&record.name, CompletionKind::Type, Symbol::Type),
             ItemKind::Enum(declaration) => {
                 let of = declaration.name.as_str();

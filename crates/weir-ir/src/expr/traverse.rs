@@ -29,7 +29,7 @@ macro_rules! traversal {
         #[derive(Default)]
         struct $Parts<'a> {
             operands: &'a $($mutable)? [Atom],
-            single: [Option<&'a $($mutable)? Atom>; 2],
+            single: Option<&'a $($mutable)? Atom>,
             arms: &'a $($mutable)? [Arm],
             bodies: &'a $($mutable)? [Block],
             /// The variables that the only body binds.
@@ -54,47 +54,48 @@ macro_rules! traversal {
                     Op::Prim(_, operands) => $Parts { operands, ..none },
                     Op::Call(call) => $Parts { operands: &$($mutable)? call.arguments, ..none },
                     Op::Switch { subject, arms } => {
-                        $Parts { single: [Some(subject), None], arms, runs: Runs::IfChosen, ..none }
+                        $Parts { single: Some(subject), arms, runs: Runs::IfChosen, ..none }
                     }
                     Op::Map { list, element, body } => $Parts {
-                        single: [Some(list), None],
+                        single: Some(list),
                         bodies: $one(body),
                         binders: [$one(element), Default::default()],
                         runs: Runs::Repeatedly,
                         ..none
                     },
-                    Op::Fold { list, init, accumulator, element, body } => $Parts {
-                        single: [Some(list), Some(init)],
+                    Op::Fold { list, init, state, element, body } => $Parts {
+                        operands: init,
+                        single: Some(list),
                         bodies: $one(body),
-                        binders: [$one(accumulator), $one(element)],
+                        binders: [state, $one(element)],
                         runs: Runs::Repeatedly,
                         ..none
                     },
                     Op::Loop { init, state, body, at_most: _ } => $Parts {
-                        single: [Some(init), None],
+                        operands: init,
                         bodies: $one(body),
-                        binders: [$one(state), Default::default()],
+                        binders: [state, Default::default()],
                         runs: Runs::Repeatedly,
                         ..none
                     },
                     Op::Atomic { constraints: _, session, body } => {
-                        $Parts { single: [session.$as_option(), None], bodies: $one(body), ..none }
+                        $Parts { single: session.$as_option(), bodies: $one(body), ..none }
                     }
                     Op::Within { limit, body } => $Parts {
-                        single: [Some(limit), None],
+                        single: Some(limit),
                         bodies: $one(body),
                         runs: Runs::UnlessCancelled,
                         ..none
                     },
                     Op::Race { bodies } => $Parts { bodies, runs: Runs::UnlessCancelled, ..none },
-                    Op::Return(atom) | Op::Fail(atom) => $Parts { single: [Some(atom), None], ..none },
+                    Op::Return(atom) | Op::Fail(atom) => $Parts { single: Some(atom), ..none },
                 }
             }
 
             /// Returns the operands, without those of inner blocks.
             pub fn $operands(&$($mutable)? self) -> impl Iterator<Item = &$($mutable)? Atom> {
                 let parts = self.$parts();
-                parts.operands.$iter().chain(parts.single.into_iter().flatten())
+                parts.operands.$iter().chain(parts.single)
             }
 
             /// Returns the blocks with their binders.

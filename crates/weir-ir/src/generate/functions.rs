@@ -11,6 +11,7 @@ use weir_host::{
 };
 
 use super::recording::{Recording, SHARED_FROM};
+use super::replacing;
 
 /// The type of the counters, which can only be moved.
 pub(super) const COUNTER: &str = "count.Counter";
@@ -75,6 +76,7 @@ pub(super) fn modules(recording: &Recording) -> Vec<Module> {
     let mut modules: Vec<Module> = ["a", "b", "c"].into_iter().map(|name| world(name, recording)).collect();
     modules.push(counters(recording));
     modules.push(steps(recording));
+    modules.push(replacing::module());
     modules
 }
 

@@ -201,7 +201,8 @@ impl Generator {
             .into_iter()
             .enumerate()
             .map(|(index, (test, payload))| self.arm(&subject, test, &payload, ty, index > 0));
-        let arms = arms.collect();
+        let mut arms: Vec<Arm> = arms.collect();
+        self.use_in_one_arm(&mut arms, lets);
         Op::Switch { subject, arms }
     }
 

@@ -9,9 +9,9 @@ use weir_host::{Mode, Resource, Text, Type, Value};
 
 use super::functions::counter;
 use super::recording::SHARED_FROM;
-use super::values::{data_type, definitions, flagged, value};
+use super::values::{data_type, definitions, has_updates, value};
 use super::{Case, Random};
-use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable};
+use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable, round_type};
 use crate::program::{Entry, Flow, Origin, SharedValue};
 
 /// The depth to which blocks nest.
@@ -238,6 +238,7 @@ impl Generator {
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
         match ty {
             Type::List(element) if nests && self.random.chance(60) => self.map(element, lets),
+            _ if self.budget > 0 && has_updates(ty) && self.random.chance(60) => self.update(ty, lets),
             _ if self.random.chance(60) => self.call(ty, lets).unwrap_or_else(|| self.prim(ty, lets)),
             _ => self.prim(ty, lets),
         }
@@ -253,21 +254,33 @@ impl Generator {
 
     fn fold(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let list = self.operand(&Type::list(Type::Int), lets);
-        let init = self.operand(ty, lets);
-        let (accumulator, element) = (self.variable(ty.clone()), self.variable(Type::Int));
-        let own = [accumulator.clone(), element.clone()];
-        let body = self.carried(&own, &accumulator, ty).unwrap_or_else(|| self.body(&own, ty, false));
-        Op::Fold { list, init, accumulator, element, body }
+        let (init, state) = self.states(ty, lets);
+        let element = self.variable(Type::Int);
+        let own: Vec<Variable> = state.iter().chain([&element]).cloned().collect();
+        let body = self.carried(&own, &state, ty).unwrap_or_else(|| self.body(&own, ty, false));
+        Op::Fold { list, init, state, element, body }
+    }
+
+    /// Returns the initial states and the states of a loop that yields this type: of a tuple, one for each part, or one in
+    /// all.
+    fn states(&mut self, ty: &Type, lets: &mut Vec<Let>) -> (Vec<Atom>, Vec<Variable>) {
+        let types = match ty {
+            Type::Tuple(parts) if self.random.chance(50) => parts.to_vec(),
+            _ => vec![ty.clone()],
+        };
+        let init = types.iter().map(|ty| self.operand(ty, lets)).collect();
+        (init, types.into_iter().map(|ty| self.variable(ty)).collect())
     }
 
     fn repeat(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
-        let init = self.operand(ty, lets);
-        let state = self.variable(ty.clone());
-        let (own, round) = (std::slice::from_ref(&state), flagged(ty.clone()));
-        let mut body = self.carried(own, &state, &round).unwrap_or_else(|| self.body(own, &round, false));
+        let (init, state) = self.states(ty, lets);
+        let types: Vec<Type> = state.iter().map(|state| state.ty.clone()).collect();
+        let round = round_type(&types);
+        let mut body = self.carried(&state, &state, &round).unwrap_or_else(|| self.body(&state, &round, false));
         if let Atom::Value(Value::Record(round)) = &mut body.result {
             // With the constant `false`, the loop would never be done.
-            *round = [round[0].clone(), Value::Bool(true)].into();
+            let states = round.iter().take(types.len()).cloned();
+            *round = states.chain([Value::Bool(true)]).collect();
         }
         let at_most = 1 + u64::try_from(self.random.below(5)).unwrap_or(0);
         Op::Loop { init, state, body, at_most }

@@ -39,6 +39,16 @@ pub(super) fn refusable() -> Type {
     Type::result(Type::Int, Type::Text)
 }
 
+/// Returns the type of maps whose values own memory.
+pub(super) fn texts() -> Type {
+    Type::map(Type::Text, Type::Text)
+}
+
+/// Returns true if a part of values of this type owns memory, so that it can be updated in place.
+pub(super) fn has_updates(ty: &Type) -> bool {
+    *ty == pair() || *ty == texts() || *ty == Type::list(Type::Text)
+}
+
 /// Returns the type of an entry of the maps.
 fn entry() -> Type {
     Type::Tuple([Type::Text, Type::Int].into())
@@ -50,7 +60,7 @@ pub(super) fn flagged(ty: Type) -> Type {
 
 /// Returns a type whose values can be used several times; most often an integer.
 pub(super) fn data_type(random: &mut Random) -> Type {
-    match random.below(21) {
+    match random.below(23) {
         0 => Type::Unit,
         1 | 2 => Type::Bool,
         3 | 4 => Type::Text,
@@ -67,6 +77,8 @@ pub(super) fn data_type(random: &mut Random) -> Type {
         16 => Type::map(Type::Text, Type::Int),
         17 => Type::list(Type::Text),
         20 => Type::list(entry()),
+        21 => texts(),
+        22 => flagged(pair()),
         _ => Type::Int,
     }
 }

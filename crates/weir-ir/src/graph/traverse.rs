@@ -3,8 +3,8 @@
 //! The tables are exhaustive matches on [`NodeKind`], so that a new operation is one row in each. The verifier, the printer,
 //! the lowering, the engines' preparation and the drawing walk graphs by the functions that follow from them.
 //!
-//! A node with bodies has *own inputs* first (the list, the initial value, the limit), then its *captures*. A body has *own
-//! parameters* first (the element, the accumulator, the state), then the captured values, in the order of the inputs.
+//! A node with bodies has *own inputs* first (the list, then initial states; the limit), then its *captures*. A body has *own
+//! parameters* first (states, then the element), then the captured values, in the order of the inputs.
 
 use weir_host::Mode;
 
@@ -35,7 +35,7 @@ impl NodeKind {
     #[must_use]
     pub fn bodies(&self) -> &[Graph] {
         match self {
-            NodeKind::Map { body } | NodeKind::Fold { body } | NodeKind::Loop { body, .. } => {
+            NodeKind::Map { body } | NodeKind::Fold { body, .. } | NodeKind::Loop { body, .. } => {
                 std::slice::from_ref(body)
             }
             NodeKind::Within { body } => std::slice::from_ref(body),
@@ -54,7 +54,7 @@ impl NodeKind {
     /// Returns the bodies, to change them.
     pub fn bodies_mut(&mut self) -> &mut [Graph] {
         match self {
-            NodeKind::Map { body } | NodeKind::Fold { body } | NodeKind::Loop { body, .. } => {
+            NodeKind::Map { body } | NodeKind::Fold { body, .. } | NodeKind::Loop { body, .. } => {
                 std::slice::from_mut(body)
             }
             NodeKind::Within { body } => std::slice::from_mut(body),
@@ -100,8 +100,9 @@ impl NodeKind {
     #[must_use]
     pub fn own(&self) -> Own {
         match self {
-            NodeKind::Map { .. } | NodeKind::Loop { .. } => Own { inputs: 1, parameters: 1 },
-            NodeKind::Fold { .. } => Own { inputs: 2, parameters: 2 },
+            NodeKind::Map { .. } => Own { inputs: 1, parameters: 1 },
+            NodeKind::Fold { .. } => Own { inputs: self.states() + 1, parameters: self.states() + 1 },
+            NodeKind::Loop { .. } => Own { inputs: self.states(), parameters: self.states() },
             NodeKind::Within { .. } => Own { inputs: 1, parameters: 0 },
             NodeKind::Race { .. } => Own { inputs: 0, parameters: 0 },
             NodeKind::Prim(_)
@@ -112,6 +113,15 @@ impl NodeKind {
             | NodeKind::Release { .. }
             | NodeKind::Return
             | NodeKind::Fail => Own { inputs: usize::MAX, parameters: 0 },
+        }
+    }
+
+    /// Returns the number of states that the operation hands from round to round.
+    #[must_use]
+    pub fn states(&self) -> usize {
+        match self {
+            NodeKind::Fold { states, .. } | NodeKind::Loop { states, .. } => *states as usize,
+            _ => 0,
         }
     }
 

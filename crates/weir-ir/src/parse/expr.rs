@@ -55,11 +55,11 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
         return fold(line);
     }
     if line.eat("loop") {
-        let init = atom(line)?;
+        let init = line.commas(atom)?;
         line.expect("at most")?;
         let at_most = line.number("the bound of a loop")?;
         line.expect("as")?;
-        return Ok(Op::Loop { init, state: binder(line)?, body: empty(), at_most });
+        return Ok(Op::Loop { init, state: line.commas(binder)?, body: empty(), at_most });
     }
     if line.eat("atomic") {
         let constraints = line.list("(", ")", constraint)?;
@@ -86,11 +86,11 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
 fn fold(line: &mut Cursor<'_>) -> ParseResult<Op> {
     let list = atom(line)?;
     line.expect("from")?;
-    let init = atom(line)?;
+    let init = line.commas(atom)?;
     line.expect("as")?;
-    let accumulator = binder(line)?;
-    line.expect(",")?;
-    Ok(Op::Fold { list, init, accumulator, element: binder(line)?, body: empty() })
+    let mut state = line.commas(binder)?;
+    let element = state.pop().expect("a list of binders is not empty");
+    Ok(Op::Fold { list, init, state, element, body: empty() })
 }
 
 fn empty() -> Block {

@@ -52,6 +52,11 @@ fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> Pars
 }
 
 /// The operation of a node, with empty bodies.
+/// `of 3`; 1 if it is not there.
+fn states(line: &mut Cursor<'_>) -> ParseResult<u32> {
+    if line.eat("of") { line.number("the number of states") } else { Ok(1) }
+}
+
 fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     if line.eat("call") {
         return Ok(NodeKind::Call { function: line.name("the path of a function")? });
@@ -66,11 +71,12 @@ fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
         return Ok(NodeKind::Map { body: Box::default() });
     }
     if line.eat("fold") {
-        return Ok(NodeKind::Fold { body: Box::default() });
+        return Ok(NodeKind::Fold { states: states(line)?, body: Box::default() });
     }
     if line.eat("loop") {
+        let states = states(line)?;
         line.expect("at most")?;
-        return Ok(NodeKind::Loop { body: Box::default(), at_most: line.number("the bound of a loop")? });
+        return Ok(NodeKind::Loop { states, body: Box::default(), at_most: line.number("the bound of a loop")? });
     }
     if line.eat("within") {
         return Ok(NodeKind::Within { body: Box::default() });

@@ -1,4 +1,5 @@
-//! Common subexpressions: a pure operation that was evaluated before with the same operands is not evaluated again.
+//! Common subexpressions: a pure operation that was evaluated before with the same operands is not evaluated again. A switch
+//! whose arms only choose a value, such as `m[k] else { [] }`, is one.
 //!
 //! *Source.* Ohua thesis §4.2 (Ohua's expression IR keeps one binding for each I/O call; here the same holds for pure
 //! calls); value numbering over the dominator tree, which structured control makes the nesting of blocks (Briggs, Cooper
@@ -15,7 +16,7 @@ use weir_host::{Text, Type};
 
 use super::facts::Facts;
 use super::rewrite::{Simplified, Simplify, rewrite};
-use crate::expr::{Atom, Block, Let, Op, Var};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var};
 use crate::prim::Prim;
 
 pub(super) fn run(body: &mut Block, facts: &mut Facts<'_>) {
@@ -29,6 +30,15 @@ type Key = (Operation, Vec<Atom>);
 enum Operation {
     Prim(Prim),
     Call(Text),
+    /// A switch whose arms have no bindings: the test and the result of each arm.
+    Choice(Vec<(ArmTest, Chosen)>),
+}
+
+/// The result of an arm without bindings.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Chosen {
+    Payload(usize),
+    Operand(Atom),
 }
 
 /// The operations that have been evaluated whenever this point is reached.
@@ -48,12 +58,18 @@ struct Evaluated {
 
 impl Simplify for Available {
     fn simplify(&mut self, binding: &Let, facts: &mut Facts<'_>) -> Simplified {
-        if !facts.is_pure(&binding.op) || !facts.never_changes(binding.bound.var) {
+        if !facts.never_changes(binding.bound.var) {
             return Simplified::Keep;
         }
         let (operation, site) = match &binding.op {
-            Op::Call(call) => (Operation::Call(call.function.clone()), Some(call.site.clone())),
-            Op::Prim(prim, _) => (Operation::Prim(*prim), None),
+            Op::Call(call) if facts.is_pure(&binding.op) => {
+                (Operation::Call(call.function.clone()), Some(call.site.clone()))
+            }
+            Op::Prim(prim, _) if facts.is_pure(&binding.op) => (Operation::Prim(*prim), None),
+            Op::Switch { subject, arms } if facts.is_steady(subject) => match choice(arms, facts) {
+                Some(choice) => (choice, None),
+                None => return Simplified::Keep,
+            },
             _ => return Simplified::Keep,
         };
         let key = (operation, binding.op.operands().cloned().collect());
@@ -80,4 +96,18 @@ impl Simplify for Available {
             self.evaluated.remove(&key);
         }
     }
+}
+
+/// Returns a switch whose arms only choose among values that never change.
+fn choice(arms: &[Arm], facts: &Facts<'_>) -> Option<Operation> {
+    let chosen = |arm: &Arm| {
+        let payload = arm.payload.iter().position(|field| arm.body.result == Atom::Var(field.var));
+        let result = match payload {
+            Some(index) => Chosen::Payload(index),
+            None => Chosen::Operand(arm.body.result.clone()),
+        };
+        let is_steady = arm.body.lets.is_empty() && facts.is_steady(&arm.body.result);
+        is_steady.then(|| (arm.test.clone(), result))
+    };
+    arms.iter().map(chosen).collect::<Option<_>>().map(Operation::Choice)
 }

@@ -19,6 +19,9 @@ const SESSIONS_MAX: usize = 100_000_000;
 /// Maximum idle time of a session in a plan.
 const SESSION_IDLE_TIMEOUT_MAX: Duration = Duration::from_hours(24 * 365);
 
+/// Maximum of `drain_timeout`. Chosen by judgement: supervisors kill programs that take longer.
+const DRAIN_TIMEOUT_MAX: Duration = Duration::from_hours(24);
+
 /// Key of the array of sections in a plan.
 pub(super) const SECTION: &str = "section";
 
@@ -37,6 +40,8 @@ pub struct Plan {
     pub sessions_max: Option<Located<usize>>,
     /// Idle time after which the value of a session is dropped.
     pub session_idle_timeout: Option<Located<Duration>>,
+    /// Time that a program has, once it is told to stop, to complete the flows in progress.
+    pub drain_timeout: Option<Located<Duration>>,
     /// Sections, in the order of the file.
     pub sections: Vec<Section>,
 }
@@ -168,6 +173,14 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         check: KeyCheck::Fits,
         example: "\"30m\"",
         meaning: "idle time after which the value of a session is dropped",
+    },
+    PlanKey {
+        name: "drain_timeout",
+        deprecated: &[],
+        value: KeyValue::Duration(field!(drain_timeout), DRAIN_TIMEOUT_MAX),
+        check: KeyCheck::Fits,
+        example: "\"30s\"",
+        meaning: "time that a program has, once it is told to stop, to complete the flows in progress; default: 30s",
     },
 ];
 

@@ -14,10 +14,20 @@ impl Prim {
     /// Returns `true` if its operands, or parts of them, become part of its result, so that move-only values are moved.
     #[must_use]
     pub fn passes_on(self) -> bool {
-        use Prim::{Collect, Copy, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
+        use Prim::{Collect, Copy, DetachField, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
         matches!(
             self,
-            Copy | List | Map | Record | Variant(_) | Field(_) | WithField(_) | Payload(_) | Pairs | Collect | Flatten
+            Copy | List
+                | Map
+                | Record
+                | Variant(_)
+                | Field(_)
+                | DetachField(_)
+                | WithField(_)
+                | Payload(_)
+                | Pairs
+                | Collect
+                | Flatten
         )
     }
 
@@ -34,9 +44,8 @@ impl Prim {
             (Prim::List, _) => Ok(Value::List(all(operands))),
             (Prim::Record, _) => Ok(Value::Record(all(operands))),
             (Prim::Variant(tag), [_, ..]) => Ok(Value::Variant(tag, Some(all(operands)))),
-            (Prim::Field(index), [Value::Record(parts)]) | (Prim::Payload(index), [Value::Variant(_, Some(parts))]) => {
-                Ok(element(parts, index as usize))
-            }
+            (Prim::Field(index) | Prim::DetachField(index), [Value::Record(parts)])
+            | (Prim::Payload(index), [Value::Variant(_, Some(parts))]) => Ok(element(parts, index as usize)),
             (Prim::WithField(index), [Value::Record(fields), value]) => {
                 let mut fields = parts(fields);
                 fields[index as usize] = move_or_clone(value);

@@ -77,12 +77,13 @@ impl Display for OperationText<'_> {
             }
             Op::Switch { subject, .. } => write!(f, "switch {}", AtomText(subject)),
             Op::Map { list, element, .. } => write!(f, "for {} in {}", Binder(element), AtomText(list)),
-            Op::Fold { list, init, accumulator, element, .. } => {
-                let (list, init) = (AtomText(list), AtomText(init));
-                write!(f, "fold {list} from {init} as {}, {}", Binder(accumulator), Binder(element))
+            Op::Fold { list, init, state, element, .. } => {
+                let (list, init) = (AtomText(list), Commas(init.iter().map(AtomText)));
+                write!(f, "fold {list} from {init} as {}, {}", Commas(state.iter().map(Binder)), Binder(element))
             }
             Op::Loop { init, state, at_most, .. } => {
-                write!(f, "loop {} at most {at_most} as {}", AtomText(init), Binder(state))
+                let init = Commas(init.iter().map(AtomText));
+                write!(f, "loop {init} at most {at_most} as {}", Commas(state.iter().map(Binder)))
             }
             Op::Atomic { constraints, session, .. } => {
                 write!(f, "atomic ({})", Commas(constraints.iter().map(ConstraintText)))?;

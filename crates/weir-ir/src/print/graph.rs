@@ -70,7 +70,9 @@ impl Display for NodeText<'_> {
             NodeKind::Select { switch: earlier } | NodeKind::Release { acquire: earlier } => {
                 write!(f, "{word} {} ", NodeIdText(*earlier))
             }
-            NodeKind::Loop { at_most, .. } => write!(f, "{word} at most {at_most} "),
+            NodeKind::Loop { at_most, states: 1, .. } => write!(f, "{word} at most {at_most} "),
+            NodeKind::Loop { at_most, states, .. } => write!(f, "{word} of {states} at most {at_most} "),
+            NodeKind::Fold { states, .. } if *states != 1 => write!(f, "{word} of {states} "),
             NodeKind::Acquire { constraints } => {
                 write!(f, "{word} ({}) ", Commas(constraints.iter().map(ConstraintText)))
             }

@@ -9,7 +9,7 @@ use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::{calls, prims};
-use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Var, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Var, Variable, round_type, state_type};
 use crate::lower::changed_variables;
 use crate::print::TypeText;
 use crate::program::NESTING_MAX;
@@ -174,9 +174,9 @@ impl<'a> BlockVerifier<'a, '_> {
             Op::Call(call) => self.call(at, call, result),
             Op::Switch { subject, arms } => self.switch(at, subject, arms, result),
             Op::Map { list, element, body } => self.map(at, list, element, body, result),
-            Op::Fold { list, init, accumulator, element, body } => {
+            Op::Fold { list, init, state, element, body } => {
                 self.list(at, list, element);
-                self.fold(at, init, [accumulator, element], body, result);
+                self.fold(at, init, (state, element), body, result);
             }
             Op::Loop { init, state, body, at_most } => self.repeat(at, init, state, body, *at_most, result),
             Op::Atomic { constraints, session, body } => self.step(at, constraints, session.as_ref(), body, result),
@@ -204,13 +204,32 @@ impl<'a> BlockVerifier<'a, '_> {
         self.body(&[element], body, Some(inner), "the result of the body");
     }
 
-    /// Checks a fold whose list is checked; the parameters of its body are the accumulator and the element.
-    fn fold(&mut self, at: Var, init: &'a Atom, parameters: [&'a Variable; 2], body: &'a Block, result: &Type) {
-        let accumulator = &parameters[0].ty;
-        let init = self.operand(at, init);
-        self.types_hold(at, init.must_be("the beginning", accumulator, self.types));
-        self.types_hold(at, TypedOperand::Typed(accumulator).must_be("the fold", result, self.types));
-        self.body(&parameters, body, Some(accumulator), "the result of the body");
+    /// Checks a fold whose list is checked.
+    fn fold(
+        &mut self,
+        at: Var,
+        init: &'a [Atom],
+        (state, element): (&'a [Variable], &'a Variable),
+        body: &'a Block,
+        result: &Type,
+    ) {
+        let states = self.states(at, init, state);
+        let yielded = state_type(&states);
+        self.types_hold(at, TypedOperand::Typed(&yielded).must_be("the fold", result, self.types));
+        let parameters: Vec<&Variable> = state.iter().chain([element]).collect();
+        self.body(&parameters, body, Some(&yielded), "the result of the body");
+    }
+
+    /// Checks the initial states of a loop or fold, and returns their types.
+    fn states(&mut self, at: Var, init: &'a [Atom], state: &'a [Variable]) -> Vec<Type> {
+        if init.len() != state.len() || state.is_empty() {
+            self.add(Rule::Types, at, format!("has {} states, but {} initial ones", state.len(), init.len()));
+        }
+        for (init, state) in init.iter().zip(state) {
+            let operand = self.operand(at, init);
+            self.types_hold(at, operand.must_be("the beginning", &state.ty, self.types));
+        }
+        state.iter().map(|state| state.ty.clone()).collect()
     }
 
     fn step(
@@ -308,21 +327,22 @@ impl<'a> BlockVerifier<'a, '_> {
     fn repeat(
         &mut self,
         at: Var,
-        init: &'a Atom,
-        state: &'a Variable,
+        init: &'a [Atom],
+        state: &'a [Variable],
         body: &'a Block,
         at_most: u64,
         result: &'a Type,
     ) {
-        let operand = self.operand(at, init);
-        self.types_hold(at, operand.must_be("the beginning", &state.ty, self.types));
-        let round = Type::Tuple([state.ty.clone(), Type::Bool].into());
-        let yields = self.body(&[state], body, Some(&round), "the result of a round");
+        let states = self.states(at, init, state);
+        let round = round_type(&states);
+        let parameters: Vec<&Variable> = state.iter().collect();
+        let yields = self.body(&parameters, body, Some(&round), "the result of a round");
         if at_most == 0 {
             self.add(Rule::Types, at, "a loop has at least one round");
         }
         if yields || *result != Type::Never {
-            self.types_hold(at, TypedOperand::Typed(&state.ty).must_be("the loop", result, self.types));
+            let yielded = state_type(&states);
+            self.types_hold(at, TypedOperand::Typed(&yielded).must_be("the loop", result, self.types));
         }
     }
 

@@ -10,8 +10,8 @@ use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::view::{GraphVerifier, GraphView, HeldResources};
-use super::{calls, order, prims, timed, uses};
-use crate::expr::ArmTest;
+use super::{calls, detached, order, prims, timed, uses};
+use crate::expr::{ArmTest, state_type};
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use crate::print::{OperandText, TypeText};
 use crate::program::{NESTING_MAX, Variable};
@@ -32,12 +32,13 @@ pub(super) fn flow(
     }
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
     let mut checker = GraphVerifier { types, library, session_scoped, answer: result, report, names, states, depth: 0 };
-    checker.graph(graph, &HeldResources::new(), result);
+    checker.graph(graph, usize::MAX, &HeldResources::new(), result);
 }
 
 impl<'a> GraphVerifier<'a, '_> {
-    /// Checks a graph and the bodies in it. If edges or control are broken, the rest is skipped.
-    fn graph(&mut self, graph: &'a Graph, held: &HeldResources, result: Option<&Type>) {
+    /// Checks a graph of which so many parameters are its own, and the bodies in it. If edges or control are broken, the rest
+    /// is skipped.
+    fn graph(&mut self, graph: &'a Graph, own: usize, held: &HeldResources, result: Option<&Type>) {
         self.depth += 1;
         if self.depth > NESTING_MAX {
             self.report.add(Rule::Nesting, "", format!("bodies nest deeper than {NESTING_MAX}"));
@@ -49,13 +50,13 @@ impl<'a> GraphVerifier<'a, '_> {
             }
             self.source(&view, None, &[], &graph.result, "the result");
             if self.report.violations.len() == before {
-                self.meaning(&view, held, result);
+                self.meaning(&view, own, held, result);
             }
         }
         self.depth -= 1;
     }
 
-    fn meaning(&mut self, view: &GraphView<'a>, held: &HeldResources, result: Option<&Type>) {
+    fn meaning(&mut self, view: &GraphView<'a>, own: usize, held: &HeldResources, result: Option<&Type>) {
         if let Some(ty) = result {
             let operand = view.operand(&view.graph.result, self.types);
             if let Err(what) = operand.must_be("the result", ty, self.types) {
@@ -67,10 +68,11 @@ impl<'a> GraphVerifier<'a, '_> {
             uses::check(self, view, id, node, held);
             for body in node.bodies() {
                 let inner = uses::held_at(view, Some(id), held, self.session_scoped);
-                self.graph(body, &inner, body_result(node));
+                self.graph(body, node.kind.own().parameters, &inner, body_result(node));
             }
         }
         order::check(self, view);
+        detached::check(self, view, own);
     }
 
     /// Checks name, edges and control of one node; earlier nodes are in the view already.
@@ -186,7 +188,7 @@ impl<'a> GraphVerifier<'a, '_> {
             (NodeKind::Select { .. }, inputs) => {
                 inputs.iter().try_for_each(|input| input.must_be("the result of an arm", &node.outputs[0], self.types))
             }
-            (NodeKind::Map { body } | NodeKind::Fold { body } | NodeKind::Loop { body, .. }, inputs) => {
+            (NodeKind::Map { body } | NodeKind::Fold { body, .. } | NodeKind::Loop { body, .. }, inputs) => {
                 self.body(node, body, inputs)
             }
             (NodeKind::Within { .. } | NodeKind::Race { .. }, inputs) => timed::check(node, inputs, self.types),
@@ -216,26 +218,23 @@ impl<'a> GraphVerifier<'a, '_> {
     /// Checks the inputs of a node with a body against the body's parameters, and its output against the body's result.
     fn body(&self, node: &Node, body: &Graph, inputs: &[TypedOperand<'_>]) -> Result<(), String> {
         let (parameters, output) = (&body.parameters, &node.outputs[0]);
-        let own = match &node.kind {
-            NodeKind::Map { .. } => parameters.first().map(|element| vec![Type::list(element.clone())]),
-            NodeKind::Fold { .. } => match &parameters[..] {
-                [accumulator, element, ..] => Some(vec![Type::list(element.clone()), accumulator.clone()]),
-                _ => None,
-            },
-            _ => parameters.first().map(|state| vec![state.clone()]),
-        };
-        let own = own.ok_or("the body lacks parameters")?;
-        let captured = &parameters[own.len().min(parameters.len())..];
-        if inputs.len() != own.len() + captured.len() {
-            return Err(format!("has {} inputs instead of {}", inputs.len(), own.len() + captured.len()));
+        let (own, states) = (node.kind.own().parameters, node.kind.states());
+        if parameters.len() < own || (states == 0) != matches!(node.kind, NodeKind::Map { .. }) {
+            return Err("the body lacks parameters".into());
         }
-        for (input, ty) in inputs.iter().zip(own.iter().chain(captured)) {
+        let ((states, element), captured) = (parameters[..own].split_at(states), &parameters[own..]);
+        let list: Vec<Type> = element.iter().cloned().map(Type::list).collect();
+        let wanted: Vec<&Type> = list.iter().chain(states).chain(captured).collect();
+        if inputs.len() != wanted.len() {
+            return Err(format!("has {} inputs instead of {}", inputs.len(), wanted.len()));
+        }
+        for (input, ty) in inputs.iter().zip(wanted) {
             input.must_be("an input", ty, self.types)?;
         }
         let fits = match (&node.kind, output) {
             (NodeKind::Map { .. }, Type::List(_)) => true,
             (NodeKind::Map { .. }, _) => false,
-            (_, output) => parameters.first() == Some(output) || *output == Type::Never,
+            (_, output) => state_type(states) == *output || *output == Type::Never,
         };
         if fits { Ok(()) } else { Err(format!("does not give {}", TypeText(output))) }
     }
@@ -245,7 +244,8 @@ impl<'a> GraphVerifier<'a, '_> {
 fn body_result(node: &Node) -> Option<&Type> {
     match (&node.kind, node.outputs.first()) {
         (NodeKind::Map { .. }, Some(Type::List(element))) => Some(element),
-        (NodeKind::Fold { body }, _) => body.parameters.first(),
+        (NodeKind::Fold { body, states: 1 }, _) => body.parameters.first(),
+        (NodeKind::Fold { .. }, Some(ty)) if *ty != Type::Never => Some(ty),
         (NodeKind::Within { .. }, Some(Type::Option(inner))) => Some(inner),
         (NodeKind::Race { .. }, Some(ty)) if *ty != Type::Never => Some(ty),
         _ => None,

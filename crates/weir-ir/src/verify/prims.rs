@@ -34,12 +34,17 @@ pub(super) fn check(
         Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) | Prim::Failure => {
             construction(prim, operands, result, types)
         }
-        Prim::Field(_) | Prim::WithField(_) | Prim::Payload(_) | Prim::IsVariant(_) => {
+        Prim::Field(_) | Prim::DetachField(_) | Prim::WithField(_) | Prim::Payload(_) | Prim::IsVariant(_) => {
             part(prim, operands, result, types)
         }
-        Prim::Length | Prim::Index | Prim::Rest | Prim::Middle | Prim::Pairs | Prim::Collect | Prim::Flatten => {
-            collection(prim, operands, result, types)
-        }
+        Prim::Length
+        | Prim::Index
+        | Prim::DetachElement
+        | Prim::Rest
+        | Prim::Middle
+        | Prim::Pairs
+        | Prim::Collect
+        | Prim::Flatten => collection(prim, operands, result, types),
     }
 }
 
@@ -81,7 +86,7 @@ fn construction(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types:
 /// Checks a primitive that reads, replaces or tests a part of a record or variant.
 fn part(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
     match (prim, operands) {
-        (Prim::Field(index), [record]) => field(*record, index, result, types),
+        (Prim::Field(index) | Prim::DetachField(index), [record]) => field(*record, index, result, types),
         (Prim::WithField(index), [record, value]) => {
             record.must_be("the record", result, types)?;
             let fields = types.fields(result).and_then(|fields| fields.into_iter().nth(index as usize));
@@ -102,7 +107,7 @@ fn part(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTa
 fn collection(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
     match (prim, operands) {
         (Prim::Length, [measured]) => yields(result, &Type::Int).and_then(|()| has_length(*measured)),
-        (Prim::Index, [collection, key]) => index(*collection, *key, result, types),
+        (Prim::Index | Prim::DetachElement, [collection, key]) => index(*collection, *key, result, types),
         (Prim::Rest, [list, from]) => {
             list.must_be("the list", result, types)?;
             from.must_be("the index", &Type::Int, types)

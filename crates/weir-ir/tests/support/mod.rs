@@ -1,17 +1,21 @@
 //! A sequential interpreter of graphs: nodes in the order of their list, skipped where their control does not hold.
 //!
-//! It tests lowering against the evaluator without a runtime, so it heeds no `after` edges and no constraints.
+//! It tests lowering against the evaluator without a runtime, so it heeds no `after` edges. Of constraints it heeds that a
+//! step on a session makes the values of that session current.
+
+mod hole;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use hole::with_hole;
 use weir_host::{
     Argument, Environment, Failure, Function, FunctionCode, Library, Outcome, Passing, Resource, Settled, Shared, Value,
 };
-use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
+use weir_ir::evaluate::{failure_of, put_together, rounds_exceeded, taken_apart, test_holds};
 use weir_ir::generate::{Case, Execution, Recording};
-use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand, Program, SwitchArm};
+use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, Program, SwitchArm};
 use weir_ir::prim::{Prim, elements, move_or_clone, moves};
 
 /// Makes a graph of a case and executes it.
@@ -23,11 +27,10 @@ pub(crate) fn interpret(
     let recording = Recording::new(seed);
     let library = recording.library();
     let program = lower(&case.program, &library);
-    let mut world = World { library: &library, shared: Vec::new(), names: Vec::new(), states: BTreeMap::new() };
+    let mut world = World::new(&program, &library);
     for shared in &program.shared {
-        let value = world.flow(&shared.init, Vec::new()).expect("a shared value is made");
+        let value = if shared.per_session { Value::Absent } else { world.made(&shared.init) };
         world.shared.push(Shared::new(value));
-        world.names.push(shared.name.to_string());
     }
     let body = &program.entries[0].flows[0].body;
     let run = |inputs: &Vec<Value>| world.flow(body, inputs.clone()).map_err(|failure| *failure);
@@ -37,9 +40,12 @@ pub(crate) fn interpret(
 }
 
 struct World<'a> {
+    program: &'a Program,
     library: &'a Library,
+    /// The shared values; of a session-scoped value, that of the latest session.
     shared: Vec<Shared>,
-    names: Vec<String>,
+    /// The values of sessions, by the index of the shared value and the session.
+    sessions: BTreeMap<(usize, Value), Shared>,
     states: BTreeMap<Resource, Shared>,
 }
 
@@ -54,7 +60,38 @@ impl From<Box<Failure>> for End {
     }
 }
 
-impl World<'_> {
+impl<'a> World<'a> {
+    fn new(program: &'a Program, library: &'a Library) -> Self {
+        World { program, library, shared: Vec::new(), sessions: BTreeMap::new(), states: BTreeMap::new() }
+    }
+
+    fn made(&mut self, init: &Graph) -> Value {
+        self.flow(init, Vec::new()).expect("a shared value is made")
+    }
+
+    fn index_of(&self, name: &str) -> usize {
+        let index = self.program.shared.iter().position(|shared| shared.name.as_str() == name);
+        index.expect("the shared value is known")
+    }
+
+    /// Switches the shared values of sessions that a step holds to those of this session.
+    fn begin_session(&mut self, constraints: &[Constraint], session: &Value) {
+        for constraint in constraints {
+            let Resource::Shared(name) = &constraint.resource else { continue };
+            let index = self.index_of(name);
+            let program = self.program;
+            if !program.shared[index].per_session {
+                continue;
+            }
+            let key = (index, session.clone());
+            if !self.sessions.contains_key(&key) {
+                let made = Shared::new(self.made(&program.shared[index].init));
+                self.sessions.insert(key.clone(), made);
+            }
+            self.shared[index] = self.sessions[&key].clone();
+        }
+    }
+
     fn flow(&mut self, graph: &Graph, inputs: Vec<Value>) -> Result<Value, Box<Failure>> {
         let mut frame = Frame::new(graph);
         frame.slots[..inputs.len()].clone_from_slice(&inputs);
@@ -171,13 +208,20 @@ impl<'g> Frame<'g> {
             NodeKind::Switch { arms } => return self.switch(id, node, arms),
             NodeKind::Select { switch } => self.select(*switch, inputs),
             NodeKind::Map { body } => self.map(world, body, inputs)?,
-            NodeKind::Fold { body } => self.fold(world, body, inputs)?,
-            NodeKind::Loop { body, at_most } => self.repeat(world, body, *at_most, inputs)?,
+            NodeKind::Fold { body, .. } => self.fold(world, body, node.kind.states(), inputs)?,
+            NodeKind::Loop { body, at_most, .. } => self.repeat(world, body, node.kind.states(), *at_most, inputs)?,
             NodeKind::Within { body } => Value::some(self.body(world, body, Vec::new(), &inputs[1..])?),
             NodeKind::Race { bodies } => {
                 self.body(world, &bodies[0], Vec::new(), &inputs[..bodies[0].parameters.len()])?
             }
-            NodeKind::Acquire { .. } | NodeKind::Release { .. } => return Ok(()),
+            NodeKind::Acquire { constraints } => {
+                if let Some(session) = inputs.first() {
+                    let session = self.take(session);
+                    world.begin_session(constraints, &session);
+                }
+                return Ok(());
+            }
+            NodeKind::Release { .. } => return Ok(()),
             NodeKind::Return => return Err(End::Return(self.take(&inputs[0]))),
             NodeKind::Fail => return Err(End::Fail(failure_of(self.take(&inputs[0])))),
         };
@@ -188,6 +232,9 @@ impl<'g> Frame<'g> {
     fn prim(&mut self, prim: Prim, inputs: &[Operand]) -> Result<Value, End> {
         let mut operands: Vec<Value> = inputs.iter().map(|input| self.take(input)).collect();
         let value = prim.apply_moving(&mut operands)?;
+        if prim.detaches() {
+            operands[0] = with_hole(prim, &mut operands);
+        }
         inputs.iter().zip(operands).for_each(|(input, rest)| self.put_back(input, rest));
         Ok(value)
     }
@@ -221,23 +268,30 @@ impl<'g> Frame<'g> {
         Ok(Value::list(mapped))
     }
 
-    fn fold(&mut self, world: &mut World<'_>, body: &Graph, inputs: &[Operand]) -> Result<Value, End> {
+    fn fold(&mut self, world: &mut World<'_>, body: &Graph, states: usize, inputs: &[Operand]) -> Result<Value, End> {
         let list = self.list(&inputs[0]);
-        let mut folded = self.take(&inputs[1]);
+        let mut folded: Vec<Value> = inputs[1..=states].iter().map(|input| self.take(input)).collect();
         for element in list {
-            folded = self.body(world, body, vec![folded, element], &inputs[2..])?;
+            folded.push(element);
+            let next = self.body(world, body, folded, &inputs[states + 1..])?;
+            folded = if states == 1 { vec![next] } else { taken_apart(next) };
         }
-        Ok(folded)
+        Ok(put_together(folded))
     }
 
-    fn repeat(&mut self, world: &mut World<'_>, body: &Graph, at_most: u64, inputs: &[Operand]) -> Result<Value, End> {
-        let mut state = self.take(&inputs[0]);
+    fn repeat(
+        &mut self,
+        world: &mut World<'_>,
+        body: &Graph,
+        states: usize,
+        at_most: u64,
+        inputs: &[Operand],
+    ) -> Result<Value, End> {
+        let mut state: Vec<Value> = inputs[..states].iter().map(|input| self.take(input)).collect();
         for _ in 0..at_most {
-            let mut pair = [self.body(world, body, vec![state], &inputs[1..])?];
-            let done = Prim::Field(1).apply_moving(&mut pair)?;
-            state = Prim::Field(0).apply_moving(&mut pair)?;
-            if done == Value::Bool(true) {
-                return Ok(state);
+            state = taken_apart(self.body(world, body, state, &inputs[states..])?);
+            if state.pop() == Some(Value::Bool(true)) {
+                return Ok(put_together(state));
             }
         }
         Err(End::Fail(rounds_exceeded(at_most)))
@@ -288,8 +342,7 @@ impl<'g> Frame<'g> {
                 }
                 (None, Operand::Constant(index)) => Argument::Constant(*index),
                 (None, Operand::Shared(name)) => {
-                    let index = world.names.iter().position(|known| known == name.as_str()).expect("it is known");
-                    Argument::Shared(u32::try_from(index).expect("few shared values"))
+                    Argument::Shared(u32::try_from(world.index_of(name)).expect("few shared values"))
                 }
                 (None, other) => panic!("a call of {other:?}"),
             })

@@ -29,6 +29,8 @@ const LIMITS: [(&str, Limit); 10] = [
     ("connections_max", Limit::Count(|limits| &mut limits.connections_max)),
 ];
 
+/// Name of the last parameter, which permits requests of other sites' pages.
+const CROSS_SITE_WRITES: &str = "cross_site_writes";
 /// Minimum value of `header_bytes_max`; below it no browser's request is accepted.
 const HEADER_BYTES_LEAST: usize = 1024;
 
@@ -39,6 +41,7 @@ pub(super) fn signature() -> SourceSignature {
         let default = limit.get(&mut Limits::default());
         parameter(name, limit.ty(), Some(default))
     });
+    let cross_site = parameter(CROSS_SITE_WRITES, Type::Bool, Some(Value::Bool(false)));
     let place = [parameter("port", Type::Int, None), parameter("address", Type::Text, Some(Value::text("127.0.0.1")))];
     SourceSignature {
         module: "http".into(),
@@ -46,7 +49,7 @@ pub(super) fn signature() -> SourceSignature {
         doc: "Serves HTTP/1.1 and HTTP/2 without TLS at a port of this machine. `address: \"0.0.0.0\"` accepts \
              connections from other machines; port 0 lets the operating system choose a port."
             .into(),
-        parameters: place.into_iter().chain(limits).collect(),
+        parameters: place.into_iter().chain(limits).chain([cross_site]).collect(),
         element: None,
         answer: Some(Type::named("http.Response")),
         ordered: false,
@@ -64,6 +67,11 @@ pub(super) fn address(arguments: &[Value]) -> Result<SocketAddr, Failure> {
     let port = ListenAddress::port(*port).map_err(Failure::argument)?;
     let address = ListenAddress::ip(text).map_err(Failure::argument)?;
     Ok(SocketAddr::new(address, port))
+}
+
+/// Returns `true` if pages of other sites may send requests that change something.
+pub(super) fn permits_cross_site_writes(arguments: &[Value]) -> bool {
+    matches!(arguments.last(), Some(Value::Bool(true)))
 }
 
 /// Returns the limits that the arguments set.

@@ -11,13 +11,9 @@ use hyper::header::{
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::Typed;
 
+use super::problem_details;
 use crate::Limited;
 use crate::json::encode::written;
-
-weir::library! {
-    /// Responses to requests, and services on HTTP.
-    pub(crate) http: ok, text, html, json, bad_request, not_found, redirect, status, with_header
-}
 
 /// The media type of plain text.
 pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
@@ -69,6 +65,10 @@ pub enum ResponseError {
     FieldValue(String),
     /// The header fields take more bytes than clients accept.
     TooManyFields,
+    /// The status is not one of an error.
+    NoProblem(i64),
+    /// The redirect leads to another site.
+    OtherSite,
 }
 
 impl fmt::Display for ResponseError {
@@ -80,6 +80,10 @@ impl fmt::Display for ResponseError {
             ResponseError::FieldValue(name) => {
                 write!(f, "the value of the header field `{name}` may contain only visible ASCII characters and spaces")
             }
+            ResponseError::NoProblem(code) => write!(f, "the status of a problem must be 400 to 599, not {code}"),
+            ResponseError::OtherSite => {
+                write!(f, "the redirect leads to another site; `external: true` permits it, for URLs that are trusted")
+            }
             ResponseError::TooManyFields => write!(f, "the header fields take more than {FIELDS_BYTES_MAX} bytes"),
         }
     }
@@ -88,7 +92,7 @@ impl fmt::Display for ResponseError {
 impl std::error::Error for ResponseError {}
 
 impl Response {
-    fn new(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Self {
+    pub(super) fn new(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Self {
         Response { status, content_type, fields: None, body }
     }
 
@@ -127,6 +131,33 @@ impl Response {
         self
     }
 
+    /// Returns the response with one more field of this name, in place of those whose values begin with `replaced`.
+    pub(super) fn with_further_field(
+        mut self,
+        name: HeaderName,
+        value: HeaderValue,
+        replaced: &[u8],
+    ) -> Result<Self, ResponseError> {
+        let fields = self.fields.get_or_insert_default();
+        let others: Vec<HeaderValue> =
+            fields.get_all(&name).iter().filter(|other| !other.as_bytes().starts_with(replaced)).cloned().collect();
+        fields.remove(&name);
+        for value in others.into_iter().chain([value]) {
+            fields.append(name.clone(), value);
+        }
+        if bytes_of(fields) > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(self) }
+    }
+
+    /// Turns the text of an error into problem details, if the client of this request prefers them.
+    fn for_client(self, request: &HeaderMap) -> Self {
+        let is_text = self.content_type.as_ref().is_some_and(|kind| kind == PLAIN_TEXT);
+        if self.status.as_u16() < 400 || !is_text || !problem_details::is_preferred(request) {
+            return self;
+        }
+        let body = problem_details::body(self.status, &String::from_utf8_lossy(&self.body));
+        Response { content_type: Some(problem_details::media_type()), body, ..self }
+    }
+
     /// Returns the status.
     #[must_use]
     pub fn code(&self) -> StatusCode {
@@ -151,19 +182,20 @@ impl Response {
     /// Converts the response for hyper, reusing the allocation of the request's header map `done`. To a `HEAD` request
     /// only the length of the body is sent.
     pub(crate) fn into_hyper(self, to_head: bool, mut done: HeaderMap) -> hyper::Response<Bytes> {
-        let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let length = self.body.len();
-        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
-        *response.status_mut() = self.status;
+        let answer = self.for_client(&done);
+        let without_body = matches!(answer.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let length = answer.body.len();
+        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { answer.body });
+        *response.status_mut() = answer.status;
         let fields = response.headers_mut();
-        *fields = match self.fields {
+        *fields = match answer.fields {
             Some(own) => *own,
             None => {
                 done.clear();
                 done
             }
         };
-        if let Some(content_type) = self.content_type.filter(|_| !without_body) {
+        if let Some(content_type) = answer.content_type.filter(|_| !without_body) {
             fields.insert(CONTENT_TYPE, content_type);
         }
         if to_head && !without_body {
@@ -193,14 +225,15 @@ pub fn html(page: &str) -> Response {
     Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
 }
 
-/// Creates a response with status 200 and any value as JSON: records become objects, lists arrays, and `None` becomes
+/// Creates a response with any value as JSON, and with status 200 or the one that is given: records become objects, lists arrays, and `None` becomes
 /// `null`. Request bodies are read in the same format. A value that nests more than 127 deep, or whose JSON is longer
-/// than 64 MiB, ends the flow.
+/// than 64 MiB, ends the flow; so does a status that is not 200 to 599.
 #[weir::function(pure)]
-pub fn json(value: Typed<'T'>) -> Limited<Response> {
+pub fn json(value: Typed<'T'>, #[default(200)] status: i64) -> Limited<Response> {
+    let Some(code) = final_status(status) else { return Limited(Err(ResponseError::Status(status).into())) };
     let kind = HeaderValue::from_static(JSON);
     let written = written(&value.value, &value.of);
-    Limited(written.map(|body| Response::new(StatusCode::OK, Some(kind), body.into())))
+    Limited(written.map(|body| Response::new(code, Some(kind), body.into())))
 }
 
 /// Creates a response with status 400 and a text that says what is wrong with the request.
@@ -209,18 +242,40 @@ pub fn bad_request(text: &str) -> Response {
     Response::plain(StatusCode::BAD_REQUEST, Bytes::copy_from_slice(text.as_bytes()))
 }
 
+/// Creates an error response with problem details (RFC 9457): `{"title": "Conflict", "status": 409, "detail": …}`.
+///
+/// # Errors
+/// Fails unless the status is 400 to 599.
+#[weir::function(pure)]
+pub fn problem(status: i64, #[default("")] detail: &str) -> Result<Response, ResponseError> {
+    let status = final_status(status).filter(|code| code.as_u16() >= 400).ok_or(ResponseError::NoProblem(status))?;
+    Ok(Response::new(status, Some(problem_details::media_type()), problem_details::body(status, detail)))
+}
+
 /// Creates a response with status 404.
 #[weir::function(pure)]
 pub fn not_found() -> Response {
     Response::of_status(StatusCode::NOT_FOUND)
 }
 
-/// Creates a redirect (status 303) to `url`. Characters that no header field may contain are percent-encoded.
+/// Creates a redirect (status 303) to a path of this site, such as `/welcome`. A URL of another site needs
+/// `external: true`, and ends the flow otherwise: a redirect to where a request says would lend this site's name to
+/// others. Characters that no header field may contain are percent-encoded.
 #[weir::function(pure)]
-pub fn redirect(url: &str) -> Response {
+pub fn redirect(url: &str, #[default(false)] external: bool) -> Limited<Response> {
+    if !external && !is_of_this_site(url) {
+        return Limited(Err(ResponseError::OtherSite.into()));
+    }
     let encoded: String = utf8_percent_encode(url, NOT_IN_LOCATION).collect();
     let location = HeaderValue::try_from(encoded).expect("all that is not visible ASCII has been encoded");
-    Response::of_status(StatusCode::SEE_OTHER).with_field(LOCATION, location)
+    Limited(Ok(Response::of_status(StatusCode::SEE_OTHER).with_field(LOCATION, location)))
+}
+
+/// Returns `true` if a browser takes the URL for one of the same site: a path, a query or a fragment. It takes `//` and
+/// `/\` for the beginning of a host, and ignores line ends and tabs, which are encoded before it sees them.
+fn is_of_this_site(url: &str) -> bool {
+    let is_path = url.starts_with('/') && !url[1..].starts_with(['/', '\\']);
+    is_path || url.starts_with(['?', '#']) || url.starts_with("./") || url.starts_with("../")
 }
 
 /// Creates a response with this status and a plain text.
@@ -229,9 +284,14 @@ pub fn redirect(url: &str) -> Response {
 /// Fails unless `code` is 200 to 599.
 #[weir::function(pure)]
 pub fn status(code: i64, text: &str) -> Result<Response, ResponseError> {
-    let status = u16::try_from(code).ok().filter(|code| (200..=599).contains(code));
-    let status = status.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(ResponseError::Status(code))?;
+    let status = final_status(code).ok_or(ResponseError::Status(code))?;
     Ok(Response::plain(status, Bytes::copy_from_slice(text.as_bytes())))
+}
+
+/// Returns the status of this number, if it is that of a response which ends an exchange.
+pub(super) fn final_status(code: i64) -> Option<StatusCode> {
+    let code = u16::try_from(code).ok().filter(|code| (200..=599).contains(code))?;
+    StatusCode::from_u16(code).ok()
 }
 
 /// Returns the response with a header field, which replaces earlier ones of the same name.
@@ -251,8 +311,12 @@ pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Re
     }
     let fields = response.fields.get_or_insert_default();
     fields.insert(field, value);
-    let bytes: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if bytes > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(response) }
+    if bytes_of(fields) > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(response) }
+}
+
+/// Returns the size of header fields.
+fn bytes_of(fields: &HeaderMap) -> usize {
+    fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }
 
 fn media_type(text: &str) -> HeaderValue {

@@ -18,6 +18,7 @@ use weir::{
 };
 use weir_events::until;
 
+use super::cross_site::is_cross_site_write;
 use super::input::InputError;
 use super::parameters;
 use super::response::Response;
@@ -39,7 +40,8 @@ impl Source for Http {
         let routes = Arc::new(Routes::new(routes)?);
         let server = Server::bind(address, limits).map_err(|error| cannot_listen(address, &error))?;
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
-        Ok(Arc::new(HttpService { server, routes, address }))
+        let cross_site_writes = parameters::permits_cross_site_writes(&arguments);
+        Ok(Arc::new(HttpService { server, routes, address, cross_site_writes }))
     }
 
     fn listens(&self) -> Option<ListenProtocol> {
@@ -63,6 +65,8 @@ struct HttpService {
     server: Server,
     routes: Arc<Routes>,
     address: SocketAddr,
+    /// `true` if pages of other sites may send requests that change something.
+    cross_site_writes: bool,
 }
 
 impl Opened for HttpService {
@@ -80,6 +84,7 @@ impl Opened for HttpService {
             let (routes, body_bytes_max) = (Arc::clone(&self.routes), limits.body_bytes_max);
             let answers = FlowHandler {
                 routes,
+                cross_site_writes: self.cross_site_writes,
                 body_bytes_max,
                 deadlines: RequestDeadlines::of(limits),
                 flows,
@@ -93,6 +98,7 @@ impl Opened for HttpService {
 /// Handler that responds to requests with the results of flows.
 struct FlowHandler {
     routes: Arc<Routes>,
+    cross_site_writes: bool,
     body_bytes_max: usize,
     deadlines: RequestDeadlines,
     flows: Arc<dyn Flows>,
@@ -111,7 +117,7 @@ impl Handler for FlowHandler {
                 let (head, body) = request.into_parts();
                 return ResponseFuture::later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
             }
-            Err(refusal) => return ResponseFuture::now(*refusal, to_head, HeaderMap::new()),
+            Err(refusal) => return ResponseFuture::now(*refusal, to_head, mem::take(request.headers_mut())),
         };
         let done = mem::take(request.headers_mut());
         match begun {
@@ -196,6 +202,10 @@ impl FlowHandler {
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
         let uri = request.uri();
+        if !self.cross_site_writes && is_cross_site_write(request.method(), uri, request.headers()) {
+            let text = "a page of another site sent this request";
+            return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
+        }
         match self.routes.find(request.method(), uri.path()) {
             RouteMatch::Route(route, parts) => {
                 let body = self

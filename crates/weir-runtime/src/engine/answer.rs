@@ -105,18 +105,18 @@ impl Drop for PendingAnswer {
 /// Runs a flow on this thread until it yields, and returns it then; or to its end, and puts its answer, unless the event
 /// loop stops awaiting it first.
 pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) -> Option<ActiveFlow> {
-    if answer.is_given_up() && flow.may_be_given_up() {
+    if answer.is_given_up() && flow.request_give_up() {
         return None;
     }
     let mut advanced = flow.advance(&Units::slice(flow.slice()), &mut Context::from_waker(Waker::noop()));
     if matches!(advanced, Advanced::Waits) {
         advanced = handle.block_on(poll_fn(|context| {
             let given_up = answer.poll_given_up(context);
-            if given_up && flow.may_be_given_up() {
+            if given_up && flow.request_give_up() {
                 return Poll::Ready(Advanced::Waits);
             }
             match flow.advance(&Units::slice(flow.slice()), context) {
-                Advanced::Waits if !given_up || !flow.may_be_given_up() => Poll::Pending,
+                Advanced::Waits if !given_up || !flow.request_give_up() => Poll::Pending,
                 advanced => Poll::Ready(advanced),
             }
         }));

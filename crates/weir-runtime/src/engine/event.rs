@@ -62,7 +62,7 @@ impl Future for PendingFlow {
         pending.turn = None;
         match advanced {
             Advanced::Ready(answer) => return Poll::Ready(Some(answer)),
-            _ if pending.is_cancelled && flow.may_be_given_up() => return Poll::Ready(None),
+            _ if pending.is_cancelled && flow.request_give_up() => return Poll::Ready(None),
             Advanced::Waits => {}
             // Polled to register the task.
             Advanced::Yields => _ = pending.turn.insert(Turn::wait()).poll(context),
@@ -73,9 +73,9 @@ impl Future for PendingFlow {
 
 impl Drop for PendingFlow {
     fn drop(&mut self) {
-        let (flow, turn, permit) = (self.flow.take(), self.turn.take(), self.permit.take());
+        let (mut flow, turn, permit) = (self.flow.take(), self.turn.take(), self.permit.take());
         // At the end of the event loop there is no runtime any more.
-        if flow.as_ref().is_some_and(|flow| !flow.may_be_given_up())
+        if flow.as_mut().is_some_and(|flow| !flow.request_give_up())
             && !self.is_cancelled
             && Handle::try_current().is_ok()
         {

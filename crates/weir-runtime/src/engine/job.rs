@@ -41,7 +41,7 @@ pub(super) struct FlowJob {
     pub(super) flow: FlowState,
     /// The segment in which the flow continues.
     pub(super) segment: usize,
-    /// True once the flow has yielded: it may be cancelled between two slices.
+    /// True once the flow has yielded or waited: it may be cancelled before it is advanced again.
     pub(super) has_yielded: bool,
     pub(super) task: Option<Arc<Task>>,
 }
@@ -91,14 +91,14 @@ impl PooledJob {
 }
 
 impl FlowJob {
-    /// Returns true if the flow may be cancelled now, before it is advanced.
+    /// Returns true if the flow is to be cancelled now, before it is advanced: it has not begun, has yielded or has
+    /// waited, and is in no atomic step.
     #[inline]
-    pub(super) fn may_be_given_up(&self) -> bool {
-        (self.segment == 0 || self.has_yielded) && !self.flow.holds_lock()
+    pub(super) fn is_to_be_given_up(&mut self, detached_tasks: &DetachedTasks) -> bool {
+        (self.segment == 0 || self.has_yielded) && self.is_given_up(detached_tasks) && self.flow.request_give_up()
     }
 
-    /// Returns true if the flow was cancelled.
-    pub(super) fn is_given_up(&self, detached_tasks: &DetachedTasks) -> bool {
+    fn is_given_up(&self, detached_tasks: &DetachedTasks) -> bool {
         self.task.as_ref().map_or_else(|| detached_tasks.is_over(), |task| task.parking.is_given_up())
     }
 }
@@ -129,7 +129,8 @@ impl JobContext {
 /// cancelled.
 pub(super) fn park(mut pooled: Box<PooledJob>, port: PortId) -> Option<Box<PooledJob>> {
     let task = pooled.job().task.clone().expect("what has waited has a task");
-    match task.parking.park((pooled, port)) {
+    let is_bound = pooled.job().flow.is_in_step();
+    match task.parking.park((pooled, port), is_bound) {
         ParkOutcome::Again((pooled, _)) => return Some(pooled),
         ParkOutcome::GivenUp((pooled, _)) => task.job_context.give_up(pooled),
         ParkOutcome::Waits => {}
@@ -149,7 +150,8 @@ impl Task {
 
     /// Cancels the flow: at once if it is parked, otherwise when it would begin or park next.
     fn give_up(&self) {
-        if let Some((pooled, _)) = self.parking.give_up() {
+        let is_bound = |(pooled, _): &mut (Box<PooledJob>, PortId)| pooled.job().flow.is_in_step();
+        if let Some((pooled, _)) = self.parking.give_up(is_bound) {
             self.job_context.give_up(pooled);
         }
     }

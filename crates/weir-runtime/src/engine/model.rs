@@ -41,6 +41,8 @@ struct ReadySource {
 struct ParkingModel {
     parking: Parking<ModelItem>,
     source: Mutex<ReadySource>,
+    /// True if the item is in an atomic step until it is ready.
+    is_bound: bool,
     done: AtomicUsize,
     dropped: AtomicUsize,
 }
@@ -49,9 +51,13 @@ struct ModelItem;
 
 impl ParkingModel {
     fn new() -> Arc<ParkingModel> {
+        ParkingModel::with(false)
+    }
+
+    fn with(is_bound: bool) -> Arc<ParkingModel> {
         let source = Mutex::new(ReadySource::default());
         let (done, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(ParkingModel { parking: Parking::new(), source, done, dropped })
+        Arc::new(ParkingModel { parking: Parking::new(), source, is_bound, done, dropped })
     }
 
     /// Runs the thread that has the item.
@@ -67,7 +73,7 @@ impl ParkingModel {
             if is(ParkingMutant::WipesLate) {
                 self.parking.begin();
             }
-            match self.parking.park(item) {
+            match self.parking.park(item, self.is_bound) {
                 ParkOutcome::Waits => return,
                 ParkOutcome::Again(again) => item = again,
                 ParkOutcome::GivenUp(ModelItem) => {
@@ -84,8 +90,8 @@ impl ParkingModel {
         if self.poll() {
             self.done.fetch_add(1, Ordering::AcqRel);
         } else if is(ParkingMutant::ParksYielded) {
-            _ = self.parking.park(item);
-        } else if self.parking.is_given_up() {
+            _ = self.parking.park(item, self.is_bound);
+        } else if self.parking.is_given_up() && !self.is_bound {
             self.dropped.fetch_add(1, Ordering::AcqRel);
         } else {
             self.work(item);
@@ -116,7 +122,7 @@ impl ParkingModel {
     }
 
     fn give_up(&self) {
-        if let Some(ModelItem) = self.parking.give_up() {
+        if let Some(ModelItem) = self.parking.give_up(|_| self.is_bound) {
             self.dropped.fetch_add(1, Ordering::AcqRel);
         }
     }
@@ -165,6 +171,21 @@ fn yielded() {
     }
 }
 
+/// A bound item that is cancelled is completed exactly once when it is woken.
+fn bound() {
+    loom::model(|| {
+        let model = ParkingModel::with(true);
+        let [worker, waker, other] = [Arc::clone(&model), Arc::clone(&model), Arc::clone(&model)];
+        let threads = [
+            thread::spawn(move || worker.work(ModelItem)),
+            thread::spawn(move || waker.make_ready()),
+            thread::spawn(move || other.give_up()),
+        ];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!((model.done.load(Ordering::Acquire), model.through()), (1, 1), "the item is done once");
+    });
+}
+
 fn caught(mutant: ParkingMutant, model: fn()) -> bool {
     crate::loom_support::caught(&MUTANT, mutant, model)
 }
@@ -174,6 +195,7 @@ fn an_item_that_waits_comes_back_exactly_once() {
     woken();
     given_up();
     yielded();
+    bound();
 }
 
 #[test]
@@ -183,4 +205,5 @@ fn every_mutant_is_caught() {
     }
     assert!(caught(ParkingMutant::ForgetsGivenUp, given_up));
     assert!(caught(ParkingMutant::ParksYielded, yielded));
+    assert!(caught(ParkingMutant::ForgetsWokenLeaving, bound));
 }

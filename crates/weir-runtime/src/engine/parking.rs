@@ -18,9 +18,21 @@
 //! state    │ begin    │ park(item)              │ wake                │ give_up
 //! ─────────┼──────────┼─────────────────────────┼─────────────────────┼──────────────────
 //! UnderWay │ UnderWay │ Parked   → Waits        │ Woken    → None     │ GivenUp → None
-//! Woken    │ UnderWay │ UnderWay → Again(item)  │ Woken    → None     │ GivenUp → None
+//! Woken    │ UnderWay │ UnderWay → Again(item)  │ Woken    → None     │ WokenLeaving → None
 //! Parked   │    –     │    –                    │ UnderWay → the item │ GivenUp → the item
 //! GivenUp  │ GivenUp  │ GivenUp  → GivenUp(item)│ GivenUp  → None     │ GivenUp → None
+//! ```
+//!
+//! An item that is *bound* (in an atomic step) cannot be dropped yet: it goes on although it was cancelled, and waits and
+//! is woken as before:
+//!
+//! ```text
+//! state        │ begin    │ park(bound item)            │ wake                │ give_up
+//! ─────────────┼──────────┼─────────────────────────────┼─────────────────────┼─────────────────
+//! Parked       │    –     │    –                        │ UnderWay → the item │ Leaving → None
+//! GivenUp      │ GivenUp  │ Leaving → Waits             │ WokenLeaving → None │ GivenUp → None
+//! WokenLeaving │ GivenUp  │ GivenUp → Again(item)       │ WokenLeaving → None │ WokenLeaving → None
+//! Leaving      │    –     │    –                        │ GivenUp → the item  │ Leaving → None
 //! ```
 //!
 //! Memory ordering: the state is behind a mutex, and every transition is one critical section. The mutex alone
@@ -43,6 +55,10 @@ enum ParkingState<T> {
     Parked(T),
     /// The item was cancelled.
     GivenUp,
+    /// The item was cancelled, is with a thread, and was woken since it was last polled.
+    WokenLeaving,
+    /// The item was cancelled, but is bound and stored here.
+    Leaving(T),
 }
 
 /// The outcome of [`Parking::park`].
@@ -64,25 +80,37 @@ impl<T> Parking<T> {
     /// Discards earlier wake-ups. Must be called before the item is polled.
     pub(crate) fn begin(&self) {
         let mut state = self.0.lock();
-        if matches!(*state, ParkingState::Woken) {
-            *state = ParkingState::UnderWay;
+        match *state {
+            ParkingState::Woken => *state = ParkingState::UnderWay,
+            ParkingState::WokenLeaving => *state = ParkingState::GivenUp,
+            _ => {}
         }
     }
 
     /// Returns true if the item was cancelled.
     pub(crate) fn is_given_up(&self) -> bool {
-        matches!(*self.0.lock(), ParkingState::GivenUp)
+        matches!(*self.0.lock(), ParkingState::GivenUp | ParkingState::WokenLeaving)
     }
 
     /// Parks the item after a poll that left it waiting.
-    pub(crate) fn park(&self, item: T) -> ParkOutcome<T> {
+    pub(crate) fn park(&self, item: T, is_bound: bool) -> ParkOutcome<T> {
         let mut state = self.0.lock();
         match *state {
             ParkingState::Woken if !is(ParkingMutant::ForgetsWoken) => {
                 *state = ParkingState::UnderWay;
                 ParkOutcome::Again(item)
             }
-            ParkingState::GivenUp if !is(ParkingMutant::ForgetsGivenUp) => ParkOutcome::GivenUp(item),
+            ParkingState::GivenUp | ParkingState::WokenLeaving if !is_bound && !is(ParkingMutant::ForgetsGivenUp) => {
+                ParkOutcome::GivenUp(item)
+            }
+            ParkingState::WokenLeaving if is_bound && !is(ParkingMutant::ForgetsWokenLeaving) => {
+                *state = ParkingState::GivenUp;
+                ParkOutcome::Again(item)
+            }
+            ParkingState::GivenUp | ParkingState::WokenLeaving if is_bound => {
+                *state = ParkingState::Leaving(item);
+                ParkOutcome::Waits
+            }
             _ => {
                 *state = ParkingState::Parked(item);
                 ParkOutcome::Waits
@@ -102,18 +130,31 @@ impl<T> Parking<T> {
                 *state = ParkingState::Woken;
                 None
             }
-            ParkingState::GivenUp => {
-                *state = ParkingState::GivenUp;
+            ParkingState::GivenUp | ParkingState::WokenLeaving => {
+                *state = ParkingState::WokenLeaving;
                 None
+            }
+            ParkingState::Leaving(item) => {
+                *state = ParkingState::GivenUp;
+                Some(item)
             }
         }
     }
 
-    /// Cancels the item, and returns it if it was parked.
-    pub(crate) fn give_up(&self) -> Option<T> {
-        match std::mem::replace(&mut *self.0.lock(), ParkingState::GivenUp) {
-            ParkingState::Parked(item) => Some(item),
-            _ => None,
+    /// Cancels the item, and returns it if it was parked, unless it is bound.
+    pub(crate) fn give_up(&self, is_bound: impl FnOnce(&mut T) -> bool) -> Option<T> {
+        let mut state = self.0.lock();
+        match std::mem::replace(&mut *state, ParkingState::GivenUp) {
+            ParkingState::Parked(mut item) => {
+                if !is_bound(&mut item) {
+                    return Some(item);
+                }
+                *state = ParkingState::Leaving(item);
+            }
+            ParkingState::Woken => *state = ParkingState::WokenLeaving,
+            leaving @ (ParkingState::Leaving(_) | ParkingState::WokenLeaving) => *state = leaving,
+            _ => {}
         }
+        None
     }
 }

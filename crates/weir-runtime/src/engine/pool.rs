@@ -205,11 +205,11 @@ impl HeldFlow {
     /// Runs the flow until it ends, waits or yields, unless it was cancelled.
     fn advance(&mut self, context: &mut Context<'_>) -> Advanced<()> {
         let given_up = self.answer.poll_given_up(context);
-        if given_up && self.flow.may_be_given_up() {
+        if given_up && self.flow.request_give_up() {
             return Advanced::Ready(());
         }
         match self.flow.advance(&Units::slice(self.flow.slice()), context) {
-            Advanced::Waits if given_up && self.flow.may_be_given_up() => Advanced::Ready(()),
+            Advanced::Waits if given_up && self.flow.request_give_up() => Advanced::Ready(()),
             advanced => advanced.map(|given| self.answer.put(given)),
         }
     }

@@ -87,7 +87,7 @@ impl SegmentRunner {
             if next != port {
                 return RunOutcome::Next(next, pooled);
             }
-            if job.may_be_given_up() && job.is_given_up(&self.detached_tasks) {
+            if job.is_to_be_given_up(&self.detached_tasks) {
                 self.job_context.give_up(pooled);
                 return RunOutcome::Finished;
             }
@@ -140,6 +140,7 @@ impl SegmentRunner {
         }
         let task = job.task.get_or_insert_with(|| self.detached_tasks.task(&self.resume_callback, &self.job_context));
         task.parking.begin();
+        job.has_yielded = true;
         let waker = Waker::from(Arc::clone(task));
         job.flow.advance_until(instance, until, &units, &mut Context::from_waker(&waker))
     }

@@ -9,6 +9,8 @@ pub(crate) enum ParkingMutant {
     ForgetsWoken,
     /// Parks an item although it was cancelled while it was polled.
     ForgetsGivenUp,
+    /// Parks a bound item that was cancelled, although it was woken while it was polled.
+    ForgetsWokenLeaving,
     /// Leaves a woken item parked.
     LeavesParked,
     /// Stores an item that yields as if it waited, in the belief that its queue wakes it.

@@ -77,17 +77,18 @@ pub(super) enum Stage {
     Body(Box<Run>),
     /// The step waits for bodies that it may cancel, or one of them yields.
     Timed(Box<Timed>),
+    /// An atomic step that does not begin, because its frame is given up once it is in no other.
+    Refused,
 }
 
 impl Stage {
-    /// Returns true if the step holds a lock that it has acquired. One that waits for locks has done nothing under
-    /// those that it has already.
-    pub(super) fn holds_lock(&self) -> bool {
+    /// Returns true if a body of the step is in an atomic step. A step that waits for locks has done nothing under those
+    /// that it has already, and a call that waits under locks of its own is cancelled like any other.
+    pub(super) fn is_in_step(&self) -> bool {
         match self {
-            Stage::Ticket(_) | Stage::Locks(_) => false,
-            Stage::Function(_, held) => !held.is_empty(),
-            Stage::Body(run) => run.holds_lock(),
-            Stage::Timed(timed) => timed.holds_lock(),
+            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused => false,
+            Stage::Body(run) => run.is_in_step(),
+            Stage::Timed(timed) => timed.is_in_step(),
         }
     }
 }
@@ -163,7 +164,8 @@ impl Frame {
             Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
             Action::Release(acquire) => {
                 self.scopes.retain(|(node, _)| node != acquire);
-                Ran::Next
+                // The frame may be given up here.
+                if env.given_up.is_some() { Ran::Yields(None) } else { Ran::Next }
             }
             Action::Never => never(),
             Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
@@ -196,6 +198,7 @@ impl Frame {
             }
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
+            (Stage::Refused, Action::Acquire(_)) => Ran::wait(Stage::Refused),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
         }
@@ -248,6 +251,7 @@ impl Frame {
                 let others: SmallVec<[&Value; 2]> = others.iter().map(|operand| self.place(operand, body)).collect();
                 prim.apply_reusing(first, &others)
             }
+            (_, prim) if prim.detaches() => self.detach(step, body),
             ([one], Prim::Copy) => Ok(self.value(body, *one)),
             (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
             (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
@@ -265,6 +269,20 @@ impl Frame {
             }
             Err(failure) => Ran::fail(failure),
         }
+    }
+
+    /// Applies a primitive that may move a part out of its first operand; the rest stays in its slot.
+    fn detach(&mut self, step: &PrimStep, body: &Body) -> Result<Value, Box<Failure>> {
+        let mut whole = match step.operands[0] {
+            Argument::Slot { index, .. } => self.slots[index as usize].take(),
+            constant => self.value(body, constant),
+        };
+        let key = step.operands.get(1).map(|operand| self.place(operand, body));
+        let part = step.prim.apply_detaching(&mut whole, key.as_slice());
+        if let Argument::Slot { index, .. } = step.operands[0] {
+            self.slots[index as usize].put(whole);
+        }
+        part
     }
 
     /// Applies a primitive to operands that may hold move-only values, which it moves out; the other values go back

@@ -23,6 +23,9 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        if self.is_refused(step, env) {
+            return Ran::wait(Stage::Refused);
+        }
         for (index, gate) in step.ticket_gates.iter().enumerate().skip(passed) {
             if env.instance.resources.ticket_gates[*gate].poll(env.key.sequence, context).is_pending() {
                 return Ran::wait(Stage::Ticket(index));
@@ -45,6 +48,14 @@ impl Frame {
         self.hold(node, LockAcquisition::new(handles), step, env, context)
     }
 
+    /// Returns true if the step does not begin, because the frame, or one around it, is to be given up as soon as it is in
+    /// no atomic step. A step inside another one begins.
+    fn is_refused(&self, step: &AcquireStep, env: Env<'_>) -> bool {
+        let Some(outside) = env.given_up else { return false };
+        let own = self.scopes.iter().filter(|(node, _)| step.within.contains(node)).count();
+        self.inherited.len() + own <= outside
+    }
+
     fn holds_session(&self, within: &[u32], sessions: &Arc<SessionTable>, session: &Value) -> bool {
         let around = self.scopes_around(within);
         around.iter().flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
@@ -59,6 +70,9 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        if self.is_refused(step, env) {
+            return Ran::wait(Stage::Refused);
+        }
         match locks.poll(context) {
             Poll::Pending => Ran::wait(Stage::Locks(locks)),
             Poll::Ready(held) => {

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::task::Context;
 
+use smallvec::SmallVec;
 use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
@@ -30,6 +31,9 @@ pub(super) enum Run {
     Overlapped(OverlappedRun),
 }
 
+/// The values that are handed from one iteration to the next.
+type States = SmallVec<[Value; 2]>;
+
 /// One iteration after the other, in one frame.
 pub(super) struct SequentialRun {
     frame: Option<Box<Frame>>,
@@ -38,7 +42,8 @@ pub(super) struct SequentialRun {
     index: u64,
     /// True if the current iteration's parameters have been set.
     begun: bool,
-    accumulator: Value,
+    /// The states of the next iteration, or of the last one.
+    states: States,
     results: Vec<Value>,
 }
 
@@ -60,14 +65,11 @@ impl Run {
     pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body) -> Run {
         let fixed = step.repeat.fixed();
         let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
-            (Repeat::Map | Repeat::Fold, Value::List(list)) => list,
+            (Repeat::Map | Repeat::Fold { .. }, Value::List(list)) => list,
             _ => Elements::default(),
         };
-        let accumulator = match step.repeat {
-            Repeat::Map => Value::Absent,
-            Repeat::Fold => frame.value(body, step.inputs[1]),
-            Repeat::Loop { .. } => frame.value(body, step.inputs[0]),
-        };
+        let states = step.inputs[..fixed].iter().skip(fixed - step.repeat.states());
+        let states: States = states.map(|input| frame.value(body, *input)).collect();
         let handed = &step.body.handed[fixed..];
         let captures = step.inputs[fixed..].iter().zip(handed);
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
@@ -75,7 +77,7 @@ impl Run {
         if step.repeat == Repeat::Map && step.body.overlaps && !handed.contains(&true) && list.len() > 1 {
             return Run::Overlapped(OverlappedRun::new(list, captured, scopes, step));
         }
-        Run::Sequential(SequentialRun::new(list, accumulator, captured, scopes, step))
+        Run::Sequential(SequentialRun::new(list, states, captured, scopes, step))
     }
 
     /// Runs as far as possible; returns the result, or the end of the flow.
@@ -105,28 +107,18 @@ impl Run {
 }
 
 impl Run {
-    /// Returns true if an iteration holds a lock that it has acquired.
-    pub(super) fn holds_lock(&self) -> bool {
+    /// Returns true if an iteration is in an atomic step.
+    pub(super) fn is_in_step(&self) -> bool {
         match self {
-            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.holds_lock()),
-            Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.holds_lock()),
-        }
-    }
-}
-
-impl Repeat {
-    /// Returns the number of inputs, and of the body's parameters, before the captured values.
-    fn fixed(self) -> usize {
-        match self {
-            Repeat::Map | Repeat::Loop { .. } => 1,
-            Repeat::Fold => 2,
+            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
+            Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
         }
     }
 }
 
 fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body) -> Value {
     match repeat {
-        Repeat::Map | Repeat::Fold => frame.value(body, step.inputs[0]),
+        Repeat::Map | Repeat::Fold { .. } => frame.value(body, step.inputs[0]),
         Repeat::Loop { .. } => Value::Absent,
     }
 }
@@ -158,14 +150,14 @@ fn element(list: &mut Elements, index: usize) -> Value {
 impl SequentialRun {
     fn new(
         list: Elements,
-        accumulator: Value,
+        states: States,
         captured: Vec<Value>,
         scopes: Vec<AtomicScope>,
         step: &RepeatStep,
     ) -> SequentialRun {
         let results = if step.repeat == Repeat::Map { Vec::with_capacity(list.len()) } else { Vec::new() };
         let frame = Some(frame_of(step, captured, &scopes));
-        SequentialRun { frame, list, index: 0, begun: false, accumulator, results }
+        SequentialRun { frame, list, index: 0, begun: false, states, results }
     }
 
     fn advance(
@@ -188,13 +180,17 @@ impl SequentialRun {
                 Advanced::Waits => return Advanced::Waits,
                 Advanced::Yields => return Advanced::Yields,
             };
-            frame.rewind();
             self.begun = false;
             match finished {
                 Finished::SegmentEnd => unreachable!("bodies are not cut"),
-                Finished::Ended(ended) => return Advanced::Ready(Err(ended)),
+                Finished::Ended(ended) => {
+                    frame.rewind();
+                    return Advanced::Ready(Err(ended));
+                }
                 Finished::Value(value) => {
-                    if self.keep(step.repeat, value) {
+                    let is_last = self.keep(step, value);
+                    self.frame.iter_mut().for_each(|frame| frame.rewind());
+                    if is_last {
                         return Advanced::Ready(Ok(self.result(step.repeat)));
                     }
                 }
@@ -207,7 +203,7 @@ impl SequentialRun {
 
     /// Sets the next iteration's parameters; returns false if there is no next iteration.
     fn begin(&mut self, repeat: Repeat) -> Result<bool, Box<Failure>> {
-        if let Repeat::Loop { at_most } = repeat
+        if let Repeat::Loop { at_most, .. } = repeat
             && self.index >= at_most
         {
             return Err(rounds_exceeded(at_most));
@@ -219,11 +215,11 @@ impl SequentialRun {
         let Some(frame) = &mut self.frame else { return Ok(false) };
         match repeat {
             Repeat::Map => frame.slots[0] = element(&mut self.list, index),
-            Repeat::Fold => {
-                frame.slots[0] = self.accumulator.take();
-                frame.slots[1] = element(&mut self.list, index);
-            }
-            Repeat::Loop { .. } => frame.slots[0] = self.accumulator.take(),
+            Repeat::Fold { states } => frame.slots[states as usize] = element(&mut self.list, index),
+            Repeat::Loop { .. } => {}
+        }
+        for (slot, state) in frame.slots.iter_mut().zip(self.states.drain(..)) {
+            *slot = state;
         }
         self.index += 1;
         self.begun = true;
@@ -231,24 +227,36 @@ impl SequentialRun {
     }
 
     /// Stores an iteration's result; returns true if it was the last.
-    fn keep(&mut self, repeat: Repeat, value: Value) -> bool {
-        match repeat {
-            Repeat::Map => self.results.push(value),
-            Repeat::Fold => self.accumulator = value,
-            Repeat::Loop { .. } => {
-                let Value::Record(pair) = value else { return true };
-                self.accumulator = pair[0].clone();
-                return pair[1] == Value::Bool(true);
-            }
+    fn keep(&mut self, step: &RepeatStep, value: Value) -> bool {
+        if step.repeat == Repeat::Map {
+            self.results.push(value);
+            return false;
         }
-        false
+        match &mut self.frame {
+            Some(frame) if !step.body.result_parts.is_empty() => {
+                self.states.extend(step.body.result_parts.iter().map(|part| frame.value(&step.body, *part)));
+            }
+            _ if step.repeat.yields_tuple() => take_apart(value, &mut self.states),
+            _ => self.states.push(value),
+        }
+        matches!(step.repeat, Repeat::Loop { .. }) && self.states.pop() == Some(Value::Bool(true))
     }
 
     fn result(&mut self, repeat: Repeat) -> Value {
         match repeat {
             Repeat::Map => Value::list(std::mem::take(&mut self.results)),
-            Repeat::Fold | Repeat::Loop { .. } => self.accumulator.take(),
+            Repeat::Fold { .. } | Repeat::Loop { .. } if self.states.len() == 1 => self.states[0].take(),
+            Repeat::Fold { .. } | Repeat::Loop { .. } => Value::Record(self.states.drain(..).collect()),
         }
+    }
+}
+
+/// Moves the parts out of a tuple that is not shared, and clones them otherwise.
+fn take_apart(tuple: Value, to: &mut States) {
+    let Value::Record(mut parts) = tuple else { return };
+    match parts.unshared() {
+        Some(parts) => to.extend(parts.iter_mut().map(Value::take)),
+        None => to.extend(parts.iter().cloned()),
     }
 }
 

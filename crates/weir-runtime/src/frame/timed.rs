@@ -8,10 +8,12 @@
 //!    that ends, by its result or by an end of the flow, decides; if a body ends before it waits or its slice is over,
 //!    those after it in the order do not begin.
 //! 2. The clock is read only if all bodies wait, or if the slice is over: a result that is available when the limit
-//!    expires is never lost. A body that computes inside an atomic step is not given up before the step's end.
+//!    expires is never lost.
 //! 3. The frames of the other bodies are returned to the pool, which is recorded for those that had begun. That drops
 //!    their pending calls, leaves the queues in which they wait, and releases what they hold; their effects so far
 //!    remain.
+//!
+//! A body that is in an atomic step is given up only when the step has ended, and begins no other until then.
 //!
 //! A call that blocks a thread cannot be cancelled: it runs to its end beside the flow, and keeps its locks until then.
 
@@ -40,6 +42,10 @@ pub(super) struct Timed {
     due_ns: Option<u64>,
     /// Set when all bodies wait for the first time, so that bodies that never wait cost no timer.
     timer: Option<Synchronisation<()>>,
+    /// True once the time limit has expired.
+    expired: bool,
+    /// The turn of the body that has decided, with its result, while others are still in atomic steps.
+    decided: Option<(usize, Finished)>,
 }
 
 impl Frame {
@@ -58,7 +64,7 @@ impl Frame {
             frame.inherited.extend_from_slice(&scopes);
             bodies.push((index, frame));
         }
-        Timed { bodies, begun: 0, due_ns, timer: None }
+        Timed { bodies, begun: 0, due_ns, timer: None, expired: false, decided: None }
     }
 }
 
@@ -71,25 +77,23 @@ impl Timed {
         context: &mut Context<'_>,
     ) -> Advanced<Result<Value, (FlowExit, &'s Body)>> {
         let mut spent = Spent::GoOn;
-        for turn in 0..self.bodies.len() {
+        for turn in 0..if self.decided.is_some() { 0 } else { self.bodies.len() } {
             self.begun = self.begun.max(turn + 1);
-            let (index, frame) = &mut self.bodies[turn];
-            let (body, _) = &step.bodies[*index];
-            let finished = match frame.advance(body, env, None, context) {
-                Advanced::Waits => continue,
-                Advanced::Yields => {
-                    spent = Spent::Yield;
-                    continue;
+            match self.advance_body(turn, step, env, context) {
+                Advanced::Waits => {}
+                Advanced::Yields => spent = Spent::Yield,
+                Advanced::Ready(finished) => {
+                    self.decided = Some((turn, finished));
+                    break;
                 }
-                Advanced::Ready(finished) => finished,
+            }
+        }
+        if let Some((winner, _)) = &self.decided {
+            return match self.leave_steps(*winner, step, env, context) {
+                Advanced::Ready(()) => Advanced::Ready(self.result(step, env)),
+                Advanced::Waits => Advanced::Waits,
+                Advanced::Yields => Advanced::Yields,
             };
-            self.record_others(Some(turn), step, env);
-            return Advanced::Ready(match finished {
-                Finished::SegmentEnd => unreachable!("bodies are not cut"),
-                Finished::Ended(ended) => Err((ended, body)),
-                Finished::Value(value) if step.limit.is_some() => Ok(Value::some(value)),
-                Finished::Value(value) => Ok(value),
-            });
         }
         if self.is_out_of_time(spent, env, context) {
             self.record_others(None, step, env);
@@ -106,17 +110,72 @@ impl Timed {
         }
     }
 
-    /// Returns true if the time limit has expired; otherwise sets the timer if all bodies wait.
+    /// Advances a body. If it is to be given up, it begins no further atomic step.
+    fn advance_body(
+        &mut self,
+        turn: usize,
+        step: &TimedStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Advanced<Finished> {
+        let is_over = self.expired || self.decided.is_some();
+        let (index, frame) = &mut self.bodies[turn];
+        let given_up = if is_over { Some(frame.inherited.len()) } else { env.given_up };
+        frame.advance(&step.bodies[*index].0, Env { given_up, ..env }, None, context)
+    }
+
+    /// Goes on with the bodies that have lost, as long as they are in atomic steps.
+    fn leave_steps(
+        &mut self,
+        winner: usize,
+        step: &TimedStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Advanced<()> {
+        let mut spent = Spent::GoOn;
+        for turn in (0..self.begun).filter(|turn| *turn != winner) {
+            if !self.bodies[turn].1.is_in_step() {
+                continue;
+            }
+            match self.advance_body(turn, step, env, context) {
+                Advanced::Waits => {}
+                Advanced::Yields => spent = Spent::Yield,
+                Advanced::Ready(_) => self.bodies[turn].1.rewind(),
+            }
+        }
+        let is_in_step = |(turn, (_, frame)): (usize, &(usize, Box<Frame>))| turn != winner && frame.is_in_step();
+        match spent {
+            _ if !self.bodies.iter().enumerate().any(is_in_step) => Advanced::Ready(()),
+            Spent::Yield => Advanced::Yields,
+            Spent::GoOn => Advanced::Waits,
+        }
+    }
+
+    /// Returns the result of the body that has decided.
+    fn result<'s>(&mut self, step: &'s TimedStep, env: Env<'_>) -> Result<Value, (FlowExit, &'s Body)> {
+        let (winner, finished) = self.decided.take().expect("a body has decided");
+        self.record_others(Some(winner), step, env);
+        match finished {
+            Finished::SegmentEnd => unreachable!("bodies are not cut"),
+            Finished::Ended(ended) => Err((ended, &step.bodies[self.bodies[winner].0].0)),
+            Finished::Value(value) if step.limit.is_some() => Ok(Value::some(value)),
+            Finished::Value(value) => Ok(value),
+        }
+    }
+
+    /// Returns true if the time limit has expired and no body is in an atomic step; sets the timer if all bodies wait.
     fn is_out_of_time(&mut self, spent: Spent, env: Env<'_>, context: &mut Context<'_>) -> bool {
         let Some(due_ns) = self.due_ns else { return false };
         let platform = &env.instance.platform;
-        match spent {
-            Spent::Yield => platform.now_ns() >= due_ns && !self.holds_lock(),
-            Spent::GoOn => {
-                let timer = self.timer.get_or_insert_with(|| platform.at(due_ns).synchronise());
-                Pin::new(timer).poll(context).is_ready()
-            }
-        }
+        self.expired = self.expired
+            || match spent {
+                Spent::Yield => platform.now_ns() >= due_ns,
+                Spent::GoOn => {
+                    let timer = self.timer.get_or_insert_with(|| platform.at(due_ns).synchronise());
+                    Pin::new(timer).poll(context).is_ready()
+                }
+            };
+        self.expired && !self.is_in_step()
     }
 
     /// Records the bodies that are cancelled: all that have begun, except the one that decided.
@@ -134,9 +193,9 @@ impl Timed {
 }
 
 impl Timed {
-    /// Returns true if a body holds a lock that it has acquired.
-    pub(super) fn holds_lock(&self) -> bool {
-        self.bodies.iter().any(|(_, frame)| frame.holds_lock())
+    /// Returns true if a body is in an atomic step.
+    pub(super) fn is_in_step(&self) -> bool {
+        self.bodies.iter().any(|(_, frame)| frame.is_in_step())
     }
 }
 

@@ -6,10 +6,12 @@
 
 use weir_host::Value;
 use weir_ir::graph::{ArmTest, Control, Graph, NodeId, NodeKind, Operand, SwitchArm};
+use weir_ir::prim::Prim;
 
 use super::conditions::parts_of_conditions;
+use super::moves::MoveOnlyTypes;
 use super::part::NodePart;
-use crate::step::NONE;
+use crate::step::{NONE, Repeat};
 
 /// The control structure of a graph.
 pub(super) struct ControlShape {
@@ -23,10 +25,26 @@ pub(super) struct ControlShape {
     pub part_of: Vec<Option<NodeId>>,
     /// For each switch, its number.
     pub numbers: Vec<u32>,
+    /// The node that makes a tuple of the next states, which the next iteration takes apart.
+    pub tuple_of_states: Option<NodeId>,
+}
+
+/// A use of a value by a node. A select uses an input only if the input's arm was chosen.
+#[derive(Clone, Copy)]
+pub(super) struct InputUse {
+    /// The node; for the graph's result, the number of nodes.
+    pub node: usize,
+    /// The arm, if the node is a select.
+    pub arm: Option<Control>,
 }
 
 impl ControlShape {
-    pub(super) fn of(graph: &Graph, parts: &[NodePart]) -> ControlShape {
+    pub(super) fn of(
+        graph: &Graph,
+        parts: &[NodePart],
+        repeat: Option<Repeat>,
+        moves: &MoveOnlyTypes<'_>,
+    ) -> ControlShape {
         let uses = uses_of_first_ports(graph);
         let mut shape = ControlShape {
             chains: chains(graph),
@@ -34,6 +52,7 @@ impl ControlShape {
             decided_by: vec![None; graph.nodes.len()],
             part_of: parts_of_conditions(graph, parts, &uses),
             numbers: numbers(graph),
+            tuple_of_states: repeat.and_then(|repeat| tuple_of_states(graph, repeat, &uses, moves)),
         };
         for (id, node) in graph.nodes() {
             if let NodeKind::Switch { arms } = &node.kind
@@ -50,15 +69,25 @@ impl ControlShape {
         shape
     }
 
-    /// Returns true if at most one of two nodes runs.
-    pub(super) fn exclusive(&self, one: usize, other: usize) -> bool {
-        let pairs = self.chains[one].iter().zip(&self.chains[other]);
+    /// Returns true if at most one of two uses happens.
+    pub(super) fn exclusive(&self, one: InputUse, other: InputUse) -> bool {
+        let chain = |of: InputUse| self.chains[of.node].iter().copied().chain(of.arm);
+        let pairs = chain(one).zip(chain(other));
         pairs.take_while(|(a, b)| a.switch == b.switch).any(|(a, b)| a.arm != b.arm)
     }
 
-    /// Returns the node that uses the inputs of this one: itself, or the switch whose condition it is part of.
+    /// Returns the node that uses the inputs of this one: itself, or the switch whose condition it is part of. The number of
+    /// nodes stands for the end of the body.
     pub(super) fn toucher(&self, node: NodeId) -> usize {
-        self.part_of[node.0 as usize].unwrap_or(node).0 as usize
+        match self.tuple_of_states {
+            Some(tuple) if tuple == node => self.chains.len(),
+            _ => self.part_of[node.0 as usize].unwrap_or(node).0 as usize,
+        }
+    }
+
+    /// Returns true if the node makes no value of its own: its only user does.
+    pub(super) fn is_made_by_its_user(&self, node: usize) -> bool {
+        self.part_of[node].is_some() || self.tuple_of_states.is_some_and(|tuple| tuple.0 as usize == node)
     }
 
     /// Returns the number of switches.
@@ -75,6 +104,15 @@ pub(super) fn arm_of_tag(arms: &[SwitchArm], tag: u32) -> Option<(u32, u32)> {
         ArmTest::Value(_) => false,
     });
     found.map(|(arm, index)| (index, arm.payload))
+}
+
+/// Returns the node that makes a tuple of the next states, if it is used for nothing else and holds no move-only value.
+fn tuple_of_states(graph: &Graph, repeat: Repeat, uses: &[usize], moves: &MoveOnlyTypes<'_>) -> Option<NodeId> {
+    let Operand::Port(tuple, 0) = graph.result else { return None };
+    let node = graph.node(tuple);
+    let is_tuple = matches!(node.kind, NodeKind::Prim(Prim::Record)) && node.control.is_none();
+    let stays = |source: &Operand| *source != Operand::Never && !moves.input(graph, source);
+    (repeat.yields_tuple() && is_tuple && uses[tuple.0 as usize] == 1 && node.inputs.iter().all(stays)).then_some(tuple)
 }
 
 fn can_be_decided(arm: &SwitchArm) -> bool {

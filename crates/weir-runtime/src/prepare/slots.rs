@@ -5,10 +5,10 @@
 //! the new one is written, or is in another arm. The same rule decides which use is the last.
 
 use weir_host::Argument;
-use weir_ir::graph::{Graph, NodeId, NodeKind, Operand};
+use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 
 use super::order::StepOrder;
-use super::shape::ControlShape;
+use super::shape::{ControlShape, InputUse};
 use crate::step::{NONE, Repeat};
 
 /// The maximum number of slots that are tried before a new one is taken, so that preparation stays linear in large
@@ -31,8 +31,8 @@ pub(super) struct SlotLayout {
 struct Life {
     /// The node that writes it; `None` for a parameter.
     writer: Option<usize>,
-    /// The nodes that use it; the graph's length stands for its result.
-    users: Vec<usize>,
+    /// Its uses.
+    users: Vec<InputUse>,
     /// True if it must outlive this run of the body, like the captured values of a repeated body.
     kept: bool,
     slot: u32,
@@ -84,8 +84,7 @@ impl SlotLayout {
 fn fresh_parameters(repeat: Option<Repeat>) -> usize {
     match repeat {
         None => usize::MAX,
-        Some(Repeat::Map | Repeat::Loop { .. }) => 1,
-        Some(Repeat::Fold) => 2,
+        Some(repeat) => repeat.fixed(),
     }
 }
 
@@ -133,14 +132,16 @@ impl<'a> Planner<'a> {
 
     fn collect_users(&mut self) {
         for (id, node) in self.graph.nodes() {
-            for source in &node.inputs {
+            for (input, source) in node.inputs.iter().enumerate() {
                 if let Some(life) = self.life_of(source) {
-                    self.lives[life].users.push(self.shape.toucher(id));
+                    self.lives[life]
+                        .users
+                        .push(InputUse { node: self.shape.toucher(id), arm: selected_arm(node, input) });
                 }
             }
         }
         if let Some(life) = self.life_of(&self.graph.result) {
-            self.lives[life].users.push(self.graph.nodes.len());
+            self.lives[life].users.push(InputUse { node: self.graph.nodes.len(), arm: None });
         }
     }
 
@@ -148,7 +149,7 @@ impl<'a> Planner<'a> {
     fn assign(&mut self) {
         for node in 0..self.ports.len() {
             let written = self.shape.decides[node].map_or(node, |switch| switch.0 as usize);
-            if self.shape.decided_by[node].is_some() || self.shape.part_of[node].is_some() {
+            if self.shape.decided_by[node].is_some() || self.shape.is_made_by_its_user(node) {
                 continue;
             }
             for life in self.ports[written].clone() {
@@ -171,30 +172,40 @@ impl<'a> Planner<'a> {
     fn is_free(&self, slot: usize, writer: usize) -> bool {
         self.residents[slot].iter().all(|life| {
             let life = &self.lives[*life];
-            let mut touchers = life.users.iter().chain(&life.writer);
-            !life.kept && touchers.all(|toucher| self.out_of_the_way(*toucher, writer))
+            let writes = life.writer.map(|node| InputUse { node, arm: None });
+            let mut touchers = life.users.iter().copied().chain(writes);
+            !life.kept && touchers.all(|toucher| self.out_of_the_way(toucher, InputUse { node: writer, arm: None }))
         })
     }
 
-    /// Returns true if `toucher` never touches a slot after `node` has run.
-    fn out_of_the_way(&self, toucher: usize, node: usize) -> bool {
-        if toucher >= self.graph.nodes.len() {
+    /// Returns true if `toucher` never touches a slot after the use has happened.
+    fn out_of_the_way(&self, toucher: InputUse, of: InputUse) -> bool {
+        if toucher.node >= self.graph.nodes.len() {
             return false;
         }
-        self.order.before(toucher, node) || self.shape.exclusive(toucher, node)
+        self.order.before(toucher.node, of.node) || self.shape.exclusive(toucher, of)
     }
 
-    fn last_uses(&self, node: usize) -> Vec<bool> {
-        let inputs = &self.graph.nodes[node].inputs;
-        let select = matches!(self.graph.nodes[node].kind, NodeKind::Select { .. });
-        let is_last = |source: &Operand| {
+    fn last_uses(&self, index: usize) -> Vec<bool> {
+        let node = &self.graph.nodes[index];
+        let select = matches!(node.kind, NodeKind::Select { .. });
+        let is_last = |(input, source): (usize, &Operand)| {
             self.life_of(source).is_some_and(|life| {
                 let life = &self.lives[life];
-                let others = life.users.iter().filter(|user| **user != node);
-                let once = select || life.users.iter().filter(|user| **user == node).count() == 1;
-                !life.kept && once && others.into_iter().all(|user| self.out_of_the_way(*user, node))
+                let of = InputUse { node: index, arm: selected_arm(node, input) };
+                let others = life.users.iter().filter(|user| user.node != index);
+                let once = select || life.users.iter().filter(|user| user.node == index).count() == 1;
+                !life.kept && once && others.into_iter().all(|user| self.out_of_the_way(*user, of))
             })
         };
-        inputs.iter().map(is_last).collect()
+        node.inputs.iter().enumerate().map(is_last).collect()
+    }
+}
+
+/// Returns the arm in which a select uses this input.
+fn selected_arm(node: &Node, input: usize) -> Option<Control> {
+    match node.kind {
+        NodeKind::Select { switch } => Some(Control { switch, arm: input as u32 }),
+        _ => None,
     }
 }

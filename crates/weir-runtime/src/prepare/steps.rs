@@ -47,7 +47,11 @@ impl Assembly<'_> {
             units: u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX).max(1),
             slots: self.layout.slots,
             switches: self.shape.switches(),
-            result: self.layout.result(&self.graph.result, self.shared(&self.graph.result)),
+            result: match self.shape.tuple_of_states {
+                Some(_) => None,
+                None => self.layout.result(&self.graph.result, self.shared(&self.graph.result)),
+            },
+            result_parts: self.result_parts(),
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
             overlaps: self.order.overlaps,
@@ -92,6 +96,7 @@ impl Assembly<'_> {
         }
         Ok(match &node.kind {
             NodeKind::Prim(_) if self.shape.part_of[index].is_some() => Action::Nothing,
+            NodeKind::Prim(_) if self.shape.tuple_of_states == Some(id) => Action::Nothing,
             NodeKind::Prim(prim) => {
                 let operands = self.arguments(index)?;
                 let dead = self.dead(index, &operands, |_| true);
@@ -122,8 +127,10 @@ impl Assembly<'_> {
                 out: self.layout.port(id, 0),
             },
             NodeKind::Map { .. } => self.repeat(id, Repeat::Map, part)?,
-            NodeKind::Fold { .. } => self.repeat(id, Repeat::Fold, part)?,
-            NodeKind::Loop { at_most, .. } => self.repeat(id, Repeat::Loop { at_most: *at_most }, part)?,
+            NodeKind::Fold { states, .. } => self.repeat(id, Repeat::Fold { states: *states }, part)?,
+            NodeKind::Loop { states, at_most, .. } => {
+                self.repeat(id, Repeat::Loop { states: *states, at_most: *at_most }, part)?
+            }
             NodeKind::Within { .. } | NodeKind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
             NodeKind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, ticket_gates))),
             NodeKind::Release { acquire } => Action::Release(acquire.0),
@@ -299,6 +306,23 @@ impl Assembly<'_> {
             _ => None,
         };
         ty.is_some_and(is_scalar)
+    }
+
+    /// Returns the locations of the states that the body yields, if no tuple is made of them.
+    fn result_parts(&self) -> Box<[Argument]> {
+        let Some(tuple) = self.shape.tuple_of_states else { return Box::default() };
+        let sources = &self.graph.node(tuple).inputs;
+        let part = |(index, source): (usize, &Operand)| {
+            let part = self.layout.result(source, self.shared(source))?;
+            match part {
+                // The last of equal parts takes the value out of its slot.
+                Argument::Slot { index: slot, .. } if sources[index + 1..].contains(source) => {
+                    Some(Argument::Slot { index: slot, last: false })
+                }
+                part => Some(part),
+            }
+        };
+        sources.iter().enumerate().filter_map(part).collect()
     }
 
     fn only_input(&self, node: usize) -> Option<Argument> {

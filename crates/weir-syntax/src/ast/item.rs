@@ -24,6 +24,8 @@ pub enum ItemKind {
     Shared(Shared),
     /// `constraint ledger`.
     Constraint(Constraint),
+    /// `config rate: Int = 100`, `secret signing_key: Bytes`.
+    Config(Config),
     /// `record Post { id: Int }`.
     Record(Record),
     /// `enum Shape { Circle(radius: Float), Empty }`.
@@ -76,6 +78,19 @@ pub struct Shared {
 pub struct Constraint {
     /// Name.
     pub name: Name,
+}
+
+/// `config rate: Int = 100` or `secret signing_key: Bytes`: a value that is set where the program runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// True for a `secret`.
+    pub secret: bool,
+    /// Name.
+    pub name: Name,
+    /// Type; for a secret, the form in which it is written.
+    pub ty: Type,
+    /// Value if none is set.
+    pub default: Option<Expr>,
 }
 
 /// `record Post { id: Int, title: Text }`.

@@ -88,6 +88,10 @@ fn item(item: &Item) -> String {
             node("shared", [word(&shared.name) + scope, maybe(shared.ty.as_ref(), ty), expr(&shared.value)])
         }
         ItemKind::Constraint(constraint) => node("constraint", [word(&constraint.name)]),
+        ItemKind::Config(config) => {
+            let word_of = if config.secret { "secret" } else { "config" };
+            node(word_of, [word(&config.name), ty(&config.ty), maybe(config.default.as_ref(), expr)])
+        }
         ItemKind::Record(record) => {
             let field =
                 |field: &super::FieldDeclaration| docs(&field.docs) + &labelled(Some(&field.name), ty(&field.ty));

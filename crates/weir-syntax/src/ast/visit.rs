@@ -56,6 +56,10 @@ pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
             shared.ty.iter().for_each(|ty| visitor.ty(ty));
             visitor.expr(&shared.value);
         }
+        ItemKind::Config(config) => {
+            visitor.ty(&config.ty);
+            config.default.iter().for_each(|default| visitor.expr(default));
+        }
         ItemKind::Record(record) => record.fields.iter().for_each(|field| visitor.ty(&field.ty)),
         ItemKind::Enum(declaration) => {
             let payloads = declaration.variants.iter().flat_map(|variant| &variant.payload);

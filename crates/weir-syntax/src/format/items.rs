@@ -6,8 +6,8 @@ use super::statements::BlockLayout;
 use super::{SourcePrinter, joined};
 use crate::Span;
 use crate::ast::{
-    Docs, Entry, Enum, FailureHandler, Function, Item, ItemKind, Parameter, PathPart, PayloadField, Record, Route,
-    RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Shared, Tree, UsedModule, Variant,
+    Config, Docs, Entry, Enum, FailureHandler, Function, Item, ItemKind, Parameter, PathPart, PayloadField, Record,
+    Route, RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Shared, Tree, UsedModule, Variant,
 };
 use crate::parser::escape;
 use std::ops::Range;
@@ -40,6 +40,7 @@ impl SourcePrinter<'_> {
             }
             ItemKind::Shared(shared) => self.shared(shared),
             ItemKind::Constraint(constraint) => Doc::text(format!("constraint {}", constraint.name)),
+            ItemKind::Config(config) => self.config(config),
             ItemKind::Record(record) => self.record(record, item.span),
             ItemKind::Enum(declaration) => self.enumeration(declaration, item.span),
             ItemKind::Function(function) => self.function(function),
@@ -63,6 +64,13 @@ impl SourcePrinter<'_> {
             self.expression(&shared.value),
             Doc::text(if shared.per_session { " per session" } else { "" }),
         ])
+    }
+
+    fn config(&mut self, config: &Config) -> Doc {
+        let word = if config.secret { "secret" } else { "config" };
+        let default = config.default.as_ref();
+        let default = default.map_or(Doc::nothing(), |value| Doc::text(" = ").then(self.expression(value)));
+        Doc::concat([Doc::text(format!("{word} {}: ", config.name)), self.ty(&config.ty), default])
     }
 
     fn record(&mut self, record: &Record, span: Span) -> Doc {

@@ -3,8 +3,8 @@
 use super::Parser;
 use crate::Span;
 use crate::ast::{
-    Block, Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField, Record,
-    Shared, Test, TextPart, Tree, Use, UsedModule, Variant,
+    Block, Config, Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField,
+    Record, Shared, Test, TextPart, Tree, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Parser<'_> {
     pub(super) fn at_item(&self) -> bool {
         match self.peek() {
             T::For => true,
-            T::Word => self.at_constraint() || self.at_handler() || self.at_test(),
+            T::Word => self.at_constraint() || self.at_config() || self.at_handler() || self.at_test(),
             _ => self.at_declaration(),
         }
     }
@@ -59,11 +59,15 @@ impl Parser<'_> {
         self.at_pair("constraint", T::Word)
     }
 
+    fn at_config(&self) -> bool {
+        self.at_pair("config", T::Word) || self.at_pair("secret", T::Word)
+    }
+
     fn at_test(&self) -> bool {
         self.at_pair("test", T::TextOpen) || self.at_pair("test", T::BlockTextOpen)
     }
 
-    /// `docs [use | shared | constraint | record | enum | fn | service | for | on failure | test] …`
+    /// `docs [use | shared | constraint | config | secret | record | enum | fn | service | for | on failure | test] …`
     pub(super) fn item(&mut self) -> Option<Item> {
         let docs = self.docs();
         self.modifiers();
@@ -80,6 +84,7 @@ impl Parser<'_> {
             T::Service => ItemKind::Service(self.service()),
             T::For => ItemKind::Entry(self.entry()),
             _ if self.at_constraint() => ItemKind::Constraint(self.constraint()),
+            _ if self.at_config() => ItemKind::Config(self.config()),
             _ if self.at_handler() => ItemKind::FailureHandler(self.failure_handler()),
             _ if self.at_test() => ItemKind::Test(self.test()),
             _ => {
@@ -125,6 +130,17 @@ impl Parser<'_> {
     fn constraint(&mut self) -> Constraint {
         self.bump();
         Constraint { name: self.lower_name("a constraint name") }
+    }
+
+    /// `[config | secret] name : type [= expression]?`
+    fn config(&mut self) -> Config {
+        let secret = self.at_pair("secret", T::Word);
+        self.bump();
+        let name = self.lower_name("the name of a configured value");
+        self.expect(T::Colon, "`:` and a type");
+        let ty = self.ty();
+        let default = self.eat(T::Equal).map(|_| self.expression());
+        Config { secret, name, ty, default }
     }
 
     /// `record Name { field,* }`

@@ -24,6 +24,7 @@ use weir_trace::{Detail, Recorder};
 
 use crate::arguments::RunArguments;
 use crate::commands::effective_plan::{EffectivePlan, start_hints};
+use crate::configuration::Configuration;
 use crate::programs::{folder, name_of};
 use crate::project::Project;
 use crate::terminal::Terminal;
@@ -96,13 +97,16 @@ fn wait(running: RunningProgram, log: EventLog, socket: Option<TraceServer>, ter
     }
 }
 
-/// Compiles the program, and sets the root of `files`.
+/// Compiles the program with its configuration, and sets the root of `files`.
 fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Terminal) -> Result<FailureLocator, Exit> {
     let mut project = Project::default();
     let id = project.read(&arguments.file, terminal)?;
+    let configuration = Configuration::read(id, project.sources.file(id), &arguments.configuration);
+    configuration.apply(library);
     let compiled = project.compile(id, library);
     let exit = project.report(arguments.error_format, terminal);
     let Some(mut program) = compiled else { return Err(exit) };
+    configuration.check(terminal)?;
     let root = arguments.root.clone().unwrap_or_else(|| folder(&arguments.file));
     library.environment.insert(open_root(&root, terminal)?.with_cache_options(keeping(arguments)));
     if program.entries.is_empty() {

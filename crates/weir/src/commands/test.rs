@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 use weir_host::Failure;
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::Program;
+use weir_library::crypto::Secrets;
 use weir_library::files::Root;
 use weir_library::random::Randomness;
 use weir_syntax::SourceFile;
 use weir_syntax::ast::{ItemKind, Tree};
 
 use crate::arguments::{ErrorFormat, TestArguments};
+use crate::configuration::Configuration;
 use crate::programs::folder;
 use crate::project::Project;
 use crate::terminal::{Paint, Terminal};
@@ -94,7 +96,11 @@ fn test_file(
 ) -> Result<(), Exit> {
     let mut project = Project::default();
     let id = project.read(path, terminal)?;
-    let checked = weir_compile::check(id, project.sources.file(id), library);
+    let configuration = Configuration::read_for_tests(id, project.sources.file(id), &arguments.configuration);
+    let mut library = library.clone();
+    configuration.apply(&mut library);
+    library.environment.insert(Secrets::of_tests());
+    let checked = weir_compile::check(id, project.sources.file(id), &library);
     project.diagnostics.extend(checked.diagnostics);
     let exit = project.report(ErrorFormat::Human, terminal);
     let Some(tests) = checked.tests.filter(|_| exit == Exit::Success) else { return Err(exit) };
@@ -107,7 +113,8 @@ fn test_file(
     if chosen.is_empty() {
         return Ok(());
     }
-    let seeded = SeededLibrary { library, seed: arguments.seed };
+    configuration.check(terminal)?;
+    let seeded = SeededLibrary { library: &library, seed: arguments.seed };
     let mut text = format!("{}\n", terminal.output().bold(&path.display().to_string()));
     for (at, outcome) in chosen.iter().zip(run_all(&tests, &chosen, &seeded, runtime)) {
         let place = places.get(*at).map_or("", String::as_str);

@@ -1,5 +1,6 @@
 //! The `weir` command as a real process.
 
+mod config;
 mod deep;
 mod ends;
 mod graph;
@@ -8,6 +9,7 @@ mod lsp;
 mod messages;
 mod programs;
 mod serve;
+mod slices;
 mod streams;
 mod support;
 mod time;

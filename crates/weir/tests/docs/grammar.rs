@@ -9,7 +9,7 @@ use weir_syntax::{Code, SourceFile, Sources, Style};
 
 use crate::markdown::blocks_named;
 
-const SENTENCES: u64 = 300;
+const SENTENCES: u64 = 1_000;
 /// Nesting of rules after which the shortest derivation is chosen.
 const FUEL: u32 = 32;
 /// Rules that extend as far to the right as possible, or precede a brace: restrictions that the reference states in

@@ -81,6 +81,12 @@ impl Dictionary {
         self.slots[position].entry.as_ref().map(|(_, value)| value)
     }
 
+    /// Returns the value under a key, to change it.
+    pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
+        let position = self.find(key)?;
+        self.slots[position].entry.as_mut().map(|(_, value)| value)
+    }
+
     /// Returns the position of a key.
     pub(super) fn find(&self, key: &Value) -> Option<usize> {
         self.find_hashed(SEED.hash_one(key), key)

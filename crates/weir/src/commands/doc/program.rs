@@ -17,6 +17,11 @@ pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &
     let entries = program.entries.iter().enumerate();
     let mut sections: Vec<PageSection> = entries.map(|(at, entry)| served(at, entry, checked, library)).collect();
     sections.push(PageSection {
+        title: "Configuration".into(),
+        lead: String::new(),
+        entries: items(checked, library, configured),
+    });
+    sections.push(PageSection {
         title: "Shared values".into(),
         lead: String::new(),
         entries: items(checked, library, shared),
@@ -125,6 +130,11 @@ type ItemDocs = fn(&Item, &Checked, &Library) -> Option<PageEntry>;
 
 fn items(checked: &Checked, library: &Library, documented: ItemDocs) -> Vec<PageEntry> {
     checked.parsed.tree.items.iter().filter_map(|item| documented(item, checked, library)).collect()
+}
+
+fn configured(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
+    let ItemKind::Config(config) = &item.kind else { return None };
+    described(config.name.as_str(), &Symbol::Config(config.name.as_str().into()), checked, library)
 }
 
 fn shared(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {

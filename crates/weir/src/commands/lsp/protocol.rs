@@ -98,7 +98,7 @@ fn completion_kind(kind: CompletionKind) -> u8 {
         CompletionKind::Module => 9,
         CompletionKind::Keyword => 14,
         CompletionKind::Variant => 20,
-        CompletionKind::Shared | CompletionKind::Constraint => 21,
+        CompletionKind::Shared | CompletionKind::Constraint | CompletionKind::Config => 21,
         CompletionKind::Source => 23,
     }
 }
@@ -123,7 +123,7 @@ fn symbol_kind(kind: SymbolKind) -> u8 {
         SymbolKind::Enum => 10,
         SymbolKind::Function | SymbolKind::Test => 12,
         SymbolKind::Shared => 13,
-        SymbolKind::Constraint => 14,
+        SymbolKind::Constraint | SymbolKind::Config => 14,
         SymbolKind::Variant => 22,
         SymbolKind::Record => 23,
         SymbolKind::Entry | SymbolKind::Handler => 24,

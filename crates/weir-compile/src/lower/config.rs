@@ -1,0 +1,43 @@
+//! Lowers configured values: a `config` is a constant, and a `secret` a call that returns it, so that no program in the IR
+//! contains one.
+
+use weir_host::{Text, Type, Value};
+use weir_ir::expr::Atom;
+use weir_syntax::Span;
+use weir_syntax::ast::ItemKind;
+
+use super::{Binding, Lowering};
+use crate::constant::constant;
+use crate::lang_items::{CONFIGURED_SECRET, SECRET};
+
+impl Lowering<'_, '_> {
+    /// Lowers the use of a configured value, by its index.
+    pub(super) fn configured(&mut self, at: usize, span: Span) -> Atom {
+        let Some((name, declared)) = self.typed.declarations.config.get_index(at) else {
+            return Atom::Value(Value::Unit);
+        };
+        if declared.secret {
+            let name = Some(Binding::Atom(Atom::Value(Value::text(name))));
+            return self.call_host(&Text::from(CONFIGURED_SECRET), vec![name], Type::named(SECRET), (span, &[]));
+        }
+        let default = match &self.context.tree().items[declared.item].kind {
+            ItemKind::Config(config) => config.default.as_ref().and_then(constant),
+            _ => None,
+        };
+        let value = self.context.library.configuration.get(&**name).cloned().or(default);
+        Atom::Value(value.unwrap_or_else(|| unset(&declared.ty.to_type())))
+    }
+}
+
+/// Returns a value of the type, for tools that look at a program without its configuration. A program whose
+/// configuration is incomplete is not run.
+fn unset(ty: &Type) -> Value {
+    match ty {
+        Type::Bool => Value::Bool(false),
+        Type::Float => Value::Float(0.0),
+        Type::Text => Value::text(""),
+        Type::Size => Value::Size(0),
+        Type::Duration => Value::Duration(0),
+        _ => Value::Int(0),
+    }
+}

@@ -1,0 +1,59 @@
+//! Updates of one part of a value, for the tests of in-place updates: a field or element is read, changed and put back.
+//!
+//! Between the reading and the putting back, other bindings may read the same part or the whole value. A pass that moves
+//! the part out must then leave it.
+
+use weir_host::{Type, Value};
+
+use super::program::Generator;
+use super::values::{pair, texts};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var};
+use crate::prim::Prim;
+
+impl Generator {
+    /// Returns an update of a part of a value of a type of which parts can be updated.
+    pub(super) fn update(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+        let whole = self.operand(ty, lets);
+        if *ty == pair() {
+            let old = self.bind(Type::Text, Op::Prim(Prim::Field(1), vec![whole.clone()]), lets);
+            let new = self.changed(old, &whole, ty, lets);
+            return Op::Prim(Prim::WithField(1), vec![whole, new]);
+        }
+        let is_map = *ty == texts();
+        let key = self.operand(if is_map { &Type::Text } else { &Type::Int }, lets);
+        let found = if is_map { Type::option(Type::Text) } else { Type::Text };
+        let mut old = self.bind(found, Op::Prim(Prim::Index, vec![whole.clone(), key.clone()]), lets);
+        if is_map {
+            old = self.found_or_empty(old, lets);
+        }
+        let new = self.changed(old, &whole, ty, lets);
+        self.call_of(if is_map { "data.put" } else { "data.replace" }, vec![whole, key, new])
+    }
+
+    /// Returns a text that was made of the old one, with other reads of the whole value in between.
+    fn changed(&mut self, old: Var, whole: &Atom, ty: &Type, lets: &mut Vec<Let>) -> Atom {
+        let suffix = self.operand(&Type::Text, lets);
+        let new = self.bind(Type::Text, Op::Prim(Prim::Add, vec![Atom::Var(old), suffix]), lets);
+        match self.random.below(12) {
+            0 => _ = self.bind(Type::Text, Op::Prim(Prim::Interpolate, vec![whole.clone()]), lets),
+            1 => _ = self.bind(ty.clone(), Op::Prim(Prim::Copy, vec![whole.clone()]), lets),
+            2 if *ty == pair() => _ = self.bind(Type::Int, Op::Prim(Prim::Field(0), vec![whole.clone()]), lets),
+            2 => _ = self.bind(Type::Int, Op::Prim(Prim::Length, vec![whole.clone()]), lets),
+            3 if *ty == pair() => {
+                let number = self.operand(&Type::Int, lets);
+                _ = self.bind(ty.clone(), Op::Prim(Prim::WithField(0), vec![whole.clone(), number]), lets);
+            }
+            _ => {}
+        }
+        Atom::Var(new)
+    }
+
+    /// Returns the text that was found in a map, or the empty text.
+    fn found_or_empty(&mut self, found: Var, lets: &mut Vec<Let>) -> Var {
+        let payload = self.variable(Type::Text);
+        let arm = |test, payload: Vec<_>, result| Arm { test, payload, body: Block { lets: Vec::new(), result } };
+        let some = arm(ArmTest::Tag(1), vec![payload.clone()], Atom::Var(payload.var));
+        let none = arm(ArmTest::Tag(0), Vec::new(), Atom::Value(Value::text("")));
+        self.bind(Type::Text, Op::Switch { subject: Atom::Var(found), arms: vec![some, none] }, lets)
+    }
+}

@@ -1,0 +1,64 @@
+//! Protection against requests that pages of other sites make with the cookies of this one.
+//!
+//! Browsers say from where a request comes: in `Sec-Fetch-Site`, or, older ones, in `Origin`. A client that says neither
+//! is not a browser, and has no cookies of somebody else.
+
+use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::{Method, Uri};
+
+/// Returns `true` if a page of another origin made this request, and it may change something. Links and images of other
+/// sites lead to `GET`s, which must not.
+pub(super) fn is_cross_site_write(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+    if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
+        return false;
+    }
+    if let Some(site) = headers.get("sec-fetch-site") {
+        return !matches!(site.as_bytes(), b"same-origin" | b"none");
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let host = headers.get(HOST).map(|host| host.as_bytes());
+    let host = host.or(uri.authority().map(|authority| authority.as_str().as_bytes()));
+    let origin = origin.to_str().unwrap_or_default();
+    let of_origin = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    !matches!((of_origin, host), (Some(origin), Some(host)) if origin.as_bytes().eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_refused(method: &str, fields: &[(&'static str, &str)]) -> bool {
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.insert(*name, value.parse().unwrap());
+        }
+        is_cross_site_write(&method.parse().unwrap(), &Uri::from_static("/"), &headers)
+    }
+
+    #[test]
+    fn pages_of_other_origins_may_not_write() {
+        for method in ["POST", "PUT", "PATCH", "DELETE", "ANYTHING"] {
+            for site in ["cross-site", "same-site", "", "unknown"] {
+                assert!(is_refused(method, &[("host", "a"), ("sec-fetch-site", site)]), "{method} {site}");
+            }
+            for origin in ["https://b", "https://a:8443", "https://b.a", "null", "", "file://", "https://a/", "a"] {
+                assert!(is_refused(method, &[("host", "a"), ("origin", origin)]), "{method} {origin}");
+            }
+        }
+    }
+
+    #[test]
+    fn pages_of_the_service_and_other_programs_may() {
+        for site in ["same-origin", "none"] {
+            assert!(!is_refused("POST", &[("host", "a"), ("sec-fetch-site", site), ("origin", "https://b")]));
+        }
+        assert!(!is_refused("POST", &[("host", "a")]));
+        assert!(!is_refused("POST", &[("host", "a:8080"), ("origin", "http://A:8080")]));
+        for method in ["GET", "HEAD", "OPTIONS"] {
+            assert!(!is_refused(method, &[("host", "a"), ("sec-fetch-site", "cross-site"), ("origin", "https://b")]));
+        }
+        let of_http2 = Uri::from_static("https://a.example/");
+        let headers = HeaderMap::from_iter([(ORIGIN, "https://a.example".parse().unwrap())]);
+        assert!(!is_cross_site_write(&Method::POST, &of_http2, &headers));
+    }
+}

@@ -1,0 +1,55 @@
+//! Requests that compute for ever, in a real process under every engine: others are answered, and every time limit holds.
+
+use crate::streams::engines;
+use crate::support::{Scratch, Served};
+
+const PROGRAM: &str = r#"use http
+
+shared hits = 0
+
+fn rounds() -> Int {
+  loop i = 0 { i + 1 } until i < 0 at most 1_000_000_000
+}
+
+fn forever() -> Int {
+  fold sum = 0 for i in [1, 2, 3] { sum + rounds() }
+}
+
+service endless on http(port: 80, answer_timeout: 300ms) {
+  get "/small" { http.text("small") }
+  get "/endless" { http.text("{forever()}") }
+  get "/limited" { http.text("{forever() within 10ms else { -1 }}") }
+  get "/raced" { http.text("{race { forever(), forever() } within 10ms else { -2 }}") }
+  get "/step" {
+    let sum = atomic hits { hits.add(1); forever() }
+    http.text("{sum}")
+  }
+}
+"#;
+
+fn text(served: &Served, path: &str) -> (u16, String) {
+    let answer = served.get(path);
+    (answer.status, String::from_utf8(answer.body).expect("a text"))
+}
+
+#[test]
+fn every_time_limit_holds_for_computation_under_every_engine() {
+    let program = Scratch::new("endless.weir", PROGRAM.as_bytes());
+    let plan = Scratch::new("endless.plan.toml", b"drain_timeout = \"1s\"\n");
+    for engine in engines() {
+        let served = Served::start(program.path(), &["--engine", engine, "--threads", "2", "--plan", plan.path()]);
+        let endless: Vec<_> = (0..4).map(|_| served.ask("/endless")).collect();
+        let answers = ["/small", "/limited", "/raced"].map(|path| text(&served, path));
+        let expected = [(200, "small"), (200, "-1"), (200, "-2")].map(|(status, text)| (status, text.to_owned()));
+        assert_eq!(answers, expected, "{engine}");
+        // `answer_timeout` ends the flow.
+        assert_eq!(served.get("/endless").status, 503, "{engine}");
+        drop(endless);
+        // An atomic step that never ends cannot be given up, and still does not keep the process from ending.
+        let step = served.ask("/step");
+        assert_eq!(text(&served, "/small"), (200, "small".to_owned()), "{engine}");
+        let (code, log) = served.stop();
+        assert_eq!(code, Some(0), "{engine}: {log}");
+        drop(step);
+    }
+}
