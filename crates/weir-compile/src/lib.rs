@@ -23,6 +23,7 @@ mod exhaustiveness;
 mod integer_division;
 mod lang_items;
 mod lints;
+mod listen_addresses;
 mod lock_order;
 mod lost_updates;
 mod lower;
@@ -116,6 +117,7 @@ fn lower_and_check<'a>(
     if context.has_errors() {
         return None;
     }
+    listen_addresses::check(context, typed);
     let mut program = lower::lower(context, typed);
     lock_order::order(&mut program, context);
     session_values::check(&program, context);

@@ -42,6 +42,7 @@ mod call;
 mod convert;
 mod failure;
 mod library;
+mod listen_address;
 mod location;
 mod outcome;
 mod resource;
@@ -65,6 +66,7 @@ pub use call::{
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
+pub use listen_address::{ListenAddress, ListenProtocol};
 pub use location::Location;
 pub use outcome::Outcome;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use weir_events::Event;
 
-use crate::{Environment, Failure, Parameter, Text, Type, Value};
+use crate::{Environment, Failure, ListenProtocol, Parameter, Text, Type, Value};
 
 /// A future that stays on its event loop, which is a `LocalRuntime` of tokio.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -51,6 +51,12 @@ pub trait Source: Send + Sync {
         routes: Arc<[Route]>,
         environment: &Environment,
     ) -> Result<Arc<dyn Opened>, Failure>;
+
+    /// Returns the protocol by which the source listens at the address that its parameters `port` and `address` give;
+    /// `None` if it does not listen. The compiler checks such addresses.
+    fn listens(&self) -> Option<ListenProtocol> {
+        None
+    }
 }
 
 /// A source that is ready to run.

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::task::{JoinSet, yield_now};
 use weir::{
-    Begun, Environment, Failure, Flows, LocalFuture, Loops, Module, Opened, Parameter, Passing, Progress, Route,
-    Source, SourceSignature, Stop, Type, Value,
+    Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Module, Opened, Parameter, Passing,
+    Progress, Route, Source, SourceSignature, Stop, Type, Value,
 };
 
 /// Number of elements after which the stream yields to the other tasks of its event loop, if no flow had to wait.
@@ -53,6 +53,15 @@ pub(crate) struct StreamDefinition<S> {
 impl<S: Stream> StreamDefinition<S> {
     /// Adds the source to the module.
     pub(crate) fn within(self, module: Module) -> Module {
+        self.added(module, None)
+    }
+
+    /// Adds the source, which listens at its parameters `port` and `address`, to the module.
+    pub(crate) fn listening_within(self, module: Module, protocol: ListenProtocol) -> Module {
+        self.added(module, Some(protocol))
+    }
+
+    fn added(self, module: Module, listens: Option<ListenProtocol>) -> Module {
         let signature = SourceSignature {
             module: module.name.clone(),
             name: self.name.into(),
@@ -62,7 +71,7 @@ impl<S: Stream> StreamDefinition<S> {
             answer: None,
             ordered: self.ordered,
         };
-        module.source(signature, Arc::new(StreamSource(self.open)))
+        module.source(signature, Arc::new(StreamSource { open: self.open, listens }))
     }
 }
 
@@ -118,7 +127,10 @@ impl SourceArguments<'_> {
 }
 
 /// A source that opens a stream.
-struct StreamSource<S>(fn(&SourceArguments<'_>) -> Result<S, Failure>);
+struct StreamSource<S> {
+    open: fn(&SourceArguments<'_>) -> Result<S, Failure>,
+    listens: Option<ListenProtocol>,
+}
 
 impl<S: Stream> Source for StreamSource<S> {
     fn open(
@@ -127,8 +139,12 @@ impl<S: Stream> Source for StreamSource<S> {
         _routes: Arc<[Route]>,
         environment: &Environment,
     ) -> Result<Arc<dyn Opened>, Failure> {
-        let stream = (self.0)(&SourceArguments { arguments: &arguments, environment })?;
+        let stream = (self.open)(&SourceArguments { arguments: &arguments, environment })?;
         Ok(Arc::new(OpenStream { stream, elements: Arc::default() }))
+    }
+
+    fn listens(&self) -> Option<ListenProtocol> {
+        self.listens
     }
 }
 

@@ -12,7 +12,8 @@ pub(crate) use listen::address;
 
 /// Builds the module `tcp`.
 pub(crate) fn tcp() -> weir::Module {
-    listen::lines().within(listen::connections().within(functions::tcp()))
+    let module = listen::connections().listening_within(functions::tcp(), weir::ListenProtocol::Tcp);
+    listen::lines().listening_within(module, weir::ListenProtocol::Tcp)
 }
 
 mod functions {

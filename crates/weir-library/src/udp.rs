@@ -55,7 +55,7 @@ pub(crate) fn udp() -> Module {
         },
     };
     // No function mentions a packet, so the module's type definitions need it added.
-    let mut module = packets.within(functions::udp());
+    let mut module = packets.listening_within(functions::udp(), weir::ListenProtocol::Udp);
     let mut definitions = Vec::new();
     Packet::define(&mut definitions);
     module.types.extend(definitions.into_iter().map(|definition| (definition.name.clone(), definition)));

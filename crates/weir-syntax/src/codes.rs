@@ -123,6 +123,7 @@ codes! {
     E0602 RouteParameterType,
     E0603 RouteParameter,
     E0604 DuplicateRoute,
+    E0605 ListenAddress,
     W0701 UnusedModule,
     W0702 UnhandledFailure,
     W0703 LostUpdate,

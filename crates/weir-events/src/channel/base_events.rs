@@ -1,4 +1,4 @@
-//! The base events of a channel: sending a clone, sending from a parcel, and receiving.
+//! The base events of a channel: sending a clone or the value of a parcel, and receiving.
 
 use std::sync::Arc;
 
@@ -12,18 +12,26 @@ use crate::event::registration::RegistrationContext;
 use crate::primitives::SpinLock;
 use crate::queue::QueueTicket;
 
-/// Sends a clone of its value.
-pub(crate) struct SendClone<T> {
+/// Sends what it offers.
+pub(crate) struct SendEvent<T, O> {
     pub(crate) channel: Arc<Core<T>>,
-    pub(crate) value: T,
+    pub(crate) offered: O,
     pub(crate) delivery: Delivery,
 }
 
+/// Sends a clone each time.
+pub(crate) struct Cloned<T>(pub(crate) T);
+
 /// Sends the value in the parcel, if there is one.
-pub(crate) struct SendParcel<T> {
-    pub(crate) channel: Arc<Core<T>>,
-    pub(crate) slot: Arc<SpinLock<Option<T>>>,
-    pub(crate) delivery: Delivery,
+pub(crate) struct InParcel<T>(pub(crate) Arc<SpinLock<Option<T>>>);
+
+/// The value of an event that sends.
+pub(crate) trait Offered<T>: Send + Sync {
+    /// Sends now or not at all; `None` if there is nothing to send, or certainly no room.
+    fn attempt(&self, channel: &Core<T>, delivery: Delivery) -> Option<Sent>;
+
+    /// Returns the value of an offer to be queued.
+    fn payload(&self) -> Payload<T>;
 }
 
 /// Receives.
@@ -31,62 +39,58 @@ pub(crate) struct Receive<T> {
     pub(crate) channel: Arc<Core<T>>,
 }
 
-impl<T: Clone + Send + Sync + 'static> EventNode<Result<(), Closed>> for SendClone<T> {
-    fn shape(&self) -> EventShape {
-        EventShape::BASE_EVENT
-    }
-
-    fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
+impl<T: Clone + Send + Sync + 'static> Offered<T> for Cloned<T> {
+    fn attempt(&self, channel: &Core<T>, delivery: Delivery) -> Option<Sent> {
         // Cloning may be expensive and is user code, which must not run under the channel's lock; the channel is
         // therefore checked before cloning.
-        if std::mem::needs_drop::<T>() && !self.channel.would_take(self.delivery) {
+        if std::mem::needs_drop::<T>() && !channel.would_take(delivery) {
             return None;
         }
-        finish_send(self.channel.send_by(self.delivery, &mut Some(self.value.clone())), nacks)
+        Some(channel.send_by(delivery, &mut Some(self.0.clone())))
     }
 
-    fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
-        self.channel
-            .place_send(offer(context), Payload::Value(self.value.clone()), self.delivery)
-            .map(Registration::Ticket)
-    }
-
-    fn withdraw(&self, _: usize, registration: Registration) {
-        self.channel.leave_sending(registration.ticket(), self.delivery);
-    }
-
-    fn discard(&self, _: usize, registration: Option<Registration>) {
-        registration.into_iter().for_each(|sent| self.channel.leave_sending(sent.ticket(), self.delivery));
-    }
-
-    fn complete(&self, _: usize, registration: Option<Registration>) -> Result<(), Closed> {
-        self.channel.conclude_send(placed(registration), self.delivery).map_err(|_| Closed)
+    fn payload(&self) -> Payload<T> {
+        Payload::Value(self.0.clone())
     }
 }
 
-impl<T: Send + 'static> EventNode<Result<(), Closed>> for SendParcel<T> {
+impl<T: Send + 'static> Offered<T> for InParcel<T> {
+    fn attempt(&self, channel: &Core<T>, delivery: Delivery) -> Option<Sent> {
+        // The parcel stays locked meanwhile, so that no peer of another synchronisation takes it for empty.
+        channel.send_parcel(&self.0, delivery)
+    }
+
+    fn payload(&self) -> Payload<T> {
+        Payload::Parcel(self.0.clone())
+    }
+}
+
+impl<T: Send + 'static, O: Offered<T>> EventNode<Result<(), Closed>> for SendEvent<T, O> {
     fn shape(&self) -> EventShape {
         EventShape::BASE_EVENT
     }
 
     fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
-        // The parcel stays locked meanwhile, so that no peer of another synchronisation takes it for empty.
-        let sent = self.channel.send_parcel(&self.slot, self.delivery)?;
-        finish_send(sent, nacks)
+        let outcome = match self.offered.attempt(&self.channel, self.delivery)? {
+            Sent::Done => Ok(()),
+            Sent::Closed => Err(Closed),
+            Sent::Full | Sent::Taken => return None,
+        };
+        nacks.fire_losers();
+        Some(outcome)
     }
 
     fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
-        self.channel
-            .place_send(offer(context), Payload::Parcel(self.slot.clone()), self.delivery)
-            .map(Registration::Ticket)
+        let placed = self.channel.place_send(offer(context), self.offered.payload(), self.delivery);
+        placed.map(Registration::Ticket)
     }
 
     fn withdraw(&self, _: usize, registration: Registration) {
         self.channel.leave_sending(registration.ticket(), self.delivery);
     }
 
-    fn discard(&self, _: usize, registration: Option<Registration>) {
-        registration.into_iter().for_each(|sent| self.channel.leave_sending(sent.ticket(), self.delivery));
+    fn discard(&self, base: usize, registration: Option<Registration>) {
+        registration.into_iter().for_each(|sent| self.withdraw(base, sent));
     }
 
     fn complete(&self, _: usize, registration: Option<Registration>) -> Result<(), Closed> {
@@ -117,23 +121,13 @@ impl<T: Send + 'static> EventNode<Result<T, Closed>> for Receive<T> {
         self.channel.leave_receiving(registration.ticket());
     }
 
-    fn discard(&self, _: usize, registration: Option<Registration>) {
-        registration.into_iter().for_each(|received| self.channel.leave_receiving(received.ticket()));
+    fn discard(&self, base: usize, registration: Option<Registration>) {
+        registration.into_iter().for_each(|received| self.withdraw(base, received));
     }
 
     fn complete(&self, _: usize, registration: Option<Registration>) -> Result<T, Closed> {
         self.channel.conclude_receive(placed(registration))
     }
-}
-
-fn finish_send(sent: Sent, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
-    let outcome = match sent {
-        Sent::Done => Ok(()),
-        Sent::Closed => Err(Closed),
-        Sent::Full | Sent::Taken => return None,
-    };
-    nacks.fire_losers();
-    Some(outcome)
 }
 
 fn offer(context: &RegistrationContext<'_>) -> Offer {

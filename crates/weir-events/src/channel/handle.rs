@@ -126,13 +126,14 @@ impl<T: Send + 'static> Channel<T> {
     where
         T: Clone + Sync,
     {
-        Event::of(base_events::SendClone { channel: self.core.clone(), value, delivery: self.delivery(delivery) })
+        let (channel, offered) = (self.core.clone(), base_events::Cloned(value));
+        Event::of(base_events::SendEvent { channel, offered, delivery: self.delivery(delivery) })
     }
 
     /// Returns an event that sends the value in the parcel and takes effect under the condition of the delivery.
     pub(crate) fn send_parcel_by(&self, parcel: &Parcel<T>, delivery: Delivery) -> Event<Result<(), Closed>> {
-        let (channel, slot) = (self.core.clone(), parcel.slot.clone());
-        Event::of(base_events::SendParcel { channel, slot, delivery: self.delivery(delivery) })
+        let (channel, offered) = (self.core.clone(), base_events::InParcel(parcel.slot.clone()));
+        Event::of(base_events::SendEvent { channel, offered, delivery: self.delivery(delivery) })
     }
 
     /// Without a buffer there is nothing but receipts, which then need no queue of their own.

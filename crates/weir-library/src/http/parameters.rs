@@ -1,9 +1,9 @@
 //! Parameters of `http(…)`: the address to listen on, and the server's limits.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use weir::{Failure, Parameter, Passing, SourceSignature, Type, Value};
+use weir::{Failure, ListenAddress, Parameter, Passing, SourceSignature, Type, Value};
 
 use super::server::Limits;
 
@@ -64,10 +64,8 @@ pub(super) fn address(arguments: &[Value]) -> Result<SocketAddr, Failure> {
     let [Value::Int(port), Value::Text(text), ..] = arguments else {
         return Err(Failure::argument("`http` takes a port and an address"));
     };
-    let port = u16::try_from(*port).map_err(|_| Failure::argument(format!("`port` must be 0 to 65535, not {port}")))?;
-    let address: IpAddr = text.parse().map_err(|_| {
-        Failure::argument(format!("`address` must be an IP address such as 127.0.0.1, not {:?}", text.as_str()))
-    })?;
+    let port = ListenAddress::port(*port).map_err(Failure::argument)?;
+    let address = ListenAddress::ip(text).map_err(Failure::argument)?;
     Ok(SocketAddr::new(address, port))
 }
 

@@ -13,7 +13,9 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
-use weir::{Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
+use weir::{
+    Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, Stop, Value,
+};
 use weir_events::until;
 
 use super::cross_site::is_cross_site_write;
@@ -40,6 +42,10 @@ impl Source for Http {
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
         let cross_site_writes = parameters::permits_cross_site_writes(&arguments);
         Ok(Arc::new(HttpService { server, routes, address, cross_site_writes }))
+    }
+
+    fn listens(&self) -> Option<ListenProtocol> {
+        Some(ListenProtocol::Tcp)
     }
 }
 

@@ -1,7 +1,7 @@
 //! TCP listeners: streams of connections, and of the lines that arrive over them.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
+use std::net::{SocketAddr, TcpListener as StdListener};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type as SocketType};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use weir::{Failure, HostType, Loops, Parameter, Type, Value};
+use weir::{Failure, HostType, ListenAddress, Loops, Parameter, Type, Value};
 use weir_events::{Event, after, rendezvous, until};
 
 use super::Connection;
@@ -91,10 +91,8 @@ impl Listening {
 /// Returns the address given by the first two arguments.
 pub(crate) fn address(arguments: &SourceArguments<'_>) -> Result<SocketAddr, Failure> {
     let (port, address) = (arguments.int(0)?, arguments.text(1)?);
-    let port = u16::try_from(port).map_err(|_| Failure::argument(format!("`port` must be 0 to 65535, not {port}")))?;
-    let ip: IpAddr = address.parse().map_err(|_| {
-        Failure::argument(format!("`address` must be an IP address such as 127.0.0.1, not {address:?}"))
-    })?;
+    let port = ListenAddress::port(port).map_err(Failure::argument)?;
+    let ip = ListenAddress::ip(address).map_err(Failure::argument)?;
     Ok(SocketAddr::new(ip, port))
 }
 

@@ -8,6 +8,7 @@
 
 mod protocol;
 mod requests;
+mod transport;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,21 +18,28 @@ use serde_json::{Value, json};
 use weir_host::Library;
 use weir_ide::{CheckCache, Document};
 
+use self::transport::Transport;
 use crate::Exit;
 use crate::terminal::Terminal;
 
 /// Serves an editor until it shuts the server down.
 pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
-    let (connection, threads) = Connection::stdio();
+    let (connection, transport) = match Transport::start() {
+        Ok(started) => started,
+        Err(error) => return terminal.fail(Exit::Environment, &format!("the connection failed: {error}"), &[]),
+    };
     if let Err(error) = connection.initialize(requests::capabilities()) {
-        return terminal.fail(Exit::Environment, &format!("the editor does not speak the protocol: {error}"), &[]);
+        drop(connection);
+        // If a message could not be read, that is the reason.
+        let reason = transport.join().err().map_or_else(|| error.to_string(), |unread| unread.to_string());
+        return terminal.fail(Exit::Environment, &format!("the editor does not speak the protocol: {reason}"), &[]);
     }
     let mut server =
         LanguageServer { library: Arc::new(library), connection, open: BTreeMap::new(), replaced: Vec::new() };
     let exit = server.serve();
     // The threads end when both ends of the connection are dropped.
     drop(server);
-    match threads.join() {
+    match transport.join() {
         Ok(()) => exit,
         Err(error) => terminal.fail(Exit::Environment, &format!("the connection failed: {error}"), &[]),
     }

@@ -10,6 +10,7 @@
 mod banner;
 mod failure_location;
 mod log;
+mod log_rate;
 mod port;
 mod progress;
 pub(super) mod signals;
@@ -87,10 +88,11 @@ fn wait(running: RunningProgram, log: EventLog, socket: Option<TraceServer>, ter
     let progress = ProgressLine::begin(running.watcher());
     let ended = running.wait();
     progress.end();
-    log.end();
+    let takes_messages = log.end();
     socket.into_iter().for_each(TraceServer::end);
     match ended {
         Ok(()) => Exit::Success,
+        Err(_) if !takes_messages => Exit::Environment,
         Err(failure) => terminal.fail(Exit::Environment, &format!("source failed: {failure}"), &[]),
     }
 }

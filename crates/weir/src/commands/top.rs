@@ -39,7 +39,7 @@ pub(crate) fn top(arguments: &TopArguments, terminal: &mut Terminal) -> Exit {
     if arguments.once || arguments.format == TableFormat::Json || !std::io::stdout().is_terminal() {
         return once(&connection, arguments.format, terminal);
     }
-    match watch::watch(socket, connection) {
+    match watch::watch(socket, arguments.program.as_deref(), connection) {
         Ok(()) => Exit::Success,
         Err(error) => failed(&format!("cannot draw: {error}"), terminal),
     }

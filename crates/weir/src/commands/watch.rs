@@ -3,7 +3,8 @@
 //! 1. The program runs as a child process: the same command without `--watch`.
 //! 2. A changed file is checked here. If it has errors, they are printed, and the old process keeps running.
 //! 3. Otherwise the old process is stopped, finishes its flows in progress, and a new one starts.
-//! 4. A signal is passed on to the process, and ends the watch together with it.
+//! 4. A process that ends by itself, for example because a source cannot be opened, is reported, and the watch goes on.
+//! 5. A signal is passed on to the process, and ends the watch together with it.
 
 use std::ffi::OsString;
 use std::io;
@@ -63,7 +64,7 @@ impl ProgramWatcher<'_> {
                 self.renew(terminal)?;
             }
             match signals.recv_timeout(INTERVAL) {
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.notice_end(terminal)?,
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return self.end(signals),
             }
         }
@@ -84,6 +85,16 @@ impl ProgramWatcher<'_> {
             stop(process)?;
         }
         self.process = Some(Command::new(std::env::current_exe()?).args(without_watch()).spawn()?);
+        Ok(())
+    }
+
+    /// Reports a process that has ended by itself.
+    fn notice_end(&mut self, terminal: &mut Terminal) -> io::Result<()> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        if let Some(status) = process.try_wait()? {
+            self.process = None;
+            terminal.eprint(&format!("the program has ended ({status}); waiting for a change of the file\n"));
+        }
         Ok(())
     }
 

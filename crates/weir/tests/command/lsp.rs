@@ -38,14 +38,18 @@ impl Editor {
     }
 
     fn of(command: &mut Command) -> Editor {
-        let mut server = command.stdin(Stdio::piped()).spawn().expect("the command starts");
-        let input = server.stdin.take();
-        let output = BufReader::new(server.stdout.take().expect("standard output is piped"));
-        let mut editor = Editor { server, input, output, asked: 0, told: Vec::new() };
+        let mut editor = Editor::unintroduced(command);
         let abilities = editor.ask("initialize", json!({ "capabilities": {} }));
         assert_eq!(abilities["capabilities"]["hoverProvider"], true);
         editor.tell("initialized", json!({}));
         editor
+    }
+
+    fn unintroduced(command: &mut Command) -> Editor {
+        let mut server = command.stdin(Stdio::piped()).spawn().expect("the command starts");
+        let input = server.stdin.take();
+        let output = BufReader::new(server.stdout.take().expect("standard output is piped"));
+        Editor { server, input, output, asked: 0, told: Vec::new() }
     }
 
     fn open(text: &str) -> Editor {
@@ -257,4 +261,21 @@ fn what_cannot_be_answered_is_refused_and_the_server_goes_on() {
         editor.answer("textDocument/rename", params)["error"]["message"].as_str().expect("why").contains("library")
     );
     assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn a_message_that_announces_too_many_bytes_is_refused() {
+    for before_initialize in [true, false] {
+        let mut command = weir(&["lsp"]);
+        let mut editor = match before_initialize {
+            true => Editor::unintroduced(command.stderr(Stdio::piped())),
+            false => Editor::of(command.stderr(Stdio::piped())),
+        };
+        let mut input = editor.input.take().expect("the conversation goes on");
+        write!(input, "Content-Length: 99999999999\r\n\r\n").and_then(|()| input.flush()).expect("it is sent");
+        let ended = editor.server.wait_with_output().expect("the server ends");
+        assert_eq!(ended.status.code(), Some(3), "{ended:?}");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains("a message of 99999999999 bytes was announced"), "{said}");
+    }
 }

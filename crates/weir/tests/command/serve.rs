@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::mpsc;
 use std::thread;
 
-use crate::support::{Answer, Scratch, Served, read_answer};
+use crate::support::{Answer, Scratch, Served, read_answer, weir};
 
 const IMAGES: &str = "examples/image_server/main.weir";
 const HELLO: &str = "examples/hello/main.weir";
@@ -229,6 +229,56 @@ fn a_flow_that_has_begun_is_answered_after_the_first_signal() {
 }
 
 #[test]
+fn every_signal_that_asks_for_the_end_lets_flows_finish_and_the_others_do_nothing() {
+    for signal in ["-HUP", "-QUIT", "-INT"] {
+        let (program, gate, path) = gated();
+        let served = Served::start_with_gate(program.path(), &[]);
+        let asked = served.ask(&path);
+        let held = gate.accept().expect("the flow comes to the gate").0;
+        served.signal("-USR1");
+        served.signal("-USR2");
+        served.signal(signal);
+        drop(held);
+        assert_eq!(read_answer(asked).status, 200, "{signal}");
+        assert_eq!(served.end().0, Some(0), "{signal}");
+    }
+}
+
+fn failing() -> Scratch {
+    let service = "service s on http(port: 80) {\n  get \"/{n}\" (n: Int) { http.text(\"{1 / n}\") }\n}\n";
+    Scratch::new("failing.weir", format!("use http\n\n{service}").as_bytes())
+}
+
+#[test]
+fn failures_of_one_place_are_logged_at_a_limited_rate_and_counted() {
+    const REQUESTS: usize = 60;
+    let program = failing();
+    let served = Served::start(program.path(), &[]);
+    (0..REQUESTS).for_each(|_| assert_eq!(served.get("/0").status, 500));
+    let (code, rest) = served.stop();
+    let is_written = |line: &&str| line.contains("failure in") && !line.contains("left out");
+    let written = rest.lines().filter(is_written).count();
+    let left_out = rest.lines().filter_map(|line| line.split_once(" more were left out: failure in"));
+    let left_out: usize = left_out.map(|(count, _)| count.trim().parse::<usize>().expect("a number")).sum();
+    assert_eq!((code, written + left_out), (Some(0), REQUESTS), "{rest}");
+}
+
+#[test]
+fn a_full_pipe_on_standard_error_does_not_hold_up_the_end() {
+    // Each failure has a place of its own, and together they are more than a pipe holds.
+    let routes: String =
+        (0..300).map(|n| format!("  get \"/{n}/{{x}}\" (x: Int) {{ http.text(\"{{1 / x}}\") }}\n")).collect();
+    let program = format!("use http\n\nservice s on http(port: 80) {{\n{routes}}}\n");
+    let program = Scratch::new("failing.weir", program.as_bytes());
+    let served = Served::start(program.path(), &[]);
+    for round in 0..4 {
+        (0..300).for_each(|n| assert_eq!(served.get(&format!("/{n}/0")).status, 500, "round {round}"));
+    }
+    served.terminate();
+    assert_eq!(served.exit_code_unread(), Some(0));
+}
+
+#[test]
 fn a_second_signal_ends_the_program_at_once() {
     let (program, gate, path) = gated();
     let mut served = Served::start_with_gate(program.path(), &[]);
@@ -255,6 +305,18 @@ fn a_watched_program_is_run_again_when_it_has_changed_and_is_right() {
     program.write(saying("three").as_bytes());
     served.greet();
     assert_eq!(text(&served.get("/")), (200, "three"));
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn a_watched_program_that_cannot_open_its_source_is_reported_and_the_watch_goes_on() {
+    let elsewhere = saying("one").replace("port: 80", "port: 80, address: \"203.0.113.1\"");
+    let program = Scratch::new("watched.weir", elsewhere.as_bytes());
+    let mut served = Served::without_banner(weir(&["run", program.path(), "--port", "0", "--watch"]));
+    served.wait_for("the program has ended (exit status: 3); waiting for a change of the file");
+    program.write(saying("two").as_bytes());
+    served.greet();
+    assert_eq!(text(&served.get("/")), (200, "two"));
     assert_eq!(served.stop().0, Some(0));
 }
 

@@ -129,12 +129,17 @@ impl Served {
     }
 
     /// Runs a command that prints a banner.
-    pub(crate) fn spawn(mut command: Command) -> Served {
-        let mut process = command.spawn().expect("the command starts");
-        let messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
-        let mut served = Served { process, messages, greeting: String::new(), address: String::new() };
+    pub(crate) fn spawn(command: Command) -> Served {
+        let mut served = Served::without_banner(command);
         served.greet();
         served
+    }
+
+    /// Runs a command that does not print a banner yet.
+    pub(crate) fn without_banner(mut command: Command) -> Served {
+        let mut process = command.spawn().expect("the command starts");
+        let messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
+        Served { process, messages, greeting: String::new(), address: String::new() }
     }
 
     /// Waits for the banner.
@@ -182,7 +187,12 @@ impl Served {
 
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
-        let killed = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
+        self.signal("-TERM");
+    }
+
+    /// Sends a signal, such as `-HUP`.
+    pub(crate) fn signal(&self, signal: &str) {
+        let killed = Command::new("kill").args([signal, &self.process.id().to_string()]).status();
         assert!(killed.expect("`kill` is there").success());
     }
 
@@ -202,6 +212,11 @@ impl Served {
         self.messages.read_to_string(&mut rest).expect("standard error can be read");
         let status = self.process.wait().expect("the process ends");
         (status.code(), rest.lines().map(|line| without_time(line) + "\n").collect())
+    }
+
+    /// Waits for the end without reading what the program says.
+    pub(crate) fn exit_code_unread(mut self) -> Option<i32> {
+        self.process.wait().expect("the process ends").code()
     }
 
     /// Stops the program and waits for its end.

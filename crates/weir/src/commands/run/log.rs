@@ -2,78 +2,103 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weir_trace::{EventKind, TraceEvent, TraceReader};
 
 use super::failure_location::FailureLocator;
+use super::log_rate::LogRate;
 use crate::terminal::Paint;
+
+/// Time for which the end of the program waits for the log: a reader of standard error that does not read holds up
+/// nothing else.
+const END_MAX: Duration = Duration::from_secs(2);
 
 /// Writes the log on a thread of its own.
 pub(super) struct EventLog {
     reader: Arc<TraceReader>,
-    writer: LogWriter,
-    thread: JoinHandle<()>,
+    /// Closed when everything is written.
+    written: Receiver<()>,
 }
 
 /// Formats and writes events.
-#[derive(Clone)]
 struct LogWriter {
-    locator: Arc<FailureLocator>,
+    locator: FailureLocator,
     paint: Paint,
+    rate: LogRate,
 }
 
 impl EventLog {
     pub(super) fn begin(reader: TraceReader, locator: FailureLocator, paint: Paint) -> EventLog {
-        let (reader, writer) = (Arc::new(reader), LogWriter { locator: Arc::new(locator), paint });
-        let (events, lines) = (Arc::clone(&reader), writer.clone());
-        let thread = std::thread::spawn(move || {
-            while let Some(events) = events.next() {
-                lines.write(&events);
+        let reader = Arc::new(reader);
+        let mut writer = LogWriter { locator, paint, rate: LogRate::default() };
+        let (events, (writing, written)) = (Arc::clone(&reader), channel());
+        std::thread::spawn(move || {
+            while let Some(some) = events.next() {
+                writer.write(&some);
             }
+            writer.write(&events.take());
+            writer.end(events.lost());
+            drop(writing);
         });
-        EventLog { reader, writer, thread }
+        EventLog { reader, written }
     }
 
-    /// Writes the remaining events.
-    pub(super) fn end(self) {
+    /// Writes the remaining events. Returns false if standard error takes nothing, and must not be written to any more.
+    pub(super) fn end(self) -> bool {
         self.reader.end();
-        // Events taken by the thread must be written before the process ends. If the thread panicked, it has written
-        // what it could.
-        let _ = self.thread.join();
-        self.writer.write(&self.reader.take());
-        match self.reader.lost() {
-            0 => {}
-            lost => {
-                say(&format!("{lost} earlier events were lost, because they came faster than they could be written\n"))
-            }
-        }
+        self.written.recv_timeout(END_MAX) != Err(RecvTimeoutError::Timeout)
     }
 }
 
 impl LogWriter {
-    fn write(&self, events: &[TraceEvent]) {
+    fn write(&mut self, events: &[TraceEvent]) {
         let lines: String = events.iter().filter_map(|event| self.line(&event.kind)).collect();
         if !lines.is_empty() {
             say(&lines);
         }
     }
 
+    /// Reports what was left out.
+    fn end(self, lost: u64) {
+        let mut lines: String =
+            self.rate.left_out().map(|(place, count)| format!("{count} more were left out: {place}\n")).collect();
+        if lost > 0 {
+            lines += &format!("{lost} earlier events were lost, because they came faster than they could be written\n");
+        }
+        if !lines.is_empty() {
+            say(&lines);
+        }
+    }
+
     /// Formats an event; `None` for events that the log leaves out.
-    fn line(&self, kind: &EventKind) -> Option<String> {
-        let failure = self.paint.red("failure");
-        let words = match kind {
+    fn line(&mut self, kind: &EventKind) -> Option<String> {
+        let (place, words) = match kind {
             EventKind::FlowFailed { flow, path, kind, message } => {
                 let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
-                format!("{failure} in {}{kind}: {message}", self.locator.describe(*flow, path))
+                (
+                    format!("{} in {}{kind}", self.paint.red("failure"), self.locator.describe(*flow, path)),
+                    Some(message),
+                )
             }
-            EventKind::SourceEnded { failure: Some(message), .. } => format!("source failed: {message}"),
-            EventKind::Refused { .. } => "flow refused: the limit of flows is reached".to_owned(),
-            EventKind::Stopping => "stopping after the flows in progress have finished".to_owned(),
+            EventKind::Refused { .. } => ("flow refused: the limit of flows is reached".to_owned(), None),
+            EventKind::SourceEnded { failure: Some(message), .. } => {
+                return Some(self.timed(&format!("source failed: {message}")));
+            }
+            EventKind::Stopping => return Some(self.timed("stopping after the flows in progress have finished")),
             _ => return None,
         };
-        Some(format!("{} {words}\n", self.paint.faint(&clock())))
+        let left_out = match self.rate.admit(&place, Instant::now())? {
+            0 => String::new(),
+            count => self.timed(&format!("{count} more were left out: {place}")),
+        };
+        let message = words.map(|message| format!(": {message}")).unwrap_or_default();
+        Some(left_out + &self.timed(&(place + &message)))
+    }
+
+    fn timed(&self, words: &str) -> String {
+        format!("{} {words}\n", self.paint.faint(&clock()))
     }
 }
 

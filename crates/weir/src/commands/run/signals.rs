@@ -1,7 +1,11 @@
-//! Signals: the first SIGTERM or SIGINT lets flows in progress finish, the second ends the process at once.
+//! Signals: the first SIGTERM, SIGINT, SIGHUP or SIGQUIT lets flows in progress finish, the second ends the process at
+//! once. SIGUSR1 and SIGUSR2 are ignored, because a script that sends them to a service does not mean to kill it; so is
+//! SIGHUP under `nohup`.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::mpsc;
+use std::task::Poll;
 use std::thread;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -39,19 +43,41 @@ pub(super) fn listen() -> io::Result<Signals> {
 /// Fails if the system provides no thread or no signals.
 pub(in crate::commands) fn receive() -> io::Result<mpsc::Receiver<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (terminate, interrupt) = {
+    let signals = {
         let _inside = runtime.enter();
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
+        // With a listener, which nobody reads, the signal has no other effect.
+        for kind in [SignalKind::user_defined1(), SignalKind::user_defined2()] {
+            drop(signal(kind)?);
+        }
+        stopping().map(signal).collect::<io::Result<Vec<_>>>()?
     };
     let (heard, received) = mpsc::channel();
-    let pass_on = move || runtime.block_on(pass_on(terminate, interrupt, heard));
+    let pass_on = move || runtime.block_on(pass_on(signals, heard));
     thread::Builder::new().name("weir signals".into()).spawn(pass_on)?;
     Ok(received)
 }
 
-async fn pass_on(mut terminate: Signal, mut interrupt: Signal, heard: mpsc::Sender<()>) {
+/// Returns the signals that stop the program.
+fn stopping() -> impl Iterator<Item = SignalKind> {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
+    kinds.into_iter().filter(|kind| *kind != SignalKind::hangup() || !is_ignored(*kind))
+}
+
+/// Returns true if the process was started with this signal ignored (Linux).
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask >> (kind.as_raw_value() - 1) & 1 == 1
+}
+
+async fn pass_on(mut signals: Vec<Signal>, heard: mpsc::Sender<()>) {
     loop {
-        next(&mut terminate, &mut interrupt).await;
+        poll_fn(|context| {
+            let arrived = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+            if arrived { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
         if heard.send(()).is_err() {
             return;
         }
@@ -69,12 +95,5 @@ fn obey(signals: &mpsc::Receiver<()>, stoppers: &mpsc::Receiver<Stopper>) {
         if signals.recv().is_ok() {
             leave();
         }
-    }
-}
-
-async fn next(terminate: &mut Signal, interrupt: &mut Signal) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
     }
 }

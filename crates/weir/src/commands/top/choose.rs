@@ -36,13 +36,22 @@ pub(super) fn choose(named: Option<&str>, terminal: &mut Terminal) -> Result<Soc
     }
 }
 
-/// Returns another running program of this name.
-pub(super) fn successor(of: &SocketFile) -> Option<SocketFile> {
+/// Returns the restarted program, another one of the same name; `None` for a program that was named by its process id,
+/// because another process is another program then.
+pub(super) fn successor(of: &SocketFile, named: Option<&str>) -> Option<SocketFile> {
     let running = directory::folder().and_then(|folder| directory::list(&folder)).ok()?;
+    successor_among(running, of, named)
+}
+
+fn successor_among(running: Vec<SocketFile>, of: &SocketFile, named: Option<&str>) -> Option<SocketFile> {
+    if named.is_some_and(|named| named == of.pid.to_string()) {
+        return None;
+    }
     running.into_iter().find(|other| other.name == of.name && other.pid != of.pid)
 }
 
-/// Finds programs by process id, else by name, else by part of the name.
+/// Finds programs by process id, else by name, else by part of the name. A number is not a part of a name: the process
+/// of that id has ended.
 fn matching(running: &[SocketFile], named: Option<&str>) -> Vec<SocketFile> {
     let Some(named) = named else { return running.to_vec() };
     let of = |matches: &dyn Fn(&SocketFile) -> bool| -> Vec<SocketFile> {
@@ -50,6 +59,7 @@ fn matching(running: &[SocketFile], named: Option<&str>) -> Vec<SocketFile> {
     };
     let found = [of(&|socket| socket.pid.to_string() == named), of(&|socket| socket.name == named)];
     let part = of(&|socket| socket.name.contains(named));
+    let part = if named.parse::<u32>().is_ok() { Vec::new() } else { part };
     found.into_iter().find(|found| !found.is_empty()).unwrap_or(part)
 }
 
@@ -62,9 +72,13 @@ fn listed(sockets: &[SocketFile]) -> String {
 mod tests {
     use super::*;
 
+    fn sockets() -> Vec<SocketFile> {
+        let sockets = [(7, "shop"), (8, "workshop 12"), (9, "blog"), (10, "blog")];
+        sockets.map(|(pid, name)| SocketFile { pid, name: name.into(), path: "/".into() }).to_vec()
+    }
+
     fn found(named: Option<&str>) -> Vec<u32> {
-        let sockets = [(7, "shop"), (8, "workshop"), (9, "blog"), (10, "blog")];
-        let sockets = sockets.map(|(pid, name)| SocketFile { pid, name: name.into(), path: "/".into() });
+        let sockets = sockets();
         matching(&sockets, named).iter().map(|socket| socket.pid).collect()
     }
 
@@ -76,5 +90,14 @@ mod tests {
         assert_eq!(found(Some("works")), [8]);
         assert_eq!(found(Some("blog")), [9, 10]);
         assert!(found(Some("none")).is_empty());
+        assert!(found(Some("12")).is_empty(), "a number is a process id");
+    }
+
+    #[test]
+    fn a_restarted_program_is_followed_unless_it_was_named_by_its_process() {
+        let blog = &sockets()[2];
+        let followed = |named| successor_among(sockets(), blog, named).map(|socket| socket.pid);
+        assert_eq!((followed(None), followed(Some("blog"))), (Some(10), Some(10)));
+        assert_eq!(followed(Some("9")), None);
     }
 }

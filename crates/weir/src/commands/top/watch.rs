@@ -24,11 +24,11 @@ const LINES_MAX: usize = 10_000;
 ///
 /// # Errors
 /// Fails if the terminal cannot be drawn on.
-pub(super) fn watch(socket: SocketFile, connection: TraceConnection) -> io::Result<()> {
+pub(super) fn watch(socket: SocketFile, named: Option<&str>, connection: TraceConnection) -> io::Result<()> {
     let signals = signals::receive()?;
     let mut terminal = ratatui::try_init()?;
     let mut screen = Screen::new(&socket.name);
-    let mut following = FollowedProgram { socket, connection: Some(connection), tried: Instant::now() };
+    let mut following = FollowedProgram { socket, named, connection: Some(connection), tried: Instant::now() };
     let ended = loop {
         following.receive(&mut screen);
         if let Err(error) = terminal.draw(|frame| view::draw(&mut screen, frame)) {
@@ -60,13 +60,15 @@ fn keys(screen: &mut Screen) -> io::Result<KeyOutcome> {
 }
 
 /// The watched program.
-struct FollowedProgram {
+struct FollowedProgram<'a> {
     socket: SocketFile,
+    /// The argument that named it.
+    named: Option<&'a str>,
     connection: Option<TraceConnection>,
     tried: Instant,
 }
 
-impl FollowedProgram {
+impl FollowedProgram<'_> {
     fn receive(&mut self, screen: &mut Screen) {
         let Some(connection) = &self.connection else { return self.retry(screen) };
         for _ in 0..LINES_MAX {
@@ -88,7 +90,7 @@ impl FollowedProgram {
             return;
         }
         self.tried = Instant::now();
-        let Some(socket) = successor(&self.socket) else { return };
+        let Some(socket) = successor(&self.socket, self.named) else { return };
         if let Ok(connection) = TraceConnection::open(&socket.path) {
             (self.socket, self.connection) = (socket, Some(connection));
             (screen.model, screen.paused, screen.disconnected) = (Model::default(), None, None);
