@@ -68,19 +68,17 @@ fn compiled(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize
     if !(Survey { types, graph, body }.pays(nodes.clone())) {
         return Err(NoRegion::DoesNotPay);
     }
-    #[cfg_attr(not(debug_assertions), expect(unused_mut, reason = "only the verifier changes it"))]
     let mut region = build::region(types, graph, body, nodes).map_err(|_| NoRegion::NotCompiled)?;
-    #[cfg(debug_assertions)]
-    verify_nodes(body, region.nodes.clone());
-    #[cfg(debug_assertions)]
-    if let Err(mistake) = region.verify() {
-        panic!("a region is built wrong: {mistake}\n{region}");
+    if cfg!(debug_assertions) {
+        verify_nodes(body, region.nodes.clone());
+        if let Err(mistake) = region.verify() {
+            panic!("a region is built wrong: {mistake}\n{region}");
+        }
     }
     Ok(region)
 }
 
 /// Checks that the nodes of a region wait for the same nodes, and that nobody waits for one of them (invariant I13).
-#[cfg(debug_assertions)]
 fn verify_nodes(body: &Body, nodes: Range<usize>) {
     let depends = body.steps[nodes.start].depends;
     for step in &body.steps[nodes] {

@@ -137,5 +137,12 @@ fn is_used_outside(scope: &Scope<'_>, node: usize) -> bool {
     let uses = |(user, other): (usize, &weir_ir::graph::Node)| {
         other.inputs.contains(&port) && !scope.nodes.contains(&real_user(scope.graph, scope.body, user))
     };
-    scope.graph.result == port || scope.graph.nodes.iter().enumerate().any(uses)
+    // The next iteration takes the parts of such a tuple out of their slots.
+    let is_next_state = match &scope.graph.result {
+        Operand::Port(tuple, 0) if !scope.body.result_parts.is_empty() => {
+            scope.graph.node(*tuple).inputs.contains(&port)
+        }
+        _ => false,
+    };
+    scope.graph.result == port || is_next_state || scope.graph.nodes.iter().enumerate().any(uses)
 }
