@@ -26,7 +26,7 @@ mod verify;
 pub(crate) use code::{
     CodePlace, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
 };
-pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, Row, Target};
+pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::Machine;
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
 pub(crate) use stop::RegionStop;

@@ -13,7 +13,7 @@ pub(crate) type FrameSlot = u16;
 pub(crate) type Target = u16;
 
 /// The index of a row in a table.
-pub(crate) type Row = u16;
+pub(crate) type TableIndex = u16;
 
 /// One instruction. The first operand is the register or slot that it writes, unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(crate) enum Instruction {
     /// Disjunction of two truth values.
     Or(Register, Register, Register),
     /// Any other primitive of scalars: a row of `scalars`.
-    Scalars(Row),
+    Scalars(TableIndex),
     /// Jumps.
     Jump(Target),
     /// Jumps if the register is true.
@@ -79,15 +79,15 @@ pub(crate) enum Instruction {
     /// Jumps if the first signed word is less than or equal to the second.
     JumpIfLessOrEqual(Register, Register, Target),
     /// Jumps to the target that a register chooses from a row of `jumps`.
-    JumpTable(Register, Row),
+    JumpTable(Register, TableIndex),
     /// Loads the word of a scalar from a slot.
     Load(Register, FrameSlot),
     /// Loads the words of a record from a slot: a row of `records`.
-    LoadRecord(Row),
+    LoadRecord(TableIndex),
     /// Stores a scalar of the type `Scalar::ALL[scalar]` in a slot: slot, register, scalar.
     Store(FrameSlot, Register, u16),
     /// Stores the words of a record in a slot: a row of `records`.
-    StoreRecord(Row),
+    StoreRecord(TableIndex),
     /// Loads the arm that a switch outside of the region has chosen.
     LoadChoice(Register, u16),
     /// Notes the arm that a switch has chosen, for steps outside of the region: switch, register of the arm.
@@ -101,7 +101,7 @@ pub(crate) enum Instruction {
     /// Drops the values of slots: the first, and their number.
     Clear(FrameSlot, u16),
     /// Applies a primitive to slots: a row of `prims`.
-    Prim(Row),
+    Prim(TableIndex),
     /// Loads the scalar element of a list: register, slot of the list, register of the index.
     Index(Register, FrameSlot, Register),
     /// The length of a list, map, text or bytes.
@@ -109,33 +109,33 @@ pub(crate) enum Instruction {
     /// Loads a scalar field of a record: register, slot, field.
     Field(Register, FrameSlot, u16),
     /// Calls a host function with slots: a row of `calls`.
-    Call(Row),
+    Call(TableIndex),
     /// Calls the typed entry point of a host function with registers: a row of `word_calls`.
-    CallWords(Register, Row),
+    CallWords(Register, TableIndex),
     /// Tests a value and jumps to the arm: a row of `switches`.
-    Switch(Row),
+    Switch(TableIndex),
     /// Puts an empty list for the results of a `for` into a slot.
     BeginMap(FrameSlot),
     /// Begins a loop over a list of scalars with its first element, or jumps if there is none: a row of `loops`, the
     /// register of the element, the target.
-    FirstWord(Row, Register, Target),
+    FirstWord(TableIndex, Register, Target),
     /// Goes on with the next element and jumps, or falls through if there is none. A safe point.
-    NextWord(Row, Register, Target),
+    NextWord(TableIndex, Register, Target),
     /// Does what [`Instruction::FirstWord`] does, with a slot for the element.
-    FirstValue(Row, FrameSlot, Target),
+    FirstValue(TableIndex, FrameSlot, Target),
     /// Does what [`Instruction::NextWord`] does, with a slot for the element.
-    NextValue(Row, FrameSlot, Target),
+    NextValue(TableIndex, FrameSlot, Target),
     /// Adds a scalar at the end of a list: slot of the list, register, scalar.
     Push(FrameSlot, Register, u16),
     /// Moves a value to the end of a list: slot of the list, slot of the value.
     PushValue(FrameSlot, FrameSlot),
     /// Ends a round of a loop: falls through if the register is true, fails if it was the last round that is allowed,
     /// and jumps otherwise: a row of `loops`, the register, the target. A safe point.
-    AgainUnless(Row, Register, Target),
+    AgainUnless(TableIndex, Register, Target),
     /// Ends the flow with an answer: a row of `arguments`.
-    Return(Row),
+    Return(TableIndex),
     /// Ends the flow with a failure: a row of `arguments`.
-    Fail(Row),
+    Fail(TableIndex),
     /// Is never reached, because an earlier step ends the flow.
     Never,
     /// Ends the region.

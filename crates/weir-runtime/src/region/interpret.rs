@@ -7,7 +7,7 @@
 
 use weir_host::{Environment, Shared, Value};
 
-use super::instruction::{Instruction, Register, Row, Target};
+use super::instruction::{Instruction, Register, TableIndex, Target};
 use super::outside::{Outside, word_at};
 use super::stop::{After, RegionStop};
 use crate::region::code::{LoopRow, Region};
@@ -103,7 +103,7 @@ impl Region {
 
     /// Puts the next element of a list of scalars into a register; returns false if there is none.
     #[inline(always)]
-    fn next_word(&self, row: Row, out: Register, words: &mut [u64], outside: &Outside<'_>) -> bool {
+    fn next_word(&self, row: TableIndex, out: Register, words: &mut [u64], outside: &Outside<'_>) -> bool {
         let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
         let Value::List(elements) = &outside.slots[usize::from(list)] else { return false };
         let Some(word) = word_at(elements, words[r(count)] as usize) else { return false };
@@ -114,13 +114,13 @@ impl Region {
 
     /// Spends the units of a round; returns true if the slice is over.
     #[inline(always)]
-    fn is_slice_over(&self, row: Row, units: &Units) -> bool {
+    fn is_slice_over(&self, row: TableIndex, units: &Units) -> bool {
         units.spend(self.tables.loops[usize::from(row)].units) == Spent::Yield
     }
 
     /// Counts a round of a `loop`; returns false if there may be no further one.
     #[inline(always)]
-    fn begin_round(&self, row: Row, words: &mut [u64]) -> bool {
+    fn begin_round(&self, row: TableIndex, words: &mut [u64]) -> bool {
         let LoopRow { count, at_most, .. } = self.tables.loops[usize::from(row)];
         words[r(count)] += 1;
         words[r(count)] < at_most

@@ -6,7 +6,7 @@ use std::fmt;
 use weir_host::Argument;
 
 use super::code::Region;
-use super::instruction::{Instruction, Row};
+use super::instruction::{Instruction, TableIndex};
 use super::shapes::Scalar;
 
 impl fmt::Display for Region {
@@ -54,7 +54,7 @@ impl Region {
     /// Returns the row of the table that an instruction names.
     fn details(&self, instruction: Instruction) -> String {
         let tables = &self.tables;
-        let at = |row: Row| usize::from(row);
+        let at = |row: TableIndex| usize::from(row);
         match instruction {
             Instruction::Scalars(row) => {
                 let row = &tables.scalars[at(row)];

@@ -5,7 +5,7 @@ use weir_host::{Argument, Call, Elements, Environment, Failure, Shared, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
-use super::instruction::{FrameSlot, Instruction, RegisterAccess, Row};
+use super::instruction::{FrameSlot, Instruction, RegisterAccess, TableIndex};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
@@ -228,7 +228,7 @@ impl Region {
         After::Next
     }
 
-    fn switch(&self, row: Row, at: usize, outside: &mut Outside<'_>) -> After {
+    fn switch(&self, row: TableIndex, at: usize, outside: &mut Outside<'_>) -> After {
         let row = &self.tables.switches[r(row)];
         let subject = match row.subject {
             Argument::Slot { index, .. } => &outside.slots[index as usize],

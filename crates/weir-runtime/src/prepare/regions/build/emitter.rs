@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use weir_host::Value;
 
 use crate::region::{CodePlace, Tables};
-use crate::region::{FrameSlot, Instruction, Register, Row, Target};
+use crate::region::{FrameSlot, Instruction, Register, TableIndex, Target};
 
 /// The number of registers, slots, labels and instructions of a region: their numbers have 16 bits.
 const SIZE_MAX: usize = u16::MAX as usize;
@@ -87,9 +87,9 @@ impl CodeEmitter {
 }
 
 /// Adds a row to a table and returns its index.
-pub(super) fn add<T>(table: &mut Vec<T>, row: T) -> Row {
+pub(super) fn add<T>(table: &mut Vec<T>, row: T) -> TableIndex {
     table.push(row);
-    (table.len() - 1) as Row
+    (table.len() - 1) as TableIndex
 }
 
 /// Returns the slot as an operand of an instruction.

@@ -22,7 +22,7 @@ use super::problem::RegionProblem;
 use super::scope::Scope;
 use crate::region::LoopRow;
 use crate::region::WordShape;
-use crate::region::{Instruction, Register, Row, Target};
+use crate::region::{Instruction, Register, TableIndex, Target};
 use crate::step::{Action, Repeat, RepeatStep};
 
 /// A loop under construction.
@@ -98,7 +98,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a row to the table of loops.
-    fn row(&mut self, parts: &LoopParts<'a, '_>, at_most: u64) -> (Row, Register) {
+    fn row(&mut self, parts: &LoopParts<'a, '_>, at_most: u64) -> (TableIndex, Register) {
         let (list, count) = (slot(parts.first_slot), self.emitter.register());
         let units = parts.step.body.units;
         (add(&mut self.emitter.tables.loops, LoopRow { list, count, at_most, units }), count)
@@ -215,7 +215,7 @@ impl<'a> Builder<'a> {
 
 /// The parts of a loop over a list that its end refers to.
 struct Round {
-    row: Row,
+    row: TableIndex,
     word: Option<Register>,
     slot: u32,
     head: Target,
