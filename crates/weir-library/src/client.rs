@@ -107,7 +107,7 @@ pub async fn post(
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
 #[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
-#[weir::function]
+#[weir::function(idempotent)]
 pub async fn put(
     #[environment] client: &Client,
     url: Text,
@@ -149,7 +149,7 @@ pub async fn patch(
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
 #[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
-#[weir::function]
+#[weir::function(idempotent)]
 pub async fn delete(
     #[environment] client: &Client,
     url: Text,
@@ -190,7 +190,8 @@ pub async fn send(
 }
 
 /// Encodes a text for a part of a URL, such as a segment of its path or a value of its query, so that it stays this one
-/// part: `"https://a.example/users/{client.encode(name)}"`.
+/// part: `"https://a.example/users/{client.encode(name)}"`. A URL whose path contains the segment
+/// `.` or `..` is refused, because no encoding keeps servers from resolving it.
 #[weir::function(pure)]
 pub fn encode(part: &str) -> String {
     utf8_percent_encode(part, RESERVED).to_string()

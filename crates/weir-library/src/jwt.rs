@@ -81,15 +81,24 @@ fn verify_at(token: &str, keys: &Keys, expected: &ExpectedClaims<'_>) -> Result<
     let malformed = || Failure::function("not a token: it has not the form `header.claims.signature`");
     let (signed, signature) = token.rsplit_once('.').ok_or_else(malformed)?;
     let (header, claims) = signed.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or_else(malformed)?;
-    let header: Header = serde_json::from_slice(&decoded("header", header)?)
+    let (header, claims) = (object("header", header)?, object("claims", claims)?);
+    let header: Header = serde_json::from_slice(&header)
         .map_err(|error| Failure::function(format!("not a token: its header is wrong: {error}")))?;
     if header.crit.is_some() {
         return Err(Failure::function("the token demands an extension (`crit`), and none is supported"));
     }
     keys.verify(&header.alg, header.kid.as_deref(), signed.as_bytes(), &decoded("signature", signature)?)?;
-    let claims = decoded("claims", claims)?;
     RegisteredClaims::parse(&claims)?.check(expected)?;
     parse_bytes(&claims)
+}
+
+/// Decodes a part that must be a JSON object: a list would be read as the members of the object in their order.
+fn object(part: &str, text: &str) -> Result<Vec<u8>, Failure> {
+    let bytes = decoded(part, text)?;
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => Ok(bytes),
+        _ => Err(Failure::function(format!("not a token: its {part} is not a JSON object"))),
+    }
 }
 
 fn decoded(part: &str, text: &str) -> Result<Vec<u8>, Failure> {

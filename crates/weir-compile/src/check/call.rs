@@ -164,6 +164,7 @@ impl<'a> TypeChecker<'a, '_> {
                 && self.scope.find(unknown.as_str()).is_none()
                 && self.shared_index(unknown).is_none()
                 && !self.typed.declarations.functions.contains_key(&unknown.text)
+                && !self.typed.declarations.config.contains_key(&unknown.text)
                 && !unknown.is_upper()
                 && !unknown.is_missing()
             {

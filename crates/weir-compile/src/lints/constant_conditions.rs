@@ -108,7 +108,8 @@ impl<'a> Visitor<'a> for ConstantConditions<'_> {
             ExprKind::Match { arms, .. } => {
                 arms.iter().flat_map(|arm| &arm.guard).for_each(|guard| self.condition(guard))
             }
-            ExprKind::Loop { until, .. } => self.condition(until),
+            // `until false` is a loop that ends at its limit.
+            ExprKind::Loop { until, .. } if self.value(until) == Some(true) => self.condition(until),
             _ => {}
         }
         walk_expr(self, expr);

@@ -11,10 +11,13 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::{is_ignored, used_locals};
 use crate::context::CheckContext;
 use crate::typed_tree::TypedTree;
+use crate::types::Ty;
 
 /// Warns of every local and every parameter that is never read.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = UnusedNames { used: used_locals(typed), found: Vec::new() };
+    let results = typed.locals.iter().filter(|local| matches!(local.ty, Ty::Result(_)));
+    let results = results.map(|local| local.span.start).collect();
+    let mut search = UnusedNames { used: used_locals(typed), results, found: Vec::new() };
     walk_tree(&mut search, context.tree());
     context.report_all(search.found);
 }
@@ -22,6 +25,8 @@ pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
 struct UnusedNames {
     /// The starts of the locals that something reads.
     used: BTreeSet<u32>,
+    /// The starts of the locals that may hold a failure.
+    results: BTreeSet<u32>,
     found: Vec<Diagnostic>,
 }
 
@@ -32,9 +37,15 @@ impl UnusedNames {
 
     /// Reports a local, which an underscore marks as deliberately unused.
     fn local(&mut self, name: &Name) {
-        if self.is_unused(name) {
+        if self.is_unused(name) && self.results.contains(&name.span.start) {
+            let message = format!("a failure in `{name}` is not handled");
+            let diagnostic = Diagnostic::new(Code::UnhandledFailure, message)
+                .at(name.span, "holds a `Result` that nothing reads")
+                .hint("end the value with `?` or handle it with `else { … }`; to ignore a failure, name it `_`");
+            self.found.push(diagnostic);
+        } else if self.is_unused(name) {
             let hint = format!("if it is not needed, name it `_{name}`");
-            self.found.push(unused(name, "local name").fix(hint, name.span, format!("_{name}")));
+            self.found.push(unused(name, "local name").suggest(hint, name.span, format!("_{name}")));
         }
     }
 
@@ -42,7 +53,7 @@ impl UnusedNames {
     fn shorthand(&mut self, name: &Name, span: Span) {
         if self.is_unused(name) {
             let hint = "if the field is not needed, match it with `_`";
-            self.found.push(unused(name, "local name").fix(hint, span, format!("{name}: _")));
+            self.found.push(unused(name, "local name").suggest(hint, span, format!("{name}: _")));
         }
     }
 

@@ -303,3 +303,11 @@ fn quoted(text: &str) -> String {
     }
     quoted + "\""
 }
+
+/// Returns the longest duration of a key as messages and the reference write it: `24 hours`, `365 days`.
+pub(super) fn longest(max: Duration) -> String {
+    match max.as_secs() / 3600 {
+        hours @ ..48 => format!("{hours} hours"),
+        hours => format!("{} days", hours / 24),
+    }
+}

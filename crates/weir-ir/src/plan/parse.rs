@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::check::closest;
-use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section};
+use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section, longest};
 use super::pattern::NodePattern;
 use super::problem::{Located, PlanProblem, ProblemSeverity};
 
@@ -127,7 +127,7 @@ impl PlanReader {
     fn duration(&mut self, entry: KeyedValue<'_, '_>, max: Duration) -> Option<Located<Duration>> {
         let text = self.text(entry)?;
         let Some(value) = duration(text.value.as_str()).filter(|duration| *duration <= max) else {
-            let message = format!("`{}` must be a duration of at most {} days", entry.0, max.as_secs() / DAY_SECONDS);
+            let message = format!("`{}` must be a duration of at most {}", entry.0, longest(max));
             self.error(text.at, message, Some("write it as \"90s\", \"30m\" or \"2h\"".into()));
             return None;
         };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section};
+use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section, longest};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +52,7 @@ fn rows<T>(keys: &[PlanKey<T>]) -> String {
         let value = match &key.value {
             KeyValue::Text(_) | KeyValue::Required(_) => "text".to_owned(),
             KeyValue::Number(_, max) => format!("1 to {max}"),
-            KeyValue::Duration(_, max) => format!("duration up to {} days", max.as_secs() / (24 * 60 * 60)),
+            KeyValue::Duration(_, max) => format!("duration up to {}", longest(*max)),
             KeyValue::Patterns(..) => "list of patterns".to_owned(),
         };
         format!("| `{}` | {value} | {} |\n", key.name, key.meaning)

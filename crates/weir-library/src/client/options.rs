@@ -70,7 +70,7 @@ impl Call {
         }
         Ok(Call {
             method,
-            url: url::parse(url)?,
+            url: url::requested(url)?,
             headers: fields(&options.headers, options.bearer.as_ref())?,
             body: Bytes::new(),
             timeout: options.timeout,

@@ -4,6 +4,20 @@ use hyper::Uri;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use weir::Failure;
 
+/// Parses the URL that a program requests.
+///
+/// # Errors
+/// Fails as [`parse`] does, and if a segment of the path is `.` or `..`, also percent-encoded: servers resolve them, so
+/// that `"…/users/{name}/avatar"` would leave its folder if the name is `..`.
+pub(super) fn requested(text: &str) -> Result<Uri, Failure> {
+    let url = parse(text)?;
+    let is_dots = |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    if url.path().split('/').any(is_dots) {
+        return Err(refused(text, "a segment of its path is `.` or `..`"));
+    }
+    Ok(url)
+}
+
 /// Parses the URL of a request.
 ///
 /// # Errors
@@ -132,6 +146,14 @@ mod tests {
         assert!(!said.contains("secret"), "{said}");
         let said = parse("https://a b/?token=secret").unwrap_err().message.to_string();
         assert!(!said.contains("secret"), "{said}");
+    }
+
+    #[test]
+    fn segments_of_dots_are_refused() {
+        for path in ["users/../avatar", "..", "a/.", "%2e%2E/a", ".%2e"] {
+            assert!(requested(&format!("http://a.example/{path}")).is_err(), "{path}");
+        }
+        assert!(requested("http://a.example/a../..b/.well-known?q=../").is_ok());
     }
 
     #[test]

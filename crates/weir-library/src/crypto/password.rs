@@ -1,15 +1,18 @@
 //! Hashes of passwords with Argon2id (RFC 9106).
 //!
-//! A hash takes time and memory by design. 1. It is computed on a thread where blocking is allowed, 2. by at most one
-//! job for each processor at a time ([`PasswordHashing`]), so that logins cannot take all memory; others wait in order.
-//! 3. A stored hash that demands more memory, passes or lanes than the limits below is refused before any is allocated.
+//! A hash takes time and memory by design. 1. It is computed by one of a few threads of its own, one for each processor
+//! ([`PasswordHashing`]), so that logins cannot take all memory; other jobs wait in order. These threads stay, because an
+//! allocator keeps freed blocks of this size for the thread that had them. 2. A job whose caller was cancelled before it
+//! begins is skipped. 3. A stored hash that demands more memory, passes or lanes than the limits below is refused before any is allocated.
 
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
-use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 use weir::{Failure, FailureKind, Text};
 
 use crate::random::system_bytes;
@@ -26,34 +29,49 @@ const LANES_MAX: u32 = 4;
 const PASSWORD_BYTES_MAX: usize = 1024;
 const SALT_BYTES: usize = 16;
 
-/// The permits of jobs that hash passwords: one for each processor, each for at most 64 MiB.
-#[derive(Debug)]
-pub struct PasswordHashing(Arc<Semaphore>);
+type Job = Box<dyn FnOnce() + Send>;
 
-impl Default for PasswordHashing {
-    fn default() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        PasswordHashing(Arc::new(Semaphore::new(processors)))
-    }
-}
+/// The threads that hash passwords: one for each processor, each for at most 64 MiB. They start with the first job.
+#[derive(Debug, Default)]
+pub struct PasswordHashing(OnceLock<Sender<Job>>);
 
 impl PasswordHashing {
-    /// Runs a job, under a permit, on a thread where blocking is allowed. If the caller is cancelled, a job that has
-    /// begun ends first and keeps its permit until then.
+    /// Runs a job on one of the threads. If the caller is cancelled, a job that has begun still ends.
     async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let permit = Arc::clone(&self.0).acquire_owned().await.expect("the semaphore is never closed");
-        let job = move || {
-            let _permit = permit;
-            job()
-        };
-        match Handle::try_current() {
-            Ok(handle) => handle.spawn_blocking(job).await.unwrap_or_else(|error| Err(Failure::from(error))),
-            // Without an event loop, blocking the thread delays nobody.
-            Err(_) => job(),
-        }
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            if !answer.is_closed() {
+                // Nobody waits for the answer of a cancelled caller.
+                let _ = answer.send(job());
+            }
+        });
+        let stopped = || Failure::function("the password was not hashed: its thread has stopped");
+        self.0.get_or_init(start_threads).send(job).map_err(|_| stopped())?;
+        answered.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+/// Starts the threads, which end when the returned sender is dropped.
+fn start_threads() -> Sender<Job> {
+    let (jobs, received) = channel();
+    let received = Arc::new(Mutex::new(received));
+    for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+        let received = Arc::clone(&received);
+        // Without a thread the receiver is dropped, and each job fails.
+        let _ = thread::Builder::new().name("weir-password".to_owned()).spawn(move || run_jobs(&received));
+    }
+    jobs
+}
+
+fn run_jobs(received: &Mutex<Receiver<Job>>) {
+    loop {
+        let next = received.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = next else { return };
+        // A panic drops the sender of the answer, so that its caller fails.
+        let _ = catch_unwind(AssertUnwindSafe(job));
     }
 }
 

@@ -18,7 +18,7 @@ service greeter on http(port: 8080) {
 }
 
 test "a test has the default and a known secret" {
-  expect name == "world"
+  expect name == "world" && name.length() == 5
   expect crypto.hmac_sha256("".to_bytes(), key: key).length() == 32
 }
 "#;

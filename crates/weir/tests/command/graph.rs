@@ -38,7 +38,7 @@ fn each_pass_has_a_time() {
     let file = Scratch::new("passes.weir", PROGRAM);
     let said = say(&["graph", file.path(), "--time-passes"]);
     let names: Vec<&str> = said.output.lines().filter_map(|line| line.split_whitespace().last()).collect();
-    assert_eq!(names.first(), Some(&"loop-state"));
+    assert_eq!(names.first(), Some(&"lock-order"));
     assert_eq!(names.last(), Some(&"all"));
 }
 
