@@ -106,34 +106,19 @@ impl<'a> Preparation<'a> {
         let mut part = NodePart::default();
         match &node.kind {
             NodeKind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
-            NodeKind::Map { body } => part.body = Some(self.nested(node, body, Repeat::Map, depth)?),
-            NodeKind::Fold { body, states } => {
-                part.body = Some(self.nested(node, body, Repeat::Fold { states: *states }, depth)?);
+            kind => {
+                let repeat = Repeat::of(kind);
+                let bodies = kind.bodies().iter();
+                let prepare = |body| self.body(body, repeat, depth + 1).map_err(|error| error.within(&node.name));
+                let mut bodies = bodies.map(prepare).collect::<Result<Vec<_>, _>>()?;
+                match repeat {
+                    Some(_) => part.body = bodies.pop(),
+                    None => part.timed = bodies,
+                }
             }
-            NodeKind::Loop { body, states, at_most } => {
-                let repeat = Repeat::Loop { states: *states, at_most: *at_most };
-                part.body = Some(self.nested(node, body, repeat, depth)?);
-            }
-            NodeKind::Within { .. } | NodeKind::Race { .. } => {
-                let bodies = node.bodies().iter();
-                let bodies =
-                    bodies.map(|body| self.body(body, None, depth + 1).map_err(|error| error.within(&node.name)));
-                part.timed = bodies.collect::<Result<_, _>>()?;
-            }
-            NodeKind::Prim(_)
-            | NodeKind::Switch { .. }
-            | NodeKind::Select { .. }
-            | NodeKind::Acquire { .. }
-            | NodeKind::Release { .. }
-            | NodeKind::Return
-            | NodeKind::Fail => {}
         }
         part.ticket_gates = self.ticket_gates[gates_before..].to_vec();
         Ok(part)
-    }
-
-    fn nested(&mut self, node: &Node, body: &Graph, repeat: Repeat, depth: usize) -> Result<Body, PrepareError> {
-        self.body(body, Some(repeat), depth + 1).map_err(|error| error.within(&node.name))
     }
 
     fn resolve(&mut self, graph: &Graph, node: &Node, path: &str) -> Result<Resolved, PrepareError> {

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Value};
-use weir_ir::graph::ArmTest;
+use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
 use crate::lock::{FairRwLock, SessionTable};
@@ -250,6 +250,16 @@ pub(crate) enum Repeat {
 }
 
 impl Repeat {
+    /// Returns the repetition that an operation is; `None` if it repeats nothing.
+    pub(crate) fn of(kind: &NodeKind) -> Option<Repeat> {
+        match kind {
+            NodeKind::Map { .. } => Some(Repeat::Map),
+            NodeKind::Fold { states, .. } => Some(Repeat::Fold { states: *states }),
+            NodeKind::Loop { states, at_most, .. } => Some(Repeat::Loop { states: *states, at_most: *at_most }),
+            _ => None,
+        }
+    }
+
     /// Returns the number of states that are handed from iteration to iteration.
     pub(crate) fn states(self) -> usize {
         match self {

@@ -59,7 +59,9 @@ impl Generator {
             return None;
         }
         let from = self.scope.len();
-        self.scope.extend(own.iter().filter(|variable| !carried(variable)).cloned());
+        // Most of these bodies use their records only field by field.
+        let whole = self.random.chance(15);
+        self.scope.extend(own.iter().filter(|variable| whole || !carried(variable)).cloned());
         let mut lets = Vec::new();
         let mut next = Vec::new();
         for state in states {
@@ -91,12 +93,21 @@ impl Generator {
         let taken: Vec<Var> = fields.iter().zip(0..).map(|field| take(self, field, lets)).collect();
         let replaces = self.random.chance(40);
         let (mut next, mut whole) = (Vec::new(), state.var);
+        if replaces && self.random.chance(40) {
+            // Most often the same field is replaced once more.
+            let value = self.operand(&fields[0], lets);
+            let operands = vec![Atom::Var(whole), value];
+            whole = self.bind(state.ty.clone(), Op::Prim(Prim::WithField(0), operands), lets);
+        }
         for ((ty, field), index) in fields.iter().zip(taken).zip(0..) {
             let stays = self.random.chance(50);
             let value = if stays { Atom::Var(field) } else { self.operand(ty, lets) };
             if replaces && !stays {
                 let operands = vec![Atom::Var(whole), value.clone()];
                 whole = self.bind(state.ty.clone(), Op::Prim(Prim::WithField(index), operands), lets);
+                if self.random.chance(15) {
+                    self.bind(Type::Text, Op::Prim(Prim::Interpolate, vec![Atom::Var(whole)]), lets);
+                }
             }
             next.push(value);
         }

@@ -17,7 +17,15 @@ impl Generator {
         if *ty == pair() {
             let old = self.bind(Type::Text, Op::Prim(Prim::Field(1), vec![whole.clone()]), lets);
             let new = self.changed(old, &whole, ty, lets);
-            return Op::Prim(Prim::WithField(1), vec![whole, new]);
+            let update = Op::Prim(Prim::WithField(1), vec![whole, new]);
+            if self.random.chance(70) {
+                return update;
+            }
+            // The new field is read back, and replaced once more.
+            let updated = Atom::Var(self.bind(ty.clone(), update, lets));
+            let read = self.bind(Type::Text, Op::Prim(Prim::Field(1), vec![updated.clone()]), lets);
+            let new = self.changed(read, &updated, ty, lets);
+            return Op::Prim(Prim::WithField(1), vec![updated, new]);
         }
         let is_map = *ty == texts();
         let key = self.operand(if is_map { &Type::Text } else { &Type::Int }, lets);

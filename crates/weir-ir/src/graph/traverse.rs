@@ -98,6 +98,18 @@ impl NodeKind {
         }
     }
 
+    /// Returns the operations that the printed graph shows by their word alone, without their bodies.
+    pub(crate) fn without_details() -> [NodeKind; 6] {
+        [
+            NodeKind::Switch { arms: Vec::new() },
+            NodeKind::Map { body: Box::default() },
+            NodeKind::Within { body: Box::default() },
+            NodeKind::Race { bodies: Vec::new() },
+            NodeKind::Return,
+            NodeKind::Fail,
+        ]
+    }
+
     /// Returns the word for the operation in the printed graph, which also begins the names of nodes that are no calls.
     #[must_use]
     pub fn word(&self) -> &'static str {

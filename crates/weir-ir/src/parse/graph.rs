@@ -51,24 +51,18 @@ fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> Pars
     Ok(Node { name, kind, inputs, outputs, control, after, uses, within, origin })
 }
 
-/// The operation of a node, with empty bodies.
 /// `of 3`; 1 if it is not there.
 fn states(line: &mut Cursor<'_>) -> ParseResult<u32> {
     if line.eat("of") { line.number("the number of states") } else { Ok(1) }
 }
 
+/// The operation of a node, with empty bodies.
 fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     if line.eat("call") {
         return Ok(NodeKind::Call { function: line.name("the path of a function")? });
     }
-    if line.eat("switch") {
-        return Ok(NodeKind::Switch { arms: Vec::new() });
-    }
     if line.eat("select") {
         return Ok(NodeKind::Select { switch: id(line)? });
-    }
-    if line.eat("for") {
-        return Ok(NodeKind::Map { body: Box::default() });
     }
     if line.eat("fold") {
         return Ok(NodeKind::Fold { states: states(line)?, body: Box::default() });
@@ -78,23 +72,14 @@ fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
         line.expect("at most")?;
         return Ok(NodeKind::Loop { states, body: Box::default(), at_most: line.number("the bound of a loop")? });
     }
-    if line.eat("within") {
-        return Ok(NodeKind::Within { body: Box::default() });
-    }
-    if line.eat("race") {
-        return Ok(NodeKind::Race { bodies: Vec::new() });
-    }
     if line.eat("acquire") {
         return Ok(NodeKind::Acquire { constraints: line.list("(", ")", constraint)? });
     }
     if line.eat("release") {
         return Ok(NodeKind::Release { acquire: id(line)? });
     }
-    if line.eat("return") {
-        return Ok(NodeKind::Return);
-    }
-    if line.eat("fail") {
-        return Ok(NodeKind::Fail);
+    if let Some(kind) = NodeKind::without_details().into_iter().find(|kind| line.eat(kind.word())) {
+        return Ok(kind);
     }
     prim(line)?.map(NodeKind::Prim).ok_or_else(|| line.error("what the node does"))
 }

@@ -76,13 +76,8 @@ impl Display for NodeText<'_> {
             NodeKind::Acquire { constraints } => {
                 write!(f, "{word} ({}) ", Commas(constraints.iter().map(ConstraintText)))
             }
-            NodeKind::Switch { .. }
-            | NodeKind::Map { .. }
-            | NodeKind::Fold { .. }
-            | NodeKind::Within { .. }
-            | NodeKind::Race { .. }
-            | NodeKind::Return
-            | NodeKind::Fail => f.write_str(word),
+            // An operation without details is its word.
+            _ => f.write_str(word),
         }?;
         write!(f, "({})", Commas(self.0.inputs.iter().map(OperandText)))
     }

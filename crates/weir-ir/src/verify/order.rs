@@ -93,19 +93,15 @@ fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: u
         NodeKind::Switch { arms } => {
             arms.iter().any(|arm| arm.payload > 0) && is_move_only(checker, graph, node, input)
         }
-        NodeKind::Select { .. } | NodeKind::Return | NodeKind::Fail => is_move_only(checker, graph, node, input),
-        NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => match node.captured(input) {
-            Some((body, parameter)) => changes_parameter(checker, &node.bodies()[body], parameter),
-            // The list, or the initial value, goes into the body.
+        // A body hands what it captures to its next round, unless it changes it; if it may be cancelled, it takes what it
+        // could lose. All other inputs go into the operation.
+        _ => match node.captured(input) {
+            Some((body, parameter)) => {
+                let taken = node.cancels_bodies() && is_move_only(checker, graph, node, input);
+                taken || changes_parameter(checker, &node.bodies()[body], parameter)
+            }
             None => is_move_only(checker, graph, node, input),
         },
-        // A body that may be cancelled takes what it could lose.
-        NodeKind::Within { .. } | NodeKind::Race { .. } => {
-            let captured = node.captured(input);
-            is_move_only(checker, graph, node, input)
-                || captured.is_some_and(|(body, index)| changes_parameter(checker, &node.bodies()[body], index))
-        }
-        NodeKind::Acquire { .. } | NodeKind::Release { .. } => false,
     };
     if changes { Mode::Write } else { Mode::Read }
 }

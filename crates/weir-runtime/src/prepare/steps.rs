@@ -126,11 +126,7 @@ impl Assembly<'_> {
                     .collect(),
                 out: self.layout.port(id, 0),
             },
-            NodeKind::Map { .. } => self.repeat(id, Repeat::Map, part)?,
-            NodeKind::Fold { states, .. } => self.repeat(id, Repeat::Fold { states: *states }, part)?,
-            NodeKind::Loop { states, at_most, .. } => {
-                self.repeat(id, Repeat::Loop { states: *states, at_most: *at_most }, part)?
-            }
+            NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => self.repeat(id, part)?,
             NodeKind::Within { .. } | NodeKind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
             NodeKind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, ticket_gates))),
             NodeKind::Release { acquire } => Action::Release(acquire.0),
@@ -244,8 +240,11 @@ impl Assembly<'_> {
         Ok(SwitchStep { switch: self.number(id), subject, moves, arms: arms.iter().zip(0..).map(arm).collect() })
     }
 
-    fn repeat(&self, id: NodeId, repeat: Repeat, part: NodePart) -> Result<Action, PrepareError> {
-        let body = part.body.ok_or_else(|| error(&self.graph.node(id).name, "its body was not prepared".into()))?;
+    fn repeat(&self, id: NodeId, part: NodePart) -> Result<Action, PrepareError> {
+        let node = self.graph.node(id);
+        let (Some(body), Some(repeat)) = (part.body, Repeat::of(&node.kind)) else {
+            return Err(error(&node.name, "its body was not prepared".into()));
+        };
         let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
         Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, within: self.within(id), out })))
     }
