@@ -72,7 +72,7 @@ fn a_service_that_cannot_run_says_why() {
                 "cannot listen at 127.0.0.1:{port}: another program listens there; stop it, or choose another port"
             ),
             "`port` must be 0 to 65535, not 65536".into(),
-            "`address` must be an IP address such as 127.0.0.1, not \"here\"".into(),
+            "`address` must be an IP address such as 127.0.0.1, or `localhost`, not \"here\"".into(),
             "route GET /a: is defined twice".into(),
             "route GET /{a}: that part of a request cannot hold `a: image.Ppm`".into(),
         ]

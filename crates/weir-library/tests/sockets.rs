@@ -214,7 +214,7 @@ fn a_port_in_use_fails_at_start() {
     assert!(says("tcp.listen", &[port]).starts_with(&format!("cannot listen at {}: ", running.address())));
     for source in ["tcp.listen", "tcp.lines", "udp.packets"] {
         assert_eq!(says(source, &[Value::Int(70_000)]), "`port` must be 0 to 65535, not 70000");
-        let address = "`address` must be an IP address such as 127.0.0.1, not \"x\"";
+        let address = "`address` must be an IP address such as 127.0.0.1, or `localhost`, not \"x\"";
         assert_eq!(says(source, &[Value::Int(0), Value::text("x")]), address);
     }
 }
