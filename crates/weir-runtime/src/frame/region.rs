@@ -36,6 +36,7 @@ impl Frame {
                 choices: &mut self.choices,
                 shared: &env.instance.resources.shared,
                 environment: &env.instance.environment,
+                platform: &*env.instance.platform,
                 at: current,
             },
             at,

@@ -10,6 +10,7 @@ use weir_host::{Environment, Shared, Value};
 use super::instruction::{Instruction, Register, TableIndex, Target};
 use super::outside::{Outside, word_at};
 use super::stop::{After, RegionStop};
+use crate::platform::Platform;
 use crate::region::code::{LoopRow, Region};
 use crate::units::{Spent, Units};
 
@@ -25,6 +26,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) shared: &'a [Shared],
     /// The environment of host functions.
     pub(crate) environment: &'a Environment,
+    /// The clock, which is read after calls now and then.
+    pub(crate) platform: &'a dyn Platform,
     /// The instruction that is reported if a host function panics.
     pub(crate) at: &'a mut usize,
 }
@@ -43,9 +46,9 @@ impl Region {
     /// Runs the code from an instruction on.
     pub(crate) fn run(&self, machine: Machine<'_>, mut at: usize, units: &Units) -> RegionStop {
         use Instruction::*;
-        let Machine { slots, words, choices, shared, environment, at: current } = machine;
+        let Machine { slots, words, choices, shared, environment, platform, at: current } = machine;
         let words = &mut words[..];
-        let mut outside = Outside { slots, choices, shared, environment, current };
+        let mut outside = Outside { slots, choices, shared, environment, platform, current };
         loop {
             match self.code[at] {
                 Move(out, a) => words[r(out)] = words[r(a)],
@@ -76,7 +79,7 @@ impl Region {
                     if self.next_word(row, out, words, &outside) {
                         at = before(target);
                     }
-                    if self.is_slice_over(row, units) {
+                    if self.is_slice_over(row, units, platform) {
                         return RegionStop::Yields(at.wrapping_add(1));
                     }
                 }
@@ -85,7 +88,7 @@ impl Region {
                         break;
                     }
                     at = before(target);
-                    if self.is_slice_over(row, units) {
+                    if self.is_slice_over(row, units, platform) {
                         return RegionStop::Yields(at.wrapping_add(1));
                     }
                 }
@@ -114,8 +117,8 @@ impl Region {
 
     /// Spends the units of a round; returns true if the slice is over.
     #[inline(always)]
-    fn is_slice_over(&self, row: TableIndex, units: &Units) -> bool {
-        units.spend(self.tables.loops[usize::from(row)].units) == Spent::Yield
+    fn is_slice_over(&self, row: TableIndex, units: &Units, platform: &dyn Platform) -> bool {
+        units.spend_timed(self.tables.loops[usize::from(row)].units, platform) == Spent::Yield
     }
 
     /// Counts a round of a `loop`; returns false if there may be no further one.

@@ -9,6 +9,7 @@ use super::instruction::{FrameSlot, Instruction, RegisterAccess, TableIndex};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
+use crate::platform::Platform;
 use crate::region::code::{Region, ScalarPrim, SlotCall};
 use crate::units::{self, Spent, Units};
 
@@ -18,6 +19,7 @@ pub(crate) struct Outside<'a> {
     pub choices: &'a mut [u32],
     pub shared: &'a [Shared],
     pub environment: &'a Environment,
+    pub platform: &'a dyn Platform,
     /// The instruction that is reported if a host function panics.
     pub current: &'a mut usize,
 }
@@ -218,7 +220,7 @@ impl Region {
             (Instruction::NextValue(_, to, head), element) => {
                 let next = if element.is_some() { usize::from(head) } else { at + 1 };
                 element.into_iter().for_each(|element| outside.slots[r(to)] = element);
-                if units.spend(row.units) == Spent::Yield {
+                if units.spend_timed(row.units, outside.platform) == Spent::Yield {
                     return After::Stop(RegionStop::Yields(next));
                 }
                 return After::Jump(next as u16);
@@ -262,7 +264,7 @@ impl Region {
             Ok(None) => {}
             Err(failure) => return fails(at, failure),
         }
-        spent_call(at, units)
+        spent_call(at, units, outside.platform)
     }
 
     fn call_words(
@@ -281,7 +283,7 @@ impl Region {
             Ok(word) => words[r(out)] = word,
             Err(failure) => return fails(at, failure),
         }
-        spent_call(at, units)
+        spent_call(at, units, outside.platform)
     }
 
     /// Makes the failure of an instruction that failed in the interpreter's loop.
@@ -319,9 +321,9 @@ impl Region {
     }
 }
 
-/// Spends the units of a call.
-fn spent_call(at: usize, units: &Units) -> After {
-    match units.spend(units::CALL) {
+/// Spends the units of a call, which may have taken long.
+fn spent_call(at: usize, units: &Units, platform: &dyn Platform) -> After {
+    match units.spend_timed(units::CALL, platform) {
         Spent::GoOn => After::Next,
         Spent::Yield => After::Stop(RegionStop::Yields(at + 1)),
     }
