@@ -11,7 +11,7 @@
 //!
 //! Code that computes follows three rules:
 //!
-//! 1. It spends *after* work, not before: while a slice is over, every call of [`Units::spend`] returns
+//! 1. It spends *after* work, not before: while a slice is over, every call of [`Units::spend_timed`] returns
 //!    [`Spent::Yield`], and code that spends before its first round would make no progress.
 //! 2. If told to yield it stores everything that it needs to go on ([`Stage`](crate::frame)), and returns to its caller.
 //!    It may not begin anything else, and it may not block. It goes on when it is resumed, with the units of a new slice.

@@ -1,7 +1,7 @@
 //! Turns of the flows that compute on an event loop: at most one slice of them between two polls of I/O.
 //!
 //! 1. While no flow waits for a turn, the flows that run between two polls of I/O share one slice
-//!    ([`LoopTurns::units`]). Once it is spent, each of them yields at the end of its quantum.
+//!    ([`run_shared`]). Once it is spent, each of them yields at the end of its quantum.
 //! 2. A flow that yields waits for its [`Turn`], in a FIFO queue.
 //! 3. The *dispatcher*, a task of the event loop, runs only after I/O has been polled and all tasks that were ready then
 //!    have been woken: `yield_now` of tokio's current-thread runtime defers it until then. It gives a slice to the first
