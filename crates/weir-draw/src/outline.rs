@@ -104,10 +104,11 @@ impl Outline<'_> {
         let question = if is_try { "?" } else { "" };
         self.say(depth, &format!("{}{question}", looks::line(scope, node)), &note);
         for body in scope.bodies(node) {
-            if matches!(node.kind, NodeKind::Race { .. }) {
+            let is_branch = node.kind.has_branches();
+            if is_branch {
                 self.say(depth + 1, "either", "");
             }
-            let inner = if matches!(node.kind, NodeKind::Race { .. }) { depth + 2 } else { depth + 1 };
+            let inner = if is_branch { depth + 2 } else { depth + 1 };
             self.graph(&body, inner);
         }
     }

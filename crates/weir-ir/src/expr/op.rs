@@ -152,6 +152,16 @@ impl Op {
         ]
     }
 
+    /// Returns the bodies, if there can be any number of them: the printed program then has a heading above each.
+    pub(crate) fn branches_mut(&mut self) -> Option<&mut Vec<Block>> {
+        if let Op::Race { bodies } = self { Some(bodies) } else { None }
+    }
+
+    /// Returns true if there can be any number of bodies.
+    pub(crate) fn has_branches(&self) -> bool {
+        matches!(self, Op::Race { .. })
+    }
+
     /// Returns the word for the operation in the printed program.
     #[must_use]
     pub fn word(&self) -> &'static str {

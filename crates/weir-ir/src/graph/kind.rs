@@ -179,16 +179,47 @@ impl NodeKind {
         }
     }
 
-    /// Returns the operations that the printed graph shows by their word alone, without their bodies.
-    pub(crate) fn without_details() -> [NodeKind; 6] {
+    /// Returns the operations that the printed graph shows by their word and their numbers alone, without their bodies.
+    pub(crate) fn without_details() -> [NodeKind; 8] {
         [
             NodeKind::Switch { arms: Vec::new() },
             NodeKind::Map { body: Box::default() },
+            NodeKind::Fold { body: Box::default(), states: 1 },
+            NodeKind::Loop { body: Box::default(), states: 1, at_most: 1 },
             NodeKind::Within { body: Box::default() },
             NodeKind::Race { bodies: Vec::new() },
             NodeKind::Return,
             NodeKind::Fail,
         ]
+    }
+
+    /// Returns the number of states and the bound on rounds, if the operation has them.
+    pub(crate) fn numbers(&self) -> (Option<u32>, Option<u64>) {
+        match self {
+            NodeKind::Fold { states, .. } => (Some(*states), None),
+            NodeKind::Loop { states, at_most, .. } => (Some(*states), Some(*at_most)),
+            _ => (None, None),
+        }
+    }
+
+    /// Returns the number of states and the bound on rounds, to change them.
+    pub(crate) fn numbers_mut(&mut self) -> (Option<&mut u32>, Option<&mut u64>) {
+        match self {
+            NodeKind::Fold { states, .. } => (Some(states), None),
+            NodeKind::Loop { states, at_most, .. } => (Some(states), Some(at_most)),
+            _ => (None, None),
+        }
+    }
+
+    /// Returns the bodies, if there can be any number of them: the printed graph then has a heading above each.
+    pub(crate) fn branches_mut(&mut self) -> Option<&mut Vec<Graph>> {
+        if let NodeKind::Race { bodies } = self { Some(bodies) } else { None }
+    }
+
+    /// Returns true if there can be any number of bodies.
+    #[must_use]
+    pub fn has_branches(&self) -> bool {
+        matches!(self, NodeKind::Race { .. })
     }
 
     /// Returns the word for the operation in the printed graph, which also begins the names of nodes that are no calls.

@@ -83,19 +83,17 @@ fn fold(line: &mut Cursor<'_>) -> ParseResult<Op> {
 }
 
 fn children(op: &mut Op, lines: &mut LineReader<'_>, depth: usize) -> ParseResult<()> {
-    match op {
-        Op::Switch { arms, .. } => {
-            while let Some(mut line) = lines.next_at(depth) {
-                arms.push(arm(lines, &mut line, depth)?);
-            }
+    if let Op::Switch { arms, .. } = op {
+        while let Some(mut line) = lines.next_at(depth) {
+            arms.push(arm(lines, &mut line, depth)?);
         }
-        Op::Race { bodies } => {
-            while let Some(mut line) = lines.next_with(depth, "branch") {
-                line.end()?;
-                bodies.push(block(lines, depth + 1)?);
-            }
+    } else if let Some(bodies) = op.branches_mut() {
+        while let Some(mut line) = lines.next_with(depth, "branch") {
+            line.end()?;
+            bodies.push(block(lines, depth + 1)?);
         }
-        op => op.blocks_mut().try_for_each(|body| block(lines, depth).map(|parsed| *body = parsed))?,
+    } else {
+        op.blocks_mut().try_for_each(|body| block(lines, depth).map(|parsed| *body = parsed))?;
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ fn line(page: &mut IndentedText, binding: &Let) {
     ));
     page.nested(|page| match &binding.op {
         Op::Switch { arms, .. } => arms.iter().for_each(|value| arm(page, value)),
-        Op::Race { bodies } => bodies.iter().for_each(|body| {
+        op if op.has_branches() => op.blocks().for_each(|body| {
             page.line("branch");
             page.nested(|page| block(page, body));
         }),
