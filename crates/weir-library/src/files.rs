@@ -3,6 +3,7 @@
 //! All access goes through a [`Root`], which the embedder opens; programs name files relative to it. Paths are taken
 //! literally: `%2e%2e` is an ordinary file name.
 
+mod append;
 mod cache;
 mod follow;
 mod lines;
@@ -13,11 +14,12 @@ mod page_cache;
 mod root;
 mod write;
 
+pub use append::Appender;
 pub use cache::FileCacheOptions;
 pub(crate) use lines::{FileLines, root_of};
 pub use open_file::{OpenFile, length, open};
 pub use root::{FileError, Root};
-pub use write::{Appender, write};
+pub use write::write;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -33,7 +35,7 @@ mod functions {
     weir::library! {
         /// Files below the program's root directory.
         pub(crate) files: super::read, super::exists, super::list, super::open_file::open, super::open_file::length,
-            super::write::Appender::append, super::write::write
+            super::append::Appender::append, super::write::write
     }
 }
 

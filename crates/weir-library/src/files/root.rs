@@ -13,10 +13,12 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat_raw, statat};
 use rustix::io::Errno;
 
+use super::append::AppendedFiles;
 use super::cache::{Candidate, FileCache, FileCacheOptions, FileStatus, FileTime, PathLookup, has_reliable_times};
 use super::open_beneath::{BeneathPath, OpenMode, open};
 #[cfg(target_os = "linux")]
 use super::page_cache;
+use crate::output::unwritten_reason;
 
 /// Default maximum size of a file that is read as a whole: 64 MiB.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -32,6 +34,7 @@ pub struct Root {
     /// `true` if the directory's own timestamps are reliable.
     has_times: bool,
     cache: Arc<FileCache>,
+    appended: Arc<AppendedFiles>,
 }
 
 /// Error of a file operation. Paths are as the program gave them, relative to the root.
@@ -61,6 +64,13 @@ pub enum FileError {
         /// The operating system's error.
         reason: io::Error,
     },
+    /// The operating system did not write, for example because the disk is full.
+    NotWritten {
+        /// The path.
+        path: String,
+        /// The operating system's error.
+        reason: io::Error,
+    },
 }
 
 impl fmt::Display for FileError {
@@ -73,11 +83,25 @@ impl fmt::Display for FileError {
             FileError::NotADirectory(path) => write!(f, "`{path}` is not a directory"),
             FileError::TooLarge { path, limit } => write!(f, "`{path}` exceeds the limit of {limit}"),
             FileError::Refused { path, reason } => write!(f, "`{path}` cannot be read: {reason}"),
+            FileError::NotWritten { path, reason } => {
+                write!(f, "`{path}` cannot be written: {}", unwritten_reason(reason))
+            }
         }
     }
 }
 
 impl std::error::Error for FileError {}
+
+impl FileError {
+    /// Converts the error of a write; an error that already says which file it is about stays itself.
+    pub(super) fn not_written(path: &str, reason: io::Error) -> FileError {
+        match reason.downcast::<FileError>() {
+            Ok(FileError::Refused { path, reason }) => FileError::NotWritten { path, reason },
+            Ok(error) => error,
+            Err(reason) => FileError::NotWritten { path: path.into(), reason },
+        }
+    }
+}
 
 impl Root {
     /// Opens the directory at `path`.
@@ -91,7 +115,8 @@ impl Root {
         let has_times = has_reliable_times(&directory);
         let cache = Arc::new(FileCache::new(FileCacheOptions::default()));
         let (directory, path) = (Arc::new(directory), path.to_owned());
-        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache })
+        let appended = Arc::default();
+        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache, appended })
     }
 
     /// Returns the root with a different maximum size of a file that is read as a whole.
@@ -229,7 +254,21 @@ impl Root {
     /// # Errors
     /// Fails with a [`FileError`] if the file cannot be opened or created.
     pub fn open_to_append(&self, path: &str) -> Result<File, FileError> {
-        self.open_file(path, OpenMode::Append).map(|(file, _)| file)
+        match self.open_file(path, OpenMode::Append) {
+            Ok((file, _)) => Ok(file),
+            Err(FileError::Refused { path, reason }) => Err(FileError::NotWritten { path, reason }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the files to which the program appends.
+    pub(super) fn appended(&self) -> &AppendedFiles {
+        &self.appended
+    }
+
+    /// Returns the device and inode number of the file that has this path.
+    pub(super) fn identity(&self, path: &str) -> Option<(u64, u64)> {
+        statat(&self.directory, path, AtFlags::empty()).ok().map(|status| (status.st_dev, status.st_ino))
     }
 
     fn open_file(&self, path: &str, access: OpenMode) -> Result<(File, Stat), FileError> {

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::support::{Served, repository, say, weir};
+use crate::support::{Served, repository, said, say, weir};
 
 const LOGINS: &str = "examples/failed_logins/main.weir";
 
@@ -82,6 +82,28 @@ fn all_that_was_written_is_there_in_order_when_the_input_ends() {
         assert_eq!(said.code, 0, "{}", said.messages);
         let expected: String = (0..20_000).map(|number| format!("{number}\n")).collect();
         assert!(folder.read("numbers") == expected, "{engine}");
+    }
+}
+
+/// A limit of the file's size stands for a full disk: the system takes the beginning of a line and refuses its rest.
+#[test]
+fn a_line_that_the_system_does_not_take_fails_its_own_call() {
+    let program = "use files, stdio, stream\n\nshared taken = 0\nshared refused = 0\n\n\
+                   for number in stream.range(0, 4000) {\n  \
+                   files.append(\"lines\", \"line number {number}\") else { refused.add(1); return }\n  taken.add(1)\n} \
+                   at end {\n  stdio.print(\"{taken} {refused}\")?\n  files.append(\"lines\", \"this fails as well\")?\n}\n";
+    for engine in engines() {
+        let folder = Folder::new(&format!("refused-{engine}"), program);
+        let mut command = Command::new("sh");
+        let run = "ulimit -f 60; exec \"$0\" run \"$1\" --engine $2";
+        command.args(["-c", run, env!("CARGO_BIN_EXE_weir"), &folder.program(), engine]);
+        let said = said(command);
+        let counted: Vec<usize> = said.output.split_whitespace().filter_map(|count| count.parse().ok()).collect();
+        let stored = folder.read("lines");
+        assert_eq!(counted, [stored.lines().count(), 4000 - stored.lines().count()], "{engine}: {}", said.messages);
+        assert!(stored.ends_with('\n') && !stored.contains("fails as well"), "{engine}: a line is torn");
+        assert!(stored.lines().all(|line| line.starts_with("line number ")), "{engine}");
+        assert!(said.messages.contains("`lines` cannot be written: the file would become larger"), "{}", said.messages);
     }
 }
 
