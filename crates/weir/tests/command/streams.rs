@@ -108,6 +108,33 @@ fn a_line_that_the_system_does_not_take_fails_its_own_call() {
 }
 
 #[test]
+fn malformed_lines_are_logged_at_a_limited_rate_and_counted() {
+    let program = "use csv, stdio\n\nfor row in csv.rows(\"rows\") {\n  stdio.print(\"{row}\")?\n}\n";
+    let folder = Folder::new("malformed", program);
+    folder.write("rows", &format!("a,b\n{}1,2\n", "3\n".repeat(30)));
+    let said = say(&["run", &folder.program()]);
+    assert_eq!((said.code, said.output.as_str()), (0, "[\"a\": \"1\", \"b\": \"2\"]\n"), "{}", said.messages);
+    let first = "element skipped in csv.rows: rows: line 2: 1 field, but there are 2 columns (1 so far)";
+    assert!(said.messages.contains(first), "{}", said.messages);
+    assert_eq!(said.messages.matches("element skipped in csv.rows: ").count(), 10, "{}", said.messages);
+    assert!(said.messages.contains("20 more were left out: element skipped in csv.rows"), "{}", said.messages);
+}
+
+#[test]
+fn a_lack_of_descriptors_is_logged() {
+    let program = "use http\n\nservice s on http(port: 0) {\n  get \"/\" { http.text(\"ok\") }\n}\n";
+    let folder = Folder::new("descriptors", program);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 40; exec \"$0\" run \"$1\"", env!("CARGO_BIN_EXE_weir"), &folder.program()]);
+    command.stderr(Stdio::piped());
+    let mut served = Served::spawn(command);
+    let connections: Vec<_> = (0..40).map(|_| served.connect()).collect();
+    served.wait_for("connection not accepted in http.http: Too many open files");
+    drop(connections);
+    assert_eq!(served.get("/").status, 200);
+}
+
+#[test]
 fn lines_go_from_the_standard_input_to_the_standard_output() {
     let folder =
         Folder::new("upper", "use stdio, text\n\nfor line in stdio.lines() {\n  stdio.print(text.upper(line))?\n}\n");
@@ -169,7 +196,7 @@ for number in stream.range(1, 3) {
 fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_written() {
     let folder = Folder::new(
         "damaged",
-        "use csv, files\n\nfor row in csv.rows(\"in\") {\n  files.append(\"out\", \"{row}\")?\n}\n",
+        "use csv, files\n\nfor row in csv.rows(\"in\", strict: true) {\n  files.append(\"out\", \"{row}\")?\n}\n",
     );
     folder.write("in", "a,b\n1,2\n3\n");
     let said = say(&["run", &folder.program()]);
