@@ -11,8 +11,6 @@ use weir_host::Text;
 use weir_syntax::ast::FailureHandler;
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::typed_tree::CallTarget;
-
 /// The handlers that flows use and bypass.
 #[derive(Default)]
 pub(crate) struct HandlerUses {
@@ -43,18 +41,19 @@ impl HandlerUses {
         self.used.insert(handler.span.start);
     }
 
-    /// Notes that a failure of `inner` leaves the `fn` as an `Err` at the place `given`, past this handler, if any.
+    /// Notes that a failure leaves the `fn` as an `Err` at the place `given`, past this handler, if any; `inner` is the `fn`
+    /// that it comes from.
     pub(crate) fn bypassed(
         &mut self,
         function: usize,
         name: Text,
-        inner: Option<&CallTarget>,
+        inner: Option<usize>,
         handler: Option<&FailureHandler>,
         given: Span,
     ) {
         let inherited = match inner {
-            Some(CallTarget::Function(inner)) => self.bypasses.get(inner).cloned().unwrap_or_default(),
-            _ => Vec::new(),
+            Some(inner) => self.bypasses.get(&inner).cloned().unwrap_or_default(),
+            None => Vec::new(),
         };
         let own = handler.map(|handler| Bypass {
             handled: handler.function.to_string(),

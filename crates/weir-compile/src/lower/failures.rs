@@ -105,7 +105,11 @@ impl<'a> Lowering<'a, '_> {
         let bypassed = (0..body).rev().find_map(|at| self.handler_in(at, &failed, ty));
         let functions = &self.typed.declarations.functions;
         let name = functions.get_index(function).map_or_else(Text::default, |(name, _)| (&**name).into());
-        self.context.handlers.bypassed(function, name, of, bypassed, span);
+        let inner = match of {
+            Some(CallTarget::Function(inner)) => Some(*inner),
+            _ => None,
+        };
+        self.context.handlers.bypassed(function, name, inner, bypassed, span);
     }
 
     /// Warns of the handlers around this place that a failure has bypassed inside of the `fn` that failed: nothing
