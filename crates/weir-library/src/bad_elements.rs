@@ -1,8 +1,6 @@
 //! Policy for a malformed element of a stream: skip it, end the stream, or emit the failure as an element.
 
-use weir::{Failure, HostType, Parameter, Type, Value};
-
-use crate::stream_source::{SourceArguments, optional};
+use weir::{Failure, HostType, Value};
 
 /// Policy for a malformed element that valid elements may follow.
 #[derive(Clone, Copy)]
@@ -16,7 +14,7 @@ pub(crate) enum BadElements {
 }
 
 /// The outcome of reading one element, if the stream goes on.
-pub(crate) enum Element {
+pub(crate) enum StreamElement {
     /// An element for which a flow begins.
     Begins(Value),
     /// A malformed element, which is reported.
@@ -24,27 +22,17 @@ pub(crate) enum Element {
 }
 
 impl BadElements {
-    /// Returns the parameter of a source that chooses between skipping and ending.
-    pub(crate) fn parameter() -> Parameter {
-        optional("strict", Type::Bool, Value::Bool(false))
-    }
-
-    /// Returns the policy that this argument, of the parameter [`BadElements::parameter`], chooses.
-    pub(crate) fn chosen(arguments: &SourceArguments<'_>, index: usize) -> Result<Self, Failure> {
-        Ok(if arguments.bool(index)? { BadElements::EndStream } else { BadElements::Skip })
-    }
-
     /// Converts the outcome of reading one element into an element of the stream.
     ///
     /// # Errors
     /// Fails if a malformed element ends the stream.
-    pub(crate) fn element(self, read: Result<Value, Failure>) -> Result<Element, Failure> {
+    pub(crate) fn element(self, read: Result<Value, Failure>) -> Result<StreamElement, Failure> {
         match (self, read) {
-            (BadElements::Skip | BadElements::EndStream, Ok(value)) => Ok(Element::Begins(value)),
-            (BadElements::Skip, Err(failure)) => Ok(Element::Skipped(failure)),
+            (BadElements::Skip | BadElements::EndStream, Ok(value)) => Ok(StreamElement::Begins(value)),
+            (BadElements::Skip, Err(failure)) => Ok(StreamElement::Skipped(failure)),
             (BadElements::EndStream, Err(failure)) => Err(failure),
-            (BadElements::Emit, Ok(value)) => Ok(Element::Begins(Value::ok(value))),
-            (BadElements::Emit, Err(failure)) => Ok(Element::Begins(Value::err(failure.into_value()?))),
+            (BadElements::Emit, Ok(value)) => Ok(StreamElement::Begins(Value::ok(value))),
+            (BadElements::Emit, Err(failure)) => Ok(StreamElement::Begins(Value::err(failure.into_value()?))),
         }
     }
 }

@@ -4,7 +4,9 @@
 //! literally: `%2e%2e` is an ordinary file name.
 
 mod append;
+mod appended_files;
 mod cache;
+mod error;
 mod follow;
 mod lines;
 mod open_beneath;
@@ -16,9 +18,10 @@ mod write;
 
 pub use append::Appender;
 pub use cache::FileCacheOptions;
+pub use error::FileError;
 pub(crate) use lines::{FileLines, root_of};
 pub use open_file::{OpenFile, length, open};
-pub use root::{FileError, Root};
+pub use root::Root;
 pub use write::write;
 
 use bytes::Bytes;

@@ -11,7 +11,7 @@ use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use weir::{Failure, FailureKind, Value};
 
-use crate::bad_elements::{BadElements, Element};
+use crate::bad_elements::{BadElements, StreamElement};
 
 /// Maximum length of a line: 1 MiB. Longer input is not a text of lines.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
@@ -46,7 +46,7 @@ impl LineError {
     ///
     /// # Errors
     /// Fails if the input cannot be read any further.
-    pub(crate) fn into_element(self, origin: &str, bad: BadElements) -> Result<Element, Failure> {
+    pub(crate) fn into_element(self, origin: &str, bad: BadElements) -> Result<StreamElement, Failure> {
         match self {
             LineError::Read(_) => Err(self.of(origin)),
             LineError::NotText(_) | LineError::TooLong(_) => bad.element(Err(self.of(origin))),
@@ -186,7 +186,11 @@ impl LineSplitter {
 ///
 /// # Errors
 /// Fails if the line ends the stream.
-pub(crate) fn line_element(line: Result<&str, LineError>, origin: &str, bad: BadElements) -> Result<Element, Failure> {
+pub(crate) fn line_element(
+    line: Result<&str, LineError>,
+    origin: &str,
+    bad: BadElements,
+) -> Result<StreamElement, Failure> {
     match line {
         Ok(line) => bad.element(Ok(Value::text(line))),
         Err(error) => error.into_element(origin, bad),

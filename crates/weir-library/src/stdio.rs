@@ -9,7 +9,7 @@ use weir::{Failure, Module, Type};
 use crate::bad_elements::BadElements;
 use crate::lines::{LineSplitter, line_element};
 use crate::output::{Outputs, STANDARD_OUTPUT};
-use crate::stream_source::{Emitter, Stream, StreamDefinition};
+use crate::stream_source::{Emitter, Stream, StreamDefinition, strict};
 
 /// Builds the module `stdio`.
 pub(crate) fn stdio() -> Module {
@@ -17,10 +17,10 @@ pub(crate) fn stdio() -> Module {
         name: "lines",
         doc: "Begins a flow for each line of the standard input, in order, and ends at the end of the input. A line that \
               is not UTF-8 or longer than 1 MiB is reported and skipped; with `strict: true` it ends the program.",
-        parameters: vec![BadElements::parameter()],
+        parameters: vec![strict()],
         element: Type::Text,
         ordered: true,
-        open: |arguments| Ok(StandardInput { bad: BadElements::chosen(arguments, 0)? }),
+        open: |arguments| Ok(StandardInput { bad: arguments.bad_elements(0)? }),
     };
     lines.within(functions::stdio())
 }

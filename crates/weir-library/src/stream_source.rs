@@ -18,7 +18,7 @@ use weir::{
     Progress, Route, Source, SourceProblem, SourceSignature, Stop, Type, Value,
 };
 
-use crate::bad_elements::Element;
+use crate::bad_elements::{BadElements, StreamElement};
 
 /// Number of elements after which the stream yields to the other tasks of its event loop, if no flow had to wait.
 const YIELD_AFTER: u32 = 64;
@@ -87,6 +87,11 @@ pub(crate) fn optional(name: &str, ty: Type, default: Value) -> Parameter {
     Parameter { default: Some(default), ..parameter(name, ty) }
 }
 
+/// Creates the parameter that chooses between skipping malformed elements and ending at the first.
+pub(crate) fn strict() -> Parameter {
+    optional("strict", Type::Bool, Value::Bool(false))
+}
+
 /// Arguments with which a source is opened.
 pub(crate) struct SourceArguments<'a> {
     arguments: &'a [Value],
@@ -117,6 +122,11 @@ impl SourceArguments<'_> {
             Some(Value::Bool(bool)) => Ok(*bool),
             _ => Err(Failure::argument("`true` or `false` is missing")),
         }
+    }
+
+    /// Returns the policy for malformed elements that the argument of the parameter [`strict`], at this index, chooses.
+    pub(crate) fn bad_elements(&self, index: usize) -> Result<BadElements, Failure> {
+        Ok(if self.bool(index)? { BadElements::EndStream } else { BadElements::Skip })
     }
 
     /// Returns the duration at this index, which must be positive.
@@ -204,10 +214,10 @@ pub(crate) struct Emitter {
 
 impl Emitter {
     /// Begins a flow for the element, or reports that it was skipped.
-    pub(crate) async fn emit_or_report(&self, element: Element) {
+    pub(crate) async fn emit_or_report(&self, element: StreamElement) {
         match element {
-            Element::Begins(value) => self.emit(value).await,
-            Element::Skipped(failure) => {
+            StreamElement::Begins(value) => self.emit(value).await,
+            StreamElement::Skipped(failure) => {
                 self.report(SourceProblem::ElementSkipped(failure));
                 self.yield_at_times().await;
             }

@@ -24,7 +24,7 @@ use super::lines::root_of;
 use super::{FileError, Root};
 use crate::bad_elements::BadElements;
 use crate::lines::{LineSplitter, line_element};
-use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter, strict};
 
 /// Default polling interval.
 const INTERVAL_NS: i64 = 100_000_000;
@@ -41,7 +41,7 @@ pub(super) fn within(module: Module) -> Module {
             parameter("path", Type::Text),
             optional("whole", Type::Bool, Value::Bool(false)),
             optional("interval", Type::Duration, Value::Duration(INTERVAL_NS)),
-            BadElements::parameter(),
+            strict(),
         ],
         element: Type::Text,
         ordered: true,
@@ -65,7 +65,7 @@ impl Follow {
         let (root, path) = (root_of(arguments)?, arguments.text(0)?.to_owned());
         let file = root.open_to_read(&path)?;
         let from = if arguments.bool(1)? { 0 } else { file.metadata()?.len() };
-        let (interval, bad) = (arguments.duration(2, "interval")?, BadElements::chosen(arguments, 3)?);
+        let (interval, bad) = (arguments.duration(2, "interval")?, arguments.bad_elements(3)?);
         Ok(Follow { root, path, file, from, interval, bad })
     }
 

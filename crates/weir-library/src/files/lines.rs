@@ -8,7 +8,7 @@ use weir::{Failure, Module, Type};
 use super::Root;
 use crate::bad_elements::BadElements;
 use crate::lines::{LineSplitter, line_element};
-use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter, strict};
 
 /// Adds the source `lines` to the module.
 pub(super) fn within(module: Module) -> Module {
@@ -16,10 +16,10 @@ pub(super) fn within(module: Module) -> Module {
         name: "lines",
         doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. A line that is not \
               UTF-8 or longer than 1 MiB is reported and skipped; with `strict: true` it ends the program.",
-        parameters: vec![parameter("path", Type::Text), BadElements::parameter()],
+        parameters: vec![parameter("path", Type::Text), strict()],
         element: Type::Text,
         ordered: true,
-        open: |arguments| Ok(TextLines { file: FileLines::open(arguments)?, bad: BadElements::chosen(arguments, 1)? }),
+        open: |arguments| Ok(TextLines { file: FileLines::open(arguments)?, bad: arguments.bad_elements(1)? }),
     };
     lines.within(module)
 }

@@ -5,10 +5,10 @@
 use weir::{Failure, HostType, Module, Type};
 
 use super::parse_line;
-use crate::bad_elements::{BadElements, Element};
+use crate::bad_elements::{BadElements, StreamElement};
 use crate::files::FileLines;
 use crate::lines::{LineError, LineSplitter};
-use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter, strict};
 
 /// Adds the sources to the module.
 pub(super) fn within(module: Module) -> Module {
@@ -17,10 +17,10 @@ pub(super) fn within(module: Module) -> Module {
         doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. Each line is a JSON \
               value; empty lines are skipped. A malformed line is reported and skipped; with `strict: true` it ends the \
               program.",
-        parameters: vec![parameter("path", Type::Text), BadElements::parameter()],
+        parameters: vec![parameter("path", Type::Text), strict()],
         element: Type::named("json.Value"),
         ordered: true,
-        open: |arguments| JsonLines::open(arguments, BadElements::chosen(arguments, 1)?),
+        open: |arguments| JsonLines::open(arguments, arguments.bad_elements(1)?),
     };
     let checked = StreamDefinition {
         name: "checked_lines",
@@ -46,7 +46,7 @@ impl JsonLines {
     }
 
     /// Converts a line into an element; `None` for an empty line.
-    fn element(&self, line: Result<&str, LineError>, number: u64) -> Result<Option<Element>, Failure> {
+    fn element(&self, line: Result<&str, LineError>, number: u64) -> Result<Option<StreamElement>, Failure> {
         let path = self.file.name();
         let line = match line {
             Ok(line) if line.trim_ascii().is_empty() => return Ok(None),
