@@ -9,7 +9,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use peer::{Peer, response};
 use weir::{Bytes, Failure, FailureKind, Secret, Size, Text};
-use weir_library::client::{self, Client, ClientResponse};
+use weir_library::client::{self, CallOptions, Client, ClientResponse};
 
 /// Longest time that a call may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -40,7 +40,9 @@ fn get(url: impl Into<String>) -> Get {
 impl Get {
     async fn by(self, client: &Client) -> Result<ClientResponse, Failure> {
         let Get { url, headers, bearer, timeout, bytes_max, redirects_max, private } = self;
-        client::get(client, url.into(), headers, bearer, timeout, Size(bytes_max), redirects_max, private).await
+        let bytes_max = Size(bytes_max);
+        let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
+        client::get(client, url.into(), options).await
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::convert::Borrowable;
 use crate::macros::waiting;
 use crate::{
-    Batch, BatchCode, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Outcome, Parameter, Passing,
-    Settled, Signature, StateOf, Type, TypeDefinition, Value, WordCode,
+    Batch, BatchCode, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Options, Outcome, Parameter,
+    Passing, Settled, Signature, StateOf, Type, TypeDefinition, Value, WordCode,
 };
 
 /// Builder of a [`Function`].
@@ -65,6 +65,12 @@ impl FunctionBuilder {
     #[must_use]
     pub fn changes<T: HostType>(self, name: &str) -> Self {
         self.parameter::<T>(name, Passing::Change, None)
+    }
+
+    /// Adds the parameters that are fields of this type.
+    #[must_use]
+    pub fn options<T: Options>(self) -> Self {
+        T::describe(self)
     }
 
     /// Adds a parameter of the state's constructor that is taken by value.
