@@ -1,7 +1,7 @@
 //! HTTP client: requests to other services.
 //!
 //! A call takes the steps of `exchange`: 1. it acquires a permit, so that a program has a bounded number of calls under
-//! way; 2. it sends the request over a pooled connection, or a new one whose address is checked after the name has been
+//! way, in all and to each host (`permits`); 2. it sends the request over a pooled connection, or a new one whose address is checked after the name has been
 //! resolved (`connector`); 3. it follows redirects (`redirect`), each of which is a request of its own with its own
 //! check, without the credentials if it leads to another origin; 4. it reads the body within its limits (`body`). A
 //! call that is given up is dropped where it waits, which ends its exchange.
@@ -14,6 +14,7 @@ mod body;
 mod connector;
 mod exchange;
 mod options;
+mod permits;
 mod redirect;
 mod response;
 mod url;

@@ -73,9 +73,9 @@ impl Call {
             return Err(Failure::argument(format!("`redirects_max` is at most {REDIRECTS_LIMIT}")));
         }
         Ok(Call {
-            method,
             url: url::requested(url)?,
             headers: fields(&options.headers, options.bearer.as_ref())?,
+            method,
             body: Bytes::new(),
             timeout: options.timeout,
             bytes_max: usize::try_from(options.bytes_max.0).unwrap_or(usize::MAX),
