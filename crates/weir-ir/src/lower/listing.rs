@@ -27,6 +27,7 @@ impl GraphBuilder<'_> {
             after: Vec::new(),
             uses: Vec::new(),
             within: self.within,
+            condition_of: None,
             origin: binding.origin,
         }
     }
@@ -60,6 +61,7 @@ impl GraphBuilder<'_> {
             after,
             uses: Vec::new(),
             within: None,
+            condition_of: None,
             origin: Origin::default(),
         });
         id

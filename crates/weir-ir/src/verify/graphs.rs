@@ -10,7 +10,7 @@ use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::view::{GraphVerifier, GraphView, HeldResources};
-use super::{calls, detached, order, prims, timed, uses};
+use super::{calls, conditions, detached, order, prims, timed, uses};
 use crate::expr::{ArmTest, state_type};
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use crate::print::{OperandText, TypeText};
@@ -73,6 +73,7 @@ impl<'a> GraphVerifier<'a, '_> {
         }
         order::check(self, view);
         detached::check(self, view, own);
+        conditions::check(self, view);
     }
 
     /// Checks name, edges and control of one node; earlier nodes are in the view already.
