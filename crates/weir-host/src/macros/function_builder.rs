@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::convert::Borrowable;
 use crate::macros::waiting;
 use crate::{
-    Batch, BatchCode, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Options, Outcome, Parameter,
+    Batch, BatchCode, Call, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Outcome, Parameter,
     Passing, Settled, Signature, StateOf, Type, TypeDefinition, Value, WordCode,
 };
 
@@ -142,6 +142,23 @@ impl FunctionBuilder {
             location: self.location,
         }
     }
+}
+
+/// A struct whose fields are parameters of host functions, each by value and with its own default.
+/// `#[derive(weir::Options)]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not describe parameters",
+    label = "`#[options]` takes a struct with `#[derive(weir::Options)]`"
+)]
+pub trait Options: Sized {
+    /// Adds the parameters to those of a function.
+    fn describe(builder: FunctionBuilder) -> FunctionBuilder;
+
+    /// Takes the values from a call; `first` is the index of the first one among the call's arguments.
+    ///
+    /// # Errors
+    /// Fails if a value is outside the range of its Rust type; the message names the parameter.
+    fn take(call: &mut Call<'_>, first: usize) -> Result<Self, Box<Failure>>;
 }
 
 /// Returns the answer of a batch of one.
