@@ -107,7 +107,7 @@ fn rooted(#[environment] root: &String, name: &str) -> String {
     format!("{root}/{name}")
 }
 
-#[derive(weir::Options)]
+#[derive(weir::FunctionOptions)]
 struct Style {
     #[default("-")]
     fill: Text,

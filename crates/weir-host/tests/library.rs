@@ -210,7 +210,7 @@ fn the_whole_environment_is_closed_and_the_first_failure_reported() {
     assert!(weir::Environment::default().close().is_ok());
 }
 
-#[derive(weir::Options)]
+#[derive(weir::FunctionOptions)]
 struct Style {
     width: u8,
 }

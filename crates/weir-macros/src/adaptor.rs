@@ -170,7 +170,7 @@ fn take(parameter: &Parameter) -> TokenStream {
             let #value = ::weir::macros::environment::<#ty>(call)?;
         ),
         Passing::Options => quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
-            let #value = <#ty as ::weir::Options>::take(call, #index)?;
+            let #value = <#ty as ::weir::FunctionOptions>::take(call, #index)?;
         ),
         _ => TokenStream::new(),
     }

@@ -1,4 +1,4 @@
-//! `#[derive(weir::Options)]`: implements `weir::Options` for a struct whose fields are parameters of host functions.
+//! `#[derive(weir::FunctionOptions)]`: implements `weir::FunctionOptions` for a struct whose fields are parameters of host functions.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -27,7 +27,7 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     Ok(quote_spanned! { Span::mixed_site()=>
         #[automatically_derived]
-        impl ::weir::Options for #ident {
+        impl ::weir::FunctionOptions for #ident {
             fn describe(builder: ::weir::macros::FunctionBuilder) -> ::weir::macros::FunctionBuilder {
                 builder #(#described)*
             }

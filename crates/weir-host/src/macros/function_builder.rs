@@ -69,7 +69,7 @@ impl FunctionBuilder {
 
     /// Adds the parameters that are fields of this type.
     #[must_use]
-    pub fn options<T: Options>(self) -> Self {
+    pub fn options<T: FunctionOptions>(self) -> Self {
         T::describe(self)
     }
 
@@ -145,12 +145,12 @@ impl FunctionBuilder {
 }
 
 /// A struct whose fields are parameters of host functions, each by value and with its own default.
-/// `#[derive(weir::Options)]` implements it.
+/// `#[derive(weir::FunctionOptions)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not describe parameters",
-    label = "`#[options]` takes a struct with `#[derive(weir::Options)]`"
+    label = "`#[options]` takes a struct with `#[derive(weir::FunctionOptions)]`"
 )]
-pub trait Options: Sized {
+pub trait FunctionOptions: Sized {
     /// Adds the parameters to those of a function.
     fn describe(builder: FunctionBuilder) -> FunctionBuilder;
 

@@ -25,7 +25,7 @@ fn owned_environment(#[environment] _root: String) {}
 #[weir::function]
 fn changed_default(#[default(1)] _count: &mut i64) {}
 
-#[derive(weir::Options)]
+#[derive(weir::FunctionOptions)]
 struct Style {
     fill: String,
 }
@@ -36,10 +36,10 @@ fn options_first(#[options] _style: Style, _text: &str) {}
 #[weir::function]
 fn borrowed_options(#[options] _style: &Style) {}
 
-#[derive(weir::Options)]
+#[derive(weir::FunctionOptions)]
 struct Unnamed(String);
 
-#[derive(weir::Options)]
+#[derive(weir::FunctionOptions)]
 struct Lent<'a> {
     fill: &'a str,
 }

@@ -27,7 +27,7 @@ const AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
 pub type Headers = IndexMap<Text, Text>;
 
 /// Parameters that all functions of the client have.
-#[derive(weir::Options)]
+#[derive(weir::FunctionOptions)]
 pub struct CallOptions {
     /// Header fields besides those that the client sets.
     #[default(Headers::new())]

@@ -21,7 +21,7 @@ pub(super) struct Permits {
 
 /// A permit of a call, which is returned when it is dropped.
 #[derive(Debug)]
-pub(super) struct Permit<'p> {
+pub(super) struct CallPermit<'p> {
     _of_all: SemaphorePermit<'p>,
     _of_host: OwnedSemaphorePermit,
 }
@@ -34,10 +34,10 @@ impl Default for Permits {
 
 impl Permits {
     /// Waits for a permit to call the host. A call that waits for its host's permit holds no other one.
-    pub(super) async fn acquire(&self, host: &str) -> Permit<'_> {
+    pub(super) async fn acquire(&self, host: &str) -> CallPermit<'_> {
         let of_host = self.of_host(host).acquire_owned().await.expect("the semaphore is never closed");
         let of_all = self.all.acquire().await.expect("the semaphore is never closed");
-        Permit { _of_all: of_all, _of_host: of_host }
+        CallPermit { _of_all: of_all, _of_host: of_host }
     }
 
     /// Returns the permits of a host, and forgets hosts that nobody calls when there are many.
