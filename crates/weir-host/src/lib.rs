@@ -74,8 +74,8 @@ pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writi
 pub use secret::Secret;
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
 pub use source::{
-    Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceSignature,
-    Stop,
+    Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceProblem,
+    SourceSignature, Stop,
 };
 pub use text::Text;
 pub use typed::{TypeOf, Typed};

@@ -126,6 +126,12 @@ const GRAPHS: &[(Rule, &str)] = &[
          \x20   %0 d: Int = call count.value(shared hits, p0) uses read held shared hits\n    yield %0.0\n\
          %2 e = release %0 () after %1\nyield p0",
     ),
+    (
+        Rule::Order,
+        "constant 1ms\n%0 a: Option(Int) = within(k0, p0) uses write shared hits\n  parameters Int\n\
+         \x20 %0 b: Int = call a.mix(p0)\n  %1 c: Int = call count.add(shared hits, p0) uses write shared hits\n\
+         \x20 yield %1.0\nyield p0",
+    ),
     (Rule::Cover, "%0 a = switch(p2)\n  tag 0\nyield p0"),
     (Rule::Payload, "%0 a: Text = switch(p2)\n  tag 1 payload 1\n  otherwise\nyield p0"),
     (Rule::Constraints, "%0 a = acquire (read shared misses, read shared hits) ()\n%1 b = release %0 ()\nyield p0"),

@@ -31,7 +31,17 @@ pub(super) fn flow(
         report.add(Rule::Types, "", "the graph's parameters are not the flow's");
     }
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
-    let mut checker = GraphVerifier { types, library, session_scoped, answer: result, report, names, states, depth: 0 };
+    let mut checker = GraphVerifier {
+        types,
+        library,
+        session_scoped,
+        answer: result,
+        report,
+        names,
+        states,
+        depth: 0,
+        may_be_given_up: false,
+    };
     checker.graph(graph, usize::MAX, &HeldResources::new(), result);
 }
 
@@ -68,7 +78,10 @@ impl<'a> GraphVerifier<'a, '_> {
             uses::check(self, view, id, node, held);
             for body in node.bodies() {
                 let inner = uses::held_at(view, Some(id), held, self.session_scoped);
+                let outside = self.may_be_given_up;
+                self.may_be_given_up |= node.cancels_bodies();
                 self.graph(body, node.kind.own().parameters, &inner, body_result(node));
+                self.may_be_given_up = outside;
             }
         }
         order::check(self, view);
