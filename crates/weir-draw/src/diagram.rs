@@ -15,7 +15,7 @@ use weir_ir::program::Flow;
 
 use crate::contraction::{Contraction, EdgeSource};
 use crate::drawing::Drawing;
-use crate::looks;
+use crate::looks::{self, MarkKind};
 use crate::names::{self, GraphScope};
 
 /// The index of a mark.
@@ -28,27 +28,6 @@ pub(crate) struct Diagram {
     pub(crate) edges: Vec<Edge>,
     /// The names of the plan's sections, by number; empty without a plan.
     pub(crate) sections: Vec<String>,
-}
-
-/// The kind of a mark, which decides its shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MarkKind {
-    /// The start of the flow or body.
-    Entry,
-    /// A call of a host function.
-    Call,
-    /// A primitive operation.
-    Prim,
-    /// A switch.
-    Fork,
-    /// An end with an answer.
-    Answer,
-    /// An end with a failure.
-    Failure,
-    /// A body that runs for each element or round.
-    Repeat,
-    /// An atomic step.
-    Step,
 }
 
 /// A node of the diagram.

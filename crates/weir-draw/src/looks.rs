@@ -3,8 +3,28 @@
 use weir_host::Mode;
 use weir_ir::graph::{Node, NodeKind, Operand};
 
-use crate::diagram::MarkKind;
 use crate::names::{self, GraphScope};
+
+/// The kind of a mark, which decides its shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MarkKind {
+    /// The start of the flow or body.
+    Entry,
+    /// A call of a host function.
+    Call,
+    /// A primitive operation.
+    Prim,
+    /// A switch.
+    Fork,
+    /// An end with an answer.
+    Answer,
+    /// An end with a failure.
+    Failure,
+    /// A body that runs for each element or round.
+    Repeat,
+    /// An atomic step.
+    Step,
+}
 
 /// Returns the mark of a node in a diagram and its title.
 pub(crate) fn mark(scope: &GraphScope<'_>, node: &Node) -> (MarkKind, String) {

@@ -6,8 +6,6 @@
 
 use weir_host::Type;
 
-use crate::print::TypeText;
-
 /// The types around the bodies of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BodyTypes {
@@ -87,11 +85,11 @@ impl BodyTypes {
         if states.is_empty() == matches!(self.yields, Yields::States | Yields::Round) {
             return Err(lacks());
         }
-        let states: Vec<Type> = states.iter().map(|ty| Type::clone(ty)).collect();
+        let states: Vec<Type> = states.iter().copied().cloned().collect();
         let body = self.body(&states, result)?;
         let first = match self.first {
             First::Nothing => None,
-            First::List => element.first().map(|ty| Type::list(Type::clone(ty))),
+            First::List => element.first().copied().cloned().map(Type::list),
             First::Limit => Some(Type::Duration),
         };
         Ok(RequiredTypes { operands: first.into_iter().chain(states).collect(), body })
@@ -107,7 +105,7 @@ impl BodyTypes {
             (Yields::Round, result) if *result == state_type(states) || *result == Type::Never => {
                 Ok(Some(round_type(states)))
             }
-            (_, result) => Err(format!("does not give {}", TypeText(result))),
+            (_, result) => Err(format!("does not give {result}")),
         }
     }
 }
