@@ -104,7 +104,7 @@ pub enum Runs {
 }
 
 /// The properties of an operation besides its parts.
-struct Row {
+struct OpRow {
     /// The word in the printed program.
     word: &'static str,
     runs: Runs,
@@ -113,30 +113,30 @@ struct Row {
     may_end: bool,
 }
 
-impl Row {
-    const fn plain(word: &'static str) -> Row {
-        Row { word, runs: Runs::Once, bodies: None, may_end: false }
+impl OpRow {
+    const fn plain(word: &'static str) -> OpRow {
+        OpRow { word, runs: Runs::Once, bodies: None, may_end: false }
     }
 
-    const fn with_bodies(word: &'static str, runs: Runs, types: BodyTypes) -> Row {
-        Row { word, runs, bodies: Some(types), may_end: false }
+    const fn with_bodies(word: &'static str, runs: Runs, types: BodyTypes) -> OpRow {
+        OpRow { word, runs, bodies: Some(types), may_end: false }
     }
 }
 
 impl Op {
-    fn row(&self) -> Row {
+    fn row(&self) -> OpRow {
         match self {
-            Op::Prim(prim, _) => Row { may_end: prim.may_fail(), ..Row::plain(prim.name()) },
-            Op::Call(_) => Row::plain("call"),
-            Op::Switch { .. } => Row { runs: Runs::IfChosen, ..Row::plain("switch") },
-            Op::Map { .. } => Row::with_bodies("for", Runs::Repeatedly, BodyTypes::MAP),
-            Op::Fold { .. } => Row::with_bodies("fold", Runs::Repeatedly, BodyTypes::FOLD),
-            Op::Loop { .. } => Row { may_end: true, ..Row::with_bodies("loop", Runs::Repeatedly, BodyTypes::LOOP) },
-            Op::Atomic { .. } => Row::with_bodies("atomic", Runs::Once, BodyTypes::RESULT),
-            Op::Within { .. } => Row::with_bodies("within", Runs::UnlessCancelled, BodyTypes::WITHIN),
-            Op::Race { .. } => Row::with_bodies("race", Runs::UnlessCancelled, BodyTypes::RESULT),
-            Op::Return(_) => Row { may_end: true, ..Row::plain("return") },
-            Op::Fail(_) => Row { may_end: true, ..Row::plain("fail") },
+            Op::Prim(prim, _) => OpRow { may_end: prim.may_fail(), ..OpRow::plain(prim.name()) },
+            Op::Call(_) => OpRow::plain("call"),
+            Op::Switch { .. } => OpRow { runs: Runs::IfChosen, ..OpRow::plain("switch") },
+            Op::Map { .. } => OpRow::with_bodies("for", Runs::Repeatedly, BodyTypes::MAP),
+            Op::Fold { .. } => OpRow::with_bodies("fold", Runs::Repeatedly, BodyTypes::FOLD),
+            Op::Loop { .. } => OpRow { may_end: true, ..OpRow::with_bodies("loop", Runs::Repeatedly, BodyTypes::LOOP) },
+            Op::Atomic { .. } => OpRow::with_bodies("atomic", Runs::Once, BodyTypes::RESULT),
+            Op::Within { .. } => OpRow::with_bodies("within", Runs::UnlessCancelled, BodyTypes::WITHIN),
+            Op::Race { .. } => OpRow::with_bodies("race", Runs::UnlessCancelled, BodyTypes::RESULT),
+            Op::Return(_) => OpRow { may_end: true, ..OpRow::plain("return") },
+            Op::Fail(_) => OpRow { may_end: true, ..OpRow::plain("fail") },
         }
     }
 

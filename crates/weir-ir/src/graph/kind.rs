@@ -92,7 +92,7 @@ pub struct SwitchArm {
 }
 
 /// The properties of an operation by which graphs are walked.
-struct Row {
+struct KindRow {
     /// The word in the printed graph.
     word: &'static str,
     /// The types around its bodies; `None` for operations without bodies.
@@ -108,10 +108,10 @@ struct Row {
     cancels_bodies: bool,
 }
 
-impl Row {
+impl KindRow {
     /// Returns the row of an operation without bodies that neither waits nor ends the flow.
-    const fn plain(word: &'static str) -> Row {
-        Row {
+    const fn plain(word: &'static str) -> KindRow {
+        KindRow {
             word,
             bodies: None,
             states: 0,
@@ -124,13 +124,13 @@ impl Row {
     }
 
     /// Returns the row of an operation with bodies, which hands on so many states.
-    const fn repeated(word: &'static str, states: u32, types: BodyTypes) -> Row {
-        Row { bodies: Some(types), states, may_wait: true, ..Row::plain(word) }
+    const fn repeated(word: &'static str, states: u32, types: BodyTypes) -> KindRow {
+        KindRow { bodies: Some(types), states, may_wait: true, ..KindRow::plain(word) }
     }
 
     /// Returns the row of an operation that may cancel its bodies.
-    const fn cancelling(word: &'static str, types: BodyTypes) -> Row {
-        Row { bodies: Some(types), may_wait: true, cancels_bodies: true, ..Row::plain(word) }
+    const fn cancelling(word: &'static str, types: BodyTypes) -> KindRow {
+        KindRow { bodies: Some(types), may_wait: true, cancels_bodies: true, ..KindRow::plain(word) }
     }
 }
 
@@ -157,25 +157,25 @@ macro_rules! bodies {
 
 impl NodeKind {
     /// The table of all other properties.
-    fn row(&self) -> Row {
+    fn row(&self) -> KindRow {
         match self {
-            NodeKind::Prim(prim) => Row { may_end: prim.may_fail(), ..Row::plain(prim.name()) },
-            NodeKind::Call { function: _ } => Row { may_wait: true, ..Row::plain("call") },
-            NodeKind::Switch { arms: _ } => Row::plain("switch"),
-            NodeKind::Select { switch } => Row { named_node: Some(*switch), ..Row::plain("select") },
-            NodeKind::Map { body: _ } => Row::repeated("for", 0, BodyTypes::MAP),
-            NodeKind::Fold { body: _, states } => Row::repeated("fold", *states, BodyTypes::FOLD),
+            NodeKind::Prim(prim) => KindRow { may_end: prim.may_fail(), ..KindRow::plain(prim.name()) },
+            NodeKind::Call { function: _ } => KindRow { may_wait: true, ..KindRow::plain("call") },
+            NodeKind::Switch { arms: _ } => KindRow::plain("switch"),
+            NodeKind::Select { switch } => KindRow { named_node: Some(*switch), ..KindRow::plain("select") },
+            NodeKind::Map { body: _ } => KindRow::repeated("for", 0, BodyTypes::MAP),
+            NodeKind::Fold { body: _, states } => KindRow::repeated("fold", *states, BodyTypes::FOLD),
             NodeKind::Loop { body: _, states, at_most: _ } => {
-                Row { may_end: true, ..Row::repeated("loop", *states, BodyTypes::LOOP) }
+                KindRow { may_end: true, ..KindRow::repeated("loop", *states, BodyTypes::LOOP) }
             }
-            NodeKind::Within { body: _ } => Row::cancelling("within", BodyTypes::WITHIN),
-            NodeKind::Race { bodies: _ } => Row::cancelling("race", BodyTypes::RESULT),
-            NodeKind::Acquire { constraints: _ } => Row { may_wait: true, ..Row::plain("acquire") },
+            NodeKind::Within { body: _ } => KindRow::cancelling("within", BodyTypes::WITHIN),
+            NodeKind::Race { bodies: _ } => KindRow::cancelling("race", BodyTypes::RESULT),
+            NodeKind::Acquire { constraints: _ } => KindRow { may_wait: true, ..KindRow::plain("acquire") },
             NodeKind::Release { acquire } => {
-                Row { named_node: Some(*acquire), may_wait: true, ..Row::plain("release") }
+                KindRow { named_node: Some(*acquire), may_wait: true, ..KindRow::plain("release") }
             }
-            NodeKind::Return => Row { may_end: true, ends_flow: true, ..Row::plain("return") },
-            NodeKind::Fail => Row { may_end: true, ends_flow: true, ..Row::plain("fail") },
+            NodeKind::Return => KindRow { may_end: true, ends_flow: true, ..KindRow::plain("return") },
+            NodeKind::Fail => KindRow { may_end: true, ends_flow: true, ..KindRow::plain("fail") },
         }
     }
 
@@ -254,7 +254,7 @@ impl NodeKind {
     /// Returns the numbers of own inputs of the node and of own parameters of its bodies.
     #[must_use]
     pub fn own(&self) -> Own {
-        let Row { bodies, states, .. } = self.row();
+        let KindRow { bodies, states, .. } = self.row();
         match bodies {
             Some(types) => {
                 let states = states as usize;
