@@ -9,13 +9,13 @@ use weir_host::Type;
 /// The types around the bodies of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BodyTypes {
-    first: First,
-    yields: Yields,
+    first: FirstOperand,
+    yields: YieldedType,
 }
 
 /// The operand before the states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum First {
+enum FirstOperand {
     Nothing,
     /// A list, each element of which is the last own parameter of a body.
     List,
@@ -25,7 +25,7 @@ enum First {
 
 /// The type that bodies yield, and the type of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Yields {
+enum YieldedType {
     /// An element, of a list of which the result is.
     Element,
     /// The next state or the tuple of the next states, and so is the result.
@@ -47,31 +47,31 @@ pub(crate) struct RequiredTypes {
 }
 
 impl BodyTypes {
-    pub(crate) const MAP: BodyTypes = BodyTypes { first: First::List, yields: Yields::Element };
-    pub(crate) const FOLD: BodyTypes = BodyTypes { first: First::List, yields: Yields::States };
-    pub(crate) const LOOP: BodyTypes = BodyTypes { first: First::Nothing, yields: Yields::Round };
-    pub(crate) const WITHIN: BodyTypes = BodyTypes { first: First::Limit, yields: Yields::Some };
+    pub(crate) const MAP: BodyTypes = BodyTypes { first: FirstOperand::List, yields: YieldedType::Element };
+    pub(crate) const FOLD: BodyTypes = BodyTypes { first: FirstOperand::List, yields: YieldedType::States };
+    pub(crate) const LOOP: BodyTypes = BodyTypes { first: FirstOperand::Nothing, yields: YieldedType::Round };
+    pub(crate) const WITHIN: BodyTypes = BodyTypes { first: FirstOperand::Limit, yields: YieldedType::Some };
     /// Of bodies that stand for the operation, such as those of a race.
-    pub(crate) const RESULT: BodyTypes = BodyTypes { first: First::Nothing, yields: Yields::Result };
+    pub(crate) const RESULT: BodyTypes = BodyTypes { first: FirstOperand::Nothing, yields: YieldedType::Result };
 
     /// Returns the number of own operands besides the states.
     pub(crate) const fn operands(self) -> usize {
-        !matches!(self.first, First::Nothing) as usize
+        !matches!(self.first, FirstOperand::Nothing) as usize
     }
 
     /// Returns the number of own parameters of a body besides the states.
     pub(crate) const fn parameters(self) -> usize {
-        matches!(self.first, First::List) as usize
+        matches!(self.first, FirstOperand::List) as usize
     }
 
     /// Returns true if the first operand limits the time.
     pub(crate) fn has_limit(self) -> bool {
-        self.first == First::Limit
+        self.first == FirstOperand::Limit
     }
 
     /// Returns true if the operation yields exactly if one of its bodies does.
     pub(crate) fn stands_for_bodies(self) -> bool {
-        self.yields == Yields::Result
+        self.yields == YieldedType::Result
     }
 
     /// Returns the types that an operation requires whose bodies have these own parameters, and that has this result.
@@ -82,27 +82,29 @@ impl BodyTypes {
         let lacks = || "the body lacks parameters".to_owned();
         let states = own.len().checked_sub(self.parameters()).ok_or_else(lacks)?;
         let (states, element) = own.split_at(states);
-        if states.is_empty() == matches!(self.yields, Yields::States | Yields::Round) {
+        if states.is_empty() == matches!(self.yields, YieldedType::States | YieldedType::Round) {
             return Err(lacks());
         }
         let states: Vec<Type> = states.iter().copied().cloned().collect();
         let body = self.body(&states, result)?;
         let first = match self.first {
-            First::Nothing => None,
-            First::List => element.first().copied().cloned().map(Type::list),
-            First::Limit => Some(Type::Duration),
+            FirstOperand::Nothing => None,
+            FirstOperand::List => element.first().copied().cloned().map(Type::list),
+            FirstOperand::Limit => Some(Type::Duration),
         };
         Ok(RequiredTypes { operands: first.into_iter().chain(states).collect(), body })
     }
 
     fn body(self, states: &[Type], result: &Type) -> Result<Option<Type>, String> {
         match (self.yields, result) {
-            (Yields::Element, Type::List(inner)) | (Yields::Some, Type::Option(inner)) => Ok(Some(Type::clone(inner))),
-            (Yields::Result, Type::Never) => Ok(None),
-            (Yields::Result, result) => Ok(Some(result.clone())),
-            (Yields::States, result) if *result == state_type(states) => Ok(Some(state_type(states))),
+            (YieldedType::Element, Type::List(inner)) | (YieldedType::Some, Type::Option(inner)) => {
+                Ok(Some(Type::clone(inner)))
+            }
+            (YieldedType::Result, Type::Never) => Ok(None),
+            (YieldedType::Result, result) => Ok(Some(result.clone())),
+            (YieldedType::States, result) if *result == state_type(states) => Ok(Some(state_type(states))),
             // A loop whose rounds all end the flow never yields.
-            (Yields::Round, result) if *result == state_type(states) || *result == Type::Never => {
+            (YieldedType::Round, result) if *result == state_type(states) || *result == Type::Never => {
                 Ok(Some(round_type(states)))
             }
             (_, result) => Err(format!("does not give {result}")),
