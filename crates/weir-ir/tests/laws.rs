@@ -133,11 +133,10 @@ const STAYS: &[(&str, &str, &str, &str)] = &[
     (
         "detach",
         "a reader is in the same arm",
-        "(Pair, Text)",
-        "%2: Pair = record(%0, \"a\")\n%3: (Pair, Text) = switch %0\n  value 1\n    %4: Text = field.1(%2)\n    \
-         %5: Text = add(%4, \"x\")\n    %6: Pair = with_field.1(%2, %5)\n    %7: Text = interpolate(%2)\n    \
-         %8: (Pair, Text) = record(%6, %7)\n    yield %8\n  otherwise\n    %9: Never = fail failure(program, \"no\")\n    \
-         yield ()\nyield %3",
+        "Pair",
+        "%2: Pair = record(%0, \"a\")\n%3: Text = switch %0\n  value 1\n    %4: Text = field.1(%2)\n    \
+         %5: Text = add(%4, \"x\")\n    %6: Text = interpolate(%2)\n    %7: Text = add(%5, %6)\n    yield %7\n  \
+         otherwise\n    yield \"b\"\n%8: Pair = with_field.1(%2, %3)\nyield %8",
     ),
     (
         "detach",
