@@ -134,7 +134,8 @@ pub async fn send(
     #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
     let method = options::method(&method)?;
-    client.run(Call::new(method, &url, options)?.with_body(body, &r#type)?).await
+    let call = Call::new(method, &url, options)?.with_body(body, &r#type)?;
+    client.run(Call { may_resend: false, ..call }).await
 }
 
 /// Encodes a text for a part of a URL, such as a segment of its path or a value of its query, so that it stays this one

@@ -50,6 +50,8 @@ pub(crate) struct Preparation<'a> {
     resources: &'a mut Resources,
     /// True if stateful calls must see the order of the source.
     ordered: bool,
+    /// True in a body that may be given up while it waits, and in the bodies in it.
+    may_be_given_up: bool,
     /// The ticket gates of the flow that is being prepared.
     ticket_gates: Vec<usize>,
 }
@@ -58,7 +60,15 @@ impl<'a> Preparation<'a> {
     /// Returns a preparation that finds functions in `library` and resources in `resources`.
     pub(crate) fn new(program: &'a Program, library: &'a Library, resources: &'a mut Resources) -> Self {
         let moves = moves::MoveOnlyTypes::new(&program.types, library);
-        Preparation { library, types: &program.types, moves, resources, ordered: false, ticket_gates: Vec::new() }
+        Preparation {
+            library,
+            types: &program.types,
+            moves,
+            resources,
+            ordered: false,
+            may_be_given_up: false,
+            ticket_gates: Vec::new(),
+        }
     }
 
     /// Prepares a flow of an entry point.
@@ -94,7 +104,7 @@ impl<'a> Preparation<'a> {
         }
         let parts = graph.nodes.iter().map(|node| self.part(graph, node, depth)).collect::<Result<Vec<_>, _>>()?;
         let shape = shape::ControlShape::of(graph, &parts, repeat, &self.moves);
-        let order = order::StepOrder::of(graph, &parts, repeat, &self.moves);
+        let order = order::StepOrder::of(graph, &parts, repeat, &self.moves, self.may_be_given_up);
         let layout = slots::SlotLayout::of(graph, &shape, &order, repeat);
         let (moves, resources) = (&self.moves, &*self.resources);
         steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)
@@ -107,9 +117,12 @@ impl<'a> Preparation<'a> {
             NodeKind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
             kind => {
                 let repeat = Repeat::of(kind);
+                let outside = self.may_be_given_up;
+                self.may_be_given_up |= kind.cancels_bodies();
                 let bodies = kind.bodies().iter();
                 let prepare = |body| self.body(body, repeat, depth + 1).map_err(|error| error.within(&node.name));
                 let mut bodies = bodies.map(prepare).collect::<Result<Vec<_>, _>>()?;
+                self.may_be_given_up = outside;
                 match repeat {
                     Some(_) => part.body = bodies.pop(),
                     None => part.timed = bodies,

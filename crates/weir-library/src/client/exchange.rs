@@ -4,7 +4,6 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use hyper::{Method, Request, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use parking_lot::Mutex;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::OnceCell;
 use weir::{Failure, FailureKind};
@@ -45,6 +45,23 @@ pub struct Client {
     roots: Option<RootCertStore>,
 }
 
+/// What a call waits for, and from which host.
+enum Awaited {
+    Permit(String),
+    Response(String),
+}
+
+impl Awaited {
+    /// Returns the failure of a call whose time is up.
+    fn late(self, timeout: Duration) -> Failure {
+        let message = match self {
+            Awaited::Permit(host) => format!("{host} was not called within {timeout:?}: too many calls are under way"),
+            Awaited::Response(host) => format!("{host} did not answer within {timeout:?}"),
+        };
+        Failure::new(FailureKind::Timeout, message)
+    }
+}
+
 /// Connections by their reach: a call for public addresses must not get a connection to a private one.
 struct Pools {
     public: Pool,
@@ -73,29 +90,20 @@ impl Client {
 
     /// Performs a call within its time.
     pub(super) async fn run(&self, call: Call) -> Result<ClientResponse, Failure> {
-        let (timeout, host) = (call.timeout, call.url.host().unwrap_or_default().to_owned());
-        let is_permitted = AtomicBool::new(false);
-        let exchange = async {
-            let _permit = self.permits.acquire(&host).await;
-            is_permitted.store(true, Ordering::Relaxed);
-            self.exchange(call).await
-        };
-        until(pin!(exchange), &after(timeout)).await.unwrap_or_else(|()| {
-            Err(Failure::new(
-                FailureKind::Timeout,
-                if is_permitted.load(Ordering::Relaxed) {
-                    format!("{host} did not answer within {timeout:?}")
-                } else {
-                    format!("{host} was not called within {timeout:?}: too many calls are under way")
-                },
-            ))
-        })
+        let timeout = call.timeout;
+        let awaited = Mutex::new(Awaited::Permit(host_of(&call)));
+        let outcome = until(pin!(self.exchange(call, &awaited)), &after(timeout)).await;
+        outcome.unwrap_or_else(|()| Err(awaited.into_inner().late(timeout)))
     }
 
-    /// Sends the request, follows redirects, and reads the response.
-    async fn exchange(&self, mut call: Call) -> Result<ClientResponse, Failure> {
+    /// Sends the request, follows redirects, and reads the response. `awaited` tells for what it waits.
+    async fn exchange(&self, mut call: Call, awaited: &Mutex<Awaited>) -> Result<ClientResponse, Failure> {
         let mut redirects = 0;
         loop {
+            let host = host_of(&call);
+            *awaited.lock() = Awaited::Permit(host.clone());
+            let permit = self.permits.acquire(&host).await;
+            *awaited.lock() = Awaited::Response(host);
             let (mut head, incoming) = self.send(&call).await?.into_parts();
             let next = if call.redirects_max > 0 { following(&call, &head)? } else { None };
             match next {
@@ -106,6 +114,8 @@ impl Client {
                     return Ok(ClientResponse { status: head.status, headers: head.headers, body, url: call.url });
                 }
             }
+            // A call never waits for a permit while it has one.
+            drop(permit);
             redirects += 1;
         }
     }
@@ -115,7 +125,7 @@ impl Client {
     /// the moment at which it was used (RFC 9110, section 9.2.2).
     async fn send(&self, call: &Call) -> Result<Response<Incoming>, Failure> {
         match self.send_once(call).await {
-            Err(error) if call.method.is_idempotent() && ended_without_response(&error) => self.send_once(call).await,
+            Err(error) if call.may_resend && ended_without_response(&error) => self.send_once(call).await,
             sent => sent,
         }
         .map_err(|error| failure(call, &error))
@@ -165,6 +175,10 @@ impl Client {
             .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
             .build(https)
     }
+}
+
+fn host_of(call: &Call) -> String {
+    call.url.host().unwrap_or_default().to_ascii_lowercase()
 }
 
 fn too_many_redirects(redirects: u8) -> Failure {

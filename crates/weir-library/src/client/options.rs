@@ -61,6 +61,8 @@ pub(super) struct Call {
     pub(super) bytes_max: usize,
     pub(super) redirects_max: u8,
     pub(super) reach: Reach,
+    /// `true` if the request may be sent twice.
+    pub(super) may_resend: bool,
 }
 
 impl Call {
@@ -75,6 +77,7 @@ impl Call {
         Ok(Call {
             url: url::requested(url)?,
             headers: fields(&options.headers, options.bearer.as_ref())?,
+            may_resend: method.is_idempotent(),
             method,
             body: Bytes::new(),
             timeout: options.timeout,

@@ -40,8 +40,10 @@ pub(super) fn cookie_input(
     header: &HeaderMap,
     definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
-    let lines = header.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    // Each cookie is looked at alone: another host of the domain could have set one that is not ASCII.
+    let cookies = header.get_all(COOKIE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    let mut pairs =
+        cookies.filter_map(|cookie| std::str::from_utf8(cookie.trim_ascii()).ok()).filter_map(|c| c.split_once('='));
     let value = pairs.find(|(found, _)| *found == name).map(|(_, value)| value);
     input(parameter, value, definitions).map_err(|what| InputError::new(format!("the cookie `{name}`"), what))
 }

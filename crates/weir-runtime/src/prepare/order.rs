@@ -8,7 +8,8 @@
 //! lock could wait for one of its own calls that queues behind other flows for the same lock.
 //!
 //! *Iteration orders* keep the iterations of one `map` in order: one for each resource that the body writes, and one
-//! for early ends of the flow, because effects of later iterations wait for these. A step of an iteration order waits
+//! for early ends of the flow, because effects of later iterations wait for these. In a body that may be given up while it
+//! waits, a wait counts as an end. A step of an iteration order waits
 //! until all steps of that order have run in all earlier iterations. Like its locks, the iteration orders within an
 //! atomic step are awaited before it begins.
 
@@ -46,6 +47,7 @@ impl StepOrder {
         parts: &[NodePart],
         repeat: Option<Repeat>,
         moves: &MoveOnlyTypes<'_>,
+        may_be_given_up: bool,
     ) -> StepOrder {
         let count = graph.nodes.len();
         let overlaps = parts.iter().any(NodePart::overlaps);
@@ -58,7 +60,9 @@ impl StepOrder {
             overlaps,
         };
         if overlaps && repeat == Some(Repeat::Map) {
-            order.assign_iteration_orders(graph, parts);
+            let ends = |(node, part): (&Node, &NodePart)| node.may_end() || (may_be_given_up && part.waits(node));
+            let ends: Vec<bool> = graph.nodes.iter().zip(parts).map(ends).collect();
+            order.assign_iteration_orders(graph, parts, &ends);
         }
         order.assign_masks(graph, parts, &earlier_users(graph, moves));
         order
@@ -88,13 +92,14 @@ impl StepOrder {
         }
     }
 
-    fn assign_iteration_orders(&mut self, graph: &Graph, parts: &[NodePart]) {
-        let mut orders = IterationOrders::of(graph, parts);
+    /// Assigns the iteration orders; `ends` has the nodes at which the iterations may end.
+    fn assign_iteration_orders(&mut self, graph: &Graph, parts: &[NodePart], ends: &[bool]) {
+        let mut orders = IterationOrders::of(graph, parts, ends.contains(&true));
         for (id, node) in graph.nodes() {
             let index = id.0 as usize;
             self.signals_orders[index] = orders.of_node(graph, id, node, &parts[index]);
             self.awaits_orders[index] = self.signals_orders[index];
-            if node.may_end() {
+            if ends[index] {
                 self.signals_orders[index] |= orders.ends;
             }
             if node.writes() || parts[index].call.as_ref().is_some_and(|call| call.state.is_some()) {
@@ -120,14 +125,14 @@ impl StepOrder {
 struct IterationOrders {
     of_resource: BTreeMap<Resource, u64>,
     used: u32,
-    /// The iteration order of ends, or 0 if nothing ends the flow.
+    /// The iteration order of ends, or 0 if no node is one.
     ends: u64,
 }
 
 impl IterationOrders {
-    fn of(graph: &Graph, parts: &[NodePart]) -> IterationOrders {
+    fn of(graph: &Graph, parts: &[NodePart], may_end: bool) -> IterationOrders {
         let mut orders = IterationOrders { of_resource: BTreeMap::new(), used: 0, ends: 0 };
-        if graph.nodes.iter().any(Node::may_end) {
+        if may_end {
             orders.ends = orders.next();
         }
         for (node, part) in graph.nodes.iter().zip(parts) {

@@ -34,6 +34,8 @@ for n in stream.range(0, 3) {
 } at end {
   let raced = race { { time.sleep(1h); ledger.add(10) }, { time.sleep(10ms); 0 } }
   let all = { for n in [1, 2] { time.sleep(1h); ledger.add(100) } } within 10ms else { [] }
+  { for n in [1, 2] { if n == 1 { time.sleep(1h) } else { ledger.add(1000) } } } within 10ms else { [] }
+  { for n in [1, 2] { atomic ledger { if n == 2 { ledger.add(10_000) } }; time.sleep(1h) } } within 10ms else { [] }
   stdio.print("{ledger} {raced} {all}")?
 }
 "#;
