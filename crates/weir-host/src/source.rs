@@ -124,8 +124,9 @@ pub trait Flows: Send + Sync {
 pub enum SourceProblem {
     /// An element was malformed, and no flow began for it.
     ElementSkipped(Failure),
-    /// A connection could not be accepted, for example because the process has no file descriptors left.
-    NotAccepted(Failure),
+    /// No connection could be accepted, or no input read, for example because the process has no file descriptors left. The
+    /// source tries again.
+    Retries(Failure),
 }
 
 /// A flow that has begun.

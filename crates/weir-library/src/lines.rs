@@ -123,12 +123,6 @@ impl LineSplitter {
         }
     }
 
-    /// Discards input that has been read but not returned.
-    pub(crate) fn clear(&mut self) {
-        self.buffer.clear();
-        (self.line_length, self.scanned, self.discarding) = (0, 0, false);
-    }
-
     /// Returns the length of the next line, including its terminator.
     async fn find(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> Result<Option<usize>, LineError> {
         self.consume_line();
@@ -144,7 +138,7 @@ impl LineSplitter {
                 None if self.discarding => self.discard(self.buffer.len()),
                 None => self.scanned = self.buffer.len(),
             }
-            if self.scanned > LINE_BYTES_MAX {
+            if without_end(&self.buffer[..self.scanned]).len() > LINE_BYTES_MAX {
                 self.number += 1;
                 self.discarding = true;
                 self.discard(self.scanned);

@@ -136,6 +136,38 @@ fn following_continues_after_truncation_and_rotation() {
 }
 
 #[test]
+fn following_waits_while_something_else_has_the_name() {
+    let place = Place::new("follow-directory");
+    place.write("log", "one\n");
+    let running = follow(&place, true);
+    assert_eq!(running.shown(1), ["one"]);
+    fs::remove_file(place.0.join("log")).unwrap();
+    fs::create_dir(place.0.join("log")).unwrap();
+    while running.skipped().is_empty() {
+        std::thread::yield_now();
+    }
+    fs::remove_dir(place.0.join("log")).unwrap();
+    place.write("log", b"two\n\xff\n");
+    assert_eq!(running.shown(1), ["two"]);
+    while running.skipped().len() < 2 {
+        std::thread::yield_now();
+    }
+    assert_eq!(running.skipped(), ["tries again: `log` is not a file", "log: line 2 is not UTF-8"]);
+    assert!(running.stop().is_ok());
+}
+
+#[test]
+fn a_line_of_the_maximum_length_may_end_with_crlf_in_two_pieces() {
+    let place = Place::new("follow-longest");
+    place.write("log", "");
+    let running = follow(&place, true);
+    let longest = "x".repeat(1 << 20);
+    append(&place, format!("{longest}\r"));
+    append(&place, "\n");
+    assert!(running.shown(1) == [longest]);
+}
+
+#[test]
 fn rows_map_the_names_of_the_columns_to_their_fields() {
     let place = Place::new("rows");
     place.write("users", "name,says\nanna,\"a, b\"\nbert,\"two\nlines\"\n");

@@ -353,7 +353,7 @@ impl Flows for EntryFlows {
                 let count = self.skipped.fetch_add(1, Ordering::Relaxed) + 1;
                 EventKind::ElementSkipped { entry, count, message: message(failure) }
             }
-            SourceProblem::NotAccepted(failure) => EventKind::NotAccepted { entry, message: message(failure) },
+            SourceProblem::Retries(failure) => EventKind::SourceRetries { entry, message: message(failure) },
         };
         self.instance.record(Detail::Log, || event);
     }

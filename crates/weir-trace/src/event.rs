@@ -117,8 +117,8 @@ pub enum EventKind {
         /// The reason.
         message: Arc<str>,
     },
-    /// A source could not accept a connection, and tries again.
-    NotAccepted {
+    /// A source could accept no connection, or read no input, and tries again.
+    SourceRetries {
         /// The index of the entry point.
         entry: u32,
         /// The reason.
@@ -179,7 +179,7 @@ impl EventKind {
             | EventKind::SourceEnded { .. }
             | EventKind::FlowFailed { .. }
             | EventKind::ElementSkipped { .. }
-            | EventKind::NotAccepted { .. }
+            | EventKind::SourceRetries { .. }
             | EventKind::Refused { .. }
             | EventKind::Stopping => Detail::Log,
             EventKind::Section { .. } | EventKind::Route { .. } => Detail::Sections,
@@ -213,8 +213,8 @@ impl fmt::Display for EventKind {
             EventKind::ElementSkipped { entry, count, message } => {
                 write!(f, "source {entry} skipped element {count}: {message}")
             }
-            EventKind::NotAccepted { entry, message } => {
-                write!(f, "source {entry} could not accept a connection: {message}")
+            EventKind::SourceRetries { entry, message } => {
+                write!(f, "source {entry} tries again: {message}")
             }
             EventKind::Refused { entry } => write!(f, "flow of source {entry} refused"),
             EventKind::Section { section, threads, waiting, passed, .. } => {

@@ -20,8 +20,9 @@ use weir::{Failure, FailureKind};
 
 use super::error::FileError;
 
-/// Maximum number of files that are open for appending.
-const FILES_MAX: usize = 1024;
+/// Maximum number of files that are open for appending: a fraction of the descriptors that a process usually has, so that
+/// connections can still be accepted. Beyond it, the files to which no call appends at the moment are closed.
+const FILES_MAX: usize = 128;
 
 /// The files to which a program appends, each open once however many calls append to it.
 #[derive(Debug, Default)]

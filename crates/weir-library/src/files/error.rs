@@ -67,6 +67,11 @@ impl FileError {
     pub(super) fn not_written(path: &str, reason: io::Error) -> FileError {
         match reason.downcast::<FileError>() {
             Ok(FileError::Refused { path, reason }) => FileError::NotWritten { path, reason },
+            // Appending creates the file, so it is the directory that is missing.
+            Ok(FileError::NotFound(path)) => {
+                let reason = io::Error::new(io::ErrorKind::NotFound, "its directory does not exist");
+                FileError::NotWritten { path, reason }
+            }
             Ok(error) => error,
             Err(reason) => FileError::NotWritten { path: path.into(), reason },
         }

@@ -5,7 +5,8 @@
 //! 1. if the name refers to another file, it reads the old one to its end, emits the last line even if it is
 //!    unterminated, and reads the new file from its start;
 //! 2. if the file is shorter than what was read of it, the file was truncated, and is read from its start;
-//! 3. if no file has the name, the stream waits: log rotation is about to create a new one.
+//! 3. if no file has the name, the stream waits: log rotation is about to create a new one. It also waits, and says so, if
+//!    something else has the name, or if the file cannot be opened at present.
 //!
 //! A file that is truncated and grows beyond its old length within one interval cannot be told from one that has only
 //! grown.
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncSeekExt;
 use tokio::time::sleep;
-use weir::{Failure, Module, Type, Value};
+use weir::{Failure, Module, SourceProblem, Type, Value};
 
 use super::lines::root_of;
 use super::{FileError, Root};
@@ -82,6 +83,18 @@ impl Follow {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Like [`Follow::named`], but reports a file that cannot be opened at present, once until it can; `None` then, too.
+    async fn named_or_reported(&self, emitter: &Emitter, is_reported: &mut bool) -> Option<(std::fs::File, Metadata)> {
+        let named = self.named().await;
+        let was_reported = std::mem::replace(is_reported, named.is_err());
+        named.unwrap_or_else(|failure| {
+            if !was_reported {
+                emitter.report(SourceProblem::Retries(failure));
+            }
+            None
+        })
+    }
 }
 
 impl Stream for Follow {
@@ -91,9 +104,10 @@ impl Stream for Follow {
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut current = FollowedFile::begin(self.file.try_clone()?, self.from).await?;
+        let mut is_reported = false;
         loop {
             current.emit_complete(self, &emitter).await?;
-            match self.named().await? {
+            match self.named_or_reported(&emitter, &mut is_reported).await {
                 Some((file, status)) if !current.is(&status) => {
                     current.emit_remainder(self, &emitter).await?;
                     current = FollowedFile::begin(file, 0).await?;
@@ -127,7 +141,7 @@ impl FollowedFile {
     }
 
     async fn begin_again(&mut self) -> io::Result<()> {
-        self.lines.clear();
+        self.lines = LineSplitter::new();
         self.file.seek(io::SeekFrom::Start(0)).await.map(drop)
     }
 

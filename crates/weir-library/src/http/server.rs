@@ -62,7 +62,7 @@ pub trait Handler: 'static {
     fn handle(&self, request: Request<Incoming>) -> impl Future<Output = Response<Bytes>>;
 
     /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
-    fn not_accepted(&self, _error: &io::Error) {}
+    fn source_retries(&self, _error: &io::Error) {}
 }
 
 /// A listening socket and its limits.
@@ -142,7 +142,7 @@ impl Server {
                 }
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
-                    handler.not_accepted(&error);
+                    handler.source_retries(&error);
                     after(pause).await;
                     pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
                 }

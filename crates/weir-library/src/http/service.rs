@@ -108,8 +108,9 @@ struct FlowHandler {
 }
 
 impl Handler for FlowHandler {
-    fn not_accepted(&self, error: &std::io::Error) {
-        self.flows.report(SourceProblem::NotAccepted(Failure::function(error.to_string())));
+    fn source_retries(&self, error: &std::io::Error) {
+        self.flows
+            .report(SourceProblem::Retries(Failure::function(format!("a connection cannot be accepted: {error}"))));
     }
 
     fn handle(&self, mut request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {

@@ -113,7 +113,9 @@ async fn accept(listener: &TcpListener, emitter: &Emitter) -> (TcpStream, Socket
             Ok(accepted) => return accepted,
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
             Err(error) => {
-                emitter.report(SourceProblem::NotAccepted(Failure::function(error.to_string())));
+                emitter.report(SourceProblem::Retries(Failure::function(format!(
+                    "a connection cannot be accepted: {error}"
+                ))));
                 after(ACCEPT_PAUSE).await;
             }
         }

@@ -139,11 +139,11 @@ impl Running {
         (0..count).map(|_| self.next().to_string()).collect()
     }
 
-    /// Returns the messages of the elements that the source has skipped.
+    /// Returns the messages of the elements that the source has skipped, and of its further attempts.
     pub(crate) fn skipped(&self) -> Vec<String> {
         let message = |problem: &SourceProblem| match problem {
             SourceProblem::ElementSkipped(failure) => failure.message.to_string(),
-            SourceProblem::NotAccepted(failure) => panic!("{failure}"),
+            SourceProblem::Retries(failure) => format!("tries again: {}", failure.message),
         };
         self.problems.lock().unwrap().iter().map(message).collect()
     }

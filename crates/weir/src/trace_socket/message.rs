@@ -66,7 +66,7 @@ pub(crate) enum Message {
         message: String,
     },
     /// A source could not accept a connection.
-    NotAccepted {
+    SourceRetries {
         /// Index of the entry point.
         entry: u32,
         /// Reason.
@@ -187,8 +187,8 @@ impl Message {
             EventKind::ElementSkipped { entry, count, message } => {
                 Message::ElementSkipped { entry: *entry, count: *count, message: message.to_string() }
             }
-            EventKind::NotAccepted { entry, message } => {
-                Message::NotAccepted { entry: *entry, message: message.to_string() }
+            EventKind::SourceRetries { entry, message } => {
+                Message::SourceRetries { entry: *entry, message: message.to_string() }
             }
             EventKind::Refused { entry } => Message::Refused { entry: *entry },
             EventKind::Section { .. } => Message::Section(SectionSample::of(kind)),

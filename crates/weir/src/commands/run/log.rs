@@ -86,8 +86,8 @@ impl LogWriter {
                 let place = format!("{} in {}", self.paint.yellow("element skipped"), self.locator.source(*entry));
                 (place, Some(format!("{message} ({count} so far)")))
             }
-            EventKind::NotAccepted { entry, message } => {
-                let place = format!("{} in {}", self.paint.red("connection not accepted"), self.locator.source(*entry));
+            EventKind::SourceRetries { entry, message } => {
+                let place = format!("{} in {}", self.paint.yellow("trying again"), self.locator.source(*entry));
                 (place, Some(message.to_string()))
             }
             EventKind::Refused { .. } => ("flow refused: the limit of flows is reached".to_owned(), None),

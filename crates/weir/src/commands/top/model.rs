@@ -89,8 +89,8 @@ impl Model {
             Message::ElementSkipped { message, .. } => {
                 self.record_failure(line.at_ns, format!("a skipped element: {message}"));
             }
-            Message::NotAccepted { message, .. } => {
-                self.record_failure(line.at_ns, format!("a connection that was not accepted: {message}"));
+            Message::SourceRetries { message, .. } => {
+                self.record_failure(line.at_ns, format!("a source that tries again: {message}"));
             }
             Message::SourceOpened { .. }
             | Message::SourceEnded { .. }
