@@ -45,7 +45,7 @@ pub struct Client {
     roots: Option<RootCertStore>,
 }
 
-/// What a call waits for, and from which host.
+/// The permit or response for which a call waits, with its host.
 enum Awaited {
     Permit(String),
     Response(String),
