@@ -34,7 +34,8 @@ pub(super) fn field_input(
     input(parameter, text, definitions).map_err(problem)
 }
 
-/// Parses the input that comes from a cookie, the first of its name. The name with the prefix `__Host-`, under which
+/// Parses the input that comes from a cookie. The order of cookies says nothing about who set them, so that two different
+/// values of one name are refused. The name with the prefix `__Host-`, under which
 /// `http.with_cookie` sets it, counts before the name alone, which other hosts of the domain can set.
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
@@ -46,15 +47,21 @@ pub(super) fn cookie_input(
     let mut plain = None;
     let mut of_host = None;
     for (name, value) in pairs {
-        if name == &*parameter.name {
-            plain.get_or_insert(value);
+        let known = if name == &*parameter.name {
+            &mut plain
         } else if name.strip_prefix(HOST_PREFIX) == Some(&*parameter.name) {
-            of_host.get_or_insert(value);
-        }
+            &mut of_host
+        } else {
+            continue;
+        };
+        let is_other = known.is_some_and(|(first, _)| first != value);
+        *known = Some((value, is_other));
     }
-    let value = of_host.or(plain);
-    input(parameter, value, definitions)
-        .map_err(|what| InputError::new(format!("the cookie `{}`", parameter.name), what))
+    let problem = |what| InputError::new(format!("the cookie `{}`", parameter.name), what);
+    match of_host.or(plain) {
+        Some((_, true)) => Err(problem("given twice".into())),
+        value => input(parameter, value.map(|(value, _)| value), definitions).map_err(problem),
+    }
 }
 
 fn input(parameter: &RouteParameter, text: Option<&str>, definitions: NamedTypes<'_>) -> Result<Value, String> {

@@ -135,6 +135,18 @@ fn a_lack_of_descriptors_is_logged() {
 }
 
 #[test]
+fn the_default_root_does_not_contain_the_program() {
+    let program = "use files, stdio, stream\n\nfor name in stream.range(0, 1) {\n  \
+                   let found = files.read(\"main.weir\") else as why { stdio.print(\"{why} {name}\")?; return }\n  \
+                   stdio.print(\"{found.length() > 0}\")?\n}\n";
+    let folder = Folder::new("own-source", program);
+    let path = folder.program();
+    assert_eq!(say(&["run", &path]).output, "`main.weir` does not exist 0\n");
+    let root = path.trim_end_matches("main.weir");
+    assert_eq!(say(&["run", &path, "--root", root]).output, "true\n");
+}
+
+#[test]
 fn lines_go_from_the_standard_input_to_the_standard_output() {
     let folder =
         Folder::new("upper", "use stdio, text\n\nfor line in stdio.lines() {\n  stdio.print(text.upper(line))?\n}\n");
