@@ -38,7 +38,7 @@ pub(super) struct TestResult {
 }
 
 /// A message of a worker about the test at this position among the chosen ones.
-enum Progress {
+enum TestProgress {
     Begins(usize),
     Ends(usize, TestResult),
 }
@@ -60,16 +60,16 @@ pub(super) fn run_all(run: TestRun, runtime: &tokio::runtime::Handle) -> Vec<Tes
 }
 
 /// Collects the results of this many tests.
-fn collect(progress: &Receiver<Progress>, count: usize, limit: Duration, begin: impl Fn()) -> Vec<TestResult> {
+fn collect(progress: &Receiver<TestProgress>, count: usize, limit: Duration, begin: impl Fn()) -> Vec<TestResult> {
     let mut begun: BTreeMap<usize, Instant> = BTreeMap::new();
     let mut results: BTreeMap<usize, TestResult> = BTreeMap::new();
     while results.len() < count {
         let earliest = begun.iter().min_by_key(|(_, since)| **since).map(|(at, since)| (*at, *since));
         let left = earliest.map_or(limit, |(_, since)| limit.saturating_sub(since.elapsed()));
         match (progress.recv_timeout(left), earliest) {
-            (Ok(Progress::Begins(at)), _) => _ = begun.insert(at, Instant::now()),
+            (Ok(TestProgress::Begins(at)), _) => _ = begun.insert(at, Instant::now()),
             // The result of a test whose time was up comes too late.
-            (Ok(Progress::Ends(at, result)), _) => {
+            (Ok(TestProgress::Ends(at, result)), _) => {
                 if begun.remove(&at).is_some() {
                     results.insert(at, result);
                 }
@@ -92,14 +92,14 @@ fn overdue(limit: Duration, since: Instant) -> TestResult {
 }
 
 /// Starts a thread that runs tests until none is left.
-fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<Progress>, runtime: &tokio::runtime::Handle) {
+fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<TestProgress>, runtime: &tokio::runtime::Handle) {
     let (tests, progress, runtime) = (Arc::clone(tests), progress.clone(), runtime.clone());
     thread::spawn(move || {
         let _inside = runtime.enter();
         while let Some(at) = tests.claim() {
-            let ended = progress.send(Progress::Begins(at)).and_then(|()| {
+            let ended = progress.send(TestProgress::Begins(at)).and_then(|()| {
                 let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tests.run.result(at)));
-                progress.send(Progress::Ends(at, result.unwrap_or_else(|_| panicked())))
+                progress.send(TestProgress::Ends(at, result.unwrap_or_else(|_| panicked())))
             });
             if ended.is_err() {
                 return;
