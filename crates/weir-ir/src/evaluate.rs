@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexMap;
 use weir_host::{Failure, FailureKind, Library, Resource, Shared, Text, Type, Value};
 
-use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op, Program, Var, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op, Origin, Program, Var, Variable};
 use crate::move_only::TypeDefinitions;
 use crate::prim::{self, Prim};
 
@@ -30,6 +30,8 @@ pub struct Evaluator<'p> {
     states: BTreeMap<(usize, usize, Text), Shared>,
     /// The types of variables so far, and whether their values may be move-only.
     move_only: IndexMap<Type, bool>,
+    /// The place in the source of the operation that ended the last flow with a failure.
+    failed_at: Option<Origin>,
 }
 
 /// An early end of a flow, before the end of its body.
@@ -53,7 +55,8 @@ impl<'p> Evaluator<'p> {
     /// Fails if the creation of one does.
     pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, Failure> {
         let (sessions, states, move_only) = (IndexMap::new(), BTreeMap::new(), IndexMap::new());
-        let mut evaluator = Evaluator { program, library, shared: Vec::new(), sessions, states, move_only };
+        let mut evaluator =
+            Evaluator { program, library, shared: Vec::new(), sessions, states, move_only, failed_at: None };
         for shared in &program.shared {
             let value = if shared.per_session { Ok(Value::Absent) } else { evaluator.made(&shared.init) };
             evaluator.shared.push(Shared::new(value.map_err(|failure| *failure)?));
@@ -85,8 +88,15 @@ impl<'p> Evaluator<'p> {
     /// # Panics
     /// Panics if the program has no such flow, or was not verified.
     pub fn run(&mut self, entry: usize, flow: usize, inputs: Vec<Value>) -> Result<Value, Box<Failure>> {
+        self.failed_at = None;
         let body = &self.program.entries[entry].flows[flow];
         self.flow((entry, flow), &body.body, &body.parameters, inputs)
+    }
+
+    /// Returns the place in the source of the operation that ended the last flow with a failure.
+    #[must_use]
+    pub fn failed_at(&self) -> Option<Origin> {
+        self.failed_at
     }
 
     /// Returns true if values of the type may be move-only.
@@ -177,8 +187,12 @@ impl FlowEvaluation<'_, '_> {
     }
 
     fn binding(&mut self, binding: &Let) -> Result<(), FlowEnd> {
-        let value = self.op(&binding.op)?;
-        self.bind(&binding.bound, value);
+        let value = self.op(&binding.op);
+        if let Err(FlowEnd::Fail(_)) = &value {
+            // The innermost operation is the first to see its failure.
+            self.evaluator.failed_at.get_or_insert(binding.origin);
+        }
+        self.bind(&binding.bound, value?);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! Every test has its own shared values, and draws its random numbers from the same seed, so that tests are independent
 //! and give the same result each time. A test that takes longer than the time limit fails, and is left behind.
 
+mod difference;
 mod workers;
 
 use std::path::Path;
@@ -120,8 +121,10 @@ fn test_file(
     };
     let mut text = format!("{}\n", terminal.output().bold(&path.display().to_string()));
     for (at, outcome) in chosen.iter().zip(run_all(run, runtime)) {
-        let place = places.get(*at).map_or("", String::as_str);
-        text.push_str(&line(&names[*at], place, &outcome, terminal.output()));
+        let failed_at = outcome.failed_at.filter(|origin| origin.end > 0);
+        let place = failed_at.map(|origin| weir_syntax::location(project.sources.file(id), origin.start));
+        let place = place.or_else(|| places.get(*at).cloned()).unwrap_or_default();
+        text.push_str(&line(&names[*at], &place, &outcome, terminal.output()));
         *(if outcome.failure.is_none() { &mut total.passed } else { &mut total.failed }) += 1;
     }
     terminal.print(&(text + "\n"));
@@ -142,7 +145,8 @@ fn line(name: &str, place: &str, outcome: &TestResult, paint: Paint) -> String {
     match &outcome.failure {
         None => format!("  {} {name} {took}\n", paint.green("ok  ")),
         Some(failure) => {
-            let shown: String = failure.message.lines().map(|line| format!("       {line}\n")).collect();
+            let message = difference::shortened(&failure.message);
+            let shown: String = message.lines().map(|line| format!("       {line}\n")).collect();
             format!("  {} {name} {took}\n       {}\n{shown}", paint.red("FAIL"), paint.faint(&format!("at {place}")))
         }
     }

@@ -13,6 +13,20 @@ fn a_test_that_does_not_end_fails_at_its_time_limit() {
     assert!(said.output.contains("1 passed, 1 failed"), "{}", said.output);
 }
 
+#[test]
+fn a_failed_test_names_the_line_of_what_failed_and_shows_where_values_differ() {
+    let tests = "use text\n\nfn number(word: Text) -> Result(Int) { Ok(text.parse_int(word)?) }\n\n\
+                 test \"call\" {\n  let one = number(\"1\")?\n  let two = number(\"two\")?\n  expect one == two\n}\n\n\
+                 test \"values\" {\n  let texts = for n in [1, 2, 3, 4, 5, 6, 7, 8, 9] { \"a rather long text {n}\" }\n  \
+                 expect texts.length() == 9\n  expect texts == []\n}\n";
+    let program = Scratch::new("places.weir", tests.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 1, "{}", said.messages);
+    assert!(said.output.contains(&format!("at {}:7:13", program.path())), "{}", said.output);
+    assert!(said.output.contains(&format!("at {}:14:10", program.path())), "{}", said.output);
+    assert!(said.output.contains("they differ from character 2 on"), "{}", said.output);
+}
+
 /// Walking through the value at each of its uses would take minutes.
 #[test]
 fn values_of_great_depth_are_tested_without_walking_through_them() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use weir_host::{Failure, FailureKind};
 use weir_ir::evaluate::Evaluator;
-use weir_ir::expr::Program;
+use weir_ir::expr::{Origin, Program};
 use weir_library::random::Randomness;
 
 use crate::Library;
@@ -34,6 +34,8 @@ pub(super) struct TestRun {
 /// Result of one test.
 pub(super) struct TestResult {
     pub(super) failure: Option<Failure>,
+    /// The place in the source of the operation that failed.
+    pub(super) failed_at: Option<Origin>,
     pub(super) took: Duration,
 }
 
@@ -88,7 +90,8 @@ fn collect(progress: &Receiver<TestProgress>, count: usize, limit: Duration, beg
 
 fn overdue(limit: Duration, since: Instant) -> TestResult {
     let message = format!("the test takes longer than its limit of {limit:?}; `--time-limit` sets another one");
-    TestResult { failure: Some(Failure::new(FailureKind::Timeout, message)), took: since.elapsed() }
+    let failure = Some(Failure::new(FailureKind::Timeout, message));
+    TestResult { failure, failed_at: None, took: since.elapsed() }
 }
 
 /// Starts a thread that runs tests until none is left.
@@ -110,7 +113,7 @@ fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<TestProgress>, runt
 
 fn panicked() -> TestResult {
     let failure = Failure::new(FailureKind::Panic, "the evaluator panicked: this is a bug of Weir");
-    TestResult { failure: Some(failure), took: Duration::ZERO }
+    TestResult { failure: Some(failure), failed_at: None, took: Duration::ZERO }
 }
 
 impl ClaimedTests {
@@ -126,8 +129,12 @@ impl TestRun {
         let mut library = self.library.clone();
         library.environment.insert(Randomness::seeded(self.seed));
         let begun = Instant::now();
-        let result = Evaluator::new(&self.tests, &library)
-            .and_then(|mut evaluator| evaluator.run(0, self.chosen[at], Vec::new()).map_err(|failure| *failure));
-        TestResult { failure: result.err(), took: begun.elapsed() }
+        let mut failed_at = None;
+        let result = Evaluator::new(&self.tests, &library).and_then(|mut evaluator| {
+            let result = evaluator.run(0, self.chosen[at], Vec::new());
+            failed_at = evaluator.failed_at();
+            result.map_err(|failure| *failure)
+        });
+        TestResult { failure: result.err(), failed_at, took: begun.elapsed() }
     }
 }
