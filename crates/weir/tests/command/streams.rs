@@ -147,6 +147,15 @@ fn the_default_root_does_not_contain_the_program() {
 }
 
 #[test]
+fn more_sections_than_threads_are_possible_are_refused_before_the_start() {
+    let calls: String = (0..4_200).map(|number| format!("  let _t{number} = time.now()\n")).collect();
+    let folder = Folder::new("sections", &format!("use stream, time\n\nfor _ in stream.range(0, 1) {{\n{calls}}}\n"));
+    let said = say(&["run", &folder.program(), "--engine", "dedicated"]);
+    let refusal = "sections with threads of their own, and at most 4096 are possible";
+    assert!(said.code == 3 && said.messages.contains(refusal), "{}", said.messages);
+}
+
+#[test]
 fn lines_go_from_the_standard_input_to_the_standard_output() {
     let folder =
         Folder::new("upper", "use stdio, text\n\nfor line in stdio.lines() {\n  stdio.print(text.upper(line))?\n}\n");
