@@ -24,11 +24,6 @@ fn cases() -> Vec<(String, String)> {
     named.collect()
 }
 
-/// Returns all diagnostics of a text, as a terminal without colours shows them.
-fn said(name: &str, text: &str) -> String {
-    said_of(name, text, |_| true)
-}
-
 /// Returns the diagnostics of a text with the chosen codes, as a terminal without colours shows them.
 fn said_of(name: &str, text: &str, chosen: impl Fn(Code) -> bool) -> String {
     let mut sources = Sources::new();

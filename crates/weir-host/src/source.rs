@@ -191,8 +191,10 @@ pub enum ParameterFrom {
     Query,
     /// The header field of the parameter's name, with `-` for each `_`.
     Header,
-    /// The cookie of the parameter's name.
+    /// The cookie of the parameter's name behind `__Host-`, which only this host can set.
     Cookie,
+    /// The cookie of the parameter's name, which other hosts of the domain can set.
+    UnprefixedCookie,
     /// The body: `Text` and `Bytes` unchanged, all other types as JSON.
     Body,
 }

@@ -138,13 +138,11 @@ fn two_cookies_of_one_name_are_refused() {
         let answer = client.answer();
         format!("{} {}", answer.status, String::from_utf8(answer.body).unwrap())
     };
-    assert_eq!(told("Cookie: id=a; other=b\r\n"), "200 #1(\"a\")");
-    assert_eq!(told("Cookie: id=a; __Host-id=b\r\n"), "200 #1(\"b\")");
-    assert_eq!(told("Cookie: id=a; id=a\r\n"), "200 #1(\"a\")");
-    let twice = "400 the cookie `id`: given twice";
-    assert_eq!(told("Cookie: id=a; id=b\r\n"), twice);
-    assert_eq!(told("Cookie: id=a\r\nCookie: id=b\r\n"), twice);
-    assert_eq!(told("Cookie: __Host-id=a; id=c; __Host-id=b\r\n"), twice);
+    assert_eq!(told("Cookie: __Host-id=a; id=b\r\n"), "200 #1(\"a\")");
+    assert_eq!(told("Cookie: __Host-id=a; __Host-id=a\r\n"), "200 #1(\"a\")");
+    let twice = "400 the cookie `__Host-id`: given twice";
+    assert_eq!(told("Cookie: __Host-id=a; __Host-id=b\r\n"), twice);
+    assert_eq!(told("Cookie: __Host-id=a\r\nCookie: __Host-id=b\r\n"), twice);
 }
 
 #[test]

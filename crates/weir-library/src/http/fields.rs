@@ -3,7 +3,6 @@
 use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use weir::{RouteParameter, Type, Value};
 
-use super::cookies::HOST_PREFIX;
 use super::input::{InputError, NamedTypes, expected, is_scalar, left_out, scalar_or_error};
 
 /// Returns the header field of a parameter: its name, with `-` for each `_`.
@@ -34,34 +33,23 @@ pub(super) fn field_input(
     input(parameter, text, definitions).map_err(problem)
 }
 
-/// Parses the input that comes from a cookie. The order of cookies says nothing about who set them, so that two different
-/// values of one name are refused. The name with the prefix `__Host-`, under which
-/// `http.with_cookie` sets it, counts before the name alone, which other hosts of the domain can set.
+/// Parses the input that comes from the cookie `name`. The order of cookies says nothing about who set them, so that two
+/// different values of one name are refused.
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
+    name: &str,
     header: &HeaderMap,
     definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let lines = header.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut plain = None;
-    let mut of_host = None;
-    for (name, value) in pairs {
-        let known = if name == &*parameter.name {
-            &mut plain
-        } else if name.strip_prefix(HOST_PREFIX) == Some(&*parameter.name) {
-            &mut of_host
-        } else {
-            continue;
-        };
-        let is_other = known.is_some_and(|(first, _)| first != value);
-        *known = Some((value, is_other));
+    let mut values = pairs.filter(|(found, _)| *found == name).map(|(_, value)| value);
+    let value = values.next();
+    let problem = |what| InputError::new(format!("the cookie `{name}`"), what);
+    if values.any(|other| Some(other) != value) {
+        return Err(problem("given twice".into()));
     }
-    let problem = |what| InputError::new(format!("the cookie `{}`", parameter.name), what);
-    match of_host.or(plain) {
-        Some((_, true)) => Err(problem("given twice".into())),
-        value => input(parameter, value.map(|(value, _)| value), definitions).map_err(problem),
-    }
+    input(parameter, value, definitions).map_err(problem)
 }
 
 fn input(parameter: &RouteParameter, text: Option<&str>, definitions: NamedTypes<'_>) -> Result<Value, String> {

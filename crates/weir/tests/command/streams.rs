@@ -271,6 +271,12 @@ fn the_web_server_answers_and_keeps_its_connections() {
                 assert_eq!(ask(stream, &get("../main.weir")), not_found());
             }
             let last = get("index.html").replace("Host: a", "Connection: close");
+            let heads = get("index.html").replace("GET", "HEAD").repeat(2);
+            streams[1].write_all(format!("{heads}{last}").as_bytes()).expect("it reads");
+            let mut answers = String::new();
+            streams[1].read_to_string(&mut answers).expect("it answers and closes");
+            assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 3, "{program} under {engine}: {answers}");
+            assert_eq!(answers.matches(&page()).count(), 1, "an answer to HEAD has no body: {answers}");
             assert_eq!(ask(&mut streams[0], &last), ok(&page()));
             assert_eq!(streams[0].read(&mut [0]).expect("it closes"), 0);
             assert_eq!(served.stop().0, Some(0), "an idle connection holds nothing up");
@@ -345,7 +351,9 @@ fn packets_are_answered_and_lines_of_connections_printed() {
     let served = Served::start(&folder.program(), &[]);
     let client = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port is free");
     client.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("a time limit can be set");
-    client.send_to(b"hello", &served.address).expect("it is sent");
+    // A connected socket receives only from the address that it sends to.
+    client.connect(&served.address).expect("it is an address");
+    client.send(b"hello").expect("it is sent");
     let mut answer = [0; 10];
     assert_eq!(client.recv(&mut answer).expect("it comes back"), 5);
     assert_eq!(served.stop().0, Some(0));
