@@ -131,7 +131,12 @@ fn a_lack_of_descriptors_is_logged() {
     let connections: Vec<_> = (0..40).map(|_| served.connect()).collect();
     served.wait_for("connection not accepted in http.http: Too many open files");
     drop(connections);
-    assert_eq!(served.get("/").status, 200);
+    // A connection that waited while there were no descriptors may be reset; the next ones are answered.
+    let is_answered = |_| {
+        let mut answer = Vec::new();
+        served.ask("/").read_to_end(&mut answer).is_ok() && answer.starts_with(b"HTTP/1.1 200")
+    };
+    assert!((0..50).any(is_answered), "the service goes on");
 }
 
 #[test]
