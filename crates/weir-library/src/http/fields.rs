@@ -33,7 +33,8 @@ pub(super) fn field_input(
     input(parameter, text, definitions).map_err(problem)
 }
 
-/// Parses the input that comes from the cookie `name`, the first of this name.
+/// Parses the input that comes from the cookie `name`. The order of cookies says nothing about who set them, so that two
+/// different values of one name are refused.
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
     name: &str,
@@ -42,10 +43,15 @@ pub(super) fn cookie_input(
 ) -> Result<Value, InputError> {
     // Each cookie is looked at alone: another host of the domain could have set one that is not ASCII.
     let cookies = header.get_all(COOKIE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-    let mut pairs =
-        cookies.filter_map(|cookie| std::str::from_utf8(cookie.trim_ascii()).ok()).filter_map(|c| c.split_once('='));
-    let value = pairs.find(|(found, _)| *found == name).map(|(_, value)| value);
-    input(parameter, value, definitions).map_err(|what| InputError::new(format!("the cookie `{name}`"), what))
+    let texts = cookies.filter_map(|cookie| std::str::from_utf8(cookie.trim_ascii()).ok());
+    let pairs = texts.filter_map(|cookie| cookie.split_once('='));
+    let mut values = pairs.filter(|(found, _)| *found == name).map(|(_, value)| value);
+    let value = values.next();
+    let problem = |what| InputError::new(format!("the cookie `{name}`"), what);
+    if values.any(|other| Some(other) != value) {
+        return Err(problem("given twice".into()));
+    }
+    input(parameter, value, definitions).map_err(problem)
 }
 
 fn input(parameter: &RouteParameter, text: Option<&str>, definitions: NamedTypes<'_>) -> Result<Value, String> {
