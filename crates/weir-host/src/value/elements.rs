@@ -65,6 +65,13 @@ impl Elements {
         self.form.get(index)
     }
 
+    /// Borrows an element that is stored as a value; `None` if it is a packed scalar, or if there is none.
+    #[inline]
+    #[must_use]
+    pub fn borrowed(&self, index: usize) -> Option<&Value> {
+        self.form.borrowed(index)
+    }
+
     /// Iterates over the elements.
     #[must_use]
     pub fn iter(&self) -> ElementIter<'_> {
@@ -144,6 +151,18 @@ impl Elements {
         }
         self.form.flatten();
         if let ListForm::Values(all) = &mut self.form { Some(all.make_mut()) } else { None }
+    }
+
+    /// Borrows an element for a change in place; `None` if the elements are shared or packed.
+    #[must_use]
+    pub fn unshared_element(&mut self, index: usize) -> Option<&mut Value> {
+        match &mut self.form {
+            ListForm::Values(all) if !all.is_empty() => match all.is_unique() {
+                true => all.make_mut().get_mut(index),
+                false => None,
+            },
+            _ => None,
+        }
     }
 
     /// Returns an element: moved out if the list is not shared, so that [`Value::Absent`] stays behind, and otherwise

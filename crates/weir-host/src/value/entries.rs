@@ -13,6 +13,7 @@ mod index;
 mod persistent;
 
 use std::fmt;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
@@ -42,6 +43,30 @@ const COPIED_MAX: usize = 128;
 
 /// Seed of all hashes of this process.
 pub(super) static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
+/// Returns the hash of a key. Neighbouring integers get neighbouring hashes, [`NEIGHBOURS`] in a row, so that the positions
+/// of integers that come one after the other lie in the same line of the processor's cache.
+#[inline]
+fn hash_of(key: &Value) -> u64 {
+    match key {
+        Value::Int(number) => {
+            let (group, member) = (number.cast_unsigned() / NEIGHBOURS, number.cast_unsigned() % NEIGHBOURS);
+            let hash = SEED.hash_one(group).wrapping_mul(NEIGHBOURS);
+            // A hash table tells the members of a group apart by the highest bits.
+            (hash | member) ^ (member << (u64::BITS - 4))
+        }
+        // The keys of a map have one type, so that the length need not be part of the hash.
+        Value::Text(text) => {
+            let mut hasher = SEED.build_hasher();
+            hasher.write(text.as_bytes());
+            hasher.finish()
+        }
+        other => SEED.hash_one(other),
+    }
+}
+
+/// The number of neighbouring integers with neighbouring hashes: as many as a hash table compares at once.
+const NEIGHBOURS: u64 = 16;
 
 /// The dictionary for a change.
 enum Change<'e> {
@@ -89,6 +114,27 @@ impl Entries {
     #[must_use]
     pub fn get(&self, key: &Value) -> Option<&Value> {
         either!(MapForm, &self.form, dictionary => dictionary.get(key))
+    }
+
+    /// Returns the value under a key. If nobody else holds the map, the next change of the same entry finds it at once.
+    #[must_use]
+    pub fn get_to_change(&mut self, key: &Value) -> Option<&Value> {
+        match &mut self.form {
+            MapForm::Compact(dictionary) => match Arc::is_unique(dictionary) {
+                true => Arc::get_mut(dictionary)?.get_mut(key).map(|value| &*value),
+                false => dictionary.get(key),
+            },
+            MapForm::Persistent(dictionary) => dictionary.get(key),
+        }
+    }
+
+    /// Returns the value under a key to replace it, if nobody else holds the map and the key is the one that was found
+    /// last.
+    #[inline]
+    #[must_use]
+    pub fn found_last(&mut self, key: &Value) -> Option<&mut Value> {
+        let MapForm::Compact(dictionary) = &mut self.form else { return None };
+        Arc::get_mut(dictionary)?.recent_mut(key)
     }
 
     /// Returns `true` if there is a value under a key.

@@ -67,6 +67,11 @@ impl Region {
                 LessOrEqualInt(out, a, b) => words[r(out)] = (int(words, a) <= int(words, b)).into(),
                 LessFloat(out, a, b) => words[r(out)] = (float(words, a) < float(words, b)).into(),
                 LessOrEqualFloat(out, a, b) => words[r(out)] = (float(words, a) <= float(words, b)).into(),
+                EqualFloat(out, a, b) => words[r(out)] = (float(words, a) == float(words, b)).into(),
+                NotEqualFloat(out, a, b) => words[r(out)] = (float(words, a) != float(words, b)).into(),
+                Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
+                And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
+                Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
                 Jump(target) => at = before(target),
                 JumpIf(a, target) if words[r(a)] != 0 => at = before(target),
                 JumpUnless(a, target) if words[r(a)] == 0 => at = before(target),
@@ -77,6 +82,14 @@ impl Region {
                 Index(out, list, a) if !put(words, out, outside.element(list, int(words, a))) => break,
                 NextWord(row, out, target) => {
                     if self.next_word(row, out, words, &outside) {
+                        at = before(target);
+                    }
+                    if self.is_slice_over(row, units, platform) {
+                        return RegionStop::Yields(at.wrapping_add(1));
+                    }
+                }
+                NextElement(row, target) => {
+                    if self.next_element(row, words, &outside) {
                         at = before(target);
                     }
                     if self.is_slice_over(row, units, platform) {
@@ -113,6 +126,16 @@ impl Region {
         words[r(count)] += 1;
         words[r(out)] = word;
         true
+    }
+
+    /// Goes on with the next element of a list, which stays there; returns false if there is none.
+    #[inline(always)]
+    fn next_element(&self, row: TableIndex, words: &mut [u64], outside: &Outside<'_>) -> bool {
+        let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
+        let Value::List(elements) = &outside.slots[usize::from(list)] else { return false };
+        let has_more = words[r(count)] < elements.len() as u64;
+        words[r(count)] += u64::from(has_more);
+        has_more
     }
 
     /// Spends the units of a round; returns true if the slice is over.

@@ -5,6 +5,7 @@ use weir_host::{Argument, Call, Elements, Environment, Failure, Shared, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
+use super::elements::{append_parts, clone_field, current_field, take_field};
 use super::instruction::{FrameSlot, Instruction, RegisterAccess, TableIndex};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, RegionStop};
@@ -56,11 +57,6 @@ impl Region {
         use Instruction::*;
         let (tables, slots) = (&self.tables, &mut *outside.slots);
         match instruction {
-            EqualFloat(out, a, b) => words[r(out)] = (float(words[r(a)]) == float(words[r(b)])).into(),
-            NotEqualFloat(out, a, b) => words[r(out)] = (float(words[r(a)]) != float(words[r(b)])).into(),
-            Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
-            And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
-            Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
             Scalars(row) => return scalar_prim(&tables.scalars[r(row)], at, words),
             JumpTable(a, row) => match tables.jumps[r(row)].get(words[r(a)] as usize) {
                 Some(target) => return After::Jump(*target),
@@ -84,9 +80,24 @@ impl Region {
             Field(out, slot, field) => words[r(out)] = field_of(&slots[r(slot)], r(field)),
             Call(row) => return self.call(&tables.calls[r(row)], at, words, outside, units),
             CallWords(..) => return self.call_words(instruction, at, words, outside, units),
-            Switch(row) => return self.switch(row, at, outside),
+            Switch(row) => return self.switch(row, at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside, units),
+            FirstElement(row, target) => {
+                let row = &tables.loops[r(row)];
+                words[r(row.count)] = 1;
+                if length(&slots[r(row.list)]) == 0 {
+                    return After::Jump(target);
+                }
+            }
+            ElementWord(out, row, field) => {
+                let row = &tables.loops[r(row)];
+                words[r(out)] = current_field(row, field, words, slots).map_or(0, word_of);
+            }
+            ElementField(out, row, field) => clone_field(&tables.loops[r(row)], field, words, (slots, r(out))),
+            TakeElementField(out, row, field) => take_field(&tables.loops[r(row)], field, words, (slots, r(out))),
+            Replace(row) => return self.replace(row, at, words, outside, units),
+            AppendParts(row) => append_parts(&tables.prims[r(row)], slots, &self.constants),
             Push(list, a, scalar) => push(&mut slots[r(list)], Scalar::ALL[r(scalar)].value(words[r(a)])),
             PushValue(list, from) => {
                 let value = slots[r(from)].take();
@@ -110,27 +121,23 @@ pub(crate) fn word_at(elements: &Elements, index: usize) -> Option<u64> {
     if let Some(all) = elements.as_ints() {
         return all.get(index).map(|element| element.cast_unsigned());
     }
+    if let Some(all) = elements.as_floats() {
+        return all.get(index).map(|element| element.to_bits());
+    }
     word_at_of_others(elements, index)
 }
 
 #[inline(never)]
 fn word_at_of_others(elements: &Elements, index: usize) -> Option<u64> {
-    if let Some(all) = elements.as_floats() {
-        return all.get(index).map(|element| element.to_bits());
-    }
     elements.get(index).map(|element| word_of(&element))
 }
 
-fn r(number: u16) -> usize {
+pub(super) fn r(number: u16) -> usize {
     usize::from(number)
 }
 
-fn float(word: u64) -> f64 {
-    f64::from_bits(word)
-}
-
 #[cold]
-fn fails(at: usize, failure: Box<Failure>) -> After {
+pub(super) fn fails(at: usize, failure: Box<Failure>) -> After {
     After::Stop(RegionStop::Ends(at, Err(failure)))
 }
 
@@ -230,8 +237,11 @@ impl Region {
         After::Next
     }
 
-    fn switch(&self, row: TableIndex, at: usize, outside: &mut Outside<'_>) -> After {
+    fn switch(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         let row = &self.tables.switches[r(row)];
+        if let Some(look_up) = &row.look_up {
+            return self.look_up(look_up, &row.arms, at, (words, outside.slots));
+        }
         let subject = match row.subject {
             Argument::Slot { index, .. } => &outside.slots[index as usize],
             Argument::Constant(index) => &self.constants[index as usize],
@@ -243,7 +253,14 @@ impl Region {
         After::Jump(arm.target)
     }
 
-    fn call(&self, row: &SlotCall, at: usize, words: &mut [u64], outside: &mut Outside<'_>, units: &Units) -> After {
+    pub(super) fn call(
+        &self,
+        row: &SlotCall,
+        at: usize,
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
+        units: &Units,
+    ) -> After {
         *outside.current = at;
         let out = if let Out::Value(slot) = row.out { Some(slot) } else { None };
         out.into_iter().for_each(|slot| outside.slots[slot as usize].clear());
@@ -322,7 +339,7 @@ impl Region {
 }
 
 /// Spends the units of a call, which may have taken long.
-fn spent_call(at: usize, units: &Units, platform: &dyn Platform) -> After {
+pub(super) fn spent_call(at: usize, units: &Units, platform: &dyn Platform) -> After {
     match units.spend_timed(units::CALL, platform) {
         Spent::GoOn => After::Next,
         Spent::Yield => After::Stop(RegionStop::Yields(at + 1)),

@@ -32,6 +32,17 @@ impl ListForm {
         }
     }
 
+    #[inline]
+    pub(super) fn borrowed(&self, index: usize) -> Option<&Value> {
+        match self {
+            ListForm::Values(all) => all.get(index),
+            ListForm::Packed(all) => match &**all {
+                Packed::Persistent(all) => all.get(index),
+                _ => None,
+            },
+        }
+    }
+
     /// Returns the address of the elements in memory.
     pub(super) fn address(&self) -> usize {
         match self {

@@ -8,12 +8,11 @@
 //! A dictionary of up to [`SMALL_MAX`] positions has no hash table: its keys are compared one after the other, which costs
 //! less than to hash a key, and to allocate a table.
 
-use std::hash::BuildHasher;
 use std::slice;
 
 use hashbrown::HashTable;
 
-use super::SEED;
+use super::hash_of;
 use super::persistent::{Entry, PersistentDictionary};
 use crate::Value;
 
@@ -30,6 +29,9 @@ pub(super) struct Dictionary {
     length: usize,
     /// No entry lies before this position.
     first: usize,
+    /// The position that was found last, so that reading an entry and replacing it looks it up once. May name a gap, or
+    /// another entry.
+    recent: u32,
 }
 
 /// A position of the vector.
@@ -58,7 +60,7 @@ impl Dictionary {
     pub(super) fn with_capacity(capacity: usize) -> Self {
         let is_indexed = capacity > SMALL_MAX;
         let positions = HashTable::with_capacity(if is_indexed { capacity } else { 0 });
-        Dictionary { positions, is_indexed, slots: Vec::with_capacity(capacity), length: 0, first: 0 }
+        Dictionary { positions, is_indexed, slots: Vec::with_capacity(capacity), length: 0, first: 0, recent: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -90,10 +92,19 @@ impl Dictionary {
         self.slots[position].entry.as_ref().map(|(_, value)| value)
     }
 
-    /// Returns the value under a key, to change it.
+    /// Returns the value under a key, to change it, and remembers its position.
+    #[inline]
     pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
         let position = self.find(key)?;
+        self.recent = position as u32;
         self.slots[position].entry.as_mut().map(|(_, value)| value)
+    }
+
+    /// Returns the value that was found last, to change it, if it is the one under this key.
+    #[inline]
+    pub(super) fn recent_mut(&mut self, key: &Value) -> Option<&mut Value> {
+        let slot = self.slots.get_mut(self.recent as usize)?;
+        slot.entry.as_mut().filter(|(found, _)| found == key).map(|(_, value)| value)
     }
 
     /// Returns the position of a key.
@@ -102,6 +113,9 @@ impl Dictionary {
     }
 
     pub(super) fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
+        if let Some(before) = self.recent_mut(&key) {
+            return Some(std::mem::replace(before, value));
+        }
         let mut hash = self.hash(&key);
         if let Some(position) = self.find_hashed(hash, &key) {
             let (_, before) = self.slots[position].entry.as_mut().expect("the table names no gaps");
@@ -115,11 +129,10 @@ impl Dictionary {
         }
         let position = self.slots.len() as u32;
         self.slots.push(Slot { hash, entry: Some((key, value)) });
-        if self.is_indexed {
-            let slots = &self.slots;
-            self.positions.insert_unique(hash, position, |position| slots[*position as usize].hash);
-        }
         self.length += 1;
+        if self.is_indexed {
+            self.index_last(hash, position);
+        }
         None
     }
 
@@ -155,7 +168,7 @@ impl Dictionary {
     /// Returns the hash of a key if there is a hash table, otherwise 0.
     #[inline]
     fn hash(&self, key: &Value) -> u64 {
-        if self.is_indexed { SEED.hash_one(key) } else { 0 }
+        if self.is_indexed { hash_of(key) } else { 0 }
     }
 
     #[inline]
@@ -189,9 +202,21 @@ impl Dictionary {
     fn make_indexed(&mut self) {
         self.is_indexed = true;
         for slot in &mut self.slots {
-            slot.hash = slot.entry.as_ref().map_or(0, |(key, _)| SEED.hash_one(key));
+            slot.hash = slot.entry.as_ref().map_or(0, |(key, _)| hash_of(key));
         }
         self.fill_table();
+    }
+
+    /// Adds the last position to the hash table.
+    fn index_last(&mut self, hash: u64, position: u32) {
+        if self.positions.len() == self.positions.capacity() {
+            // Filled in the order of the entries, a larger table takes fewer misses of the processor's cache than if it is
+            // filled in the order of the smaller one.
+            self.positions = HashTable::with_capacity(2 * self.length);
+            return self.fill_table();
+        }
+        let slots = &self.slots;
+        self.positions.insert_unique(hash, position, |position| slots[*position as usize].hash);
     }
 
     /// Fills the hash table with the positions of all entries.

@@ -4,9 +4,7 @@
 //! Nodes list only what is present, so that nothing is ever compacted: each operation takes logarithmic time, however
 //! many entries were removed before.
 
-use std::hash::BuildHasher;
-
-use super::SEED;
+use super::hash_of;
 use super::index::Index;
 use crate::Value;
 use crate::value::trie::{self, Trie};
@@ -36,12 +34,12 @@ impl PersistentDictionary {
     }
 
     pub(super) fn get(&self, key: &Value) -> Option<&Value> {
-        let number = self.find(SEED.hash_one(key), key)?;
+        let number = self.find(hash_of(key), key)?;
         self.entries.get(number).map(|entry| &entry.value)
     }
 
     pub(super) fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
-        let hash = SEED.hash_one(&key);
+        let hash = hash_of(&key);
         if let Some(number) = self.find(hash, &key) {
             let entry = self.entries.get_mut(number).expect("the index names no gaps");
             return Some(std::mem::replace(&mut entry.value, value));
@@ -54,7 +52,7 @@ impl PersistentDictionary {
     }
 
     pub(super) fn remove_key(&mut self, key: &Value) -> Option<Value> {
-        let number = self.find(SEED.hash_one(key), key)?;
+        let number = self.find(hash_of(key), key)?;
         self.remove_entry(number).map(|entry| entry.value)
     }
 

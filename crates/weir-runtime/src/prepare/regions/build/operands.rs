@@ -147,12 +147,19 @@ impl<'a> Builder<'a> {
     pub(super) fn put(&mut self, to: u32, from: Argument) {
         let instruction = match from {
             Argument::Slot { index, .. } if index == to => return,
+            Argument::Slot { index, last: true } if self.came_from(index, to) => return,
             Argument::Slot { index, last: true } => Instruction::TakeValue(slot(to), slot(index)),
             Argument::Slot { index, last: false } => Instruction::CloneValue(slot(to), slot(index)),
             Argument::Constant(index) => Instruction::ConstantValue(slot(to), slot(index)),
             Argument::Shared(_) => Instruction::Clear(slot(to), 1),
         };
         self.emitter.emit(instruction);
+    }
+
+    /// Removes the last instruction if it moved the value of slot `to` to slot `from`, from where it would come back.
+    fn came_from(&mut self, from: u32, to: u32) -> bool {
+        let last = self.emitter.code.len().wrapping_sub(1);
+        self.emitter.code.last() == Some(&Instruction::TakeValue(slot(from), slot(to))) && self.emitter.retract(last)
     }
 
     /// Copies words to other registers, as if all copies happened at once.
