@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
+mod conditions;
 mod parts;
 mod predecessors;
 mod traverse;
@@ -31,6 +32,8 @@ pub use crate::expr::{ArmTest, Constraint};
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::Origin;
+pub use conditions::arms_of_truth;
+pub(crate) use conditions::{Conditions, may_hold_condition};
 pub(crate) use parts::PartUses;
 pub(crate) use predecessors::{NodeSet, Predecessors};
 pub use traverse::Own;
@@ -91,6 +94,9 @@ pub struct Node {
     pub uses: Vec<ResourceUse>,
     /// The innermost [`NodeKind::Acquire`] whose atomic step contains the node.
     pub within: Option<NodeId>,
+    /// The later switch that evaluates this primitive as part of its condition, if one does: see the pass
+    /// `fused-conditions`. The node then makes no value of its own.
+    pub condition_of: Option<NodeId>,
     /// The position in the text.
     pub origin: Origin,
 }

@@ -11,6 +11,7 @@ use crate::{expr as e, graph as g};
 mod arms;
 mod blocks;
 mod calls;
+mod conditions;
 mod detached;
 mod graphs;
 mod operand;

@@ -34,7 +34,7 @@ pub(super) fn graph(lines: &mut LineReader<'_>, depth: usize) -> ParseResult<Gra
     }
 }
 
-/// `name: Type = kind(inputs) if %1 arm 0 after %2 uses write world files within %3 @12..20`
+/// `name: Type = kind(inputs) if %1 arm 0 after %2 uses write world files within %3 condition of %5 @12..20`
 fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> ParseResult<Node> {
     let name = line.name("the name of a node")?;
     let outputs = if line.eat(":") { line.commas(ty)? } else { Vec::new() };
@@ -45,10 +45,11 @@ fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> Pars
     let after = if line.eat("after") { line.commas(id)? } else { Vec::new() };
     let uses = if line.eat("uses") { line.commas(usage)? } else { Vec::new() };
     let within = if line.eat("within") { Some(id(line)?) } else { None };
+    let condition_of = if line.eat("condition of") { Some(id(line)?) } else { None };
     let origin = line.origin()?;
     line.end()?;
     children(&mut kind, lines, depth + 1)?;
-    Ok(Node { name, kind, inputs, outputs, control, after, uses, within, origin })
+    Ok(Node { name, kind, inputs, outputs, control, after, uses, within, condition_of, origin })
 }
 
 /// `of 3`; 1 if it is not there.

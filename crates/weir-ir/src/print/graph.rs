@@ -11,10 +11,12 @@
 //!   otherwise
 //! %2 fail = fail(k0) if %1 arm 1 after %0
 //! %3 select: Text = select %1 (%1.0, never)
-//! %4 for: List(Int) = for(%3.0) within %2
+//! %4 less: Bool = less(%3.0, k0) condition of %5
+//! %5 switch#2 = switch(%4.0)
+//! %6 for: List(Int) = for(%3.0) within %2
 //!   parameters Int
 //!   yield p0
-//! yield %4.0
+//! yield %6.0
 //! ```
 
 use std::fmt::{self, Display};
@@ -83,7 +85,7 @@ impl Display for NodeText<'_> {
     }
 }
 
-/// Control, order and resources of a node, each if present.
+/// Control, order, resources and fusion of a node, each if present.
 struct AttributesText<'a>(&'a Node);
 
 impl Display for AttributesText<'_> {
@@ -97,7 +99,8 @@ impl Display for AttributesText<'_> {
         if !self.0.uses.is_empty() {
             write!(f, " uses {}", Commas(self.0.uses.iter().map(UseText)))?;
         }
-        self.0.within.iter().try_for_each(|acquire| write!(f, " within {}", NodeIdText(*acquire)))
+        self.0.within.iter().try_for_each(|acquire| write!(f, " within {}", NodeIdText(*acquire)))?;
+        self.0.condition_of.iter().try_for_each(|switch| write!(f, " condition of {}", NodeIdText(*switch)))
     }
 }
 

@@ -10,7 +10,7 @@ use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::view::{GraphVerifier, GraphView, HeldResources};
-use super::{calls, detached, order, prims, timed, uses};
+use super::{calls, conditions, detached, order, prims, timed, uses};
 use crate::expr::{ArmTest, state_type};
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use crate::print::{OperandText, TypeText};
@@ -31,7 +31,17 @@ pub(super) fn flow(
         report.add(Rule::Types, "", "the graph's parameters are not the flow's");
     }
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
-    let mut checker = GraphVerifier { types, library, session_scoped, answer: result, report, names, states, depth: 0 };
+    let mut checker = GraphVerifier {
+        types,
+        library,
+        session_scoped,
+        answer: result,
+        report,
+        names,
+        states,
+        depth: 0,
+        may_be_given_up: false,
+    };
     checker.graph(graph, usize::MAX, &HeldResources::new(), result);
 }
 
@@ -68,11 +78,15 @@ impl<'a> GraphVerifier<'a, '_> {
             uses::check(self, view, id, node, held);
             for body in node.bodies() {
                 let inner = uses::held_at(view, Some(id), held, self.session_scoped);
+                let outside = self.may_be_given_up;
+                self.may_be_given_up |= node.cancels_bodies();
                 self.graph(body, node.kind.own().parameters, &inner, body_result(node));
+                self.may_be_given_up = outside;
             }
         }
         order::check(self, view);
         detached::check(self, view, own);
+        conditions::check(self, view);
     }
 
     /// Checks name, edges and control of one node; earlier nodes are in the view already.
