@@ -19,14 +19,15 @@ mod elements;
 mod instruction;
 mod interpret;
 mod listing;
+mod outcome;
 mod outside;
 mod shapes;
 mod stop;
 mod verify;
 
 pub(crate) use code::{
-    CodePlace, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region, RegionOperand, Replacement, ScalarPrim, SlotCall,
-    Tables, ValueArm, ValueSwitch, WordCall,
+    CodePlace, ElementReplacement, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region, RegionOperand, ScalarPrim,
+    SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::Machine;

@@ -54,7 +54,7 @@ pub(crate) struct Tables {
     /// Calls with registers.
     pub word_calls: Vec<WordCall>,
     /// Replacements of elements.
-    pub replacements: Vec<Replacement>,
+    pub replacements: Vec<ElementReplacement>,
     /// Switches on values.
     pub switches: Vec<ValueSwitch>,
     /// Targets by the number of an arm.
@@ -99,7 +99,7 @@ pub(crate) struct WordCall {
 
 /// A call of a function whose result is its first argument with one element replaced. An element that the list or map has
 /// is replaced without the call.
-pub(crate) struct Replacement {
+pub(crate) struct ElementReplacement {
     /// The slot of the list or map, which is changed in place.
     pub whole: FrameSlot,
     pub key: RegionOperand,

@@ -3,9 +3,9 @@
 use weir_host::{Argument, Value};
 use weir_ir::prim::append_part;
 
-use super::code::{LookUp, LookUpOutput, LoopRow, Region, RegionOperand, Replacement, ValueArm};
+use super::code::{ElementReplacement, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
 use super::instruction::TableIndex;
-use super::outside::{Outside, fails, r, spent_call};
+use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::word_of;
 use super::stop::After;
 use crate::operations::{self, Out, PrimStep, forget, place, value};
@@ -60,7 +60,7 @@ impl Region {
             return self.call_to_replace(row, at, words, outside, units);
         }
         let slots = &mut *outside.slots;
-        if replace_found(row, words, slots, constants) {
+        if matches!(slots[r(row.whole)], Value::Map(_)) && replace_found(row, words, slots, constants) {
             return spent_call(at, units, outside.platform);
         }
         let (key, value) = (operand(row.key, words, slots, constants), operand(row.value, words, slots, constants));
@@ -77,7 +77,7 @@ impl Region {
     #[cold]
     fn call_to_replace(
         &self,
-        row: &Replacement,
+        row: &ElementReplacement,
         at: usize,
         words: &mut [u64],
         outside: &mut Outside<'_>,
@@ -133,12 +133,9 @@ pub(super) fn take_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): 
 }
 
 /// Replaces the element of a map that was found last; returns false if the key is another one.
-fn replace_found(row: &Replacement, words: &[u64], slots: &mut [Value], constants: &[Value]) -> bool {
+fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) -> bool {
     let mut whole = slots[r(row.whole)].take();
-    let Value::Map(entries) = &mut whole else {
-        slots[r(row.whole)].put(whole);
-        return false;
-    };
+    let Value::Map(entries) = &mut whole else { return false };
     let found = match row.key {
         RegionOperand::Word(register, scalar, _) => entries.found_last(&scalar.value(words[r(register)])),
         RegionOperand::Value(argument) => entries.found_last(place(&argument, slots, constants)),

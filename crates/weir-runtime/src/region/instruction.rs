@@ -249,6 +249,17 @@ impl Instruction {
         matches!(self, Jump(_) | JumpTable(..) | Switch(_) | Return(_) | Fail(_) | Never | End)
     }
 
+    /// Returns true if the instruction computes with registers alone, and then goes on with the next
+    /// one or ends the flow.
+    pub(crate) fn is_on_words(self) -> bool {
+        use Instruction::*;
+        let copies = matches!(self, Nothing | Move(..) | Not(..) | And(..) | Or(..));
+        let computes = matches!(self, AddFloat(..) | SubtractFloat(..) | MultiplyFloat(..) | DivideFloat(..));
+        let counts = matches!(self, AddInt(..) | SubtractInt(..) | MultiplyInt(..) | DivideInt(..) | RemainderInt(..));
+        let compares = matches!(self, EqualWords(..) | NotEqualWords(..) | LessInt(..) | LessOrEqualInt(..));
+        copies || computes || counts || compares || matches!(self, LessFloat(..) | LessOrEqualFloat(..))
+    }
+
     /// Returns true if the instruction is a safe point: the back edge of a loop.
     pub(crate) fn is_safe_point(self) -> bool {
         use Instruction::*;

@@ -8,7 +8,8 @@
 use weir_host::{Environment, Shared, Value};
 
 use super::instruction::{Instruction, Register, TableIndex, Target};
-use super::outside::{Outside, word_at};
+use super::outcome::Outside;
+use super::outside::word_at;
 use super::stop::{After, RegionStop};
 use crate::platform::Platform;
 use crate::region::code::{LoopRow, Region};
@@ -32,6 +33,15 @@ pub(crate) struct Machine<'a> {
     pub(crate) at: &'a mut usize,
 }
 
+/// Leaves the interpreter's loop if the instruction fails.
+macro_rules! or_fail {
+    ($succeeds:expr) => {
+        if !$succeeds {
+            break;
+        }
+    };
+}
+
 impl Region {
     /// Sets the words to their initial state, for a run that begins at instruction 0.
     pub(crate) fn begin(&self, words: &mut Vec<u64>) {
@@ -52,11 +62,11 @@ impl Region {
         loop {
             match self.code[at] {
                 Move(out, a) => words[r(out)] = words[r(a)],
-                AddInt(out, a, b) if !put(words, out, int(words, a).checked_add(int(words, b))) => break,
-                SubtractInt(out, a, b) if !put(words, out, int(words, a).checked_sub(int(words, b))) => break,
-                MultiplyInt(out, a, b) if !put(words, out, int(words, a).checked_mul(int(words, b))) => break,
-                DivideInt(out, a, b) if !put(words, out, int(words, a).checked_div(int(words, b))) => break,
-                RemainderInt(out, a, b) if !put(words, out, remainder(int(words, a), int(words, b))) => break,
+                AddInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_add(int(words, b)))),
+                SubtractInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_sub(int(words, b)))),
+                MultiplyInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_mul(int(words, b)))),
+                DivideInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_div(int(words, b)))),
+                RemainderInt(out, a, b) => or_fail!(put(words, out, remainder(int(words, a), int(words, b)))),
                 AddFloat(out, a, b) => words[r(out)] = (float(words, a) + float(words, b)).to_bits(),
                 SubtractFloat(out, a, b) => words[r(out)] = (float(words, a) - float(words, b)).to_bits(),
                 MultiplyFloat(out, a, b) => words[r(out)] = (float(words, a) * float(words, b)).to_bits(),
@@ -73,13 +83,13 @@ impl Region {
                 And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
                 Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
                 Jump(target) => at = before(target),
-                JumpIf(a, target) if words[r(a)] != 0 => at = before(target),
-                JumpUnless(a, target) if words[r(a)] == 0 => at = before(target),
-                JumpIfEqual(a, b, target) if words[r(a)] == words[r(b)] => at = before(target),
-                JumpIfNotEqual(a, b, target) if words[r(a)] != words[r(b)] => at = before(target),
-                JumpIfLess(a, b, target) if int(words, a) < int(words, b) => at = before(target),
-                JumpIfLessOrEqual(a, b, target) if int(words, a) <= int(words, b) => at = before(target),
-                Index(out, list, a) if !put(words, out, outside.element(list, int(words, a))) => break,
+                JumpIf(a, target) => at = next(words[r(a)] != 0, at, target),
+                JumpUnless(a, target) => at = next(words[r(a)] == 0, at, target),
+                JumpIfEqual(a, b, target) => at = next(words[r(a)] == words[r(b)], at, target),
+                JumpIfNotEqual(a, b, target) => at = next(words[r(a)] != words[r(b)], at, target),
+                JumpIfLess(a, b, target) => at = next(int(words, a) < int(words, b), at, target),
+                JumpIfLessOrEqual(a, b, target) => at = next(int(words, a) <= int(words, b), at, target),
+                Index(out, list, a) => or_fail!(put(words, out, outside.element(list, int(words, a)))),
                 NextWord(row, out, target) => {
                     if self.next_word(row, out, words, &outside) {
                         at = before(target);
@@ -96,16 +106,14 @@ impl Region {
                         return RegionStop::Yields(at.wrapping_add(1));
                     }
                 }
-                AgainUnless(row, done, target) if words[r(done)] == 0 => {
-                    if !self.begin_round(row, words) {
-                        break;
-                    }
+                AgainUnless(_, done, _) if words[r(done)] != 0 => {}
+                AgainUnless(row, _, target) => {
+                    or_fail!(self.begin_round(row, words));
                     at = before(target);
                     if self.is_slice_over(row, units, platform) {
                         return RegionStop::Yields(at.wrapping_add(1));
                     }
                 }
-                other if other.is_done() => {}
                 other => match self.step(other, at, words, &mut outside, units) {
                     After::Next => {}
                     After::Jump(target) => at = before(target),
@@ -153,31 +161,6 @@ impl Region {
     }
 }
 
-impl Instruction {
-    /// Returns true if the interpreter's loop has executed the instruction in the guard of its arm: a computation that did
-    /// not fail, or a jump that is not taken.
-    #[inline(always)]
-    fn is_done(self) -> bool {
-        use Instruction::*;
-        matches!(
-            self,
-            AddInt(..)
-                | SubtractInt(..)
-                | MultiplyInt(..)
-                | DivideInt(..)
-                | RemainderInt(..)
-                | Index(..)
-                | JumpIf(..)
-                | JumpUnless(..)
-                | JumpIfEqual(..)
-                | JumpIfNotEqual(..)
-                | JumpIfLess(..)
-                | JumpIfLessOrEqual(..)
-                | AgainUnless(..)
-        )
-    }
-}
-
 #[inline(always)]
 fn r(register: Register) -> usize {
     usize::from(register)
@@ -187,6 +170,12 @@ fn r(register: Register) -> usize {
 #[inline(always)]
 fn before(target: Target) -> usize {
     usize::from(target).wrapping_sub(1)
+}
+
+/// Returns the number of the instruction before the next one: the target if the jump is taken.
+#[inline(always)]
+fn next(is_taken: bool, at: usize, target: Target) -> usize {
+    if is_taken { before(target) } else { at }
 }
 
 #[inline(always)]

@@ -1,29 +1,18 @@
 //! Instructions on values: everything that is not in the loop of the interpreter.
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Elements, Environment, Failure, Shared, Value};
+use weir_host::{Argument, Call, Elements, Failure, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
 use super::elements::{append_parts, clone_field, current_field, take_field};
 use super::instruction::{FrameSlot, Instruction, RegisterAccess, TableIndex};
+use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
-use crate::platform::Platform;
 use crate::region::code::{Region, ScalarPrim, SlotCall};
-use crate::units::{self, Spent, Units};
-
-/// The part of a region's state that is no word.
-pub(crate) struct Outside<'a> {
-    pub slots: &'a mut [Value],
-    pub choices: &'a mut [u32],
-    pub shared: &'a [Shared],
-    pub environment: &'a Environment,
-    pub platform: &'a dyn Platform,
-    /// The instruction that is reported if a host function panics.
-    pub current: &'a mut usize,
-}
+use crate::units::{Spent, Units};
 
 impl Outside<'_> {
     /// Returns the scalar element of a list, as the bits of an integer; `None` if there is none.
@@ -130,15 +119,6 @@ pub(crate) fn word_at(elements: &Elements, index: usize) -> Option<u64> {
 #[inline(never)]
 fn word_at_of_others(elements: &Elements, index: usize) -> Option<u64> {
     elements.get(index).map(|element| word_of(&element))
-}
-
-pub(super) fn r(number: u16) -> usize {
-    usize::from(number)
-}
-
-#[cold]
-pub(super) fn fails(at: usize, failure: Box<Failure>) -> After {
-    After::Stop(RegionStop::Ends(at, Err(failure)))
 }
 
 /// Executes a primitive of scalars.
@@ -335,13 +315,5 @@ impl Region {
         });
         let operands = registers.into_iter().zip(&row.operands).map(|(register, (_, scalar))| (register, *scalar));
         scalars(&ScalarPrim { prim: row.prim, operands: operands.collect(), out: row.out }, words).err()
-    }
-}
-
-/// Spends the units of a call, which may have taken long.
-pub(super) fn spent_call(at: usize, units: &Units, platform: &dyn Platform) -> After {
-    match units.spend_timed(units::CALL, platform) {
-        Spent::GoOn => After::Next,
-        Spent::Yield => After::Stop(RegionStop::Yields(at + 1)),
     }
 }

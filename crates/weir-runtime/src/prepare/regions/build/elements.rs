@@ -18,7 +18,9 @@ use super::emitter::{add, slot};
 use super::problem::RegionProblem;
 use super::scope::Scope;
 use super::values::dead_slots;
-use crate::region::{Instruction, LookUp, LookUpOutput, RegionOperand, Replacement, Scalar, SlotCall, WordShape};
+use crate::region::{
+    ElementReplacement, Instruction, LookUp, LookUpOutput, RegionOperand, Scalar, SlotCall, WordShape,
+};
 use crate::step::{Action, Out, PrimStep, SwitchStep};
 
 impl<'a> Builder<'a> {
@@ -84,8 +86,8 @@ impl<'a> Builder<'a> {
     fn append_element(&mut self, whole: u32, made: u32, element: Argument) -> bool {
         let last = self.emitter.code.len() - 1;
         let stored = last.checked_sub(1).map(|before| self.emitter.code[before]);
-        if let (Argument::Slot { index, last: true }, Some(Instruction::Store(to, register, scalar))) =
-            (element, stored)
+        // A word is stored anew for each instruction on values, so that nothing else needs this store.
+        if let (Argument::Slot { index, .. }, Some(Instruction::Store(to, register, scalar))) = (element, stored)
             && slot(index) == to
             && self.emitter.retract(last - 1)
         {
@@ -197,7 +199,8 @@ impl<'a> Builder<'a> {
         let arguments = [whole, located(key), located(value)].into();
         let (code, path, dead) = (step.code.clone(), step.path.clone(), dead_slots(scope, &step.dead));
         let call = SlotCall { code, path, arguments, dead, out: Out::Value(out) };
-        let row = add(&mut self.emitter.tables.replacements, Replacement { whole: slot(changed), key, value, call });
+        let row =
+            add(&mut self.emitter.tables.replacements, ElementReplacement { whole: slot(changed), key, value, call });
         self.emitter.emit(Instruction::Replace(row));
         self.put(out, Argument::Slot { index: changed, last: true });
         Ok(true)

@@ -46,6 +46,11 @@ impl CodeEmitter {
         true
     }
 
+    /// Returns true if no jump goes behind this instruction.
+    pub(super) fn is_straight_from(&self, at: usize) -> bool {
+        !self.labels.iter().flatten().any(|label| *label > at)
+    }
+
     /// Sets the place of the instructions that follow.
     pub(super) fn place(&mut self, place: CodePlace) {
         match self.places.last_mut() {
