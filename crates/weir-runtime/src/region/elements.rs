@@ -26,7 +26,10 @@ impl Region {
                 // The key may be in any other slot.
                 let mut whole = slots[index as usize].take();
                 let is_found = find(look_up, &mut whole, constants, (words, slots));
-                slots[index as usize].put(whole);
+                // At its last use, what is found may be in its slot already.
+                if !look_up.dead.contains(&index) {
+                    slots[index as usize].put(whole);
+                }
                 is_found
             }
             other => find(look_up, &mut value(other, slots, constants), constants, (words, slots)),

@@ -145,7 +145,7 @@ impl<'a> Builder<'a> {
             map: *map,
             key: *key,
             detaches: made.prim == Prim::DetachElement,
-            dead: made.dead.iter().filter(|dead| **dead != found).copied().collect(),
+            dead: made.dead.clone(),
             output: LookUpOutput::Nothing,
             some: step.arms.iter().position(|(test, _)| is_tag(test, Value::SOME)),
             none: step.arms.iter().position(|(test, _)| is_tag(test, Value::NONE)),
