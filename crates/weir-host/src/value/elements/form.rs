@@ -4,6 +4,7 @@ use ecow::EcoVec;
 use triomphe::Arc;
 
 use super::packed::Packed;
+use super::sequence::Sequence;
 use crate::Value;
 
 /// The representation of a list's elements, in two words.
@@ -37,7 +38,7 @@ impl ListForm {
         match self {
             ListForm::Values(all) => all.get(index),
             ListForm::Packed(all) => match &**all {
-                Packed::Persistent(all) => all.get(index),
+                Packed::Persistent(all) => all.borrowed(index),
                 _ => None,
             },
         }
@@ -185,11 +186,10 @@ impl ListForm {
         }
     }
 
-    /// Moves the elements into nodes that can be shared.
+    /// Makes a persistent sequence of the elements, whose nodes can be shared.
     pub(super) fn make_persistent(&mut self) {
         if !self.is_persistent() {
-            let sequence = std::mem::take(self).into_values().into_iter().collect();
-            *self = ListForm::Packed(Arc::new(Packed::Persistent(sequence)));
+            *self = ListForm::Packed(Arc::new(Packed::Persistent(Sequence::over(std::mem::take(self)))));
         }
     }
 

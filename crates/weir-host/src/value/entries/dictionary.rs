@@ -13,7 +13,6 @@ use std::slice;
 use hashbrown::HashTable;
 
 use super::hash_of;
-use super::persistent::{Entry, PersistentDictionary};
 use crate::Value;
 
 /// A hash table over a vector with gaps.
@@ -81,10 +80,14 @@ impl Dictionary {
         self.slots.into_iter().filter_map(|slot| slot.entry)
     }
 
-    /// Returns a persistent dictionary with clones of the entries.
-    pub(super) fn to_persistent(&self) -> PersistentDictionary {
-        let entry = |slot: &Slot| slot.entry.clone().map(|(key, value)| Entry { hash: slot.hash, key, value });
-        self.slots().filter_map(entry).collect()
+    /// Returns the number of positions, those of gaps included.
+    pub(super) fn positions(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns a position of the vector.
+    pub(super) fn at(&self, position: usize) -> Option<&Slot> {
+        self.slots.get(position)
     }
 
     pub(super) fn get(&self, key: &Value) -> Option<&Value> {
@@ -171,8 +174,9 @@ impl Dictionary {
         if self.is_indexed { hash_of(key) } else { 0 }
     }
 
+    /// Returns the position of a key with this hash.
     #[inline]
-    fn find_hashed(&self, hash: u64, key: &Value) -> Option<usize> {
+    pub(super) fn find_hashed(&self, hash: u64, key: &Value) -> Option<usize> {
         if !self.is_indexed {
             return self.slots.iter().position(|slot| slot.entry.as_ref().is_some_and(|(found, _)| found == key));
         }
@@ -225,11 +229,5 @@ impl Dictionary {
         for (position, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.entry.is_some()) {
             self.positions.insert_unique(slot.hash, position as u32, |position| self.slots[*position as usize].hash);
         }
-    }
-
-    /// Returns the number of positions.
-    #[cfg(test)]
-    pub(super) fn positions(&self) -> usize {
-        self.slots.len()
     }
 }
