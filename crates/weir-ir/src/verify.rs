@@ -10,6 +10,7 @@ use crate::{expr as e, graph as g};
 
 mod arms;
 mod blocks;
+mod bodies;
 mod calls;
 mod conditions;
 mod detached;
@@ -18,7 +19,6 @@ mod operand;
 mod order;
 mod prims;
 mod report;
-mod timed;
 mod types;
 mod uses;
 mod view;

@@ -25,6 +25,7 @@ impl Generator {
                 4 => self.random.pick(&["step.next", "step.next", "step.peek"]).to_string(),
                 5 => "step.slow_next".to_owned(),
                 _ if self.rewritable && self.random.chance(15) => format!("{module}.picky"),
+                _ if self.rewritable && self.random.chance(10) => format!("{module}.note"),
                 _ => format!("{module}.{}", self.random.pick(&INT_FUNCTIONS)),
             },
             ty if *ty == fallible() => format!("{module}.{}", self.random.pick(&["half", "try_change"])),

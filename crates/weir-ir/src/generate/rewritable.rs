@@ -39,7 +39,7 @@ impl Generator {
     /// Returns a switch on a condition of a number, between two equal operations of that number. Most often, a call or a loop
     /// changes the number before the switch.
     pub(super) fn around_a_change(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Option<Op> {
-        if !self.rewritable || *ty != Type::Int || !self.random.chance(8) {
+        if !(self.rewritable || self.computing) || *ty != Type::Int || !self.random.chance(8) {
             return None;
         }
         let from = self.scope.len();

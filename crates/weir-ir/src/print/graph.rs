@@ -52,7 +52,7 @@ fn node(page: &mut IndentedText, id: NodeId, node: &Node) {
             0 => page.line(TestText(&arm.test)),
             payload => page.line(format_args!("{} payload {payload}", TestText(&arm.test))),
         }),
-        NodeKind::Race { bodies } => bodies.iter().for_each(|body| {
+        kind if kind.has_branches() => node.bodies().iter().for_each(|body| {
             page.line("branch");
             page.nested(|page| graph(page, body));
         }),
@@ -72,16 +72,27 @@ impl Display for NodeText<'_> {
             NodeKind::Select { switch: earlier } | NodeKind::Release { acquire: earlier } => {
                 write!(f, "{word} {} ", NodeIdText(*earlier))
             }
-            NodeKind::Loop { at_most, states: 1, .. } => write!(f, "{word} at most {at_most} "),
-            NodeKind::Loop { at_most, states, .. } => write!(f, "{word} of {states} at most {at_most} "),
-            NodeKind::Fold { states, .. } if *states != 1 => write!(f, "{word} of {states} "),
             NodeKind::Acquire { constraints } => {
                 write!(f, "{word} ({}) ", Commas(constraints.iter().map(ConstraintText)))
             }
-            // An operation without details is its word.
-            _ => f.write_str(word),
+            // An operation without details is its word and its numbers.
+            kind => NumbersText(kind).fmt(f),
         }?;
         write!(f, "({})", Commas(self.0.inputs.iter().map(OperandText)))
+    }
+}
+
+/// `for`, `fold of 2 `, `loop at most 9 `: the word of an operation and its numbers.
+struct NumbersText<'a>(&'a NodeKind);
+
+impl Display for NumbersText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (states, at_most) = self.0.numbers();
+        let states = states.filter(|states| *states != 1);
+        f.write_str(self.0.word())?;
+        states.iter().try_for_each(|states| write!(f, " of {states}"))?;
+        at_most.iter().try_for_each(|at_most| write!(f, " at most {at_most}"))?;
+        f.write_str(if states.is_some() || at_most.is_some() { " " } else { "" })
     }
 }
 
