@@ -4,7 +4,7 @@ use weir_host::{Argument, Value};
 use weir_ir::prim::append_part;
 
 use super::code::{ElementReplacement, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
-use super::instruction::TableIndex;
+use super::instruction::{Instruction, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::word_of;
 use super::stop::After;
@@ -12,6 +12,43 @@ use crate::operations::{self, Out, PrimStep, forget, place, value};
 use crate::units::Units;
 
 impl Region {
+    /// Executes an instruction on elements.
+    #[inline]
+    pub(super) fn step_on_elements(
+        &self,
+        instruction: Instruction,
+        at: usize,
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
+        units: &Units,
+    ) -> After {
+        let (tables, slots) = (&self.tables, &mut *outside.slots);
+        match instruction {
+            Instruction::FirstElement(row, target) => {
+                let row = &tables.loops[r(row)];
+                words[r(row.count)] = 1;
+                let Value::List(elements) = &slots[r(row.list)] else { return fails(at, operations::never()) };
+                if elements.is_empty() {
+                    return After::Jump(target);
+                }
+            }
+            Instruction::ElementWord(out, row, field) => {
+                let row = &tables.loops[r(row)];
+                words[r(out)] = current_field(row, field, words, slots).map_or(0, word_of);
+            }
+            Instruction::ElementField(out, row, field) => {
+                clone_field(&tables.loops[r(row)], field, words, (slots, r(out)));
+            }
+            Instruction::TakeElementField(out, row, field) => {
+                take_field(&tables.loops[r(row)], field, words, (slots, r(out)));
+            }
+            Instruction::Replace(row) => return self.replace(row, at, words, outside, units),
+            Instruction::AppendParts(row) => append_parts(&tables.prims[r(row)], slots, &self.constants),
+            _ => return fails(at, operations::never()),
+        }
+        After::Next
+    }
+
     /// Looks up a key and jumps to the arm for what was found.
     pub(super) fn look_up(
         &self,
@@ -42,7 +79,7 @@ impl Region {
     }
 
     /// Replaces an element in place.
-    pub(super) fn replace(
+    fn replace(
         &self,
         row: TableIndex,
         at: usize,
@@ -113,7 +150,7 @@ fn field_in<'v>(row: &LoopRow, field: u16, words: &[u64], list: &'v Value) -> Op
 }
 
 /// Clones a field of the current element to a slot.
-pub(super) fn clone_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Value], usize)) {
+fn clone_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Value], usize)) {
     let list = r(row.list);
     if let Ok([list, to]) = slots.get_disjoint_mut([list, to])
         && let Some(value) = field_in(row, field, words, list)
@@ -123,7 +160,7 @@ pub(super) fn clone_field(row: &LoopRow, field: u16, words: &[u64], (slots, to):
 }
 
 /// Moves the same field to a slot if nobody else holds the list and its element; clones it otherwise.
-pub(super) fn take_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Value], usize)) {
+fn take_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Value], usize)) {
     if let Value::List(elements) = &mut slots[r(row.list)]
         && let Some(Value::Record(fields)) = elements.unshared_element(current(row, words))
         && let Some(fields) = fields.unshared()
@@ -200,7 +237,7 @@ fn operand(operand: RegionOperand, words: &[u64], slots: &mut [Value], constants
 }
 
 /// Adds the parts of an interpolation at the end of a text.
-pub(super) fn append_parts(step: &PrimStep, slots: &mut [Value], constants: &[Value]) {
+fn append_parts(step: &PrimStep, slots: &mut [Value], constants: &[Value]) {
     let mut whole = slots[step.out as usize].take();
     if let Value::Text(text) = &mut whole {
         step.operands.iter().for_each(|part| append_part(text, place(part, slots, constants)));

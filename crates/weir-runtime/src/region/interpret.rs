@@ -42,6 +42,15 @@ macro_rules! or_fail {
     };
 }
 
+/// Leaves the interpreter behind this instruction if the slice is over.
+macro_rules! or_yield {
+    ($is_over:expr, $at:expr) => {
+        if $is_over {
+            return RegionStop::Yields($at.wrapping_add(1));
+        }
+    };
+}
+
 impl Region {
     /// Sets the words to their initial state, for a run that begins at instruction 0.
     pub(crate) fn begin(&self, words: &mut Vec<u64>) {
@@ -78,7 +87,6 @@ impl Region {
                 LessFloat(out, a, b) => words[r(out)] = (float(words, a) < float(words, b)).into(),
                 LessOrEqualFloat(out, a, b) => words[r(out)] = (float(words, a) <= float(words, b)).into(),
                 EqualFloat(out, a, b) => words[r(out)] = (float(words, a) == float(words, b)).into(),
-                NotEqualFloat(out, a, b) => words[r(out)] = (float(words, a) != float(words, b)).into(),
                 Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
                 And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
                 Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
@@ -91,28 +99,18 @@ impl Region {
                 JumpIfLessOrEqual(a, b, target) => at = next(int(words, a) <= int(words, b), at, target),
                 Index(out, list, a) => or_fail!(put(words, out, outside.element(list, int(words, a)))),
                 NextWord(row, out, target) => {
-                    if self.next_word(row, out, words, &outside) {
-                        at = before(target);
-                    }
-                    if self.is_slice_over(row, units, platform) {
-                        return RegionStop::Yields(at.wrapping_add(1));
-                    }
+                    at = next(self.next_word(row, out, words, &outside), at, target);
+                    or_yield!(self.is_slice_over(row, units, platform), at);
                 }
                 NextElement(row, target) => {
-                    if self.next_element(row, words, &outside) {
-                        at = before(target);
-                    }
-                    if self.is_slice_over(row, units, platform) {
-                        return RegionStop::Yields(at.wrapping_add(1));
-                    }
+                    at = next(self.next_element(row, words, &outside), at, target);
+                    or_yield!(self.is_slice_over(row, units, platform), at);
                 }
                 AgainUnless(_, done, _) if words[r(done)] != 0 => {}
                 AgainUnless(row, _, target) => {
                     or_fail!(self.begin_round(row, words));
                     at = before(target);
-                    if self.is_slice_over(row, units, platform) {
-                        return RegionStop::Yields(at.wrapping_add(1));
-                    }
+                    or_yield!(self.is_slice_over(row, units, platform), at);
                 }
                 other => match self.step(other, at, words, &mut outside, units) {
                     After::Next => {}

@@ -5,7 +5,6 @@ use weir_host::{Argument, Call, Elements, Failure, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
-use super::elements::{append_parts, clone_field, current_field, take_field};
 use super::instruction::{FrameSlot, Instruction, RegisterAccess, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
@@ -46,6 +45,10 @@ impl Region {
         use Instruction::*;
         let (tables, slots) = (&self.tables, &mut *outside.slots);
         match instruction {
+            NotEqualFloat(out, a, b) => {
+                let [one, other] = [a, b].map(|register| f64::from_bits(words[r(register)]));
+                words[r(out)] = (one != other).into();
+            }
             Scalars(row) => return scalar_prim(&tables.scalars[r(row)], at, words),
             JumpTable(a, row) => match tables.jumps[r(row)].get(words[r(a)] as usize) {
                 Some(target) => return After::Jump(*target),
@@ -72,21 +75,10 @@ impl Region {
             Switch(row) => return self.switch(row, at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside, units),
-            FirstElement(row, target) => {
-                let row = &tables.loops[r(row)];
-                words[r(row.count)] = 1;
-                if length(&slots[r(row.list)]) == 0 {
-                    return After::Jump(target);
-                }
+            FirstElement(..) | ElementWord(..) | ElementField(..) | TakeElementField(..) | Replace(_)
+            | AppendParts(_) => {
+                return self.step_on_elements(instruction, at, words, outside, units);
             }
-            ElementWord(out, row, field) => {
-                let row = &tables.loops[r(row)];
-                words[r(out)] = current_field(row, field, words, slots).map_or(0, word_of);
-            }
-            ElementField(out, row, field) => clone_field(&tables.loops[r(row)], field, words, (slots, r(out))),
-            TakeElementField(out, row, field) => take_field(&tables.loops[r(row)], field, words, (slots, r(out))),
-            Replace(row) => return self.replace(row, at, words, outside, units),
-            AppendParts(row) => append_parts(&tables.prims[r(row)], slots, &self.constants),
             Push(list, a, scalar) => push(&mut slots[r(list)], Scalar::ALL[r(scalar)].value(words[r(a)])),
             PushValue(list, from) => {
                 let value = slots[r(from)].take();

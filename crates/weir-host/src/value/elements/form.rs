@@ -5,7 +5,7 @@ use triomphe::Arc;
 
 use super::packed::Packed;
 use super::sequence::Sequence;
-use crate::Value;
+use crate::{Elements, Value};
 
 /// The representation of a list's elements, in two words.
 #[derive(Clone)]
@@ -189,7 +189,8 @@ impl ListForm {
     /// Makes a persistent sequence of the elements, whose nodes can be shared.
     pub(super) fn make_persistent(&mut self) {
         if !self.is_persistent() {
-            *self = ListForm::Packed(Arc::new(Packed::Persistent(Sequence::over(std::mem::take(self)))));
+            *self =
+                ListForm::Packed(Arc::new(Packed::Persistent(Sequence::over(Elements { form: std::mem::take(self) }))));
         }
     }
 

@@ -7,15 +7,14 @@
 use std::borrow::Cow;
 
 use super::Element;
-use super::form::ListForm;
-use crate::Value;
 use crate::value::trie::{self, Trie};
+use crate::{Elements, Value};
 
 /// Elements that are added at the end and removed at the front, each in logarithmic time.
 #[derive(Clone)]
 pub(super) struct Sequence {
     elements: Trie<Value>,
-    base: Option<Base>,
+    base: Option<SequenceBase>,
     /// The number of the first element.
     first: u64,
     length: usize,
@@ -23,8 +22,8 @@ pub(super) struct Sequence {
 
 /// Elements that lie one after the other, some of which are in the trie already.
 #[derive(Clone)]
-struct Base {
-    elements: ListForm,
+struct SequenceBase {
+    elements: Elements,
     /// No element below this position is looked for here.
     adopted: usize,
 }
@@ -32,7 +31,7 @@ struct Base {
 /// The number of elements of the base that each change adopts.
 const ADOPTED: usize = 8;
 
-impl Base {
+impl SequenceBase {
     fn get(&self, number: u64) -> Option<Element<'_>> {
         let position = usize::try_from(number).ok().filter(|position| *position >= self.adopted)?;
         match self.elements.borrowed(position) {
@@ -44,9 +43,9 @@ impl Base {
 
 impl Sequence {
     /// Creates a sequence of elements that lie one after the other.
-    pub(super) fn over(elements: ListForm) -> Sequence {
+    pub(super) fn over(elements: Elements) -> Sequence {
         let length = elements.len();
-        Sequence { elements: Trie::default(), base: Some(Base { elements, adopted: 0 }), first: 0, length }
+        Sequence { elements: Trie::default(), base: Some(SequenceBase { elements, adopted: 0 }), first: 0, length }
     }
 
     pub(super) fn len(&self) -> usize {

@@ -7,7 +7,7 @@
 //! A persistent dictionary begins over a *base*, the compact dictionary that a snapshot holds too, whose positions are the
 //! first numbers. Creating it therefore takes constant time. Each change adopts a few entries of the base,
 //! [`ADOPTED`], from the first on, until none is left:
-//! * Below [`Base::adopted`] the tries have every entry.
+//! * Below [`DictionaryBase::adopted`] the tries have every entry.
 //! * From there on the trie of entries has those that were replaced, and an empty one for each that was removed. All others
 //!   are in the base, which also finds their keys.
 
@@ -26,7 +26,7 @@ pub(super) struct PersistentDictionary {
     entries: Trie<Entry>,
     /// Numbers by the hashes of their keys.
     index: Index,
-    base: Option<Base>,
+    base: Option<DictionaryBase>,
     /// The number of the next entry.
     next: u64,
     length: usize,
@@ -34,7 +34,7 @@ pub(super) struct PersistentDictionary {
 
 /// A compact dictionary, some of whose entries are in the tries already.
 #[derive(Clone)]
-struct Base {
+struct DictionaryBase {
     dictionary: Arc<Dictionary>,
     /// No entry below this position is looked for in the dictionary.
     adopted: usize,
@@ -61,7 +61,7 @@ impl Entry {
     }
 }
 
-impl Base {
+impl DictionaryBase {
     /// Returns the entry of a number, if the tries need not have it.
     fn entry(&self, number: u64) -> Option<(&Value, &Value)> {
         let position = usize::try_from(number).ok().filter(|position| *position >= self.adopted)?;
@@ -73,7 +73,7 @@ impl PersistentDictionary {
     /// Creates a dictionary with the entries of a compact one.
     pub(super) fn over(dictionary: Arc<Dictionary>) -> PersistentDictionary {
         let (next, length) = (dictionary.positions() as u64, dictionary.len());
-        let base = Some(Base { dictionary, adopted: 0 });
+        let base = Some(DictionaryBase { dictionary, adopted: 0 });
         PersistentDictionary { entries: Trie::default(), index: Index::default(), base, next, length }
     }
 
