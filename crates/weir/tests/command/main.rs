@@ -14,3 +14,4 @@ mod streams;
 mod support;
 mod time;
 mod top;
+mod weir_test;
