@@ -25,6 +25,15 @@ pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Text {
     })
 }
 
+/// Adds the text of a part of an interpolation at the end of a text, without making it first.
+pub fn append_part(text: &mut Text, part: &Value) {
+    match part {
+        Value::Text(part) => text.push(part),
+        Value::Int(part) => text.push(itoa::Buffer::new().format(*part)),
+        other => text.push(&interpolate(std::iter::once(other))),
+    }
+}
+
 fn append(text: &mut String, part: &Value) {
     match part {
         Value::Text(part) => text.push_str(part),
