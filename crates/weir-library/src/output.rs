@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
+use weir::memory::of_program;
 use weir::{Failure, FailureKind};
 
 /// Number of buffered bytes at which a call writes them itself.
@@ -212,7 +213,8 @@ impl OutputFile {
         let mut file = self.file.lock();
         file.tell()?;
         let waited = !file.buffer.is_empty();
-        parts.iter().for_each(|part| file.buffer.extend_from_slice(part));
+        // The buffer outlives the flow that fills it.
+        of_program(|| parts.iter().for_each(|part| file.buffer.extend_from_slice(part)));
         if self.interactive || file.buffer.len() >= BUFFER_BYTES {
             file.flush(&self.name);
             return file.tell().map(|()| false);
