@@ -99,7 +99,7 @@ module.exports = grammar({
     parameters: ($) => seq('(', commas($.parameter), ')'),
     parameter: ($) =>
       seq(
-        optional(choice('body', 'header', 'cookie')),
+        optional(choice('body', 'header', 'cookie', 'unprefixed_cookie')),
         field(
           'name',
           choice(
@@ -107,6 +107,7 @@ module.exports = grammar({
             alias('body', $.identifier),
             alias('header', $.identifier),
             alias('cookie', $.identifier),
+            alias('unprefixed_cookie', $.identifier),
           ),
         ),
         ':',

@@ -1,8 +1,4 @@
 //! The contenders behind one interface: channels of threads, with a choice if they have one.
-//!
-//! Cancellation safe in a `select!` of tasks, that is, without losing a value when they lose: receiving from weir-events,
-//! tokio's `mpsc`, flume and async-channel; sending on weir-events alone, because the others drop the value with the
-//! future. kanal's receiving future drops a value that has arrived.
 
 /// A kind of channel between threads, for values of one type.
 pub(crate) trait Peer<V>: 'static {
@@ -62,24 +58,36 @@ impl ChoosingPeer for Weir {
     }
 }
 
-pub(crate) struct Crossbeam;
+/// Defines a peer whose channel is a pair of a sender and a receiver, with the names of its blocking operations.
+macro_rules! pair_peer {
+    ($peer:ident, $name:literal, $library:ident, $send:ident, $receive:ident, $capacity_min:literal) => {
+        pub(crate) struct $peer;
 
-impl<V: Send + 'static> Peer<V> for Crossbeam {
-    const NAME: &'static str = "crossbeam";
-    type Channel = (crossbeam_channel::Sender<V>, crossbeam_channel::Receiver<V>);
+        impl<V: Send + 'static> Peer<V> for $peer {
+            const NAME: &'static str = $name;
+            type Channel = ($library::Sender<V>, $library::Receiver<V>);
 
-    fn make(capacity: Option<usize>) -> Self::Channel {
-        capacity.map_or_else(crossbeam_channel::unbounded, crossbeam_channel::bounded)
-    }
+            fn make(capacity: Option<usize>) -> Self::Channel {
+                let bounded = |capacity: usize| $library::bounded(capacity.max($capacity_min));
+                capacity.map_or_else($library::unbounded, bounded)
+            }
 
-    fn send(channel: &Self::Channel, value: V) {
-        assert!(channel.0.send(value).is_ok(), "the channel is open");
-    }
+            fn send(channel: &Self::Channel, value: V) {
+                assert!(channel.0.$send(value).is_ok(), "the channel is open");
+            }
 
-    fn receive(channel: &Self::Channel) -> V {
-        channel.1.recv().expect("the channel is open")
-    }
+            fn receive(channel: &Self::Channel) -> V {
+                channel.1.$receive().expect("the channel is open")
+            }
+        }
+    };
 }
+
+pair_peer!(Crossbeam, "crossbeam", crossbeam_channel, send, recv, 0);
+pair_peer!(Flume, "flume", flume, send, recv, 0);
+pair_peer!(Kanal, "kanal", kanal, send, recv, 0);
+// It has no rendezvous.
+pair_peer!(AsyncChannel, "async-channel", async_channel, send_blocking, recv_blocking, 1);
 
 impl ChoosingPeer for Crossbeam {
     fn receive_any(channels: &[Self::Channel], messages: usize) {
@@ -104,63 +112,5 @@ impl ChoosingPeer for Crossbeam {
             let index = operation.index();
             operation.send(&channels[index].0, message).expect("the channels are open");
         }
-    }
-}
-
-pub(crate) struct Flume;
-
-impl<V: Send + 'static> Peer<V> for Flume {
-    const NAME: &'static str = "flume";
-    type Channel = (flume::Sender<V>, flume::Receiver<V>);
-
-    fn make(capacity: Option<usize>) -> Self::Channel {
-        capacity.map_or_else(flume::unbounded, flume::bounded)
-    }
-
-    fn send(channel: &Self::Channel, value: V) {
-        assert!(channel.0.send(value).is_ok(), "the channel is open");
-    }
-
-    fn receive(channel: &Self::Channel) -> V {
-        channel.1.recv().expect("the channel is open")
-    }
-}
-
-pub(crate) struct Kanal;
-
-impl<V: Send + 'static> Peer<V> for Kanal {
-    const NAME: &'static str = "kanal";
-    type Channel = (kanal::Sender<V>, kanal::Receiver<V>);
-
-    fn make(capacity: Option<usize>) -> Self::Channel {
-        capacity.map_or_else(kanal::unbounded, kanal::bounded)
-    }
-
-    fn send(channel: &Self::Channel, value: V) {
-        assert!(channel.0.send(value).is_ok(), "the channel is open");
-    }
-
-    fn receive(channel: &Self::Channel) -> V {
-        channel.1.recv().expect("the channel is open")
-    }
-}
-
-pub(crate) struct AsyncChannel;
-
-impl<V: Send + 'static> Peer<V> for AsyncChannel {
-    const NAME: &'static str = "async-channel";
-    type Channel = (async_channel::Sender<V>, async_channel::Receiver<V>);
-
-    fn make(capacity: Option<usize>) -> Self::Channel {
-        // It has no rendezvous: the smallest capacity is 1.
-        capacity.map_or_else(async_channel::unbounded, |capacity| async_channel::bounded(capacity.max(1)))
-    }
-
-    fn send(channel: &Self::Channel, value: V) {
-        assert!(channel.0.send_blocking(value).is_ok(), "the channel is open");
-    }
-
-    fn receive(channel: &Self::Channel) -> V {
-        channel.1.recv_blocking().expect("the channel is open")
     }
 }

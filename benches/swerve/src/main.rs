@@ -1,4 +1,5 @@
-//! Swerve in its three styles (lock-step, read-ahead alone, asynchronous events) beside apache2's event module: under httperf at rising rates, and under clients that read slowly.
+//! Swerve in its three styles (lock-step, read-ahead alone, asynchronous events) beside apache2's event module: under
+//! httperf at rising rates, and under clients that read slowly.
 //!
 //! ```sh
 //! cargo run --release -p bench-swerve -- [--seconds 3] [--rates 500,1000,2000,4000,8000]
@@ -6,7 +7,9 @@
 //!
 //! The first table is the measurement of *Composable Asynchronous Events*, §6: a rate of requests is offered, each on a
 //! connection of its own, for a small and for a medium file; httperf says how many were answered, and how late. The second
-//! is what the paper names as the trouble of the lock-step between file and network: clients that take their time.
+//! is what the paper names as the trouble of the lock-step between file and network: clients that take their time. The
+//! third is what it says of simple buffers: a timeout stands behind the chunks that were read ahead. `--rates ,` leaves the
+//! first out.
 //!
 //! Servers are child processes on one core and the load is on another. It prints tables and writes
 //! `bench-swerve.json` in the target directory; what is not installed is skipped and named.
@@ -26,6 +29,9 @@ use serde_json::{Value, json};
 const FILES: [(&str, usize); 2] = [("small", 1_000), ("medium", 50_000)];
 /// The file that slow clients request: as long as Swerve's read-ahead at most.
 const SLOW_FILE: (&str, usize) = ("slow", 1024 * 1024);
+/// The file of a request that takes too long, and its time limit.
+const LONG_FILE: (&str, usize) = ("long", 32 * 1024 * 1024);
+const SHORT_LIMIT: Duration = Duration::from_millis(500);
 /// Slow clients at a time: as many as Swerve has threads for connections.
 const SLOW_CLIENTS: usize = servers::CONNECTIONS;
 
@@ -68,12 +74,14 @@ fn main() -> BenchResult<()> {
 }
 
 fn measure(options: &SwerveOptions, folder: &Path) -> BenchResult<Value> {
-    for (name, bytes) in FILES.iter().chain([&SLOW_FILE]) {
+    for (name, bytes) in FILES.iter().chain([&SLOW_FILE, &LONG_FILE]) {
         std::fs::write(folder.join("files").join(name), vec![b'x'; *bytes])?;
     }
     let servers = servers::start(folder)?;
     bench_harness::pin(1);
-    Ok(json!({ "httperf": rising(options, &servers)?, "slow_clients": slow_clients(options, &servers)? }))
+    let (rising, slow) = (rising(options, &servers)?, slow_clients(options, &servers)?);
+    drop(servers);
+    Ok(json!({ "httperf": rising, "slow_clients": slow, "timeouts": timeouts(folder)? }))
 }
 
 /// Every rate for every file against every server, the servers in turns.
@@ -133,6 +141,20 @@ fn slow_clients(options: &SwerveOptions, servers: &[ServerProcess]) -> BenchResu
         let answers = slow::answers_per_second(server.port, file, SLOW_CLIENTS, seconds)?;
         println!("{:<8} {answers:>9.0} files per second", server.name);
         rows.push(json!({ "server": server.name, "files_per_second": answers }));
+    }
+    Ok(rows)
+}
+
+/// Bytes that a slow client still receives after its time limit has expired.
+fn timeouts(folder: &Path) -> BenchResult<Vec<Value>> {
+    println!(
+        "\na client that takes too long: bytes after its time limit of {SHORT_LIMIT:?}, the system's buffers included"
+    );
+    let mut rows = Vec::new();
+    for server in servers::start_styles(folder, SHORT_LIMIT)? {
+        let bytes = slow::bytes_after(server.port, LONG_FILE.0, SHORT_LIMIT)?;
+        println!("{:<8} {bytes:>9} bytes", server.name);
+        rows.push(json!({ "server": server.name, "bytes": bytes }));
     }
     Ok(rows)
 }

@@ -12,22 +12,32 @@ use swerve::{Settings, Style};
 pub(crate) const CONNECTIONS: usize = 128;
 const READERS: usize = 8;
 
+/// Time limit of a request.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+
 /// All servers, on `folder/files`.
 pub(crate) fn start(folder: &Path) -> BenchResult<Vec<ServerProcess>> {
-    let mut servers = Vec::new();
-    for name in ["sync", "ahead", "async"] {
-        let port = free_port()?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--child", name, &port.to_string()]).arg(folder.join("files"));
-        servers.push(ServerProcess::start(name, &mut command, port)?);
-    }
+    let mut servers = start_styles(folder, TIME_LIMIT)?;
     servers.extend(peers::apache("apache2", 64, &folder.join("files"), &folder.join("apache2"))?);
     Ok(servers)
 }
 
-/// Runs the server of a child process: `STYLE PORT FOLDER`.
+/// Swerve in its styles, on `folder/files`.
+pub(crate) fn start_styles(folder: &Path, time_limit: Duration) -> BenchResult<Vec<ServerProcess>> {
+    let start = |name| {
+        let port = free_port()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--child", name, &port.to_string(), &time_limit.as_millis().to_string()]);
+        ServerProcess::start(name, command.arg(folder.join("files")), port)
+    };
+    ["sync", "ahead", "async"].into_iter().map(start).collect()
+}
+
+/// Runs the server of a child process: `STYLE PORT MILLISECONDS FOLDER`.
 pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
-    let [style, port, folder] = arguments else { return Err("STYLE PORT FOLDER expected".into()) };
+    let [style, port, time_limit, folder] = arguments else {
+        return Err("STYLE PORT MILLISECONDS FOLDER expected".into());
+    };
     let style = match style.as_str() {
         "sync" => Style::Synchronous,
         "ahead" => Style::ReadAhead,
@@ -39,7 +49,7 @@ pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
         style,
         connections: CONNECTIONS,
         readers: READERS,
-        time_limit: Duration::from_secs(10),
+        time_limit: Duration::from_millis(time_limit.parse()?),
     })?;
     // Until it is killed.
     loop {

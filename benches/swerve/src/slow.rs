@@ -37,7 +37,36 @@ pub(crate) fn answers_per_second(port: u16, file: &str, clients: usize, time: Du
     Ok(got.into_inner() as f64 / begin.elapsed().as_secs_f64())
 }
 
+/// Returns the bytes that a slow client receives of a file after the server's time limit has expired; then it reads as fast
+/// as it can. They include those that the system had buffered.
+pub(crate) fn bytes_after(port: u16, file: &str, time_limit: Duration) -> io::Result<usize> {
+    let mut socket = request(port, file)?;
+    let (begin, mut bytes, mut piece) = (Instant::now(), 0, vec![0; PIECE_BYTES]);
+    loop {
+        // The server breaks the answer off, and may reset the connection.
+        let read = socket.read(&mut piece).unwrap_or(0);
+        if read == 0 {
+            return Ok(bytes);
+        }
+        if begin.elapsed() < time_limit {
+            thread::sleep(PAUSE);
+        } else {
+            bytes += read;
+        }
+    }
+}
+
 fn one_answer(port: u16, file: &str) -> io::Result<()> {
+    let mut socket = request(port, file)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    while socket.read(&mut piece)? > 0 {
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Connects as a client with small buffers and requests a file.
+fn request(port: u16, file: &str) -> io::Result<Socket> {
     let mut socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_recv_buffer_size(PIECE_BYTES)?;
     // As on a line: the segments of the loopback are so large that the system would take whole files at once.
@@ -45,9 +74,5 @@ fn one_answer(port: u16, file: &str) -> io::Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into(), PATIENCE)?;
     socket.write_all(format!("GET /{file} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())?;
-    let mut piece = vec![0; PIECE_BYTES];
-    while socket.read(&mut piece)? > 0 {
-        thread::sleep(PAUSE);
-    }
-    Ok(())
+    Ok(socket)
 }

@@ -5,18 +5,22 @@ use weir_ir::expr::Origin;
 use weir_syntax::ast::Tree;
 use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
 
+use crate::bypassed_handlers::HandlerUses;
+
 /// The inputs that every phase shares, and the diagnostics that the phases report.
 pub(crate) struct CheckContext<'a> {
     pub(crate) source: SourceId,
     pub(crate) text: &'a str,
     pub(crate) parsed: &'a Parsed,
     pub(crate) library: &'a Library,
+    /// The handlers that the flows lowered so far use and bypass.
+    pub(crate) handlers: HandlerUses,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> CheckContext<'a> {
     pub(crate) fn new(source: SourceId, text: &'a str, parsed: &'a Parsed, library: &'a Library) -> Self {
-        CheckContext { source, text, parsed, library, diagnostics: Vec::new() }
+        CheckContext { source, text, parsed, library, handlers: HandlerUses::default(), diagnostics: Vec::new() }
     }
 
     pub(crate) fn tree(&self) -> &'a Tree {

@@ -10,6 +10,7 @@
 //!
 //! Architecture invariant: no I/O, no threads, no runtime. The library is an argument; the source text is a value.
 
+mod bypassed_handlers;
 mod cascade;
 mod check;
 mod check_cache;
@@ -119,6 +120,9 @@ fn lower_and_check<'a>(
     }
     listen_addresses::check(context, typed);
     let mut program = lower::lower(context, typed);
+    for warning in context.handlers.unused() {
+        context.report_once(warning);
+    }
     lock_order::order(&mut program, context);
     session_values::check(&program, context);
     check_values(&program, context);

@@ -138,6 +138,26 @@ struct InlineFrame<'a> {
     parameters: Names<'a>,
 }
 
+/// An atomic step around the current expression.
+struct StepScope<'a> {
+    /// The resources that it holds.
+    resources: &'a [AtomicResource],
+    /// The number of frames around the step; those behind it are inlined into the step.
+    frame_count: usize,
+}
+
+/// A handler that runs after an atomic step, when its locks are released.
+#[derive(Clone)]
+struct DeferredHandler<'a> {
+    handler: &'a FailureHandler,
+    /// The index of the frame that has the handler.
+    frame: usize,
+    /// The number of steps around the step in which the failure arose.
+    step: usize,
+    /// The type of the failure.
+    failure: Type,
+}
+
 /// The state of lowering one flow.
 struct Lowering<'a, 'd> {
     context: &'d mut CheckContext<'a>,
@@ -151,8 +171,10 @@ struct Lowering<'a, 'd> {
     replaced: Vec<(CallTarget, Callable<'a>)>,
     /// The key of the flow's session.
     session: Option<Atom>,
-    /// The resources of the atomic steps around the current expression, innermost last.
-    steps: Vec<&'a [AtomicResource]>,
+    /// The atomic steps around the current expression, innermost last.
+    steps: Vec<StepScope<'a>>,
+    /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
+    deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
     /// The variables whose values are known at compile time.
@@ -178,6 +200,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             replaced: Vec::new(),
             session: None,
             steps: Vec::new(),
+            deferred: BTreeMap::new(),
             alone: false,
             constants: constants::Constants::default(),
             call_paths: IndexMap::new(),

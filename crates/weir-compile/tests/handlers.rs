@@ -82,6 +82,7 @@ service web on http(port: 1) {
     let held = load(name)
     http.ok(held?)
   }
+  get "/direct/{name}" (name: Text) { http.ok(files.read(name)?) }
 }
 "#;
     assert_eq!(get(text, "missing").unwrap(), "load");
@@ -100,6 +101,56 @@ service web on http(port: 1) {
 }
 "#;
     assert_eq!(get(text, "missing").unwrap(), "service");
+}
+
+/// The handler would be a part of the step otherwise, and the call of `counter.count`, which waits for earlier flows, an
+/// error.
+#[test]
+fn a_failure_in_a_step_is_handled_after_the_step() {
+    let text = r#"
+use accounts, counter, files, wire
+shared book = accounts.new()
+fn checked(name: Text) -> Bytes {
+  on failure of files.read as failure { files.read("{failure} in checked")? }
+  atomic book {
+    book.set(name, 1)
+    for part in [name] { files.read(part)? }
+    files.read(name)?
+  }
+}
+on failure of files.read as failure { wire.log("{counter.count()} {failure}") }
+for line in files.lines("log") {
+  atomic book {
+    let data = files.read(line)?
+    book.set(line, data.length())
+    if line == "deep" { atomic book { files.read("missing")? } }
+  }
+  checked(line)
+}
+"#;
+    let (program, library) = program(text);
+    assert!(handlers_in_steps(&program.entries[0].flows[0].body, false).is_empty());
+    let mut evaluator = weir_ir::evaluate::Evaluator::new(&program, &library).unwrap();
+    for line in ["missing", "deep", "there"] {
+        assert_eq!(evaluator.run(0, 0, vec![Value::text(line)]).unwrap(), Value::Unit, "{line}");
+    }
+}
+
+/// Returns the calls of the handlers' functions inside of steps.
+fn handlers_in_steps(block: &weir_ir::expr::Block, inside: bool) -> Vec<String> {
+    use weir_ir::expr::Op;
+    let of_binding = |binding: &weir_ir::expr::Let| {
+        let here = match &binding.op {
+            Op::Call(call) if inside && ["wire.log", "counter.count"].contains(&call.function.as_str()) => {
+                vec![call.function.to_string()]
+            }
+            _ => Vec::new(),
+        };
+        let inside = inside || matches!(binding.op, Op::Atomic { .. });
+        let below = binding.op.blocks().flat_map(|inner| handlers_in_steps(inner, inside)).collect::<Vec<_>>();
+        [here, below].concat()
+    };
+    block.lets.iter().flat_map(of_binding).collect()
 }
 
 #[test]

@@ -15,6 +15,7 @@ use weir_ir::program::Flow;
 
 use crate::contraction::{Contraction, EdgeSource};
 use crate::drawing::Drawing;
+use crate::looks::{self, MarkKind};
 use crate::names::{self, GraphScope};
 
 /// The index of a mark.
@@ -27,27 +28,6 @@ pub(crate) struct Diagram {
     pub(crate) edges: Vec<Edge>,
     /// The names of the plan's sections, by number; empty without a plan.
     pub(crate) sections: Vec<String>,
-}
-
-/// The kind of a mark, which decides its shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MarkKind {
-    /// The start of the flow or body.
-    Entry,
-    /// A call of a host function.
-    Call,
-    /// A primitive operation.
-    Prim,
-    /// A switch.
-    Fork,
-    /// An end with an answer.
-    Answer,
-    /// An end with a failure.
-    Failure,
-    /// A body that runs for each element or round.
-    Repeat,
-    /// An atomic step.
-    Step,
 }
 
 /// A node of the diagram.
@@ -267,25 +247,12 @@ fn mark(kind: MarkKind, title: String, parent: Option<MarkId>) -> DiagramMark {
 }
 
 fn drawn(scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>) -> DiagramMark {
-    let plain = |kind, title: String| mark(kind, title, parent);
-    let input = |index: usize| node.inputs.get(index).map(|input| scope.describe(input)).unwrap_or_default();
     let mut drawn = match &node.kind {
         NodeKind::Call { function } => call(scope, node, function, parent),
-        NodeKind::Prim(prim) => plain(MarkKind::Prim, prim.name().to_owned()),
-        NodeKind::Select { .. } => plain(MarkKind::Prim, "select".into()),
-        NodeKind::Switch { .. } => plain(MarkKind::Fork, subject(scope, node)),
-        NodeKind::Map { .. } => plain(MarkKind::Repeat, format!("for each in {}", input(0))),
-        NodeKind::Fold { .. } => plain(MarkKind::Repeat, format!("fold {}", input(0))),
-        NodeKind::Loop { at_most, .. } => plain(MarkKind::Repeat, format!("loop, at most {at_most} times")),
-        NodeKind::Within { .. } => plain(MarkKind::Repeat, format!("within {}", input(0))),
-        NodeKind::Race { .. } => plain(MarkKind::Repeat, "race".into()),
-        NodeKind::Acquire { constraints } => {
-            let held: Vec<String> = constraints.iter().map(|held| names::resource(&held.resource).to_owned()).collect();
-            plain(MarkKind::Step, format!("atomic {}", held.join(", ")))
+        _ => {
+            let (kind, title) = looks::mark(scope, node);
+            mark(kind, title, parent)
         }
-        NodeKind::Release { .. } => plain(MarkKind::Prim, "release".into()),
-        NodeKind::Return => plain(MarkKind::Answer, "answer".into()),
-        NodeKind::Fail => plain(MarkKind::Failure, "fails".into()),
     };
     if drawn.hint.is_empty() {
         drawn.hint = node.name.to_string();
@@ -312,18 +279,6 @@ fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
     };
     let shown = node.uses.iter().filter(|usage| !obvious(usage));
     shown.map(|usage| (usage.resource.clone(), usage.mode)).collect()
-}
-
-/// Returns the subject of a switch as text; empty if it is the result of a call, which precedes it.
-fn subject(scope: &GraphScope<'_>, node: &Node) -> String {
-    let Some(subject) = node.inputs.first() else { return String::new() };
-    let described = scope.describe(subject);
-    match subject {
-        weir_ir::graph::Operand::Port(id, _) if matches!(scope.graph.node(*id).kind, NodeKind::Call { .. }) => {
-            String::new()
-        }
-        _ => described,
-    }
 }
 
 fn parameters(flow: &Flow<Graph>) -> String {

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use weir_host::{Mode, Resource};
 
-use crate::diagram::{Diagram, DiagramMark, EdgeLabel, MarkId, MarkKind};
+use crate::diagram::{Diagram, DiagramMark, EdgeLabel, MarkId};
 use crate::drawing::Drawing;
+use crate::looks::MarkKind;
 use crate::names;
 
 /// Returns the program as a Graphviz document.

@@ -13,6 +13,7 @@ mod diagram;
 mod dot;
 mod drawing;
 mod layout;
+mod looks;
 mod names;
 mod outline;
 mod svg;

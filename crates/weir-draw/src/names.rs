@@ -19,19 +19,8 @@ pub(crate) struct GraphScope<'a> {
 impl<'a> GraphScope<'a> {
     /// Returns the scopes of the bodies of `node`.
     pub(crate) fn bodies(&self, node: &'a Node) -> Vec<GraphScope<'a>> {
-        let states = |name: &str| match node.kind.states() {
-            1 => vec![name.to_owned()],
-            several => (1..=several).map(|number| format!("{name} {number}")).collect(),
-        };
-        let own: Vec<String> = match node.kind {
-            NodeKind::Fold { .. } => states("so far").into_iter().chain(["each".into()]).collect(),
-            NodeKind::Loop { .. } => states("state"),
-            NodeKind::Map { .. } => vec!["each".into()],
-            // Only the three above hand something of their own to their bodies.
-            _ => Vec::new(),
-        };
+        let own = own_parameters(&node.kind);
         // Own inputs come first; captured values follow.
-        debug_assert_eq!(own.len(), node.kind.own().parameters, "each own parameter has a name");
         let mut captured = node.inputs.iter().skip(node.kind.own().inputs).map(|input| self.describe(input));
         let scope = |graph: &'a Graph| {
             let count = graph.parameters.len().saturating_sub(own.len());
@@ -127,12 +116,9 @@ impl<'a> GraphScope<'a> {
                 node.inputs.first().map(|subject| self.expression(subject, depth)).unwrap_or_default()
             }
             NodeKind::Select { switch } => self.choice(self.graph.node(*switch), node, depth),
-            NodeKind::Map { .. } => "for …".into(),
-            NodeKind::Fold { .. } => "fold …".into(),
-            NodeKind::Loop { .. } => "loop …".into(),
-            NodeKind::Within { .. } => "within …".into(),
-            NodeKind::Race { .. } => "race …".into(),
-            NodeKind::Acquire { .. } | NodeKind::Release { .. } | NodeKind::Return | NodeKind::Fail => String::new(),
+            kind if !kind.bodies().is_empty() => format!("{} …", kind.word()),
+            // The others have no value.
+            _ => String::new(),
         }
     }
 
@@ -203,6 +189,17 @@ impl<'a> GraphScope<'a> {
             _ => None,
         }
     }
+}
+
+/// Returns the names of the parameters that an operation hands to its bodies: its states, then the element.
+fn own_parameters(kind: &NodeKind) -> Vec<String> {
+    let (count, states) = (kind.own().parameters, kind.states());
+    let state = if count > states { "so far" } else { "state" };
+    let states = (1..=states).map(|number| match states {
+        1 => state.to_owned(),
+        _ => format!("{state} {number}"),
+    });
+    states.chain(std::iter::repeat("each".to_owned())).take(count).collect()
 }
 
 /// Returns the name of a resource.

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use weir_host::{Mode, Type};
+use weir_host::Type;
 use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 use weir_ir::program::{Entry, Flow};
 
 use crate::contraction::Contraction;
 use crate::drawing::Drawing;
+use crate::looks::{self, mode};
 use crate::names::GraphScope;
 
 /// The deepest indentation, so that nested code stays on the screen.
@@ -99,37 +100,15 @@ impl Outline<'_> {
     fn node(&mut self, scope: &GraphScope<'_>, contraction: &Contraction<'_>, id: NodeId, depth: usize) {
         let node = scope.graph.node(id);
         let note = note(self.drawing, node);
-        let question = if contraction.fallible.contains(&id) { "?" } else { "" };
-        let input = |index: usize| node.inputs.get(index).map(|input| scope.describe(input)).unwrap_or_default();
-        let states = |first: usize| {
-            let states = node.inputs.iter().skip(first).take(node.kind.states());
-            states.map(|input| scope.describe(input)).collect::<Vec<_>>().join(", ")
-        };
-        match &node.kind {
-            NodeKind::Call { function } => {
-                self.say(depth, &format!("{}{question}", scope.call(function, &node.inputs)), &note)
-            }
-            NodeKind::Prim(prim) => self.say(depth, &scope.call(prim.name(), &node.inputs), &note),
-            NodeKind::Switch { .. } => self.say(depth, &format!("match {}", input(0)), ""),
-            NodeKind::Select { .. } => self.say(depth, &scope.call("select", &node.inputs), ""),
-            NodeKind::Map { .. } => self.say(depth, &format!("for each in {}", input(0)), &note),
-            NodeKind::Fold { .. } => self.say(depth, &format!("fold {} from {}", input(0), states(1)), &note),
-            NodeKind::Loop { at_most, .. } => self.say(depth, &format!("loop {} at most {at_most}", states(0)), &note),
-            NodeKind::Within { .. } => self.say(depth, &format!("within {}", input(0)), &note),
-            NodeKind::Race { .. } => self.say(depth, "race", &note),
-            NodeKind::Acquire { constraints } => {
-                let held = constraints.iter().map(|held| format!("{} ({})", held.resource, mode(held.mode)));
-                self.say(depth, &format!("atomic {}", held.collect::<Vec<_>>().join(", ")), "");
-            }
-            NodeKind::Release { .. } => {}
-            NodeKind::Return => self.say(depth, &format!("return {}", input(0)), ""),
-            NodeKind::Fail => self.say(depth, &format!("fail {}", input(0)), ""),
-        }
+        let is_try = matches!(node.kind, NodeKind::Call { .. }) && contraction.fallible.contains(&id);
+        let question = if is_try { "?" } else { "" };
+        self.say(depth, &format!("{}{question}", looks::line(scope, node)), &note);
         for body in scope.bodies(node) {
-            if matches!(node.kind, NodeKind::Race { .. }) {
+            let is_branch = node.kind.has_branches();
+            if is_branch {
                 self.say(depth + 1, "either", "");
             }
-            let inner = if matches!(node.kind, NodeKind::Race { .. }) { depth + 2 } else { depth + 1 };
+            let inner = if is_branch { depth + 2 } else { depth + 1 };
             self.graph(&body, inner);
         }
     }
@@ -163,11 +142,4 @@ fn note(drawing: &Drawing<'_>, node: &Node) -> String {
     };
     let uses = node.uses.iter().map(|usage| format!("{} {}", mode(usage.mode), usage.resource));
     uses.chain(waits).collect::<Vec<_>>().join(", ")
-}
-
-fn mode(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Read => "reads",
-        Mode::Write => "writes",
-    }
 }

@@ -102,6 +102,7 @@
 
 mod actions;
 mod adaptive_spin;
+#[cfg(not(loom))]
 mod adaptive_yield;
 mod asynchronous;
 mod backoff;

@@ -7,7 +7,9 @@ use crate::channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, Try
 use crate::event::Event;
 
 /// Creates a channel that buffers up to `capacity` values; with 0 a rendezvous channel. It closes when all clones of
-/// either handle have been dropped: waiting peers are woken, and buffered values can still be received.
+/// either handle have been dropped, and wakes the peers that wait. After the last sender, the values that it left can
+/// still be received. After the last receiver they are dropped, so that a request that was never served drops the sender
+/// of its reply.
 ///
 /// An event that was made from a handle keeps the channel, but not the handle.
 pub fn bounded<T: Send + 'static>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -25,26 +27,36 @@ pub fn unbounded<T: Send + 'static>() -> (Sender<T>, Receiver<T>) {
 }
 
 pub(crate) fn split<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
-    let half = || Arc::new(ClosesOnDrop(channel.clone()));
-    (Sender { half: half() }, Receiver { half: half() })
+    (Sender { half: Arc::new(LastSender(channel.clone())) }, Receiver { half: Arc::new(LastReceiver(channel)) })
 }
 
-struct ClosesOnDrop<T: Send + 'static>(Channel<T>);
+/// Shared by all senders; closes the channel.
+struct LastSender<T: Send + 'static>(Channel<T>);
 
-impl<T: Send + 'static> Drop for ClosesOnDrop<T> {
+/// Shared by all receivers; closes the channel and drops the values that are left.
+struct LastReceiver<T: Send + 'static>(Channel<T>);
+
+impl<T: Send + 'static> Drop for LastSender<T> {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
+impl<T: Send + 'static> Drop for LastReceiver<T> {
+    fn drop(&mut self) {
+        self.0.close();
+        while self.0.try_recv().is_ok() {}
+    }
+}
+
 /// The sending side of a pair; see [`bounded`].
 pub struct Sender<T: Send + 'static> {
-    half: Arc<ClosesOnDrop<T>>,
+    half: Arc<LastSender<T>>,
 }
 
 /// The receiving side of a pair; see [`bounded`].
 pub struct Receiver<T: Send + 'static> {
-    half: Arc<ClosesOnDrop<T>>,
+    half: Arc<LastReceiver<T>>,
 }
 
 impl<T: Send + 'static> Sender<T> {

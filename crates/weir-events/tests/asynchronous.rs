@@ -315,7 +315,7 @@ fn a_panic_in_a_post_consumption_action_neither_poisons_the_channel_nor_hides() 
     let before = action_panics();
     a_send(&channel, 1).a_wrap(|_| panic!("in an action")).a_sync();
     assert_eq!(channel.recv().sync(), Ok(1));
-    until(|| action_panics() == before + 1);
+    until(|| action_panics() > before);
     a_send(&channel, 2).a_sync();
     assert_eq!(channel.recv().sync(), Ok(2));
 }

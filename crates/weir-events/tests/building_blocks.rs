@@ -122,6 +122,28 @@ fn a_mutex_excludes_threads_and_tasks() {
 }
 
 #[test]
+fn values_that_nobody_can_receive_are_dropped_with_the_last_receiver() {
+    for capacity in [0, 1, 8, 100] {
+        let (requests, server) = bounded(capacity);
+        let other = server.clone();
+        let answers: Vec<_> = (0..9)
+            .map(|_| {
+                let (reply, answer) = oneshot::<u8>();
+                requests.post(reply).unwrap();
+                answer
+            })
+            .collect();
+        drop(other.try_recv());
+        drop(other);
+        assert!(answers[1].recv().poll().is_none(), "there is another receiver");
+        drop(server);
+        for answer in answers {
+            assert_eq!(answer.recv().sync_timeout(TOO_LONG), Some(Err(Closed)), "the request has gone, and its reply");
+        }
+    }
+}
+
+#[test]
 fn a_pair_closes_when_the_last_handle_of_a_side_is_dropped() {
     for (sender, receiver) in [bounded(0), bounded(2), unbounded()] {
         let other = sender.clone();

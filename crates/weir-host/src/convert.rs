@@ -9,6 +9,7 @@ mod collections;
 mod measures;
 mod numbers;
 mod parts;
+mod scalars;
 mod simple;
 
 pub use borrow::{Borrowable, BorrowedArgument, BorrowedArgumentMut};

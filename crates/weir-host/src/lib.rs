@@ -70,16 +70,17 @@ pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
 pub use listen_address::{ListenAddress, ListenProtocol};
 pub use location::Location;
+pub use macros::FunctionOptions;
 pub use outcome::Outcome;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use secret::Secret;
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
 pub use source::{
-    Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceSignature,
-    Stop,
+    Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceProblem,
+    SourceSignature, Stop,
 };
 pub use text::Text;
 pub use typed::{TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{Element, Elements, Entries, HostValue, Unique, Value, Values, Walk};
-pub use weir_macros::{Type, batched, function, library};
+pub use weir_macros::{FunctionOptions, Type, batched, function, library};

@@ -97,10 +97,13 @@ impl Library {
     ///
     /// # Errors
     /// Fails if the library already has a module of this name, or a different type of the same name as one of the
-    /// module's.
+    /// module's, or if a function of the module has two parameters of the same name.
     pub fn add(&mut self, module: Module) -> Result<(), LibraryError> {
         if self.modules.contains_key(&module.name) {
             return Err(LibraryError(format!("two modules are named `{}`", module.name)));
+        }
+        for function in module.functions.values() {
+            check_parameters(&module.name, &function.signature)?;
         }
         for (name, definition) in &module.types {
             if self.definition(name).is_some_and(|other| other != definition) {
@@ -123,4 +126,15 @@ impl Library {
     pub fn definition(&self, name: &str) -> Option<&TypeDefinition> {
         self.modules.values().find_map(|module| module.types.get(name))
     }
+}
+
+/// Checks that calls can pass each parameter by its name.
+fn check_parameters(module: &str, signature: &Signature) -> Result<(), LibraryError> {
+    for (parameter, index) in signature.parameters.iter().zip(0..) {
+        if signature.parameters[..index].iter().any(|before| before.name == parameter.name) {
+            let (function, name) = (&signature.name, &parameter.name);
+            return Err(LibraryError(format!("`{module}.{function}` has two parameters named `{name}`")));
+        }
+    }
+    Ok(())
 }

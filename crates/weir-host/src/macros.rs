@@ -17,7 +17,7 @@ pub use adaptor::{
 };
 pub use answer::{ErrorTag, FailsDisplayed, FailsTyped, FailsWithError, Fallible, answer, answer_to, answer_word};
 pub use definition::{define, field, mismatched, variant, with_function};
-pub use function_builder::FunctionBuilder;
+pub use function_builder::{FunctionBuilder, FunctionOptions};
 pub use opaque::{
     shared_from_value, shared_in_place, shared_in_place_mut, unique_from_value, unique_in_place, unique_in_place_mut,
 };

@@ -114,6 +114,18 @@ pub trait Flows: Send + Sync {
 
     /// Waits until there is room for a flow.
     fn room(&self) -> LocalFuture<()>;
+
+    /// Reports something that went wrong in a source that goes on.
+    fn report(&self, problem: SourceProblem);
+}
+
+/// Something that went wrong in a source that goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceProblem {
+    /// An element was malformed, and no flow began for it.
+    ElementSkipped(Failure),
+    /// A connection could not be accepted, for example because the process has no file descriptors left.
+    NotAccepted(Failure),
 }
 
 /// A flow that has begun.
@@ -179,8 +191,10 @@ pub enum ParameterFrom {
     Query,
     /// The header field of the parameter's name, with `-` for each `_`.
     Header,
-    /// The cookie of the parameter's name.
+    /// The cookie of the parameter's name behind `__Host-`, which only this host can set.
     Cookie,
+    /// The cookie of the parameter's name, which other hosts of the domain can set.
+    UnprefixedCookie,
     /// The body: `Text` and `Bytes` unchanged, all other types as JSON.
     Body,
 }

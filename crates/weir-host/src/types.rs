@@ -87,6 +87,12 @@ impl Type {
     pub fn named(name: &str) -> Type {
         Type::Named(name.into())
     }
+
+    /// Returns true if values of the type are stored entirely in a [`crate::Value`], so that they own no other memory.
+    #[must_use]
+    pub fn is_scalar(&self) -> bool {
+        matches!(self, Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Time | Type::Duration | Type::Size)
+    }
 }
 
 impl fmt::Display for Type {

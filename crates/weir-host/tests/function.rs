@@ -107,6 +107,27 @@ fn rooted(#[environment] root: &String, name: &str) -> String {
     format!("{root}/{name}")
 }
 
+#[derive(weir::FunctionOptions)]
+struct Style {
+    #[default("-")]
+    fill: Text,
+    /// Width in characters.
+    #[default(4)]
+    width: u8,
+    r#type: bool,
+}
+
+#[weir::function]
+fn padded(text: &str, #[environment] root: &String, #[options] style: Style) -> String {
+    let fill = style.fill.as_str().repeat(usize::from(style.width).saturating_sub(text.len()));
+    format!("{root}{fill}{text}{}", style.r#type)
+}
+
+#[weir::function(reads)]
+async fn padded_later(text: Text, #[options] style: Style) -> String {
+    format!("{text}{}{}{}", style.fill, style.width, style.r#type)
+}
+
 #[derive(Default)]
 struct Counter(i64);
 
@@ -184,6 +205,25 @@ fn a_constructor_creates_the_state_from_constant_arguments() {
     let mut frame = Frame::of([value(5_i64)]);
     frame.state = Some(Shared::new(ruler(Value::text("cm"), Value::Int(20)).unwrap()));
     assert_eq!(given(frame.run(&function)), Value::text("100 cm"));
+}
+
+#[test]
+fn fields_of_options_are_the_last_parameters() {
+    let function = __weir_function_padded();
+    let parameters = function.signature.parameters.iter();
+    let parameters = parameters.map(|each| format!("{:?} {}: {} {:?}", each.passing, each.name, each.ty, each.default));
+    assert_eq!(
+        parameters.collect::<Vec<_>>(),
+        ["Borrow text: Text None", "Value fill: Text Some(-)", "Value width: Int Some(4)", "Value type: Bool None"]
+    );
+    let arguments = || [value(Text::from("ab")), value(Text::from(".")), value(5_u8), value(true)];
+    let mut frame = Frame::of(arguments());
+    frame.environment.insert(String::from(">"));
+    assert_eq!(given(frame.run(&function)), Value::text(">...abtrue"));
+    assert_eq!(given(Frame::of(arguments()).run(&__weir_function_padded_later())), Value::text("ab.5true"));
+    let mut frame = Frame::of([value(Text::from("ab")), value(Text::from(".")), value(300_i64), value(true)]);
+    frame.environment.insert(String::new());
+    assert_eq!(fault(frame.run(&function)), "argument `width`: must be 0 to 255, not 300");
 }
 
 #[test]

@@ -209,3 +209,20 @@ fn the_whole_environment_is_closed_and_the_first_failure_reported() {
     assert_eq!(closed.load(std::sync::atomic::Ordering::SeqCst), 2);
     assert!(weir::Environment::default().close().is_ok());
 }
+
+#[derive(weir::FunctionOptions)]
+struct Style {
+    width: u8,
+}
+
+#[weir::function]
+fn padded(width: i64, #[options] style: Style) -> i64 {
+    width + i64::from(style.width)
+}
+
+#[test]
+fn two_parameters_of_one_name_are_refused() {
+    let module = weir::Module::new("text", "").function(__weir_function_padded());
+    let error = weir::Library::default().add(module).unwrap_err();
+    assert_eq!(error.to_string(), "`text.padded` has two parameters named `width`");
+}

@@ -23,17 +23,20 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
+mod conditions;
+mod kind;
 mod parts;
 mod predecessors;
 mod traverse;
 
 pub use crate::expr::{ArmTest, Constraint};
-use crate::prim::Prim;
 use crate::program;
 pub use crate::program::Origin;
+pub use conditions::arms_of_truth;
+pub(crate) use conditions::{Conditions, may_hold_condition};
+pub use kind::{NodeKind, Own, SwitchArm};
 pub(crate) use parts::PartUses;
 pub(crate) use predecessors::{NodeSet, Predecessors};
-pub use traverse::Own;
 
 /// A program whose bodies are graphs.
 pub type Program = program::Program<Graph>;
@@ -91,6 +94,9 @@ pub struct Node {
     pub uses: Vec<ResourceUse>,
     /// The innermost [`NodeKind::Acquire`] whose atomic step contains the node.
     pub within: Option<NodeId>,
+    /// The later switch that evaluates this primitive as part of its condition, if one does: see the pass
+    /// `fused-conditions`. The node then makes no value of its own.
+    pub condition_of: Option<NodeId>,
     /// The position in the text.
     pub origin: Origin,
 }
@@ -113,85 +119,6 @@ pub struct ResourceUse {
     pub mode: Mode,
     /// True if an enclosing [`NodeKind::Acquire`] holds the resource already.
     pub held: bool,
-}
-
-/// The operation of a node.
-#[derive(Clone, Debug, PartialEq)]
-pub enum NodeKind {
-    /// Applies a primitive to its inputs.
-    Prim(Prim),
-    /// Calls the host function of this path. Of a function that can fail, the output is a `Result`.
-    Call {
-        /// The function's path.
-        function: Text,
-    },
-    /// Tests its one input and chooses the first arm whose test holds.
-    Switch {
-        /// The arms; each has as many output ports as its payload has fields.
-        arms: Vec<SwitchArm>,
-    },
-    /// Takes the input of the arm that the switch chose.
-    Select {
-        /// The switch.
-        switch: NodeId,
-    },
-    /// Runs the body for each element of its first input, and yields the list of the results.
-    Map {
-        /// The body.
-        body: Box<Graph>,
-    },
-    /// Folds its first input, beginning with the states that are its next inputs. The body yields the next state, or the
-    /// tuple of the next states, and so does the node.
-    Fold {
-        /// The body.
-        body: Box<Graph>,
-        /// The number of states, at least 1.
-        states: u32,
-    },
-    /// Runs the body with the states that are its first inputs, and then with those of each result, until it is done. The
-    /// body yields the tuple of the next states and `done`; the node yields the last state, or the tuple of the states.
-    Loop {
-        /// The body.
-        body: Box<Graph>,
-        /// The number of states, at least 1.
-        states: u32,
-        /// The number of rounds after which it fails with [`weir_host::FailureKind::Limit`].
-        at_most: u64,
-    },
-    /// Runs the body for as long as its first input, a `Duration`, allows; yields `Some` of its result, or `None`.
-    Within {
-        /// The body.
-        body: Box<Graph>,
-    },
-    /// Runs the bodies concurrently, and yields the result of the first that ends. Its inputs are the captures of the
-    /// first body, then those of the second, and so on.
-    Race {
-        /// The bodies.
-        bodies: Vec<Graph>,
-    },
-    /// Begins an atomic step: waits for the constraints, in their order. Its input, if it has one, is the session.
-    Acquire {
-        /// The constraints that the step holds, in the canonical order.
-        constraints: Vec<Constraint>,
-    },
-    /// Ends an atomic step. An end of the flow also ends it.
-    Release {
-        /// The node that began it.
-        acquire: NodeId,
-    },
-    /// Ends the flow with its input as the answer.
-    Return,
-    /// Ends the flow with its input, a failure.
-    Fail,
-}
-
-/// One arm of a switch node.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SwitchArm {
-    /// The test that chooses this arm.
-    pub test: ArmTest,
-    /// The number of payload fields that it outputs.
-    pub payload: u32,
 }
 
 impl Graph {

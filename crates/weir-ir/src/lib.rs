@@ -10,6 +10,7 @@
 //!
 //! Architecture invariant: neither syntax nor scheduling is known here, and nothing here does I/O.
 
+mod body_types;
 pub mod evaluate;
 pub mod expr;
 #[cfg(feature = "generate")]

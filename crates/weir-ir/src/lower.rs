@@ -6,7 +6,8 @@
 //! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
 //!    (ARCHITECTURE, "Semantics", rule 2). A frame's own value that some call takes by `&mut`, or that can only be
 //!    moved, counts as a resource; moving it away is writing it.
-//! 2. *Ends.* A node that writes a resource waits for every earlier node that may end the flow.
+//! 2. *Ends.* A node that writes a resource waits for every earlier node that may end the flow. In the body of a `within`
+//!    or `race`, which may be given up while it waits, a node that may wait counts as one.
 //! 3. *Atomic steps.* An `acquire` waits for every earlier node that may wait itself, so that no flow holds a
 //!    constraint while it waits for something outside the step: without this, two flows that overlap independent steps
 //!    could wait for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.
@@ -21,6 +22,7 @@ mod uses;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use weir_host::{Library, Mode, Passing, Resource, Text, Type, Value};
 
 use crate::expr::{self, Arm, Atom, Block, Let, Op, Var, Variable};
@@ -93,6 +95,10 @@ struct GraphBuilder<'a> {
     held: BTreeMap<Resource, Mode>,
     order: OrderTracker,
     names: BTreeMap<Text, u32>,
+    /// The index of each constant of the graph.
+    constant_indices: IndexMap<Value, usize>,
+    /// `true` in a body that may be given up while it waits, and in the bodies in it.
+    may_be_given_up: bool,
 }
 
 impl<'a> GraphBuilder<'a> {
@@ -112,6 +118,8 @@ impl<'a> GraphBuilder<'a> {
             held: BTreeMap::new(),
             order: OrderTracker::default(),
             names: BTreeMap::new(),
+            constant_indices: IndexMap::new(),
+            may_be_given_up: false,
         }
     }
 
@@ -152,11 +160,11 @@ impl<'a> GraphBuilder<'a> {
             }
             Op::Atomic { constraints, session, body } => self.atomic(constraints, session.as_ref(), body, binding),
             Op::Within { limit, body } => {
-                let (graph, captures) = self.body(body, &[]);
+                let (graph, captures) = self.body_to_give_up(body);
                 self.with_body(NodeKind::Within { body: Box::new(graph) }, &[limit], captures, binding)
             }
             Op::Race { bodies } => {
-                let (bodies, captures): (Vec<_>, Vec<_>) = bodies.iter().map(|body| self.body(body, &[])).unzip();
+                let (bodies, captures): (Vec<_>, Vec<_>) = bodies.iter().map(|body| self.body_to_give_up(body)).unzip();
                 self.with_body(NodeKind::Race { bodies }, &[], captures.concat(), binding)
             }
             Op::Return(answer) => self.end(NodeKind::Return, answer, binding),
@@ -239,6 +247,14 @@ impl<'a> GraphBuilder<'a> {
         self.with_body(NodeKind::Map { body: Box::new(graph) }, &[list], captures, binding)
     }
 
+    /// Lowers a body that may be given up while it waits.
+    fn body_to_give_up(&mut self, block: &Block) -> (Graph, Vec<Atom>) {
+        let outside = std::mem::replace(&mut self.may_be_given_up, true);
+        let lowered = self.body(block, &[]);
+        self.may_be_given_up = outside;
+        lowered
+    }
+
     /// Lowers a body; returns its graph and the variables that it captures, which are its last parameters.
     fn body(&mut self, block: &Block, parameters: &[&Variable]) -> (Graph, Vec<Atom>) {
         let own = parameters.iter().map(|variable| (*variable).clone());
@@ -251,6 +267,8 @@ impl<'a> GraphBuilder<'a> {
         let mut builder = GraphBuilder::new(self.definitions, self.changed, &all);
         builder.held.clone_from(&self.held);
         builder.names = std::mem::take(&mut self.names);
+        builder.may_be_given_up = self.may_be_given_up;
+        builder.order = OrderTracker::new(self.may_be_given_up);
         builder.graph.result = builder.block(block);
         self.names = builder.names;
         (builder.graph, captured.iter().map(|variable| Atom::Var(variable.var)).collect())

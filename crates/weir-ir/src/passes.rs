@@ -10,7 +10,8 @@
 //! 4. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
 //!    arms do the same. Batching, which floats I/O calls out of arms, has its place behind it.
 //! 5. After the lowering, passes of the graph work on order, which the expression IR does not show. Detaching looks for last
-//!    uses and adds edges, so the removal of edges that others imply comes last.
+//!    uses and adds edges, so the removal of edges that others imply comes behind it. The fusion of conditions is the last: it
+//!    says how nodes are evaluated, and no pass has to keep that right.
 //!
 //! The verifier runs after each pass if debug assertions are on. The reference evaluator runs programs *before* all passes:
 //! so every comparison of an engine with the evaluator tests the passes too.
@@ -31,6 +32,7 @@ mod constants;
 mod dead_code;
 mod detach;
 mod facts;
+mod fused_conditions;
 mod lock_order;
 mod loop_state;
 mod redundant_order;
@@ -86,6 +88,11 @@ pub static GRAPH_PASSES: &[GraphPass] = &[
         name: "redundant-order",
         caption: "removes order edges that other edges imply",
         rewrite: redundant_order::run,
+    },
+    Pass {
+        name: "fused-conditions",
+        caption: "lets switches evaluate their conditions themselves",
+        rewrite: fused_conditions::run,
     },
 ];
 

@@ -243,6 +243,23 @@ impl Prim {
         )
     }
 
+    /// Returns true if it compares two values or combines Booleans: a switch may evaluate it as part of its condition.
+    #[must_use]
+    pub fn decides(self) -> bool {
+        matches!(
+            self,
+            Prim::Not
+                | Prim::And
+                | Prim::Or
+                | Prim::Equal
+                | Prim::NotEqual
+                | Prim::Less
+                | Prim::LessOrEqual
+                | Prim::Greater
+                | Prim::GreaterOrEqual
+        )
+    }
+
     /// Evaluates the operations of most conditions, so that engines can inline them: comparisons of two integers, and
     /// `and` and `or` of two truth values. Returns `None` for everything else.
     #[inline]

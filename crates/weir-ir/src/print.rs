@@ -164,6 +164,7 @@ fn route(page: &mut IndentedText, route: &FlowRoute) {
                 ParameterFrom::Body => "body",
                 ParameterFrom::Header => "header",
                 ParameterFrom::Cookie => "cookie",
+                ParameterFrom::UnprefixedCookie => "unprefixed_cookie",
             };
             let default = parameter.default.as_ref().map_or(String::new(), |value| format!(" = {}", Constant(value)));
             page.line(format_args!("parameter {} in {from}{default}", NameText(&parameter.name)));

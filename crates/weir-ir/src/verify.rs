@@ -10,14 +10,15 @@ use crate::{expr as e, graph as g};
 
 mod arms;
 mod blocks;
+mod bodies;
 mod calls;
+mod conditions;
 mod detached;
 mod graphs;
 mod operand;
 mod order;
 mod prims;
 mod report;
-mod timed;
 mod types;
 mod uses;
 mod view;

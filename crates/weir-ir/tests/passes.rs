@@ -125,6 +125,21 @@ fn edges_that_others_imply_are_removed() {
 }
 
 #[test]
+fn a_switch_evaluates_its_condition_itself_unless_something_changes_what_it_reads() {
+    let body = "%1: Bool = less(%0, 9)\n%2: Bool = equal(%0, 3)\n%3: Bool = not(%2)\n%4: Bool = and(%1, %3)\n\
+                %5: Int = switch %4\n  value true\n    yield 1\n  otherwise\n    yield 2\n\
+                %6: Bool = less(%0, 5)\n%7: Int = switch %6\n  value true\n    yield 1\n  otherwise\n    yield 2\n\
+                %8: Int = copy(%0)\n%9: Bool = less(%8, 7)\n%10: Int = call data.raise at data.raise (%8, 1)\n\
+                %11: Int = switch %9\n  value true\n    yield 1\n  otherwise\n    yield 2\n\
+                %12: Bool = equal(%20, \"a\")\n%13: Bool = greater(%0, 1)\n%14: Int = switch %12\n  value true\n    \
+                %15: Int = switch %13\n      value true\n        yield 1\n      otherwise\n        yield 2\n    yield %15\n  \
+                otherwise\n    yield 3\n\
+                %16: (Int, Int, Int, Int, Bool, Int) = record(%5, %7, %10, %11, %6, %14)\nyield %16";
+    let program = program("%0: Int, %20: Text", "(Int, Int, Int, Int, Bool, Int)", body);
+    insta::assert_snapshot!(rewritten_graph("fused-conditions", &program));
+}
+
+#[test]
 fn a_part_that_is_replaced_moves_out_unless_something_still_reads_it() {
     let body = "%1: Pair = fold [1, 2] from (0, \"\") as %2: Pair, %3: Int\n  %4: Text = field.1(%2)\n  %5: Text = add(%4, \"x\")\n  \
                 %6: Pair = with_field.0(%2, %3)\n  %7: Pair = with_field.1(%6, %5)\n  yield %7\n\

@@ -126,6 +126,12 @@ const GRAPHS: &[(Rule, &str)] = &[
          \x20   %0 d: Int = call count.value(shared hits, p0) uses read held shared hits\n    yield %0.0\n\
          %2 e = release %0 () after %1\nyield p0",
     ),
+    (
+        Rule::Order,
+        "constant 1ms\n%0 a: Option(Int) = within(k0, p0) uses write shared hits\n  parameters Int\n\
+         \x20 %0 b: Int = call a.mix(p0)\n  %1 c: Int = call count.add(shared hits, p0) uses write shared hits\n\
+         \x20 yield %1.0\nyield p0",
+    ),
     (Rule::Cover, "%0 a = switch(p2)\n  tag 0\nyield p0"),
     (Rule::Payload, "%0 a: Text = switch(p2)\n  tag 1 payload 1\n  otherwise\nyield p0"),
     (Rule::Constraints, "%0 a = acquire (read shared misses, read shared hits) ()\n%1 b = release %0 ()\nyield p0"),
@@ -189,6 +195,27 @@ const GRAPHS: &[(Rule, &str)] = &[
          yield p0",
     ),
     (Rule::Steps, "%0 a: Int = call count.value(shared own, p0) uses read shared own\nyield p0"),
+    (Rule::Conditions, "%0 a: Bool = less(p0, p0) condition of %1\n%1 b: Int = copy(p0)\nyield p0"),
+    (Rule::Conditions, "%0 a: Int = copy(p0) condition of %1\n%1 b = switch(%0.0)\n  otherwise\nyield p0"),
+    (
+        Rule::Conditions,
+        "%0 a: Bool = less(p0, p0) condition of %2\n%1 c: Bool = copy(%0.0)\n%2 b = switch(%0.0)\n  otherwise\nyield p0",
+    ),
+    (
+        Rule::Conditions,
+        "%0 a: Bool = less(p0, p0) condition of %2\n%1 c: Bool = not(%0.0)\n%2 b = switch(%1.0)\n  otherwise\nyield p0",
+    ),
+    (
+        Rule::Conditions,
+        "%0 n: Int = copy(p0)\n%1 a: Bool = less(%0.0, p0) condition of %3\n\
+         %2 c: Int = call data.raise(%0.0, p0) after %1\n%3 b = switch(%1.0)\n  otherwise\nyield p0",
+    ),
+    (
+        Rule::Conditions,
+        "%0 n: Int = copy(p0)\n%1 a: Bool = less(%0.0, p0) condition of %3\n\
+         %2 c: List(Int) = for(p1, %0.0) after %1\n  parameters Int, Int\n  %0 d: Int = call data.raise(p1, p0)\n  yield p0\n\
+         %3 b = switch(%1.0)\n  otherwise\nyield p0",
+    ),
     (
         Rule::Steps,
         "%0 z: Int = call a.mix(p0)\n%1 a = acquire (write shared hits) ()\n%2 c = release %1 () after %1\nyield p0",
@@ -208,12 +235,28 @@ fn graphs_that_break_a_rule() {
 #[test]
 fn every_rule_has_a_program_that_breaks_it() {
     use Rule::{
-        Constraints, Control, Cover, Edges, Known, Nesting, Once, Order, Payload, Reach, Scope, Steps, Types, Uses,
+        Conditions, Constraints, Control, Cover, Edges, Known, Nesting, Once, Order, Payload, Reach, Scope, Steps,
+        Types, Uses,
     };
     // Nesting has a test of its own.
     let shown: BTreeSet<Rule> = EXPRESSIONS.iter().chain(GRAPHS).map(|(rule, _)| *rule).chain([Nesting]).collect();
-    let all =
-        [Once, Scope, Known, Types, Cover, Payload, Reach, Constraints, Nesting, Edges, Control, Order, Uses, Steps];
+    let all = [
+        Once,
+        Scope,
+        Known,
+        Types,
+        Cover,
+        Payload,
+        Reach,
+        Constraints,
+        Nesting,
+        Edges,
+        Control,
+        Order,
+        Uses,
+        Steps,
+        Conditions,
+    ];
     assert_eq!(shown, all.into_iter().collect());
 }
 

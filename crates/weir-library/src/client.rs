@@ -1,7 +1,7 @@
 //! HTTP client: requests to other services.
 //!
 //! A call takes the steps of `exchange`: 1. it acquires a permit, so that a program has a bounded number of calls under
-//! way; 2. it sends the request over a pooled connection, or a new one whose address is checked after the name has been
+//! way, in all and to each host (`permits`); 2. it sends the request over a pooled connection, or a new one whose address is checked after the name has been
 //! resolved (`connector`); 3. it follows redirects (`redirect`), each of which is a request of its own with its own
 //! check, without the credentials if it leads to another origin; 4. it reads the body within its limits (`body`). A
 //! call that is given up is dropped where it waits, which ends its exchange.
@@ -14,36 +14,26 @@ mod body;
 mod connector;
 mod exchange;
 mod options;
+mod permits;
 mod redirect;
 mod response;
 mod url;
 
 pub use addresses::is_public;
 pub use exchange::Client;
+pub use options::{CallOptions, Headers};
 pub use response::{ClientResponse, body, header, json, response, status, text, url};
-
-use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
-use indexmap::IndexMap;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use weir::{Failure, Secret, Size, Text, Typed};
+use weir::{Failure, Text, Typed};
 
 use crate::json::encode::written;
-use options::{Call, CallOptions};
+use options::Call;
 
-/// Default maximum length of a response's body: 8 MiB.
-const BYTES_MAX: Size = Size(8 * 1024 * 1024);
-/// Default maximum duration of a call, from the permit to the last byte.
-const TIMEOUT: Duration = Duration::from_secs(30);
-/// Default maximum number of redirects of a call.
-const REDIRECTS_MAX: u8 = 5;
 /// Characters that `encode` encodes: all but those that RFC 3986 calls unreserved.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Header fields of a request, by their names.
-pub type Headers = IndexMap<Text, Text>;
 
 /// Builds the module `client`.
 pub(crate) fn client() -> weir::Module {
@@ -65,19 +55,12 @@ mod functions {
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
 #[weir::function(reads)]
 pub async fn get(
     #[environment] client: &Client,
     url: Text,
-    #[default(Headers::new())] headers: Headers,
-    #[default(None)] bearer: Option<Secret>,
-    #[default(TIMEOUT)] timeout: Duration,
-    #[default(BYTES_MAX)] bytes_max: Size,
-    #[default(REDIRECTS_MAX)] redirects_max: u8,
-    #[default(false)] private: bool,
+    #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
-    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
     client.run(Call::new(Method::GET, &url, options)?).await
 }
 
@@ -85,20 +68,13 @@ pub async fn get(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
 #[weir::function]
 pub async fn post(
     #[environment] client: &Client,
     url: Text,
     value: Typed<'T'>,
-    #[default(Headers::new())] headers: Headers,
-    #[default(None)] bearer: Option<Secret>,
-    #[default(TIMEOUT)] timeout: Duration,
-    #[default(BYTES_MAX)] bytes_max: Size,
-    #[default(REDIRECTS_MAX)] redirects_max: u8,
-    #[default(false)] private: bool,
+    #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
-    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
     client.run(json_call(Method::POST, &url, &value, options)?).await
 }
 
@@ -106,20 +82,13 @@ pub async fn post(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
 #[weir::function(idempotent)]
 pub async fn put(
     #[environment] client: &Client,
     url: Text,
     value: Typed<'T'>,
-    #[default(Headers::new())] headers: Headers,
-    #[default(None)] bearer: Option<Secret>,
-    #[default(TIMEOUT)] timeout: Duration,
-    #[default(BYTES_MAX)] bytes_max: Size,
-    #[default(REDIRECTS_MAX)] redirects_max: u8,
-    #[default(false)] private: bool,
+    #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
-    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
     client.run(json_call(Method::PUT, &url, &value, options)?).await
 }
 
@@ -127,20 +96,13 @@ pub async fn put(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
 #[weir::function]
 pub async fn patch(
     #[environment] client: &Client,
     url: Text,
     value: Typed<'T'>,
-    #[default(Headers::new())] headers: Headers,
-    #[default(None)] bearer: Option<Secret>,
-    #[default(TIMEOUT)] timeout: Duration,
-    #[default(BYTES_MAX)] bytes_max: Size,
-    #[default(REDIRECTS_MAX)] redirects_max: u8,
-    #[default(false)] private: bool,
+    #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
-    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
     client.run(json_call(Method::PATCH, &url, &value, options)?).await
 }
 
@@ -148,19 +110,12 @@ pub async fn patch(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
 #[weir::function(idempotent)]
 pub async fn delete(
     #[environment] client: &Client,
     url: Text,
-    #[default(Headers::new())] headers: Headers,
-    #[default(None)] bearer: Option<Secret>,
-    #[default(TIMEOUT)] timeout: Duration,
-    #[default(BYTES_MAX)] bytes_max: Size,
-    #[default(REDIRECTS_MAX)] redirects_max: u8,
-    #[default(false)] private: bool,
+    #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
-    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
     client.run(Call::new(Method::DELETE, &url, options)?).await
 }
 
@@ -169,7 +124,6 @@ pub async fn delete(
 ///
 /// # Errors
 /// Fails if there is no response within the limits; a response with any status is one.
-#[allow(clippy::too_many_arguments, reason = "a call names the few that it needs")]
 #[weir::function]
 pub async fn send(
     #[environment] client: &Client,
@@ -177,15 +131,9 @@ pub async fn send(
     url: Text,
     #[default(Bytes::new())] body: Bytes,
     #[default("application/octet-stream")] r#type: Text,
-    #[default(Headers::new())] headers: Headers,
-    #[default(None)] bearer: Option<Secret>,
-    #[default(TIMEOUT)] timeout: Duration,
-    #[default(BYTES_MAX)] bytes_max: Size,
-    #[default(REDIRECTS_MAX)] redirects_max: u8,
-    #[default(false)] private: bool,
+    #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
     let method = options::method(&method)?;
-    let options = CallOptions { headers, bearer, timeout, bytes_max, redirects_max, private };
     client.run(Call::new(method, &url, options)?.with_body(body, &r#type)?).await
 }
 

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use weir::{Failure, FailureKind, Module, Parameter, Text, Type, Value};
 
 use crate::bad_elements::BadElements;
-use crate::stream_source::{StreamDefinition, optional, parameter};
+use crate::stream_source::{StreamDefinition, optional, parameter, strict};
 use rows::{CsvRows, RowError, Rows};
 
 /// Maximum number of rows that [`parse`] returns.
@@ -22,11 +22,11 @@ pub(crate) fn csv() -> Module {
         name: "rows",
         doc: "Begins a flow for each row of a file of comma-separated values, in order, and ends at the end of the file. \
               The first row names the columns; an element maps these names to the row's fields. A row with more or \
-              fewer fields ends the program.",
-        parameters: parameters(),
+              fewer fields, or one that is not UTF-8, is reported and skipped; with `strict: true` it ends the program.",
+        parameters: [parameters(), vec![strict()]].concat(),
         element: Type::map(Type::Text, Type::Text),
         ordered: true,
-        open: |arguments| CsvRows::open(arguments, BadElements::EndStream("csv.checked_rows")),
+        open: |arguments| CsvRows::open(arguments, arguments.bad_elements(2)?),
     };
     let checked = StreamDefinition {
         name: "checked_rows",

@@ -3,7 +3,10 @@
 //! All access goes through a [`Root`], which the embedder opens; programs name files relative to it. Paths are taken
 //! literally: `%2e%2e` is an ordinary file name.
 
+mod append;
+mod appended_files;
 mod cache;
+mod error;
 mod follow;
 mod lines;
 mod open_beneath;
@@ -13,11 +16,13 @@ mod page_cache;
 mod root;
 mod write;
 
+pub use append::Appender;
 pub use cache::FileCacheOptions;
+pub use error::FileError;
 pub(crate) use lines::{FileLines, root_of};
 pub use open_file::{OpenFile, length, open};
-pub use root::{FileError, Root};
-pub use write::{Appender, write};
+pub use root::Root;
+pub use write::write;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -33,7 +38,7 @@ mod functions {
     weir::library! {
         /// Files below the program's root directory.
         pub(crate) files: super::read, super::exists, super::list, super::open_file::open, super::open_file::length,
-            super::write::Appender::append, super::write::write
+            super::append::Appender::append, super::write::write
     }
 }
 

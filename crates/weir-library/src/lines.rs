@@ -9,14 +9,16 @@ use std::io;
 use bytes::{Buf, BytesMut};
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use weir::{Failure, FailureKind};
+use weir::{Failure, FailureKind, Value};
+
+use crate::bad_elements::{BadElements, StreamElement};
 
 /// Maximum length of a line: 1 MiB. Longer input is not a text of lines.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// Number of bytes requested by one read.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Reason why no further line can be read.
+/// Reason why a line cannot be read. Further lines can be read, unless reading failed.
 #[derive(Debug)]
 pub enum LineError {
     /// The line with this number, counted from 1, is not UTF-8.
@@ -40,6 +42,17 @@ impl fmt::Display for LineError {
 impl std::error::Error for LineError {}
 
 impl LineError {
+    /// Converts the error into the outcome of reading one element.
+    ///
+    /// # Errors
+    /// Fails if the input cannot be read any further.
+    pub(crate) fn into_element(self, origin: &str, bad: BadElements) -> Result<StreamElement, Failure> {
+        match self {
+            LineError::Read(_) => Err(self.of(origin)),
+            LineError::NotText(_) | LineError::TooLong(_) => bad.element(Err(self.of(origin))),
+        }
+    }
+
     /// Converts the error into a failure of reading `origin`.
     pub(crate) fn of(self, origin: &str) -> Failure {
         let kind = match self {
@@ -61,12 +74,14 @@ pub(crate) struct LineSplitter {
     number: u64,
     /// Number of bytes of these lines, including terminators.
     bytes: u64,
+    /// `true` in the middle of a line that is too long: its rest is discarded.
+    discarding: bool,
 }
 
 impl LineSplitter {
     /// Creates a reader without input.
     pub(crate) fn new() -> Self {
-        LineSplitter { buffer: BytesMut::new(), line_length: 0, scanned: 0, number: 0, bytes: 0 }
+        LineSplitter { buffer: BytesMut::new(), line_length: 0, scanned: 0, number: 0, bytes: 0, discarding: false }
     }
 
     /// Returns the number of the most recent line, counted from 1.
@@ -101,6 +116,7 @@ impl LineSplitter {
     /// Returns the unterminated rest of the input, unless it is empty.
     pub(crate) fn rest(&mut self) -> Result<Option<&str>, LineError> {
         self.consume_line();
+        self.discarding = false;
         match self.buffer.len() {
             0 => Ok(None),
             length => self.take_line(length).map(Some),
@@ -110,25 +126,42 @@ impl LineSplitter {
     /// Discards input that has been read but not returned.
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
-        (self.line_length, self.scanned) = (0, 0);
+        (self.line_length, self.scanned, self.discarding) = (0, 0, false);
     }
 
     /// Returns the length of the next line, including its terminator.
     async fn find(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> Result<Option<usize>, LineError> {
         self.consume_line();
         loop {
-            if let Some(end) = memchr(b'\n', &self.buffer[self.scanned..]) {
-                return Ok(Some(self.scanned + end + 1));
+            let end = memchr(b'\n', &self.buffer[self.scanned..]).map(|end| self.scanned + end + 1);
+            match end {
+                Some(end) if self.discarding => {
+                    self.discard(end);
+                    self.discarding = false;
+                    continue;
+                }
+                Some(end) => return Ok(Some(end)),
+                None if self.discarding => self.discard(self.buffer.len()),
+                None => self.scanned = self.buffer.len(),
             }
-            self.scanned = self.buffer.len();
             if self.scanned > LINE_BYTES_MAX {
-                return Err(LineError::TooLong(self.number + 1));
+                self.number += 1;
+                self.discarding = true;
+                self.discard(self.scanned);
+                return Err(LineError::TooLong(self.number));
             }
             self.buffer.reserve(PIECE_BYTES);
             if reader.read_buf(&mut self.buffer).await.map_err(LineError::Read)? == 0 {
                 return Ok(None);
             }
         }
+    }
+
+    /// Discards the first bytes of the buffer, which belong to a line that is too long.
+    fn discard(&mut self, length: usize) {
+        self.buffer.advance(length);
+        self.bytes += length as u64;
+        self.scanned = 0;
     }
 
     fn consume_line(&mut self) {
@@ -146,6 +179,21 @@ impl LineSplitter {
             return Err(LineError::TooLong(self.number));
         }
         std::str::from_utf8(line).map_err(|_| LineError::NotText(self.number))
+    }
+}
+
+/// Converts the outcome of reading one line into an element of a stream of texts.
+///
+/// # Errors
+/// Fails if the line ends the stream.
+pub(crate) fn line_element(
+    line: Result<&str, LineError>,
+    origin: &str,
+    bad: BadElements,
+) -> Result<StreamElement, Failure> {
+    match line {
+        Ok(line) => bad.element(Ok(Value::text(line))),
+        Err(error) => error.into_element(origin, bad),
     }
 }
 

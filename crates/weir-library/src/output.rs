@@ -1,4 +1,4 @@
-//! Buffered outputs: files and the standard streams, to which programs write line by line.
+//! Buffered outputs: the standard streams, to which programs write line by line.
 //!
 //! Written bytes first go to the output's buffer. They reach the operating system
 //! 1. when the buffer holds `BUFFER_BYTES`, by the call that filled it;
@@ -9,6 +9,7 @@
 //! The bytes that could not be written are discarded and not retried. If the standard output no longer has a reader, an
 //! embedder may handle that instead ([`Outputs::on_broken_pipe`]).
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -17,15 +18,13 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
+use weir::Failure;
 use weir::memory::of_program;
-use weir::{Failure, FailureKind};
 
 /// Number of buffered bytes at which a call writes them itself.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Maximum time that bytes stay buffered.
 const FLUSH_WITHIN: Duration = Duration::from_millis(50);
-/// Maximum number of open outputs.
-const OUTPUTS_MAX: usize = 1024;
 
 /// Name of the standard output in messages.
 pub(crate) const STANDARD_OUTPUT: &str = "the standard output";
@@ -36,7 +35,7 @@ pub struct Outputs(Arc<Mutex<OutputTable>>);
 
 #[derive(Default)]
 struct OutputTable {
-    /// Open outputs by their name in messages: a file by its path, which cannot equal the name of a standard stream.
+    /// Open outputs by their name in messages.
     open: IndexMap<String, Arc<OutputFile>>,
     /// `true` while a thread is about to flush them.
     flushing: bool,
@@ -74,26 +73,14 @@ struct BufferedFile {
 
 impl Outputs {
     /// Returns the output of this name, and opens it if necessary.
-    pub(crate) fn open<E>(&self, name: &str, open: impl FnOnce() -> Result<File, E>) -> Result<Arc<OutputFile>, Failure>
-    where
-        Failure: From<E>,
-    {
+    pub(crate) fn open(&self, name: &str, open: impl FnOnce() -> io::Result<File>) -> io::Result<Arc<OutputFile>> {
         let mut state = self.0.lock();
         if let Some(output) = state.open.get(name) {
             return Ok(Arc::clone(output));
         }
-        if state.open.len() >= OUTPUTS_MAX {
-            state.close_unused()?;
-        }
         let output = Arc::new(OutputFile::new(name, open()?));
         state.open.insert(name.to_owned(), Arc::clone(&output));
         Ok(output)
-    }
-
-    /// Closes the output of this name, so that the next write opens it again.
-    pub(crate) fn forget(&self, name: &str) -> Result<(), Failure> {
-        let output = self.0.lock().open.shift_remove(name);
-        output.map_or(Ok(()), |output| output.flush())
     }
 
     /// Has `then` called once if the standard output no longer has a reader. Further output to it is then discarded,
@@ -172,25 +159,6 @@ impl Outputs {
     }
 }
 
-impl OutputTable {
-    /// Closes the outputs to which no call is writing.
-    fn close_unused(&mut self) -> Result<(), Failure> {
-        let mut flushed = Ok(());
-        self.open.retain(|_, output| {
-            let used = Arc::strong_count(output) > 1;
-            if !used {
-                flushed = std::mem::replace(&mut flushed, Ok(())).and(output.flush());
-            }
-            used
-        });
-        flushed?;
-        if self.open.len() < OUTPUTS_MAX {
-            return Ok(());
-        }
-        Err(Failure::new(FailureKind::Limit, format!("{OUTPUTS_MAX} files are already open for writing")))
-    }
-}
-
 impl weir::Closing for Outputs {
     fn close(&self) -> Result<(), Failure> {
         let open: Vec<_> = self.0.lock().open.values().cloned().collect();
@@ -229,17 +197,24 @@ impl OutputFile {
     }
 }
 
+/// Returns the reason why bytes were not written, for messages.
+pub(crate) fn unwritten_reason(error: &io::Error) -> Cow<'static, str> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => "nobody reads it any more".into(),
+        io::ErrorKind::StorageFull => "the disk is full".into(),
+        io::ErrorKind::QuotaExceeded => "the quota of the disk is used up".into(),
+        io::ErrorKind::FileTooLarge => "the file would become larger than the system allows".into(),
+        _ => error.to_string().into(),
+    }
+}
+
 impl BufferedFile {
     fn flush(&mut self, name: &str) {
         let written = self.file.write_all(&self.buffer);
         self.buffer.clear();
         if let Err(error) = written {
             self.broken_pipe |= error.kind() == io::ErrorKind::BrokenPipe;
-            let why = match error.kind() {
-                io::ErrorKind::BrokenPipe => "nobody reads it any more".to_owned(),
-                io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-                _ => error.to_string(),
-            };
+            let why = unwritten_reason(&error);
             self.failure.get_or_insert_with(|| Failure::function(format!("{name} cannot be written: {why}")));
         }
     }
@@ -262,8 +237,7 @@ mod tests {
     fn buffered_bytes_are_flushed_in_order() {
         let (mut reader, writer) = io::pipe().unwrap();
         let outputs = Outputs::default();
-        let output =
-            outputs.open("a pipe", || Ok::<_, Failure>(File::from(std::os::fd::OwnedFd::from(writer)))).unwrap();
+        let output = outputs.open("a pipe", || Ok(File::from(std::os::fd::OwnedFd::from(writer)))).unwrap();
         let written: String = (0..10_000).map(|line| format!("{line}\n")).collect();
         let copy = written.clone();
         let reading = thread::spawn(move || {
@@ -286,17 +260,5 @@ mod tests {
         outputs.write(&output, &[b"more"]).unwrap();
         assert!(outputs.close().is_err(), "what waited is lost, and that is told at the end");
         assert!(outputs.close().is_ok());
-    }
-
-    #[test]
-    fn unused_outputs_make_room_for_others() {
-        let outputs = Outputs::default();
-        let null = || File::options().write(true).open("/dev/null");
-        let held: Vec<_> = (0..OUTPUTS_MAX - 1).map(|name| outputs.open(&name.to_string(), null).unwrap()).collect();
-        drop(outputs.open("unused", null).unwrap());
-        let last = outputs.open("last", null).unwrap();
-        assert_eq!(outputs.open("one more", null).err().map(|failure| failure.kind), Some(FailureKind::Limit));
-        drop((held, last));
-        assert!(outputs.open("one more", null).is_ok());
     }
 }

@@ -4,21 +4,23 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use weir::{Failure, Module, Type, Value};
+use weir::{Failure, Module, Type};
 
-use crate::lines::LineSplitter;
+use crate::bad_elements::BadElements;
+use crate::lines::{LineSplitter, line_element};
 use crate::output::{Outputs, STANDARD_OUTPUT};
-use crate::stream_source::{Emitter, Stream, StreamDefinition};
+use crate::stream_source::{Emitter, Stream, StreamDefinition, strict};
 
 /// Builds the module `stdio`.
 pub(crate) fn stdio() -> Module {
     let lines = StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line of the standard input, in order, and ends at the end of the input.",
-        parameters: vec![],
+        doc: "Begins a flow for each line of the standard input, in order, and ends at the end of the input. A line that \
+              is not UTF-8 or longer than 1 MiB is reported and skipped; with `strict: true` it ends the program.",
+        parameters: vec![strict()],
         element: Type::Text,
         ordered: true,
-        open: |_| Ok(StandardInput),
+        open: |arguments| Ok(StandardInput { bad: arguments.bad_elements(0)? }),
     };
     lines.within(functions::stdio())
 }
@@ -64,7 +66,9 @@ fn print_to(outputs: &Outputs, name: &str, stream: BorrowedFd<'_>, line: &str) -
 }
 
 /// The source `stdio.lines()`.
-struct StandardInput;
+struct StandardInput {
+    bad: BadElements,
+}
 
 impl Stream for StandardInput {
     fn describe(&self) -> String {
@@ -74,8 +78,8 @@ impl Stream for StandardInput {
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut input = tokio::io::stdin();
         let mut lines = LineSplitter::new();
-        while let Some(line) = lines.next(&mut input).await.map_err(|error| error.of("the standard input"))? {
-            emitter.emit(Value::text(line)).await;
+        while let Some(line) = lines.next(&mut input).await.transpose() {
+            emitter.emit_or_report(line_element(line, "the standard input", self.bad)?).await;
         }
         Ok(())
     }

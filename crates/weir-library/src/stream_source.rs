@@ -15,8 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::{JoinSet, yield_now};
 use weir::{
     Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Module, Opened, Parameter, Passing,
-    Progress, Route, Source, SourceSignature, Stop, Type, Value,
+    Progress, Route, Source, SourceProblem, SourceSignature, Stop, Type, Value,
 };
+
+use crate::bad_elements::{BadElements, StreamElement};
 
 /// Number of elements after which the stream yields to the other tasks of its event loop, if no flow had to wait.
 const YIELD_AFTER: u32 = 64;
@@ -85,6 +87,11 @@ pub(crate) fn optional(name: &str, ty: Type, default: Value) -> Parameter {
     Parameter { default: Some(default), ..parameter(name, ty) }
 }
 
+/// Creates the parameter that chooses between skipping malformed elements and ending at the first.
+pub(crate) fn strict() -> Parameter {
+    optional("strict", Type::Bool, Value::Bool(false))
+}
+
 /// Arguments with which a source is opened.
 pub(crate) struct SourceArguments<'a> {
     arguments: &'a [Value],
@@ -115,6 +122,11 @@ impl SourceArguments<'_> {
             Some(Value::Bool(bool)) => Ok(*bool),
             _ => Err(Failure::argument("`true` or `false` is missing")),
         }
+    }
+
+    /// Returns the policy for malformed elements that the argument of the parameter [`strict`], at this index, chooses.
+    pub(crate) fn bad_elements(&self, index: usize) -> Result<BadElements, Failure> {
+        Ok(if self.bool(index)? { BadElements::EndStream } else { BadElements::Skip })
     }
 
     /// Returns the duration at this index, which must be positive.
@@ -201,6 +213,22 @@ pub(crate) struct Emitter {
 }
 
 impl Emitter {
+    /// Begins a flow for the element, or reports that it was skipped.
+    pub(crate) async fn emit_or_report(&self, element: StreamElement) {
+        match element {
+            StreamElement::Begins(value) => self.emit(value).await,
+            StreamElement::Skipped(failure) => {
+                self.report(SourceProblem::ElementSkipped(failure));
+                self.yield_at_times().await;
+            }
+        }
+    }
+
+    /// Reports something that went wrong while the stream goes on.
+    pub(crate) fn report(&self, problem: SourceProblem) {
+        self.flows.report(problem);
+    }
+
     /// Begins a flow for the element as soon as there is room. The runtime reports a failure of the flow.
     pub(crate) async fn emit(&self, element: Value) {
         let mut inputs = vec![element];
@@ -215,6 +243,11 @@ impl Emitter {
             }
         }
         self.elements.fetch_add(1, Ordering::Relaxed);
+        self.yield_at_times().await;
+    }
+
+    /// Yields to the other tasks of the event loop once in [`YIELD_AFTER`] calls.
+    async fn yield_at_times(&self) {
         self.since_yield.set((self.since_yield.get() + 1) % YIELD_AFTER);
         if self.since_yield.get() == 0 {
             yield_now().await;

@@ -4,12 +4,14 @@
 mod peer;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use peer::{Peer, response};
+use peer::{CLOSE, Peer, response};
 use weir::{Bytes, Failure, FailureKind, Secret, Size, Text};
-use weir_library::client::{self, Client, ClientResponse};
+use weir_library::client::{self, CallOptions, Client, ClientResponse};
 
 /// Longest time that a call may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -39,8 +41,13 @@ fn get(url: impl Into<String>) -> Get {
 
 impl Get {
     async fn by(self, client: &Client) -> Result<ClientResponse, Failure> {
-        let Get { url, headers, bearer, timeout, bytes_max, redirects_max, private } = self;
-        client::get(client, url.into(), headers, bearer, timeout, Size(bytes_max), redirects_max, private).await
+        let url = Text::from(self.url.as_str());
+        client::get(client, url, self.options()).await
+    }
+
+    fn options(self) -> CallOptions {
+        let Get { headers, bearer, timeout, bytes_max, redirects_max, private, .. } = self;
+        CallOptions { headers, bearer, timeout, bytes_max: Size(bytes_max), redirects_max, private }
     }
 }
 
@@ -258,4 +265,63 @@ fn a_service_that_is_not_there_is_named() {
     let name = format!("{}.example", "a".repeat(64));
     let refused = block_on(get(format!("http://{name}/?token=secret")).by(&client)).unwrap_err();
     assert!(refused.message.contains("has no address") && !refused.message.contains("secret"), "{refused}");
+}
+
+/// Answers the first request on each of the first two connections, and closes them at the next one.
+fn forgetful() -> Peer {
+    let requests = AtomicUsize::new(0);
+    Peer::start(move |_| match requests.fetch_add(1, Ordering::Relaxed) {
+        0 | 2 => response(200, "", b"done"),
+        _ => CLOSE.to_vec(),
+    })
+}
+
+#[test]
+fn a_read_is_sent_again_when_the_server_has_closed_a_kept_connection() {
+    let peer = forgetful();
+    let answers = block_on(async {
+        let client = Client::default();
+        let get = || Get { private: true, ..get(peer.url("/")) }.by(&client);
+        [get().await, get().await, get().await]
+    });
+    let [first, second, third] = answers;
+    assert_eq!((text(first), text(second)), ("done".into(), "done".into()));
+    // The fourth request ends its connection, and so does the fifth: it is sent again once, not for ever.
+    assert!(third.unwrap_err().message.starts_with("no response from 127.0.0.1"));
+    assert_eq!(peer.requests().len(), 5);
+}
+
+#[test]
+fn a_write_is_not_sent_again_and_says_that_it_has_no_body() {
+    let peer = forgetful();
+    block_on(async {
+        let client = Client::default();
+        let (url, octets) = (Text::from(peer.url("/")), Text::from("application/octet-stream"));
+        let options = || Get { private: true, ..get("") }.options();
+        let send = || client::send(&client, "POST".into(), url.clone(), Bytes::new(), octets.clone(), options());
+        assert_eq!(text(send().await), "done");
+        assert!(send().await.is_err());
+    });
+    let requests = peer.requests();
+    assert_eq!(requests.len(), 2);
+    assert!(requests[0].contains("content-length: 0\r\n"), "{}", requests[0]);
+}
+
+#[test]
+fn a_call_that_gets_no_permit_says_so() {
+    let peer = Peer::start(|_| Vec::new());
+    let url = peer.url("/");
+    let ask = move |timeout| Get { timeout, private: true, ..get(&url) };
+    let refused = block_on(async {
+        let client = Arc::new(Client::default());
+        for _ in 0..256 {
+            let (client, call) = (Arc::clone(&client), ask(PATIENCE));
+            tokio::spawn(async move { call.by(&client).await });
+        }
+        while peer.requests().len() < 256 {
+            peer.wait_for_request().await;
+        }
+        ask(Duration::from_millis(10)).by(&client).await.unwrap_err()
+    });
+    assert_eq!(refused.message.as_str(), "127.0.0.1 was not called within 10ms: too many calls are under way");
 }

@@ -94,7 +94,10 @@ async fn serve(acceptor: TlsAcceptor) -> SocketAddr {
 
 async fn get(client: &Client, url: &str) -> Result<ClientResponse, Failure> {
     let patience = Duration::from_secs(20);
-    client::get(client, url.into(), client::Headers::new(), None, patience, Size(1_000), 0, false).await
+    let (headers, bytes_max) = (client::Headers::new(), Size(1_000));
+    let options =
+        client::CallOptions { headers, bearer: None, timeout: patience, bytes_max, redirects_max: 0, private: false };
+    client::get(client, url.into(), options).await
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

@@ -25,11 +25,52 @@ fn lines_come_in_order_and_then_the_stream_ends() {
 }
 
 #[test]
-fn an_invalid_line_ends_the_source_with_its_number() {
+fn an_invalid_line_ends_a_strict_source_with_its_number() {
     let place = Place::new("no-text");
     place.write("log", b"one\ntwo\n\xff\xfe\nfour\n");
-    let (lines, ended) = all("files.lines", &place, &[Value::text("log")]);
+    let (lines, ended) = all("files.lines", &place, &[Value::text("log"), Value::Bool(true)]);
     assert_eq!((lines, ended.as_str()), (vec!["one".to_owned(), "two".to_owned()], "log: line 3 is not UTF-8"));
+}
+
+/// Reads a source to its end; returns its elements and the messages of those that it skipped.
+fn elements_and_skipped(source: &str, place: &Place) -> (Vec<String>, Vec<String>) {
+    let running = Running::start(source, &[Value::text("log")], Some(place));
+    assert!(running.wait().is_ok(), "{source}");
+    (running.elements_so_far(), running.skipped())
+}
+
+#[test]
+fn a_malformed_element_is_skipped_and_reported() {
+    let place = Place::new("skipped");
+    let long = "x".repeat(3 << 20);
+    place.write("log", [b"1\n\xff\n".as_slice(), long.as_bytes(), b"\n2\n", long.as_bytes()].concat());
+    let not_utf8 = "log: line 2 is not UTF-8";
+    let too_long = [3, 5].map(|line| format!("log: line {line} is longer than 1048576 bytes"));
+    let (lines, skipped) = elements_and_skipped("files.lines", &place);
+    assert_eq!(
+        (lines, skipped),
+        (vec!["1".into(), "2".into()], vec![not_utf8.into(), too_long[0].clone(), too_long[1].clone()])
+    );
+    let (values, skipped) = elements_and_skipped("json.lines", &place);
+    assert_eq!((values.len(), &skipped[1..]), (2, too_long.as_slice()));
+    place.write("log", b"a,b\n1,2\n3\n\xff,x\n4,5\n");
+    let (rows, skipped) = elements_and_skipped("csv.rows", &place);
+    assert_eq!(rows, [r#"["a": "1", "b": "2"]"#, r#"["a": "4", "b": "5"]"#]);
+    assert_eq!(skipped, ["log: line 3: 1 field, but there are 2 columns", "log: line 4 is not UTF-8"]);
+}
+
+#[test]
+fn following_goes_on_after_a_malformed_line() {
+    let place = Place::new("follow-malformed");
+    place.write("log", "");
+    let running = follow(&place, true);
+    append(&place, b"one\n\xff\xfe\ntwo\n");
+    assert_eq!(running.shown(2), ["one", "two"]);
+    // The line is reported as soon as it is too long, and its rest is discarded when it arrives.
+    append(&place, "x".repeat(2 << 20));
+    append(&place, "x".repeat(2 << 20) + "\nthree\n");
+    assert_eq!(running.shown(1), ["three"]);
+    assert_eq!(running.skipped(), ["log: line 2 is not UTF-8", "log: line 4 is longer than 1048576 bytes"]);
 }
 
 #[test]
@@ -52,8 +93,8 @@ fn a_stopped_source_ends_without_a_failure() {
     assert!(running.stop().is_ok());
 }
 
-fn append(place: &Place, text: &str) {
-    fs::OpenOptions::new().append(true).open(place.0.join("log")).unwrap().write_all(text.as_bytes()).unwrap();
+fn append(place: &Place, text: impl AsRef<[u8]>) {
+    fs::OpenOptions::new().append(true).open(place.0.join("log")).unwrap().write_all(text.as_ref()).unwrap();
 }
 
 fn follow(place: &Place, whole: bool) -> Running {
@@ -108,14 +149,11 @@ fn rows_map_the_names_of_the_columns_to_their_fields() {
 }
 
 #[test]
-fn a_malformed_row_ends_the_source_with_its_line() {
+fn a_malformed_row_ends_a_strict_source_with_its_line() {
     let place = Place::new("bad-rows");
     place.write("users", "a,b\n1,2\n3\n4,5\n");
-    let (rows, ended) = all("csv.rows", &place, &[Value::text("users")]);
-    assert_eq!(
-        (rows.len(), ended.as_str()),
-        (1, "users: line 3: 1 field, but there are 2 columns (to continue after it, read `csv.checked_rows`)")
-    );
+    let (rows, ended) = all("csv.rows", &place, &[Value::text("users"), Value::text(","), Value::Bool(true)]);
+    assert_eq!((rows.len(), ended.as_str()), (1, "users: line 3: 1 field, but there are 2 columns"));
     place.write("twice", "a,a\n1,2\n");
     let says = |arguments: &[Value]| open("csv.rows", arguments, Some(&place)).err().unwrap().message.to_string();
     assert_eq!(says(&[Value::text("twice")]), "twice: two columns are named \"a\"");
@@ -134,12 +172,8 @@ fn each_line_is_a_json_value() {
     assert_eq!(values, [r#"{"b":1,"a":[null]}"#, "3", r#""x""#]);
     assert!(running.rest().1.is_ok());
     place.write("events", "1\n\n{\n");
-    let (_, ended) = all("json.lines", &place, &[Value::text("events")]);
-    assert_eq!(
-        ended,
-        "events: line 3, column 1: not JSON: EOF while parsing an object (to continue after it, read \
-         `json.checked_lines`)"
-    );
+    let (_, ended) = all("json.lines", &place, &[Value::text("events"), Value::Bool(true)]);
+    assert_eq!(ended, "events: line 3, column 1: not JSON: EOF while parsing an object");
 }
 
 #[test]

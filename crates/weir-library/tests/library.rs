@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
-use weir::{Begun, Flows, LocalFuture, Parameter, Stop, Value, World};
+use weir::{Begun, Flows, LocalFuture, Parameter, SourceProblem, Stop, Value, World};
 
 fn parameters(parameters: &[Parameter]) -> String {
     let shown = parameters.iter().map(|Parameter { name, ty, passing, default }| {
@@ -86,6 +86,10 @@ impl Flows for TwoAtATime {
     fn room(&self) -> LocalFuture<()> {
         let release = Arc::clone(&self.release);
         Box::pin(async move { release.notified().await })
+    }
+
+    fn report(&self, problem: SourceProblem) {
+        panic!("{problem:?}");
     }
 }
 

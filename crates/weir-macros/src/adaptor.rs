@@ -169,6 +169,9 @@ fn take(parameter: &Parameter) -> TokenStream {
         Passing::Environment => quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
             let #value = ::weir::macros::environment::<#ty>(call)?;
         ),
+        Passing::Options => quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
+            let #value = <#ty as ::weir::FunctionOptions>::take(call, #index)?;
+        ),
         _ => TokenStream::new(),
     }
 }
@@ -275,7 +278,7 @@ pub(crate) fn invocation(function: &HostFunction) -> TokenStream {
     let arguments = function.parameters.iter().map(|parameter| {
         let value = parameter.local("value");
         match parameter.passing {
-            Passing::Value => quote!(#value),
+            Passing::Value | Passing::Options => quote!(#value),
             Passing::Borrow | Passing::Environment => quote!(&*#value),
             Passing::Change => quote!(&mut *#value),
         }

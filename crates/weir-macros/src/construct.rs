@@ -95,6 +95,7 @@ fn start_parameter(typed: &mut syn::PatType, index: usize) -> Result<Parameter> 
             &typed.ty,
             "a state is created from constants: take the environment in the functions that use it",
         )),
+        Passing::Options => Err(Error::new_spanned(&typed.ty, "a constructor takes each of its parameters by name")),
     }
 }
 

@@ -128,6 +128,10 @@ fn read_parameters(signature: &mut Signature) -> Result<Vec<Parameter>> {
     for argument in &mut signature.inputs {
         let FnArg::Typed(typed) = argument else { continue };
         let parameter = Parameter::parse(typed, index)?;
+        let options = parameters.iter().find(|before| before.passing == Passing::Options);
+        if let (Some(options), true) = (options, parameter.passing != Passing::Environment) {
+            return Err(Error::new_spanned(&options.ty, "options are the last parameter"));
+        }
         index += usize::from(parameter.passing != Passing::Environment);
         parameters.push(parameter);
     }

@@ -18,6 +18,7 @@ mod function;
 mod host;
 mod library;
 mod marks;
+mod options;
 mod parameter;
 mod type_syntax;
 mod words;
@@ -28,7 +29,8 @@ mod words;
 /// call site, `async` may wait, `Result` may fail. The state is created by `Default`, by `new = path`, or by the
 /// function of the block with the attribute `#[new]`, whose parameters are added to the other functions and passed as
 /// constants. `#[default(85)]` before a parameter sets its default; `#[environment]` before a `&T` takes it from the
-/// values that the embedder provides. Marks express what a signature cannot:
+/// values that the embedder provides; `#[options]` before the last parameter, a struct with [`macro@FunctionOptions`], makes
+/// each of its fields a parameter. Marks express what a signature cannot:
 ///
 /// | mark | meaning |
 /// |---|---|
@@ -76,4 +78,12 @@ pub fn library(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Type, attributes(weir))]
 pub fn derive_type(input: TokenStream) -> TokenStream {
     derive::expand(input.into()).into()
+}
+
+/// Makes the fields of a struct parameters that several host functions share: `#[options] options: CallOptions`.
+///
+/// `#[default(85)]` before a field sets its default, as before a parameter.
+#[proc_macro_derive(FunctionOptions, attributes(default))]
+pub fn derive_options(input: TokenStream) -> TokenStream {
+    options::expand(input.into()).into()
 }

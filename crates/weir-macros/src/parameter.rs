@@ -16,6 +16,8 @@ pub(crate) enum Passing {
     Change,
     /// By `&`, from the values that the embedder provides.
     Environment,
+    /// A struct by value whose fields are the last parameters in Weir.
+    Options,
 }
 
 /// A parameter of a Rust function.
@@ -43,13 +45,18 @@ impl Parameter {
         for attribute in &attributes {
             if attribute.path().is_ident("default") {
                 default = Some(attribute.parse_args::<Expr>()?);
+            } else if attribute.path().is_ident("options") {
+                if passing.0 != Passing::Value {
+                    return Err(Error::new_spanned(attribute, "options are taken by value"));
+                }
+                passing.0 = Passing::Options;
             } else if passing.0 == Passing::Borrow {
                 passing.0 = Passing::Environment;
             } else {
                 return Err(Error::new_spanned(attribute, "a value from the environment is taken by `&`"));
             }
         }
-        if let (Some(default), Passing::Change | Passing::Environment) = (&default, passing.0) {
+        if let (Some(default), Passing::Change | Passing::Environment | Passing::Options) = (&default, passing.0) {
             return Err(Error::new_spanned(default, "only parameters taken by value or by `&` can have a default"));
         }
         Ok(Parameter { name, ty: passing.1, passing: passing.0, default, index })
@@ -68,19 +75,27 @@ impl Parameter {
             Passing::Value => quote_spanned!(ty.span()=> .takes::<#ty>(#name, #default)),
             Passing::Borrow => quote_spanned!(ty.span()=> .borrows::<#ty>(#name, #default)),
             Passing::Change => quote_spanned!(ty.span()=> .changes::<#ty>(#name)),
+            Passing::Options => quote_spanned!(ty.span()=> .options::<#ty>()),
             Passing::Environment => TokenStream::new(),
         }
     }
 
-    /// Generates the default. A string literal is converted to whichever type the parameter has.
+    /// Generates the default, if there is one.
     pub(crate) fn default_value(&self) -> TokenStream {
         match &self.default {
             None => quote!(::core::option::Option::None),
-            Some(text @ Expr::Lit(ExprLit { lit: Lit::Str(_), .. })) => {
-                quote_spanned!(text.span()=> ::core::option::Option::Some(::core::convert::Into::into(#text)))
-            }
-            Some(value) => quote_spanned!(value.span()=> ::core::option::Option::Some(#value)),
+            Some(value) => some_default(value),
         }
+    }
+}
+
+/// Generates a default. A string literal is converted to whichever type the parameter has.
+pub(crate) fn some_default(value: &Expr) -> TokenStream {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => {
+            quote_spanned!(value.span()=> ::core::option::Option::Some(::core::convert::Into::into(#value)))
+        }
+        value => quote_spanned!(value.span()=> ::core::option::Option::Some(#value)),
     }
 }
 
@@ -96,8 +111,11 @@ fn name(pattern: &Pat) -> Result<String> {
     }
 }
 
-fn own_attributes(attributes: &mut Vec<Attribute>) -> Vec<Attribute> {
-    let own = |attribute: &Attribute| ["default", "environment"].iter().any(|name| attribute.path().is_ident(name));
+/// Removes the attributes that rustc does not know, and returns them.
+pub(crate) fn own_attributes(attributes: &mut Vec<Attribute>) -> Vec<Attribute> {
+    let own = |attribute: &Attribute| {
+        ["default", "environment", "options"].iter().any(|name| attribute.path().is_ident(name))
+    };
     let (own, others) = std::mem::take(attributes).into_iter().partition(own);
     *attributes = others;
     own

@@ -15,7 +15,6 @@ use crate::region::WordTypes;
 use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
-mod conditions;
 mod error;
 mod moves;
 mod order;

@@ -11,14 +11,14 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_events::{Event, Signal, choose_biased, from_future_with, until};
-use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value, memory};
+use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, SourceProblem, Stop, Value, memory};
 use weir_ir::program::AT_END;
 use weir_trace::{Detail, EventKind};
 
@@ -207,8 +207,8 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, o
 }
 
 async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext>) {
-    let flows =
-        Arc::new(EntryFlows { instance: Arc::clone(&context.instance), engine: Arc::clone(&context.engine), entry });
+    let (instance, engine) = (Arc::clone(&context.instance), Arc::clone(&context.engine));
+    let flows = Arc::new(EntryFlows { instance, engine, entry, skipped: AtomicU64::default() });
     let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, Stop::new(context.stop.fired())).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
     context.instance.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
@@ -322,6 +322,8 @@ struct EntryFlows {
     instance: Arc<ProgramInstance>,
     engine: Arc<dyn Engine>,
     entry: u32,
+    /// The number of elements that the source has skipped.
+    skipped: AtomicU64,
 }
 
 impl Flows for EntryFlows {
@@ -355,6 +357,19 @@ impl Flows for EntryFlows {
             platform.at(platform.now_ns().saturating_add(MEMORY_PERIOD_NS)).synchronise().await;
             room.await;
         })
+    }
+
+    fn report(&self, problem: SourceProblem) {
+        let entry = self.entry;
+        let message = |failure: Failure| failure.message.as_str().into();
+        let event = match problem {
+            SourceProblem::ElementSkipped(failure) => {
+                let count = self.skipped.fetch_add(1, Ordering::Relaxed) + 1;
+                EventKind::ElementSkipped { entry, count, message: message(failure) }
+            }
+            SourceProblem::NotAccepted(failure) => EventKind::NotAccepted { entry, message: message(failure) },
+        };
+        self.instance.record(Detail::Log, || event);
     }
 }
 

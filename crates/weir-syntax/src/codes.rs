@@ -137,6 +137,7 @@ codes! {
     W0711 UnreachableCode,
     W0712 ConstantCondition,
     W0713 ShadowingPattern,
+    W0714 BypassedHandler,
 }
 
 impl Code {

@@ -108,6 +108,22 @@ pub enum EventKind {
         /// The index of the body in the order of the text, from 0.
         body: u64,
     },
+    /// A source has skipped a malformed element, and goes on.
+    ElementSkipped {
+        /// The index of the entry point.
+        entry: u32,
+        /// The number of elements that the source has skipped so far.
+        count: u64,
+        /// The reason.
+        message: Arc<str>,
+    },
+    /// A source could not accept a connection, and tries again.
+    NotAccepted {
+        /// The index of the entry point.
+        entry: u32,
+        /// The reason.
+        message: Arc<str>,
+    },
     /// A flow was refused, because the engine has reached its limit of flows.
     Refused {
         /// The index of the entry point.
@@ -162,6 +178,8 @@ impl EventKind {
             EventKind::SourceOpened { .. }
             | EventKind::SourceEnded { .. }
             | EventKind::FlowFailed { .. }
+            | EventKind::ElementSkipped { .. }
+            | EventKind::NotAccepted { .. }
             | EventKind::Refused { .. }
             | EventKind::Stopping => Detail::Log,
             EventKind::Section { .. } | EventKind::Route { .. } => Detail::Sections,
@@ -192,6 +210,12 @@ impl fmt::Display for EventKind {
             EventKind::NodeRan { flow, node, took_ns } => write!(f, "flow {flow} ran {node} in {took_ns} ns"),
             EventKind::NodeWaits { flow, node } => write!(f, "flow {flow} waits in {node}"),
             EventKind::BodyGivenUp { flow, node, body } => write!(f, "flow {flow} gave up body {body} of {node}"),
+            EventKind::ElementSkipped { entry, count, message } => {
+                write!(f, "source {entry} skipped element {count}: {message}")
+            }
+            EventKind::NotAccepted { entry, message } => {
+                write!(f, "source {entry} could not accept a connection: {message}")
+            }
             EventKind::Refused { entry } => write!(f, "flow of source {entry} refused"),
             EventKind::Section { section, threads, waiting, passed, .. } => {
                 write!(f, "section {section}: {threads} threads, {waiting} waiting, {passed} passed")

@@ -25,6 +25,7 @@ const LOWER: &[&str] = &[
     "test",
     "body",
     "cookie",
+    "unprefixed_cookie",
     "header",
     "at",
     "per",

@@ -204,7 +204,10 @@ impl<'a> TypeChecker<'a, '_> {
     fn parameter_type(&mut self, place: ParameterLocation, written: &ast::Type, ty: &Ty) {
         let (fits, takes) = match place {
             ParameterLocation::Path => (self.is_word(ty), WORDS.to_owned()),
-            ParameterLocation::Query | ParameterLocation::Header | ParameterLocation::Cookie => {
+            ParameterLocation::Query
+            | ParameterLocation::Header
+            | ParameterLocation::Cookie
+            | ParameterLocation::UnprefixedCookie => {
                 let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
                 (self.is_word(ty) || optional, format!("{WORDS}; outside the path also an `Option` of these"))
             }

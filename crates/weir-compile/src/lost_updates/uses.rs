@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use weir_host::{Library, Passing, Resource, Text};
-use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Op, Origin, Var};
+use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Op, Origin, Runs, Var};
 use weir_ir::prim::Prim;
 
 /// The number of uses that are considered in one body.
@@ -185,7 +185,6 @@ impl Collector<'_> {
             }
             Op::Call(call) => self.call(call, origin).into(),
             Op::Switch { subject, arms } => self.switch(subject, arms),
-            Op::Map { .. } | Op::Fold { .. } | Op::Loop { .. } => self.repeat(op).into(),
             Op::Atomic { constraints, body, .. } => {
                 let held = constraints.iter().filter_map(|constraint| match &constraint.resource {
                     Resource::Shared(name) => Some(name.clone()),
@@ -197,19 +196,12 @@ impl Collector<'_> {
                 self.position.steps.pop();
                 result
             }
-            Op::Within { limit, body } => {
-                let (on, result) = (self.of(limit), self.controlled(self.of(limit), body).value);
-                self.node([on, result]).into()
-            }
-            Op::Race { bodies } => {
-                let results: Vec<DependenceNode> =
-                    bodies.iter().map(|body| self.controlled(DependenceNode(0), body).value).collect();
-                self.node(results).into()
-            }
             Op::Return(_) | Op::Fail(_) => {
                 self.exits.push(self.control);
                 ValueNodes::default()
             }
+            op if op.runs() == Runs::Repeatedly => self.repeat(op).into(),
+            op => self.run_once(op).into(),
         }
     }
 
@@ -231,6 +223,14 @@ impl Collector<'_> {
             self.position.arms.pop();
         }
         ValueNodes { value: self.node(values), variant: self.node(variants) }
+    }
+
+    /// Visits an operation whose bodies run at most once, such as `within` and `race`.
+    fn run_once(&mut self, op: &Op) -> DependenceNode {
+        let operands: Vec<DependenceNode> = op.operands().map(|atom| self.of(atom)).collect();
+        let on = self.node(operands);
+        let results: Vec<DependenceNode> = op.blocks().map(|body| self.controlled(on, body).value).collect();
+        self.node([on].into_iter().chain(results))
     }
 
     /// Visits a `map`, `fold` or `loop`, whose later rounds depend on the results and the exits of earlier ones.

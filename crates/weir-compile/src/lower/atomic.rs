@@ -7,7 +7,7 @@ use weir_ir::expr::{Atom, Block, Call, Constraint, Op};
 use weir_syntax::ast::{self, AtomicResource, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::Lowering;
+use super::{Lowering, StepScope};
 use crate::typed_tree::LocalId;
 
 impl<'a> Lowering<'a, '_> {
@@ -15,7 +15,7 @@ impl<'a> Lowering<'a, '_> {
         let ty = self.ty(expr);
         let held = resources.iter().find(|resource| self.is_per_session(resource));
         let session = held.map(|held| self.session_of(held.name.as_str(), held.span));
-        self.steps.push(resources);
+        self.steps.push(StepScope { resources, frame_count: self.frames.len() });
         let open_block = self.build_block(|lowering| lowering.block(body));
         self.steps.pop();
         let mut targets = Vec::new();
@@ -87,7 +87,8 @@ impl<'a> Lowering<'a, '_> {
     /// Returns whether steps elsewhere hold the shared value per session, and none around this place does.
     fn is_narrowed(&self, name: &Text) -> bool {
         let holds = |resource: &AtomicResource| resource.name.as_str() == name.as_str();
-        self.typed.per_session.contains(name.as_str()) && !self.steps.iter().any(|step| step.iter().any(holds))
+        self.typed.per_session.contains(name.as_str())
+            && !self.steps.iter().any(|step| step.resources.iter().any(holds))
     }
 
     /// Lowers the session key of a service's flow, in terms of the route's parameters.

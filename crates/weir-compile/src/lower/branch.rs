@@ -8,7 +8,7 @@ use weir_syntax::Span;
 use super::block_builder::{ClosingRules, InlineFrameId, OpenArm, OpenBlock, Terminator, VariableSupply};
 use super::{BLOCKS_MAX, InlineFrameKind, Lowering, origin, yield_exit_value, yield_value};
 
-impl Lowering<'_, '_> {
+impl<'a> Lowering<'a, '_> {
     /// Builds an arm of a switch.
     pub(super) fn arm(
         &mut self,
@@ -96,7 +96,10 @@ impl Lowering<'_, '_> {
     }
 
     fn result_of(&self, frame: InlineFrameId) -> Type {
-        self.frames.iter().find(|known| known.id == frame).map_or(Type::Unit, |known| known.result.clone())
+        match self.deferred.get(&frame) {
+            Some(deferred) => deferred.failure.clone(),
+            None => self.frames.iter().find(|known| known.id == frame).map_or(Type::Unit, |known| known.result.clone()),
+        }
     }
 
     /// Closes a block so that it yields a control-flow value.
@@ -155,11 +158,11 @@ impl Lowering<'_, '_> {
     fn exit_block(&mut self, leaving: Atom, targets: &[InlineFrameId], span: Span) -> OpenBlock {
         let end = match targets {
             [] => Terminator::Diverge,
-            [last] => Terminator::Exit(*last, leaving),
+            [last] => return self.exit_or_handle(*last, leaving, span),
             [first, others @ ..] => {
                 let result = self.vars.variable("", self.result_of(*first));
                 let further = self.vars.variable("", self.exit_type(others));
-                let body = OpenBlock { lets: Vec::new(), end: Terminator::Exit(*first, Atom::Var(result.var)) };
+                let body = self.exit_or_handle(*first, Atom::Var(result.var), span);
                 let deeper = self.exit_block(Atom::Var(further.var), others, span);
                 let arms = vec![
                     OpenArm { test: ArmTest::Tag(Value::OK), payload: vec![result], body },
@@ -169,6 +172,15 @@ impl Lowering<'_, '_> {
             }
         };
         OpenBlock { lets: Vec::new(), end }
+    }
+
+    /// Returns a block that exits to this target, or the handler that was deferred to the end of a step, if this is
+    /// behind the step.
+    fn exit_or_handle(&mut self, target: InlineFrameId, leaving: Atom, span: Span) -> OpenBlock {
+        match self.deferred.get(&target).filter(|deferred| self.steps.len() <= deferred.step).cloned() {
+            Some(deferred) => self.build_block(|lowering| lowering.handle_deferred(&deferred, leaving, span)),
+            None => OpenBlock { lets: Vec::new(), end: Terminator::Exit(target, leaving) },
+        }
     }
 
     /// Exits the body: ends the flow, or returns from the inlined `fn`.

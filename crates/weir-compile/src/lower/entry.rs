@@ -64,6 +64,7 @@ impl<'a> Lowering<'a, '_> {
                 ParameterLocation::Body => ParameterFrom::Body,
                 ParameterLocation::Header => ParameterFrom::Header,
                 ParameterLocation::Cookie => ParameterFrom::Cookie,
+                ParameterLocation::UnprefixedCookie => ParameterFrom::UnprefixedCookie,
             },
             default: default.clone(),
         });

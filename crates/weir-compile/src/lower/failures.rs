@@ -3,15 +3,17 @@
 //! A failing `?` searches the frames from the innermost outwards. A handler of a frame matches if it names the function
 //! that failed, or a `fn` inside the frame that the failure propagates through. A `fn` that returns a `Result` keeps
 //! the failure as its `Err`. A handler runs in its own frame: it sees that frame's parameters, its value is that
-//! frame's result, and its own failures go to the handlers further out.
+//! frame's result, and its own failures go to the handlers further out. A failure in an atomic step leaves the step before
+//! its handler runs, unless the handler is inside the step: no other flow waits for a handler (Flux §2.4).
 
-use weir_host::{Type, Value};
+use weir_host::{Text, Type, Value};
 use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, StatementKind, Tree};
 
-use super::{Binding, InlineFrameKind, Lowering};
+use super::block_builder::{InlineFrameId, Terminator};
+use super::{Binding, DeferredHandler, InlineFrameKind, Lowering};
 use crate::typed_tree::{CallTarget, FailureTarget};
 
 impl<'a> Lowering<'a, '_> {
@@ -42,11 +44,83 @@ impl<'a> Lowering<'a, '_> {
         let frames = if to == FailureTarget::Caller { body..body + 1 } else { 0..self.frames.len() };
         for at in frames.rev() {
             if let Some(handler) = self.handler_in(at, &failed, ty) {
-                return self.handle(at, handler, failure, span);
+                self.context.handlers.used(handler);
+                return match self.steps.iter().position(|step| step.frame_count > at) {
+                    Some(step) => self.defer(step, (at, handler), (failure, ty)),
+                    None => self.handle(at, handler, failure, span),
+                };
             }
             failed.extend(self.frames[at].function.map(CallTarget::Function));
         }
-        if to == FailureTarget::Caller { self.exit_with_err(body, failure, span) } else { self.fail(failure, span) }
+        if to == FailureTarget::Caller {
+            self.note_bypassed(body, of, failed, ty, span);
+            self.exit_with_err(body, failure, span)
+        } else {
+            self.report_bypassed(of);
+            self.fail(failure, span)
+        }
+    }
+
+    /// Leaves the step with the failure; the handler follows the step.
+    fn defer(
+        &mut self,
+        step: usize,
+        (frame, handler): (usize, &'a FailureHandler),
+        (failure, ty): (Atom, &Type),
+    ) -> Atom {
+        let deferred = DeferredHandler { handler, frame, step, failure: ty.clone() };
+        let same = |known: &DeferredHandler<'_>| {
+            known.handler.span == handler.span
+                && (known.frame, known.step, &known.failure) == (frame, step, &deferred.failure)
+        };
+        let known = self.deferred.iter().find_map(|(id, known)| same(known).then_some(*id));
+        let id = known.unwrap_or_else(|| {
+            self.frame_count += 1;
+            InlineFrameId(self.frame_count)
+        });
+        self.deferred.insert(id, deferred);
+        if !self.builder().has_ended() {
+            self.builder().end(Terminator::Exit(id, failure));
+        }
+        Atom::Value(Value::Unit)
+    }
+
+    /// Handles the failure with which a step was left.
+    pub(super) fn handle_deferred(&mut self, deferred: &DeferredHandler<'a>, failure: Atom, span: Span) -> Atom {
+        self.handle(deferred.frame, deferred.handler, failure, span)
+    }
+
+    /// Notes that a failure goes to the caller of a `fn` as its `Err`, past a handler outside.
+    fn note_bypassed(
+        &mut self,
+        body: usize,
+        of: Option<&CallTarget>,
+        mut failed: Vec<CallTarget>,
+        ty: &Type,
+        span: Span,
+    ) {
+        let Some(function) = self.frames[body].function else { return };
+        // A handler of the `fn` itself sees the failure at its caller.
+        failed.pop();
+        let bypassed = (0..body).rev().find_map(|at| self.handler_in(at, &failed, ty));
+        let functions = &self.typed.declarations.functions;
+        let name = functions.get_index(function).map_or_else(Text::default, |(name, _)| (&**name).into());
+        let inner = match of {
+            Some(CallTarget::Function(inner)) => Some(*inner),
+            _ => None,
+        };
+        self.context.handlers.bypassed(function, name, inner, bypassed, span);
+    }
+
+    /// Warns of the handlers around this place that a failure has bypassed inside of the `fn` that failed: nothing
+    /// handles it.
+    fn report_bypassed(&mut self, of: Option<&CallTarget>) {
+        let Some(CallTarget::Function(function)) = of else { return };
+        let around = self.frames.iter().flat_map(|frame| frame.handlers.iter().copied());
+        let around: Vec<&FailureHandler> = around.collect();
+        for warning in self.context.handlers.around(*function, &around) {
+            self.context.report_once(warning);
+        }
     }
 
     fn exit_with_err(&mut self, at: usize, failure: Atom, span: Span) -> Atom {

@@ -51,8 +51,7 @@ pub(super) fn section_numbers(plan: &Plan, flow: &str, body: &Graph, waits: &dyn
 fn calls_out(node: &Node, waits: &dyn Fn(&str) -> bool) -> bool {
     let own = match &node.kind {
         NodeKind::Call { function } => waits(function),
-        NodeKind::Within { .. } => true,
-        _ => false,
+        kind => kind.has_limit(),
     };
     own || node.bodies().iter().flat_map(|body| &body.nodes).any(|node| calls_out(node, waits))
 }

@@ -1,8 +1,9 @@
 //! A diagram with coordinates: the rectangle of every mark and the route of every edge.
 
 use super::sizes::size;
-use crate::diagram::{Diagram, MarkId, MarkKind};
+use crate::diagram::{Diagram, MarkId};
 use crate::layout::{Extent, LayeredLayout, LayoutInput, Point, layered};
+use crate::looks::MarkKind;
 
 /// The padding inside a frame, and the space for its title.
 const FRAME: f64 = 18.0;

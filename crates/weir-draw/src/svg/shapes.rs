@@ -2,7 +2,8 @@
 
 use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
 use super::{escape, line, style};
-use crate::diagram::{Diagram, DiagramMark, MarkKind};
+use crate::diagram::{Diagram, DiagramMark};
+use crate::looks::MarkKind;
 
 /// Draws the frames around the contents of marks.
 pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {

@@ -1,7 +1,8 @@
 //! Computes the sizes of marks from their texts.
 
-use crate::diagram::{DiagramMark, MarkKind};
+use crate::diagram::DiagramMark;
 use crate::layout::Extent;
+use crate::looks::MarkKind;
 
 /// The width of a letter of code at 13 pixels, in the widest of the usual monospaced fonts.
 const CODE: f64 = 7.85;

@@ -5,7 +5,8 @@ use weir_ir::graph::{Graph, NodeKind, Program};
 
 use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
 use super::style;
-use crate::diagram::{Diagram, MarkId, MarkKind};
+use crate::diagram::{Diagram, MarkId};
+use crate::looks::MarkKind;
 use crate::{DetailLevel, Drawing, svg};
 
 /// The number of programs.

@@ -27,6 +27,9 @@ use crate::mutants::{Mutant, is_active};
 use crate::primitives::{AtomicUsize, SpinLock, SpinLockGuard};
 use crate::waiter::Initiator;
 
+/// The state of a channel while its lock is held.
+pub(super) type LockedState<'a, T> = SpinLockGuard<'a, ChannelState<T>>;
+
 /// The shared state of all handles of one channel.
 pub(crate) struct Core<T> {
     state: Padded<SpinLock<ChannelState<T>>>,
@@ -85,21 +88,18 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Locks the state after merging the consumer buffer into its buffer.
-    pub(super) fn lock(&self) -> SpinLockGuard<'_, ChannelState<T>> {
+    pub(super) fn lock(&self) -> LockedState<'_, T> {
         self.merge_consumer_buffer(self.state.0.lock())
     }
 
     /// Locks the state, for operations that do not look at buffered values.
-    pub(super) fn lock_without_consumer_buffer(&self) -> SpinLockGuard<'_, ChannelState<T>> {
+    pub(super) fn lock_without_consumer_buffer(&self) -> LockedState<'_, T> {
         self.state.0.lock()
     }
 
     /// Returns the locked state with the values of the consumer buffer at the front of its buffer.
     #[inline]
-    fn merge_consumer_buffer<'a>(
-        &'a self,
-        state: SpinLockGuard<'a, ChannelState<T>>,
-    ) -> SpinLockGuard<'a, ChannelState<T>> {
+    fn merge_consumer_buffer<'a>(&'a self, state: LockedState<'a, T>) -> LockedState<'a, T> {
         if self.capacity < CONSUMER_BUFFER_CAPACITY_MIN
             || self.consumer_buffer.0.len.load(Relaxed) == 0
             || is_active(Mutant::IgnoreConsumerBuffer)
@@ -111,10 +111,7 @@ impl<T: Send + 'static> Core<T> {
 
     /// Takes the consumer buffer's lock before the state's, and merges the two buffers.
     #[cold]
-    fn merge_consumer_buffer_slow<'a>(
-        &'a self,
-        state: SpinLockGuard<'a, ChannelState<T>>,
-    ) -> SpinLockGuard<'a, ChannelState<T>> {
+    fn merge_consumer_buffer_slow<'a>(&'a self, state: LockedState<'a, T>) -> LockedState<'a, T> {
         drop(state);
         let mut consumer_buffer = self.consumer_buffer.0.items.lock();
         let mut state = self.state.0.lock();
@@ -150,13 +147,37 @@ impl<T: Send + 'static> Core<T> {
         state.closed || !state.receivers.is_empty() || buffered < self.capacity
     }
 
+    /// Sends without waiting if the buffer takes the value at once; otherwise returns the value and the locked state, for
+    /// [`Core::send_locked`]. A large value is thus copied once.
+    #[inline]
+    pub(super) fn buffer_or_lock(&self, value: T) -> Result<(), (T, LockedState<'_, T>)> {
+        let mut state = self.state.0.lock();
+        if !self.has_room(&mut state) {
+            return Err((value, state));
+        }
+        state.buffer.push_back(QueuedValue::of(value));
+        self.publish_hints(&state);
+        Ok(())
+    }
+
+    /// Sends without waiting, after the buffer did not take the value at once.
+    pub(super) fn send_locked(&self, state: LockedState<'_, T>, value: &mut Option<T>) -> Sent {
+        if self.is_full(&state) {
+            return Sent::Full;
+        }
+        self.send_slowly(state, Delivery::Buffer, value)
+    }
+
     /// Sends without waiting. Takes the value out of `value` if it succeeds.
     #[inline]
     pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
-        let mut state = self.state.0.lock();
-        match self.buffer_at_once(&mut state, |state, room| state.buffer_value(value, room)) {
-            Sent::Taken => self.send_slowly(state, Delivery::Buffer, value),
-            sent => sent,
+        let Some(owned) = value.take() else { return Sent::Done };
+        match self.buffer_or_lock(owned) {
+            Ok(()) => Sent::Done,
+            Err((owned, state)) => {
+                *value = Some(owned);
+                self.send_locked(state, value)
+            }
         }
     }
 
@@ -176,46 +197,40 @@ impl<T: Send + 'static> Core<T> {
         if delivery == Delivery::Receipt {
             return self.send_parcel_slowly(state, delivery, parcel);
         }
-        let buffer_parcel = |state: &mut ChannelState<T>, room| match &mut *parcel.lock() {
-            None => Sent::Taken,
-            value => state.buffer_value(value, room),
-        };
-        match self.buffer_at_once(&mut state, buffer_parcel) {
-            Sent::Taken => self.send_parcel_slowly(state, delivery, parcel),
-            sent => Some(sent),
+        if self.has_room(&mut state) {
+            let value = parcel.lock().take()?;
+            state.buffer.push_back(QueuedValue::of(value));
+            self.publish_hints(&state);
+            return Some(Sent::Done);
         }
+        if self.is_full(&state) { Some(Sent::Full) } else { self.send_parcel_slowly(state, delivery, parcel) }
     }
 
-    /// Buffers a value if no peer waits and the channel is open; returns `Taken` if the slow path has to decide.
+    /// Returns true if the buffer takes a value at once.
     #[inline]
-    fn buffer_at_once(
-        &self,
-        state: &mut ChannelState<T>,
-        buffer: impl FnOnce(&mut ChannelState<T>, usize) -> Sent,
-    ) -> Sent {
-        if !state.receivers.is_empty() || state.closed || state.rare.is_some() {
-            return Sent::Taken;
-        }
-        if self.capacity == 0 {
-            return Sent::Full;
-        }
+    fn has_room(&self, state: &mut ChannelState<T>) -> bool {
+        state.is_plain() && state.buffer.len() < self.room(state)
+    }
+
+    /// Returns true if a send has to wait. The consumer buffer is not counted: it may have become smaller since its
+    /// length was read.
+    fn is_full(&self, state: &ChannelState<T>) -> bool {
+        state.is_plain() && state.buffer.len() >= self.capacity
+    }
+
+    /// Returns the number of values that the buffer may hold beside the consumer buffer.
+    #[inline]
+    fn room(&self, state: &mut ChannelState<T>) -> usize {
         if state.buffer.len() + state.consumer_buffer_len_max >= self.capacity {
             state.consumer_buffer_len_max = self.consumer_buffer.0.len.load(Relaxed);
         }
-        let consumer_buffer_len_max = state.consumer_buffer_len_max;
-        match buffer(state, self.capacity.saturating_sub(consumer_buffer_len_max)) {
-            Sent::Done => self.publish_hints(state),
-            // The consumer buffer may have become smaller since its length was read.
-            Sent::Full if consumer_buffer_len_max > 0 => return Sent::Taken,
-            sent => return sent,
-        }
-        Sent::Done
+        self.capacity.saturating_sub(state.consumer_buffer_len_max)
     }
 
     #[cold]
     fn send_parcel_slowly(
         &self,
-        state: SpinLockGuard<'_, ChannelState<T>>,
+        state: LockedState<'_, T>,
         delivery: Delivery,
         parcel: &SpinLock<Option<T>>,
     ) -> Option<Sent> {
@@ -233,12 +248,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_slowly(
-        &self,
-        state: SpinLockGuard<'_, ChannelState<T>>,
-        delivery: Delivery,
-        value: &mut Option<T>,
-    ) -> Sent {
+    fn send_slowly(&self, state: LockedState<'_, T>, delivery: Delivery, value: &mut Option<T>) -> Sent {
         let mut effects = MatchEffects::default();
         let mut state = self.merge_consumer_buffer(state);
         let sent = state.send_by(delivery, value, self.capacity, Initiator::Private, &mut effects);
@@ -351,7 +361,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn receive_slowly(&self, state: SpinLockGuard<'_, ChannelState<T>>) -> Received<T> {
+    fn receive_slowly(&self, state: LockedState<'_, T>) -> Received<T> {
         let mut effects = MatchEffects::default();
         let mut state = self.merge_consumer_buffer(state);
         let received = state.receive(self.capacity, Initiator::Private, &mut effects);

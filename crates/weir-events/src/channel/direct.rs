@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::closed::Closed;
+use super::core::LockedState;
 use super::entry::{Delivery, Offer, Payload};
 use super::handle::Channel;
 use super::outcome::{Received, Sent};
@@ -74,8 +75,16 @@ impl<T: Send + 'static> Channel<T> {
     /// # Errors
     /// If the channel is closed; the error returns the value.
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
+        match self.core.buffer_or_lock(value) {
+            Ok(()) => Ok(()),
+            Err((value, state)) => self.send_later(value, state),
+        }
+    }
+
+    #[cold]
+    fn send_later(&self, value: T, state: LockedState<'_, T>) -> Result<(), SendError<T>> {
         let mut value = Some(value);
-        let mut sent = self.core.send(&mut value);
+        let mut sent = self.core.send_locked(state, &mut value);
         if sent == Sent::Full {
             sent = self.core.send_spinning(&mut value);
         }

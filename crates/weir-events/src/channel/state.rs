@@ -68,6 +68,13 @@ impl<T: Send + 'static> ChannelState<T> {
         }
     }
 
+    /// Returns true if a value goes into the buffer, provided that there is room: the channel is open, no receiver waits,
+    /// and there are no rare entries.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.receivers.is_empty() && !self.closed && self.rare.is_none()
+    }
+
     pub(super) fn send(
         &mut self,
         value: &mut Option<T>,

@@ -1,67 +1,8 @@
-//! Conversion of numbers: every Rust integer is an `Int`, with range checks in both directions.
+//! Conversion of the numbers that Weir does not store in their Rust form: every Rust integer is an `Int`, with range
+//! checks in both directions, and an `f32` is a `Float`.
 
-use crate::convert::collections::list_from_value;
 use crate::convert::mismatch;
 use crate::{Bytes, Failure, HostType, Type, Value};
-
-impl HostType for i64 {
-    const WORD: bool = true;
-
-    #[inline]
-    fn from_word(word: u64) -> Result<Self, Failure> {
-        Ok(word.cast_signed())
-    }
-
-    #[inline]
-    fn into_word(self) -> Result<u64, Failure> {
-        Ok(self.cast_unsigned())
-    }
-
-    fn ty() -> Type {
-        Type::Int
-    }
-
-    #[inline]
-    fn from_value(value: Value) -> Result<Self, Failure> {
-        Self::copied(&value).ok_or_else(|| mismatch(&Type::Int, &value))
-    }
-
-    #[inline]
-    fn into_value(self) -> Result<Value, Failure> {
-        Ok(Value::Int(self))
-    }
-
-    #[inline]
-    fn copied(value: &Value) -> Option<Self> {
-        Self::in_place(value).copied()
-    }
-
-    #[inline]
-    fn in_place(value: &Value) -> Option<&Self> {
-        if let Value::Int(value) = value { Some(value) } else { None }
-    }
-
-    #[inline]
-    fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
-        if let Value::Int(value) = value { Some(value) } else { None }
-    }
-
-    fn list_from_value(value: Value) -> Result<Vec<Self>, Failure> {
-        match Self::list_in_place(&value) {
-            Some(all) => Ok(all.to_vec()),
-            None => list_from_value(value),
-        }
-    }
-
-    fn list_into_value(list: Vec<Self>) -> Result<Value, Failure> {
-        Ok(Value::List(list.as_slice().into()))
-    }
-
-    #[inline]
-    fn list_in_place(value: &Value) -> Option<&[Self]> {
-        if let Value::List(elements) = value { elements.as_ints() } else { None }
-    }
-}
 
 /// Implements [`HostType`] for the integers other than `i64`; further items of an implementation follow in braces.
 macro_rules! integers {
@@ -144,65 +85,6 @@ fn outside(value: &Value, min: &dyn std::fmt::Display, max: &dyn std::fmt::Displ
 #[cold]
 fn too_large(value: &dyn std::fmt::Display) -> Failure {
     Failure::arithmetic(format!("{value} is above {}, the largest Int", i64::MAX))
-}
-
-impl HostType for f64 {
-    const WORD: bool = true;
-
-    #[inline]
-    fn from_word(word: u64) -> Result<Self, Failure> {
-        Ok(f64::from_bits(word))
-    }
-
-    #[inline]
-    fn into_word(self) -> Result<u64, Failure> {
-        Ok(self.to_bits())
-    }
-
-    fn ty() -> Type {
-        Type::Float
-    }
-
-    #[inline]
-    fn from_value(value: Value) -> Result<Self, Failure> {
-        Self::copied(&value).ok_or_else(|| mismatch(&Type::Float, &value))
-    }
-
-    #[inline]
-    fn into_value(self) -> Result<Value, Failure> {
-        Ok(Value::Float(self))
-    }
-
-    #[inline]
-    fn copied(value: &Value) -> Option<Self> {
-        Self::in_place(value).copied()
-    }
-
-    #[inline]
-    fn in_place(value: &Value) -> Option<&Self> {
-        if let Value::Float(value) = value { Some(value) } else { None }
-    }
-
-    #[inline]
-    fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
-        if let Value::Float(value) = value { Some(value) } else { None }
-    }
-
-    fn list_from_value(value: Value) -> Result<Vec<Self>, Failure> {
-        match Self::list_in_place(&value) {
-            Some(all) => Ok(all.to_vec()),
-            None => list_from_value(value),
-        }
-    }
-
-    fn list_into_value(list: Vec<Self>) -> Result<Value, Failure> {
-        Ok(Value::List(list.as_slice().into()))
-    }
-
-    #[inline]
-    fn list_in_place(value: &Value) -> Option<&[Self]> {
-        if let Value::List(elements) = value { elements.as_floats() } else { None }
-    }
 }
 
 /// Rounds to the nearest; refuses a finite number that an `f32` can represent only as infinity.

@@ -1,6 +1,5 @@
 //! Conversion of types that Weir stores in their Rust form, and the type parameters of generic functions.
 
-use crate::convert::collections::list_from_value;
 use crate::convert::mismatch;
 use crate::{Bytes, Failure, HostType, Text, Type, TypeDefinition, Value};
 
@@ -17,65 +16,6 @@ impl HostType for () {
     #[inline]
     fn into_value(self) -> Result<Value, Failure> {
         Ok(Value::Unit)
-    }
-}
-
-impl HostType for bool {
-    const WORD: bool = true;
-
-    #[inline]
-    fn from_word(word: u64) -> Result<Self, Failure> {
-        Ok(word != 0)
-    }
-
-    #[inline]
-    fn into_word(self) -> Result<u64, Failure> {
-        Ok(self.into())
-    }
-
-    fn ty() -> Type {
-        Type::Bool
-    }
-
-    #[inline]
-    fn from_value(value: Value) -> Result<Self, Failure> {
-        Self::copied(&value).ok_or_else(|| mismatch(&Type::Bool, &value))
-    }
-
-    #[inline]
-    fn into_value(self) -> Result<Value, Failure> {
-        Ok(Value::Bool(self))
-    }
-
-    #[inline]
-    fn copied(value: &Value) -> Option<Self> {
-        Self::in_place(value).copied()
-    }
-
-    #[inline]
-    fn in_place(value: &Value) -> Option<&Self> {
-        if let Value::Bool(value) = value { Some(value) } else { None }
-    }
-
-    #[inline]
-    fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
-        if let Value::Bool(value) = value { Some(value) } else { None }
-    }
-
-    fn list_from_value(value: Value) -> Result<Vec<Self>, Failure> {
-        match Self::list_in_place(&value) {
-            Some(all) => Ok(all.to_vec()),
-            None => list_from_value(value),
-        }
-    }
-
-    fn list_into_value(list: Vec<Self>) -> Result<Value, Failure> {
-        Ok(Value::List(list.as_slice().into()))
-    }
-
-    #[inline]
-    fn list_in_place(value: &Value) -> Option<&[Self]> {
-        if let Value::List(elements) = value { elements.as_bools() } else { None }
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::convert::Borrowable;
 use crate::macros::waiting;
 use crate::{
-    Batch, BatchCode, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Outcome, Parameter, Passing,
-    Settled, Signature, StateOf, Type, TypeDefinition, Value, WordCode,
+    Batch, BatchCode, Call, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Outcome, Parameter,
+    Passing, Settled, Signature, StateOf, Type, TypeDefinition, Value, WordCode,
 };
 
 /// Builder of a [`Function`].
@@ -65,6 +65,12 @@ impl FunctionBuilder {
     #[must_use]
     pub fn changes<T: HostType>(self, name: &str) -> Self {
         self.parameter::<T>(name, Passing::Change, None)
+    }
+
+    /// Adds the parameters that are fields of this type.
+    #[must_use]
+    pub fn options<T: FunctionOptions>(self) -> Self {
+        T::describe(self)
     }
 
     /// Adds a parameter of the state's constructor that is taken by value.
@@ -136,6 +142,23 @@ impl FunctionBuilder {
             location: self.location,
         }
     }
+}
+
+/// A struct whose fields are parameters of host functions, each by value and with its own default.
+/// `#[derive(weir::FunctionOptions)]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not describe parameters",
+    label = "`#[options]` takes a struct with `#[derive(weir::FunctionOptions)]`"
+)]
+pub trait FunctionOptions: Sized {
+    /// Adds the parameters to those of a function.
+    fn describe(builder: FunctionBuilder) -> FunctionBuilder;
+
+    /// Takes the values from a call; `first` is the index of the first one among the call's arguments.
+    ///
+    /// # Errors
+    /// Fails if a value is outside the range of its Rust type; the message names the parameter.
+    fn take(call: &mut Call<'_>, first: usize) -> Result<Self, Box<Failure>>;
 }
 
 /// Returns the answer of a batch of one.

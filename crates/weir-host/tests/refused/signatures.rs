@@ -25,6 +25,25 @@ fn owned_environment(#[environment] _root: String) {}
 #[weir::function]
 fn changed_default(#[default(1)] _count: &mut i64) {}
 
+#[derive(weir::FunctionOptions)]
+struct Style {
+    fill: String,
+}
+
+#[weir::function]
+fn options_first(#[options] _style: Style, _text: &str) {}
+
+#[weir::function]
+fn borrowed_options(#[options] _style: &Style) {}
+
+#[derive(weir::FunctionOptions)]
+struct Unnamed(String);
+
+#[derive(weir::FunctionOptions)]
+struct Lent<'a> {
+    fill: &'a str,
+}
+
 #[weir::function]
 const LIMIT: i64 = 3;
 

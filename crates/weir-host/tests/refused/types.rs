@@ -11,4 +11,7 @@ fn unmarked() {}
 
 weir::library!(functions: by_value, unmarked);
 
+#[weir::function]
+fn not_options(#[options] _style: String) {}
+
 fn main() {}

@@ -31,14 +31,8 @@ fn names(op: &Op) -> Vec<String> {
             vec![format!("call {}{}", call.function, if shared { " shared" } else { "" })]
         }
         Op::Switch { arms, .. } => arms.iter().map(|arm| format!("switch {}", test(&arm.test))).collect(),
-        Op::Map { .. } => vec!["map".into()],
-        Op::Fold { .. } => vec!["fold".into()],
-        Op::Loop { .. } => vec!["loop".into()],
         Op::Atomic { session, .. } => vec![format!("atomic{}", if session.is_some() { " session" } else { "" })],
-        Op::Within { .. } => vec!["within".into()],
-        Op::Race { .. } => vec!["race".into()],
-        Op::Return(_) => vec!["return".into()],
-        Op::Fail(_) => vec!["fail".into()],
+        op => vec![op.word().into()],
     }
 }
 

@@ -140,6 +140,7 @@ fn world(name: &'static str, recording: &Recording) -> Module {
         .function(total(function("look", World::Reads, None, look(name, recording))))
         .function(function("slow_look", World::Reads, None, slow_look(name, recording)))
         .function(function("change", World::Writes, None, change(name, recording)))
+        .function(total(function("note", World::Writes, None, change(name, recording))))
         .function(function("try_change", World::Writes, failure(), try_change(name, recording)))
         .function(function("slow_change", World::Writes, None, slow_change(name, recording)))
         .function(function("block", World::Writes, None, block(name, recording)))

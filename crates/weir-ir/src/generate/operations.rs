@@ -11,6 +11,10 @@ use crate::prim::Prim;
 /// The functions of one integer that return an integer.
 const INT_FUNCTIONS: [&str; 7] = ["mix", "look", "slow_look", "change", "slow_change", "block", "change"];
 
+/// The comparisons.
+const TESTS: [Prim; 6] =
+    [Prim::Equal, Prim::NotEqual, Prim::Less, Prim::LessOrEqual, Prim::Greater, Prim::GreaterOrEqual];
+
 impl Generator {
     /// Generates a call whose value has this type, if a function returns it.
     pub(super) fn call(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Option<Op> {
@@ -21,6 +25,7 @@ impl Generator {
                 4 => self.random.pick(&["step.next", "step.next", "step.peek"]).to_string(),
                 5 => "step.slow_next".to_owned(),
                 _ if self.rewritable && self.random.chance(15) => format!("{module}.picky"),
+                _ if self.rewritable && self.random.chance(10) => format!("{module}.note"),
                 _ => format!("{module}.{}", self.random.pick(&INT_FUNCTIONS)),
             },
             ty if *ty == fallible() => format!("{module}.{}", self.random.pick(&["half", "try_change"])),
@@ -184,9 +189,25 @@ impl Generator {
         }
     }
 
+    /// Generates a condition of which nothing else uses a part: comparisons of scalars, and their combinations.
+    fn condition(&mut self, depth: usize, lets: &mut Vec<Let>) -> Atom {
+        let (prim, operands) = match self.random.below(if depth < 3 { 5 } else { 3 }) {
+            3 => (Prim::Not, vec![self.condition(depth + 1, lets)]),
+            4 => {
+                let prim = *self.random.pick(&[Prim::And, Prim::Or]);
+                (prim, vec![self.condition(depth + 1, lets), self.condition(depth + 1, lets)])
+            }
+            _ => {
+                let ty = self.random.pick(&[Type::Int, Type::Int, Type::Float, Type::Bool]).clone();
+                (*self.random.pick(&TESTS), vec![self.operand(&ty, lets), self.operand(&ty, lets)])
+            }
+        };
+        let var = self.bind(Type::Bool, Op::Prim(prim, operands), lets);
+        self.scope.retain(|known| known.var != var);
+        Atom::Var(var)
+    }
+
     fn bool(&mut self, lets: &mut Vec<Let>) -> Op {
-        const TESTS: [Prim; 6] =
-            [Prim::Equal, Prim::NotEqual, Prim::Less, Prim::LessOrEqual, Prim::Greater, Prim::GreaterOrEqual];
         match self.random.below(12) {
             10 => self.apply(Prim::And, &[Type::Bool, Type::Bool], lets),
             11 => self.apply(Prim::Or, &[Type::Bool, Type::Bool], lets),
@@ -205,7 +226,8 @@ impl Generator {
     pub(super) fn switch(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let subjects = [Type::Bool, Type::Int, Type::Text, Type::option(Type::Int), fallible(), refusable(), shape()];
         let of = self.random.pick(&subjects).clone();
-        let subject = self.operand(&of, lets);
+        let is_condition = of == Type::Bool && (self.rewritable || self.computing) && self.random.chance(60);
+        let subject = if is_condition { self.condition(0, lets) } else { self.operand(&of, lets) };
         let mut tests = self.tests(&of);
         if self.random.chance(30) && tests.len() > 1 {
             tests.pop();

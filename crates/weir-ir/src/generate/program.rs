@@ -225,7 +225,7 @@ impl Generator {
     /// Generates a binding of this type.
     fn compute(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Var {
         self.budget = self.budget.saturating_sub(1);
-        if let Some(op) = self.again(ty, lets) {
+        if let Some(op) = self.again(ty, lets).or_else(|| self.around_a_change(ty, lets)) {
             return self.bind(ty.clone(), op, lets);
         }
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;

@@ -1,4 +1,4 @@
-//! The functions of the recording library that replace one element of a list or map.
+//! The functions of the recording library that change data: they replace one element of a list or map, or a number.
 
 use std::sync::Arc;
 
@@ -24,7 +24,32 @@ pub(super) fn module() -> Module {
         }
         Value::List(list)
     });
-    Module::new("data", "Replacement of elements.").function(put).function(replace)
+    Module::new("data", "Changes of data.").function(put).function(replace).function(raise())
+}
+
+/// Returns a function that adds to a number in its place, and returns the sum.
+fn raise() -> Function {
+    let number = |name: &str, passing| Parameter { name: name.into(), ty: Type::Int, passing, default: None };
+    let signature = Signature {
+        module: "".into(),
+        name: "raise".into(),
+        doc: "".into(),
+        parameters: vec![number("number", Passing::Change), number("by", Passing::Value)],
+        result: Type::Int,
+        failure: None,
+        effects: Effects { world: World::Pure, ..Effects::default() },
+        state: None,
+        batch: None,
+    };
+    let code = FunctionCode::Immediate(Arc::new(|call| {
+        let (Value::Int(number), Value::Int(by)) = (call.value(0), call.value(1)) else {
+            panic!("the verifier has seen two numbers")
+        };
+        let sum = Value::Int(number.wrapping_add(by) % 1_000);
+        call.restore(0, sum.clone());
+        Outcome::Value(sum)
+    }));
+    Function { signature, code, words: None, batch: None, types: Vec::new(), location: None }
 }
 
 /// Returns a total function of a collection, a key and a text that returns the collection.

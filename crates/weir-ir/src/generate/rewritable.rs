@@ -1,10 +1,11 @@
-//! Programs with much to rewrite, for the tests of passes: equal calls, records that loops carry, and calls that fault.
+//! Programs with much to rewrite, for the tests of passes: equal calls, records that loops carry, numbers that calls change,
+//! and calls that fault.
 
 use weir_host::{Type, Value};
 
 use super::program::Generator;
 use super::values::{flagged, pair};
-use crate::expr::{Arm, Atom, Block, Let, Op, Var, Variable, state_type};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var, Variable, state_type};
 use crate::prim::Prim;
 
 /// The functions of generated programs that passes may evaluate less often.
@@ -33,6 +34,58 @@ impl Generator {
             call.site = self.site(&call.function.clone());
         }
         Some(op)
+    }
+
+    /// Returns a switch on a condition of a number, between two equal operations of that number. Most often, a call or a loop
+    /// changes the number before the switch.
+    pub(super) fn around_a_change(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Option<Op> {
+        if !(self.rewritable || self.computing) || *ty != Type::Int || !self.random.chance(8) {
+            return None;
+        }
+        let from = self.scope.len();
+        let start = self.known_int();
+        let number = Atom::Var(self.bind(Type::Int, Op::Prim(Prim::Copy, vec![start]), lets));
+        let limit = Atom::Value(Value::Int(i64::try_from(self.random.below(20)).unwrap_or(0)));
+        let first = self.mixed(&number, lets);
+        let mut holds = self.bind(Type::Bool, Op::Prim(Prim::Less, vec![number.clone(), limit]), lets);
+        if self.random.chance(30) {
+            holds = self.bind(Type::Bool, Op::Prim(Prim::Not, vec![Atom::Var(holds)]), lets);
+        }
+        self.change(&number, lets);
+        let second = self.mixed(&number, lets);
+        self.scope.truncate(from);
+        let arm = |test, result| Arm { test, payload: Vec::new(), body: Block { lets: Vec::new(), result } };
+        let arms = vec![
+            arm(ArmTest::Value(Value::Bool(true)), Atom::Var(first)),
+            arm(ArmTest::Value(Value::Bool(false)), Atom::Var(second)),
+        ];
+        Some(Op::Switch { subject: Atom::Var(holds), arms })
+    }
+
+    fn mixed(&mut self, number: &Atom, lets: &mut Vec<Let>) -> Var {
+        let call = self.call_of("a.mix", vec![number.clone()]);
+        self.bind(Type::Int, call, lets)
+    }
+
+    /// Changes a number by a call, by a call in a loop, or not at all.
+    fn change(&mut self, number: &Atom, lets: &mut Vec<Let>) {
+        let by = Atom::Value(Value::Int(7));
+        match self.random.below(4) {
+            0 => {}
+            1 => {
+                let element = self.variable(Type::Int);
+                let call = self.call_of("data.raise", vec![number.clone(), Atom::Var(element.var)]);
+                let mut raised = Vec::new();
+                let sum = self.bind(Type::Int, call, &mut raised);
+                let body = Block { lets: raised, result: Atom::Var(sum) };
+                let list = Atom::Value(Value::list(vec![Value::Int(5), Value::Int(8)]));
+                self.bind(Type::list(Type::Int), Op::Map { list, element, body }, lets);
+            }
+            _ => {
+                let call = self.call_of("data.raise", vec![number.clone(), by]);
+                self.bind(Type::Int, call, lets);
+            }
+        }
     }
 
     /// Adds a total call before a switch whose result only one arm uses.

@@ -27,6 +27,7 @@ impl GraphBuilder<'_> {
             after: Vec::new(),
             uses: Vec::new(),
             within: self.within,
+            condition_of: None,
             origin: binding.origin,
         }
     }
@@ -60,6 +61,7 @@ impl GraphBuilder<'_> {
             after,
             uses: Vec::new(),
             within: None,
+            condition_of: None,
             origin: Origin::default(),
         });
         id
@@ -81,8 +83,8 @@ impl GraphBuilder<'_> {
 
     pub(super) fn constant(&mut self, value: Value) -> Operand {
         let constants = &mut self.graph.constants;
-        let index = constants.iter().position(|constant| *constant == value).unwrap_or_else(|| {
-            constants.push(value);
+        let index = *self.constant_indices.entry(value).or_insert_with_key(|value| {
+            constants.push(value.clone());
             constants.len() - 1
         });
         Operand::Constant(u32::try_from(index).expect("a program of fewer than 2^32 constants"))

@@ -35,9 +35,17 @@ pub(crate) struct OrderTracker {
     waits: Vec<NodeId>,
     /// The frame values that the next node accesses.
     locals: BTreeMap<Operand, Mode>,
+    /// `true` in a body that may be given up while it waits: a node that may wait is an end there, so that no effect
+    /// happens that the text puts behind a wait which never ended.
+    may_be_given_up: bool,
 }
 
 impl OrderTracker {
+    /// Creates a tracker for one body.
+    pub(crate) fn new(may_be_given_up: bool) -> Self {
+        OrderTracker { may_be_given_up, ..OrderTracker::default() }
+    }
+
     /// Records that the next node reads this frame value, or changes it or moves it away.
     pub(crate) fn touch(&mut self, value: &Operand, mode: Mode) {
         if matches!(value, Operand::Port(..) | Operand::Parameter(_)) {
@@ -66,7 +74,7 @@ impl OrderTracker {
             after.extend(&self.ends);
         }
         self.steps(id, node, &mut after);
-        if node.may_end() {
+        if node.may_end() || (self.may_be_given_up && node.kind.may_wait()) {
             self.ends.push(id);
         }
         for input in &node.inputs {

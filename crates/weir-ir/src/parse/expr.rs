@@ -43,13 +43,10 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
         let site = line.name("the name of a call site")?;
         return Ok(Op::Call(Call { function, site, arguments: line.list("(", ")", atom)? }));
     }
-    if line.eat("switch") {
-        return Ok(Op::Switch { subject: atom(line)?, arms: Vec::new() });
-    }
     if line.eat("for") {
         let element = binder(line)?;
         line.expect("in")?;
-        return Ok(Op::Map { list: atom(line)?, element, body: empty() });
+        return Ok(Op::Map { list: atom(line)?, element, body: Block::empty() });
     }
     if line.eat("fold") {
         return fold(line);
@@ -59,24 +56,16 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
         line.expect("at most")?;
         let at_most = line.number("the bound of a loop")?;
         line.expect("as")?;
-        return Ok(Op::Loop { init, state: line.commas(binder)?, body: empty(), at_most });
+        return Ok(Op::Loop { init, state: line.commas(binder)?, body: Block::empty(), at_most });
     }
     if line.eat("atomic") {
         let constraints = line.list("(", ")", constraint)?;
         let session = if line.eat("session") { Some(atom(line)?) } else { None };
-        return Ok(Op::Atomic { constraints, session, body: empty() });
+        return Ok(Op::Atomic { constraints, session, body: Block::empty() });
     }
-    if line.eat("within") {
-        return Ok(Op::Within { limit: atom(line)?, body: empty() });
-    }
-    if line.eat("race") {
-        return Ok(Op::Race { bodies: Vec::new() });
-    }
-    if line.eat("return") {
-        return Ok(Op::Return(atom(line)?));
-    }
-    if line.eat("fail") {
-        return Ok(Op::Fail(atom(line)?));
+    if let Some(mut op) = Op::without_details().into_iter().find(|op| line.eat(op.word())) {
+        op.operands_mut().try_for_each(|operand| atom(line).map(|parsed| *operand = parsed))?;
+        return Ok(op);
     }
     let prim = prim(line)?.ok_or_else(|| line.error("an operation"))?;
     Ok(Op::Prim(prim, line.list("(", ")", atom)?))
@@ -90,27 +79,21 @@ fn fold(line: &mut Cursor<'_>) -> ParseResult<Op> {
     line.expect("as")?;
     let mut state = line.commas(binder)?;
     let element = state.pop().expect("a list of binders is not empty");
-    Ok(Op::Fold { list, init, state, element, body: empty() })
-}
-
-fn empty() -> Block {
-    Block { lets: Vec::new(), result: Atom::Value(weir_host::Value::Unit) }
+    Ok(Op::Fold { list, init, state, element, body: Block::empty() })
 }
 
 fn children(op: &mut Op, lines: &mut LineReader<'_>, depth: usize) -> ParseResult<()> {
-    match op {
-        Op::Switch { arms, .. } => {
-            while let Some(mut line) = lines.next_at(depth) {
-                arms.push(arm(lines, &mut line, depth)?);
-            }
+    if let Op::Switch { arms, .. } = op {
+        while let Some(mut line) = lines.next_at(depth) {
+            arms.push(arm(lines, &mut line, depth)?);
         }
-        Op::Race { bodies } => {
-            while let Some(mut line) = lines.next_with(depth, "branch") {
-                line.end()?;
-                bodies.push(block(lines, depth + 1)?);
-            }
+    } else if let Some(bodies) = op.branches_mut() {
+        while let Some(mut line) = lines.next_with(depth, "branch") {
+            line.end()?;
+            bodies.push(block(lines, depth + 1)?);
         }
-        op => op.blocks_mut().try_for_each(|body| block(lines, depth).map(|parsed| *body = parsed))?,
+    } else {
+        op.blocks_mut().try_for_each(|body| block(lines, depth).map(|parsed| *body = parsed))?;
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) fn graph(lines: &mut LineReader<'_>, depth: usize) -> ParseResult<Gra
     }
 }
 
-/// `name: Type = kind(inputs) if %1 arm 0 after %2 uses write world files within %3 @12..20`
+/// `name: Type = kind(inputs) if %1 arm 0 after %2 uses write world files within %3 condition of %5 @12..20`
 fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> ParseResult<Node> {
     let name = line.name("the name of a node")?;
     let outputs = if line.eat(":") { line.commas(ty)? } else { Vec::new() };
@@ -45,15 +45,26 @@ fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> Pars
     let after = if line.eat("after") { line.commas(id)? } else { Vec::new() };
     let uses = if line.eat("uses") { line.commas(usage)? } else { Vec::new() };
     let within = if line.eat("within") { Some(id(line)?) } else { None };
+    let condition_of = if line.eat("condition of") { Some(id(line)?) } else { None };
     let origin = line.origin()?;
     line.end()?;
     children(&mut kind, lines, depth + 1)?;
-    Ok(Node { name, kind, inputs, outputs, control, after, uses, within, origin })
+    Ok(Node { name, kind, inputs, outputs, control, after, uses, within, condition_of, origin })
 }
 
-/// `of 3`; 1 if it is not there.
-fn states(line: &mut Cursor<'_>) -> ParseResult<u32> {
-    if line.eat("of") { line.number("the number of states") } else { Ok(1) }
+/// `of 3 at most 9`: the number of states, 1 if it is not there, and the bound on rounds.
+fn numbers(kind: &mut NodeKind, line: &mut Cursor<'_>) -> ParseResult<()> {
+    let (states, at_most) = kind.numbers_mut();
+    if let Some(states) = states
+        && line.eat("of")
+    {
+        *states = line.number("the number of states")?;
+    }
+    if let Some(at_most) = at_most {
+        line.expect("at most")?;
+        *at_most = line.number("the bound of a loop")?;
+    }
+    Ok(())
 }
 
 /// The operation of a node, with empty bodies.
@@ -64,43 +75,34 @@ fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     if line.eat("select") {
         return Ok(NodeKind::Select { switch: id(line)? });
     }
-    if line.eat("fold") {
-        return Ok(NodeKind::Fold { states: states(line)?, body: Box::default() });
-    }
-    if line.eat("loop") {
-        let states = states(line)?;
-        line.expect("at most")?;
-        return Ok(NodeKind::Loop { states, body: Box::default(), at_most: line.number("the bound of a loop")? });
-    }
     if line.eat("acquire") {
         return Ok(NodeKind::Acquire { constraints: line.list("(", ")", constraint)? });
     }
     if line.eat("release") {
         return Ok(NodeKind::Release { acquire: id(line)? });
     }
-    if let Some(kind) = NodeKind::without_details().into_iter().find(|kind| line.eat(kind.word())) {
+    if let Some(mut kind) = NodeKind::without_details().into_iter().find(|kind| line.eat(kind.word())) {
+        numbers(&mut kind, line)?;
         return Ok(kind);
     }
     prim(line)?.map(NodeKind::Prim).ok_or_else(|| line.error("what the node does"))
 }
 
 fn children(kind: &mut NodeKind, lines: &mut LineReader<'_>, depth: usize) -> ParseResult<()> {
-    match kind {
-        NodeKind::Switch { arms } => {
-            while let Some(mut line) = lines.next_at(depth) {
-                let test = test(&mut line)?;
-                let payload = if line.eat("payload") { line.number("a number of fields")? } else { 0 };
-                line.end()?;
-                arms.push(SwitchArm { test, payload });
-            }
+    if let NodeKind::Switch { arms } = kind {
+        while let Some(mut line) = lines.next_at(depth) {
+            let test = test(&mut line)?;
+            let payload = if line.eat("payload") { line.number("a number of fields")? } else { 0 };
+            line.end()?;
+            arms.push(SwitchArm { test, payload });
         }
-        NodeKind::Race { bodies } => {
-            while let Some(mut line) = lines.next_with(depth, "branch") {
-                line.end()?;
-                bodies.push(graph(lines, depth + 1)?);
-            }
+    } else if let Some(bodies) = kind.branches_mut() {
+        while let Some(mut line) = lines.next_with(depth, "branch") {
+            line.end()?;
+            bodies.push(graph(lines, depth + 1)?);
         }
-        kind => kind.bodies_mut().iter_mut().try_for_each(|body| graph(lines, depth).map(|parsed| *body = parsed))?,
+    } else {
+        kind.bodies_mut().iter_mut().try_for_each(|body| graph(lines, depth).map(|parsed| *body = parsed))?;
     }
     Ok(())
 }

@@ -5,8 +5,8 @@
 //!
 //! *Law.* An operation may go if its result is used nowhere and it has no effect, cannot end the flow and does not
 //! wait: primitives that cannot fail, `pure` calls of `total` functions, `reads` of `total` functions that return no
-//! failure, and switches, maps and folds of such operations. A call that may fault stays, because the fault would end
-//! the flow. A call site that goes is a [`FormerSite`](crate::program::FormerSite).
+//! failure, and switches of such operations. Loops stay, because plans name repeated bodies by their numbers. A call that
+//! may fault stays, because the fault would end the flow. A call site that goes is a [`FormerSite`](crate::program::FormerSite).
 
 use std::collections::BTreeSet;
 

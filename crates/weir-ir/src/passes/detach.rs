@@ -101,8 +101,7 @@ impl<'g> Search<'g> {
 /// Returns true if values of the type may hold memory that a change would copy.
 fn owns_memory(ty: &Type) -> bool {
     match ty {
-        Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Time | Type::Duration | Type::Size => false,
         Type::Option(inner) => owns_memory(inner),
-        _ => true,
+        other => !other.is_scalar(),
     }
 }

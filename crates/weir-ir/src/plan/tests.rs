@@ -25,6 +25,7 @@ fn node(name: &str, uses: &[Resource]) -> Node {
         after: Vec::new(),
         uses: uses.iter().map(used).collect(),
         within: None,
+        condition_of: None,
         origin: crate::program::Origin::default(),
     }
 }

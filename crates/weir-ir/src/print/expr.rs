@@ -48,7 +48,7 @@ fn line(page: &mut IndentedText, binding: &Let) {
     ));
     page.nested(|page| match &binding.op {
         Op::Switch { arms, .. } => arms.iter().for_each(|value| arm(page, value)),
-        Op::Race { bodies } => bodies.iter().for_each(|body| {
+        op if op.has_branches() => op.blocks().for_each(|body| {
             page.line("branch");
             page.nested(|page| block(page, body));
         }),
@@ -70,29 +70,36 @@ struct OperationText<'a>(&'a Op);
 
 impl Display for OperationText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.0.word();
         match self.0 {
             Op::Prim(prim, operands) => write!(f, "{}({})", PrimText(*prim), atoms(operands)),
             Op::Call(call) => {
-                write!(f, "call {} at {} ({})", NameText(&call.function), NameText(&call.site), atoms(&call.arguments))
+                write!(
+                    f,
+                    "{word} {} at {} ({})",
+                    NameText(&call.function),
+                    NameText(&call.site),
+                    atoms(&call.arguments)
+                )
             }
-            Op::Switch { subject, .. } => write!(f, "switch {}", AtomText(subject)),
-            Op::Map { list, element, .. } => write!(f, "for {} in {}", Binder(element), AtomText(list)),
+            Op::Map { list, element, .. } => write!(f, "{word} {} in {}", Binder(element), AtomText(list)),
             Op::Fold { list, init, state, element, .. } => {
                 let (list, init) = (AtomText(list), Commas(init.iter().map(AtomText)));
-                write!(f, "fold {list} from {init} as {}, {}", Commas(state.iter().map(Binder)), Binder(element))
+                write!(f, "{word} {list} from {init} as {}, {}", Commas(state.iter().map(Binder)), Binder(element))
             }
             Op::Loop { init, state, at_most, .. } => {
                 let init = Commas(init.iter().map(AtomText));
-                write!(f, "loop {init} at most {at_most} as {}", Commas(state.iter().map(Binder)))
+                write!(f, "{word} {init} at most {at_most} as {}", Commas(state.iter().map(Binder)))
             }
             Op::Atomic { constraints, session, .. } => {
-                write!(f, "atomic ({})", Commas(constraints.iter().map(ConstraintText)))?;
+                write!(f, "{word} ({})", Commas(constraints.iter().map(ConstraintText)))?;
                 session.iter().try_for_each(|session| write!(f, " session {}", AtomText(session)))
             }
-            Op::Within { limit, .. } => write!(f, "within {}", AtomText(limit)),
-            Op::Race { .. } => f.write_str("race"),
-            Op::Return(answer) => write!(f, "return {}", AtomText(answer)),
-            Op::Fail(failure) => write!(f, "fail {}", AtomText(failure)),
+            // An operation without details is its word and its operand.
+            op => {
+                f.write_str(word)?;
+                op.operands().try_for_each(|operand| write!(f, " {}", AtomText(operand)))
+            }
         }
     }
 }

@@ -11,10 +11,12 @@
 //!   otherwise
 //! %2 fail = fail(k0) if %1 arm 1 after %0
 //! %3 select: Text = select %1 (%1.0, never)
-//! %4 for: List(Int) = for(%3.0) within %2
+//! %4 less: Bool = less(%3.0, k0) condition of %5
+//! %5 switch#2 = switch(%4.0)
+//! %6 for: List(Int) = for(%3.0) within %2
 //!   parameters Int
 //!   yield p0
-//! yield %4.0
+//! yield %6.0
 //! ```
 
 use std::fmt::{self, Display};
@@ -50,7 +52,7 @@ fn node(page: &mut IndentedText, id: NodeId, node: &Node) {
             0 => page.line(TestText(&arm.test)),
             payload => page.line(format_args!("{} payload {payload}", TestText(&arm.test))),
         }),
-        NodeKind::Race { bodies } => bodies.iter().for_each(|body| {
+        kind if kind.has_branches() => node.bodies().iter().for_each(|body| {
             page.line("branch");
             page.nested(|page| graph(page, body));
         }),
@@ -70,20 +72,31 @@ impl Display for NodeText<'_> {
             NodeKind::Select { switch: earlier } | NodeKind::Release { acquire: earlier } => {
                 write!(f, "{word} {} ", NodeIdText(*earlier))
             }
-            NodeKind::Loop { at_most, states: 1, .. } => write!(f, "{word} at most {at_most} "),
-            NodeKind::Loop { at_most, states, .. } => write!(f, "{word} of {states} at most {at_most} "),
-            NodeKind::Fold { states, .. } if *states != 1 => write!(f, "{word} of {states} "),
             NodeKind::Acquire { constraints } => {
                 write!(f, "{word} ({}) ", Commas(constraints.iter().map(ConstraintText)))
             }
-            // An operation without details is its word.
-            _ => f.write_str(word),
+            // An operation without details is its word and its numbers.
+            kind => NumbersText(kind).fmt(f),
         }?;
         write!(f, "({})", Commas(self.0.inputs.iter().map(OperandText)))
     }
 }
 
-/// Control, order and resources of a node, each if present.
+/// `for`, `fold of 2 `, `loop at most 9 `: the word of an operation and its numbers.
+struct NumbersText<'a>(&'a NodeKind);
+
+impl Display for NumbersText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (states, at_most) = self.0.numbers();
+        let states = states.filter(|states| *states != 1);
+        f.write_str(self.0.word())?;
+        states.iter().try_for_each(|states| write!(f, " of {states}"))?;
+        at_most.iter().try_for_each(|at_most| write!(f, " at most {at_most}"))?;
+        f.write_str(if states.is_some() || at_most.is_some() { " " } else { "" })
+    }
+}
+
+/// Control, order, resources and fusion of a node, each if present.
 struct AttributesText<'a>(&'a Node);
 
 impl Display for AttributesText<'_> {
@@ -97,7 +110,8 @@ impl Display for AttributesText<'_> {
         if !self.0.uses.is_empty() {
             write!(f, " uses {}", Commas(self.0.uses.iter().map(UseText)))?;
         }
-        self.0.within.iter().try_for_each(|acquire| write!(f, " within {}", NodeIdText(*acquire)))
+        self.0.within.iter().try_for_each(|acquire| write!(f, " within {}", NodeIdText(*acquire)))?;
+        self.0.condition_of.iter().try_for_each(|switch| write!(f, " condition of {}", NodeIdText(*switch)))
     }
 }
 

@@ -9,7 +9,7 @@ use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::{calls, prims};
-use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Var, Variable, round_type, state_type};
+use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Runs, Var, Variable};
 use crate::lower::changed_variables;
 use crate::print::TypeText;
 use crate::program::NESTING_MAX;
@@ -173,15 +173,6 @@ impl<'a> BlockVerifier<'a, '_> {
             }
             Op::Call(call) => self.call(at, call, result),
             Op::Switch { subject, arms } => self.switch(at, subject, arms, result),
-            Op::Map { list, element, body } => self.map(at, list, element, body, result),
-            Op::Fold { list, init, state, element, body } => {
-                self.list(at, list, element);
-                self.fold(at, init, (state, element), body, result);
-            }
-            Op::Loop { init, state, body, at_most } => self.repeat(at, init, state, body, *at_most, result),
-            Op::Atomic { constraints, session, body } => self.step(at, constraints, session.as_ref(), body, result),
-            Op::Within { limit, body } => self.within(at, limit, body, result),
-            Op::Race { bodies } => self.race(at, bodies, result),
             Op::Return(answer) => {
                 let operand = self.operand(at, answer);
                 if let Some(ty) = self.result {
@@ -193,83 +184,50 @@ impl<'a> BlockVerifier<'a, '_> {
                 self.operand(at, failure);
                 self.ends(at, result);
             }
+            Op::Atomic { constraints, session, .. } => {
+                self.constraints(at, constraints, session.as_ref());
+                let outside = self.steps.len();
+                self.steps.extend(constraints);
+                self.bodies(at, &binding.op, result);
+                self.steps.truncate(outside);
+            }
+            op => {
+                let operands: Vec<TypedOperand<'a>> = op.operands().map(|atom| self.operand(at, atom)).collect();
+                if let Some(required) = self.bodies(at, op, result) {
+                    self.types_hold(at, own_operands(&operands, &required, self.types));
+                }
+            }
         }
     }
 
-    fn map(&mut self, at: Var, list: &'a Atom, element: &'a Variable, body: &'a Block, result: &Type) {
-        self.list(at, list, element);
-        let Type::List(inner) = result else {
-            return self.add(Rule::Types, at, format!("a map gives a list, not {}", TypeText(result)));
+    /// Checks the bodies of an operation and its result, and returns the types that its own operands must have.
+    fn bodies(&mut self, at: Var, op: &'a Op, result: &Type) -> Option<Vec<Type>> {
+        let Some(types) = op.body_types().filter(|_| op.blocks().next().is_some()) else {
+            self.add(Rule::Types, at, "has no body");
+            return None;
         };
-        self.body(&[element], body, Some(inner), "the result of the body");
-    }
-
-    /// Checks a fold whose list is checked.
-    fn fold(
-        &mut self,
-        at: Var,
-        init: &'a [Atom],
-        (state, element): (&'a [Variable], &'a Variable),
-        body: &'a Block,
-        result: &Type,
-    ) {
-        let states = self.states(at, init, state);
-        let yielded = state_type(&states);
-        self.types_hold(at, TypedOperand::Typed(&yielded).must_be("the fold", result, self.types));
-        let parameters: Vec<&Variable> = state.iter().chain([element]).collect();
-        self.body(&parameters, body, Some(&yielded), "the result of the body");
-    }
-
-    /// Checks the initial states of a loop or fold, and returns their types.
-    fn states(&mut self, at: Var, init: &'a [Atom], state: &'a [Variable]) -> Vec<Type> {
-        if init.len() != state.len() || state.is_empty() {
-            self.add(Rule::Types, at, format!("has {} states, but {} initial ones", state.len(), init.len()));
-        }
-        for (init, state) in init.iter().zip(state) {
-            let operand = self.operand(at, init);
-            self.types_hold(at, operand.must_be("the beginning", &state.ty, self.types));
-        }
-        state.iter().map(|state| state.ty.clone()).collect()
-    }
-
-    fn step(
-        &mut self,
-        at: Var,
-        constraints: &'a [Constraint],
-        session: Option<&'a Atom>,
-        body: &'a Block,
-        result: &Type,
-    ) {
-        self.constraints(at, constraints, session);
-        let ty = (*result != Type::Never).then_some(result);
-        let outside = self.steps.len();
-        self.steps.extend(constraints);
-        let yields = self.block(body, ty, "the result of the step");
-        self.steps.truncate(outside);
-        self.never(at, yields, result);
-    }
-
-    fn within(&mut self, at: Var, limit: &'a Atom, body: &'a Block, result: &Type) {
-        let limit = self.operand(at, limit);
-        self.types_hold(at, limit.must_be("the limit", &Type::Duration, self.types));
-        let Type::Option(inner) = result else {
-            return self.add(Rule::Types, at, format!("`within` gives an Option, not {}", TypeText(result)));
-        };
-        self.block(body, Some(inner), "the result of the body");
-        self.given_away(body);
-    }
-
-    fn race(&mut self, at: Var, bodies: &'a [Block], result: &Type) {
-        if bodies.is_empty() {
-            return self.add(Rule::Types, at, "a race has at least one body");
-        }
-        let ty = (*result != Type::Never).then_some(result);
+        let own: Vec<&Type> = op.binders().map(|variable| &variable.ty).collect();
+        let required = types.required(&own, result);
+        let (operands, body) =
+            required.map(|required| (Some(required.operands), required.body)).unwrap_or_else(|what| {
+                self.add(Rule::Types, at, what);
+                (None, None)
+            });
         let mut yields = false;
-        for body in bodies {
-            yields |= self.block(body, ty, "the result of the body");
-            self.given_away(body);
+        for scope in op.scopes() {
+            let parameters: Vec<&Variable> = scope.variables().collect();
+            yields |= self.body(&parameters, scope.block, body.as_ref(), "the result of the body");
+            if scope.runs == Runs::UnlessCancelled {
+                self.given_away(scope.block);
+            }
         }
-        self.never(at, yields, result);
+        if let Op::Loop { at_most: 0, .. } = op {
+            self.add(Rule::Types, at, "a loop has at least one round");
+        }
+        if yields || types.stands_for_bodies() {
+            self.never(at, yields, result);
+        }
+        operands
     }
 
     /// Takes captured variables out of scope that a cancellable body changes or that are move-only.
@@ -319,33 +277,6 @@ impl<'a> BlockVerifier<'a, '_> {
         yields
     }
 
-    fn list(&mut self, at: Var, list: &'a Atom, element: &Variable) {
-        let operand = self.operand(at, list);
-        self.types_hold(at, operand.must_be("the list", &Type::list(element.ty.clone()), self.types));
-    }
-
-    fn repeat(
-        &mut self,
-        at: Var,
-        init: &'a [Atom],
-        state: &'a [Variable],
-        body: &'a Block,
-        at_most: u64,
-        result: &'a Type,
-    ) {
-        let states = self.states(at, init, state);
-        let round = round_type(&states);
-        let parameters: Vec<&Variable> = state.iter().collect();
-        let yields = self.body(&parameters, body, Some(&round), "the result of a round");
-        if at_most == 0 {
-            self.add(Rule::Types, at, "a loop has at least one round");
-        }
-        if yields || *result != Type::Never {
-            let yielded = state_type(&states);
-            self.types_hold(at, TypedOperand::Typed(&yielded).must_be("the loop", result, self.types));
-        }
-    }
-
     fn switch(&mut self, at: Var, subject: &'a Atom, arms: &'a [Arm], result: &Type) {
         let operand = self.operand(at, subject);
         let tests: Vec<&ArmTest> = arms.iter().map(|arm| &arm.test).collect();
@@ -375,6 +306,14 @@ impl<'a> BlockVerifier<'a, '_> {
             self.add(Rule::Constraints, at, what);
         }
     }
+}
+
+/// Checks the own operands of an operation with bodies.
+fn own_operands(operands: &[TypedOperand<'_>], required: &[Type], types: &TypeTable<'_>) -> Result<(), String> {
+    if operands.len() != required.len() {
+        return Err(format!("has {} own operands instead of {}", operands.len(), required.len()));
+    }
+    operands.iter().zip(required).try_for_each(|(operand, ty)| operand.must_be("an operand", ty, types))
 }
 
 /// Checks that constraints are in the canonical order, each once, with a session if one is per session.

@@ -10,10 +10,10 @@ use super::operand::TypedOperand;
 use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::view::{GraphVerifier, GraphView, HeldResources};
-use super::{calls, detached, order, prims, timed, uses};
-use crate::expr::{ArmTest, state_type};
+use super::{bodies, calls, conditions, detached, order, prims, uses};
+use crate::expr::ArmTest;
 use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
-use crate::print::{OperandText, TypeText};
+use crate::print::OperandText;
 use crate::program::{NESTING_MAX, Variable};
 
 /// Checks an outermost graph; `result` is the type that it must yield and return, if that is known.
@@ -31,7 +31,17 @@ pub(super) fn flow(
         report.add(Rule::Types, "", "the graph's parameters are not the flow's");
     }
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
-    let mut checker = GraphVerifier { types, library, session_scoped, answer: result, report, names, states, depth: 0 };
+    let mut checker = GraphVerifier {
+        types,
+        library,
+        session_scoped,
+        answer: result,
+        report,
+        names,
+        states,
+        depth: 0,
+        may_be_given_up: false,
+    };
     checker.graph(graph, usize::MAX, &HeldResources::new(), result);
 }
 
@@ -66,13 +76,18 @@ impl<'a> GraphVerifier<'a, '_> {
         for (id, node) in view.graph.nodes() {
             self.types(view, node);
             uses::check(self, view, id, node, held);
+            let yields = bodies::required(node).and_then(|required| required.ok()?.body);
             for body in node.bodies() {
                 let inner = uses::held_at(view, Some(id), held, self.session_scoped);
-                self.graph(body, node.kind.own().parameters, &inner, body_result(node));
+                let outside = self.may_be_given_up;
+                self.may_be_given_up |= node.cancels_bodies();
+                self.graph(body, node.kind.own().parameters, &inner, yields.as_ref());
+                self.may_be_given_up = outside;
             }
         }
         order::check(self, view);
         detached::check(self, view, own);
+        conditions::check(self, view);
     }
 
     /// Checks name, edges and control of one node; earlier nodes are in the view already.
@@ -188,10 +203,6 @@ impl<'a> GraphVerifier<'a, '_> {
             (NodeKind::Select { .. }, inputs) => {
                 inputs.iter().try_for_each(|input| input.must_be("the result of an arm", &node.outputs[0], self.types))
             }
-            (NodeKind::Map { body } | NodeKind::Fold { body, .. } | NodeKind::Loop { body, .. }, inputs) => {
-                self.body(node, body, inputs)
-            }
-            (NodeKind::Within { .. } | NodeKind::Race { .. }, inputs) => timed::check(node, inputs, self.types),
             (NodeKind::Acquire { constraints }, inputs) if inputs.len() < 2 => {
                 let checked = canonical(constraints, !inputs.is_empty(), self.types);
                 return self.holds(Rule::Constraints, node, checked);
@@ -200,7 +211,10 @@ impl<'a> GraphVerifier<'a, '_> {
             (NodeKind::Return, [answer]) => {
                 self.answer.map_or(Ok(()), |ty| answer.must_be("the answer", ty, self.types))
             }
-            _ => Err(format!("has {} inputs", inputs.len())),
+            (kind, inputs) => match kind.body_types() {
+                Some(_) => bodies::check(node, inputs, self.types),
+                None => Err(format!("has {} inputs", inputs.len())),
+            },
         };
         self.holds(Rule::Types, node, checked);
     }
@@ -213,42 +227,6 @@ impl<'a> GraphVerifier<'a, '_> {
             let payload: Vec<&Type> = node.outputs[first..first + arm.payload as usize].iter().collect();
             self.holds(Rule::Payload, node, payload_fits(&arm.test, &payload, subject, self.types));
         }
-    }
-
-    /// Checks the inputs of a node with a body against the body's parameters, and its output against the body's result.
-    fn body(&self, node: &Node, body: &Graph, inputs: &[TypedOperand<'_>]) -> Result<(), String> {
-        let (parameters, output) = (&body.parameters, &node.outputs[0]);
-        let (own, states) = (node.kind.own().parameters, node.kind.states());
-        if parameters.len() < own || (states == 0) != matches!(node.kind, NodeKind::Map { .. }) {
-            return Err("the body lacks parameters".into());
-        }
-        let ((states, element), captured) = (parameters[..own].split_at(states), &parameters[own..]);
-        let list: Vec<Type> = element.iter().cloned().map(Type::list).collect();
-        let wanted: Vec<&Type> = list.iter().chain(states).chain(captured).collect();
-        if inputs.len() != wanted.len() {
-            return Err(format!("has {} inputs instead of {}", inputs.len(), wanted.len()));
-        }
-        for (input, ty) in inputs.iter().zip(wanted) {
-            input.must_be("an input", ty, self.types)?;
-        }
-        let fits = match (&node.kind, output) {
-            (NodeKind::Map { .. }, Type::List(_)) => true,
-            (NodeKind::Map { .. }, _) => false,
-            (_, output) => state_type(states) == *output || *output == Type::Never,
-        };
-        if fits { Ok(()) } else { Err(format!("does not give {}", TypeText(output))) }
-    }
-}
-
-/// Returns the type that the body of the node must yield, if it is known.
-fn body_result(node: &Node) -> Option<&Type> {
-    match (&node.kind, node.outputs.first()) {
-        (NodeKind::Map { .. }, Some(Type::List(element))) => Some(element),
-        (NodeKind::Fold { body, states: 1 }, _) => body.parameters.first(),
-        (NodeKind::Fold { .. }, Some(ty)) if *ty != Type::Never => Some(ty),
-        (NodeKind::Within { .. }, Some(Type::Option(inner))) => Some(inner),
-        (NodeKind::Race { .. }, Some(ty)) if *ty != Type::Never => Some(ty),
-        _ => None,
     }
 }
 

@@ -123,7 +123,8 @@ fn is_move_only(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, inp
     ty.is_some_and(|ty| checker.types.definitions.is_move_only(ty))
 }
 
-/// Checks that a node that writes waits for every earlier node that may end the flow.
+/// Checks that a node that writes waits for every earlier node that may end the flow, or at which the body may be given
+/// up.
 fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
     let mut ends = NodeSet::default();
     for (id, node) in view.graph.nodes() {
@@ -133,7 +134,7 @@ fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Pre
                 checker.add(Rule::Order, node, format!("does not wait for %{}, which may end the flow", end.0));
             }
         }
-        if node.may_end() {
+        if node.may_end() || (checker.may_be_given_up && node.kind.may_wait()) {
             ends.insert(id);
         }
     }

@@ -44,6 +44,8 @@ pub enum Rule {
     Uses,
     /// Atomic steps are begun and ended once, and are well nested.
     Steps,
+    /// A primitive that a switch evaluates as part of its condition may be evaluated there.
+    Conditions,
 }
 
 impl fmt::Display for Violation {

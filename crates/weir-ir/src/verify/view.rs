@@ -27,6 +27,8 @@ pub(super) struct GraphVerifier<'a, 'r> {
     pub(super) states: BTreeSet<&'a Resource>,
     /// The nesting depth of bodies.
     pub(super) depth: usize,
+    /// `true` in a body that may be given up while it waits, and in the bodies in it.
+    pub(super) may_be_given_up: bool,
 }
 
 /// A graph with the arms that each node is in, outermost first.

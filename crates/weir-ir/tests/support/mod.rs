@@ -1,7 +1,7 @@
 //! A sequential interpreter of graphs: nodes in the order of their list, skipped where their control does not hold.
 //!
 //! It tests lowering against the evaluator without a runtime, so it heeds no `after` edges. Of constraints it heeds that a
-//! step on a session makes the values of that session current.
+//! step on a session makes the values of that session current. A part of a condition is evaluated when its switch runs.
 
 mod hole;
 
@@ -166,7 +166,9 @@ impl<'g> Frame<'g> {
     fn run(&mut self, world: &mut World<'_>) -> Result<Value, End> {
         for (id, node) in self.graph.nodes() {
             if node.control.is_none_or(|control| self.chosen[control.switch.0 as usize] == Some(control.arm)) {
-                self.node(world, id, node)?;
+                if node.condition_of.is_none() {
+                    self.node(world, id, node)?;
+                }
                 self.ran[id.0 as usize] = true;
             }
         }
@@ -200,7 +202,7 @@ impl<'g> Frame<'g> {
         self.slots[slot] = value;
     }
 
-    fn node(&mut self, world: &mut World<'_>, id: NodeId, node: &Node) -> Result<(), End> {
+    fn node(&mut self, world: &mut World<'_>, id: NodeId, node: &'g Node) -> Result<(), End> {
         let inputs = &node.inputs;
         let value = match &node.kind {
             NodeKind::Prim(prim) => self.prim(*prim, inputs)?,
@@ -239,8 +241,22 @@ impl<'g> Frame<'g> {
         Ok(value)
     }
 
+    /// Evaluates the parts of a condition that the inputs of this node name.
+    fn condition(&mut self, node: &'g Node) -> Result<(), End> {
+        for id in node.inputs.iter().filter_map(Operand::node) {
+            let part = self.graph.node(id);
+            if let (Some(_), NodeKind::Prim(prim)) = (part.condition_of, &part.kind) {
+                self.condition(part)?;
+                let value = self.prim(*prim, &part.inputs)?;
+                self.give(id, value);
+            }
+        }
+        Ok(())
+    }
+
     /// Chooses the first arm whose test holds, and gives the parts of the payload to its ports.
-    fn switch(&mut self, id: NodeId, node: &Node, arms: &[SwitchArm]) -> Result<(), End> {
+    fn switch(&mut self, id: NodeId, node: &'g Node, arms: &[SwitchArm]) -> Result<(), End> {
+        self.condition(node)?;
         let mut subject = self.take(&node.inputs[0]);
         let arm = arms.iter().position(|arm| test_holds(&arm.test, &subject)).expect("an arm holds");
         let arm_index = u32::try_from(arm).expect("few arms");

@@ -4,28 +4,29 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::{Request, Response};
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::{Method, Request, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 use weir::{Failure, FailureKind};
 use weir_events::{after, until};
 
 use super::body;
 use super::connector::{CheckedConnector, ConnectError, KnownHosts, Reach};
 use super::options::Call;
+use super::permits::Permits;
 use super::redirect::following;
 use super::response::ClientResponse;
 
-/// Maximum number of calls under way; further ones wait for a permit, within their time.
-const CALLS_MAX: usize = 1024;
 /// Maximum number of idle connections to one host, and the time for which they are kept: less than servers usually keep
 /// theirs, so that a request seldom meets a connection that is being closed.
 const IDLE_MAX: usize = 32;
@@ -38,7 +39,7 @@ type Pool = legacy::Client<HttpsConnector<CheckedConnector>, Full<Bytes>>;
 /// The HTTP client of a program.
 pub struct Client {
     pools: OnceCell<Pools>,
-    calls: Semaphore,
+    permits: Permits,
     known: KnownHosts,
     /// Certificates of authorities; those of the system if there are none.
     roots: Option<RootCertStore>,
@@ -52,8 +53,8 @@ struct Pools {
 
 impl Default for Client {
     fn default() -> Self {
-        let calls = Semaphore::new(CALLS_MAX);
-        Client { pools: OnceCell::new(), calls, known: KnownHosts::default(), roots: None }
+        let permits = Permits::default();
+        Client { pools: OnceCell::new(), permits, known: KnownHosts::default(), roots: None }
     }
 }
 
@@ -73,13 +74,22 @@ impl Client {
     /// Performs a call within its time.
     pub(super) async fn run(&self, call: Call) -> Result<ClientResponse, Failure> {
         let (timeout, host) = (call.timeout, call.url.host().unwrap_or_default().to_owned());
-        let late = |()| Failure::new(FailureKind::Timeout, format!("{host} did not answer within {timeout:?}"));
-        until(pin!(self.permitted(call)), &after(timeout)).await.map_err(late)?
-    }
-
-    async fn permitted(&self, call: Call) -> Result<ClientResponse, Failure> {
-        let _permit = self.calls.acquire().await.expect("the semaphore is never closed");
-        self.exchange(call).await
+        let is_permitted = AtomicBool::new(false);
+        let exchange = async {
+            let _permit = self.permits.acquire(&host).await;
+            is_permitted.store(true, Ordering::Relaxed);
+            self.exchange(call).await
+        };
+        until(pin!(exchange), &after(timeout)).await.unwrap_or_else(|()| {
+            Err(Failure::new(
+                FailureKind::Timeout,
+                if is_permitted.load(Ordering::Relaxed) {
+                    format!("{host} did not answer within {timeout:?}")
+                } else {
+                    format!("{host} was not called within {timeout:?}: too many calls are under way")
+                },
+            ))
+        })
     }
 
     /// Sends the request, follows redirects, and reads the response.
@@ -100,15 +110,29 @@ impl Client {
         }
     }
 
-    /// Sends one request, and returns the head of its response.
+    /// Sends one request, and returns the head of its response. A request that has the same effect twice as once is
+    /// sent again, once, if its connection ended without a response: the server may have closed a kept connection at
+    /// the moment at which it was used (RFC 9110, section 9.2.2).
     async fn send(&self, call: &Call) -> Result<Response<Incoming>, Failure> {
+        match self.send_once(call).await {
+            Err(error) if call.method.is_idempotent() && ended_without_response(&error) => self.send_once(call).await,
+            sent => sent,
+        }
+        .map_err(|error| failure(call, &error))
+    }
+
+    async fn send_once(&self, call: &Call) -> Result<Response<Incoming>, legacy::Error> {
         let mut request = Request::new(Full::new(call.body.clone()));
         *request.method_mut() = call.method.clone();
         *request.uri_mut() = call.url.clone();
         *request.headers_mut() = call.headers.clone();
+        if call.body.is_empty() && matches!(call.method, Method::POST | Method::PUT | Method::PATCH) {
+            // These methods expect content; without a length, some servers refuse the request (RFC 9110, section 8.6).
+            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         let pools = self.pools().await;
         let pool = if call.reach == Reach::Private { &pools.private } else { &pools.public };
-        pool.request(request).await.map_err(|error| failure(call, &error))
+        pool.request(request).await
     }
 
     async fn pools(&self) -> &Pools {
@@ -153,6 +177,19 @@ fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
+}
+
+/// Returns `true` if a connection was established, and ended before the response began.
+fn ended_without_response(error: &legacy::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+    !error.is_connect() && cause.is_some_and(|cause| cause.is_incomplete_message() || is_reset(cause))
+}
+
+fn is_reset(error: &hyper::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    cause.is_some_and(|cause| matches!(cause.kind(), BrokenPipe | ConnectionAborted | ConnectionReset))
 }
 
 /// Converts an error of the transport. The URL is not shown, because its query may contain credentials.

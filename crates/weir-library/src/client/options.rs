@@ -8,10 +8,11 @@ use hyper::header::{
     TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 use hyper::{Method, Uri};
-use weir::{Failure, Secret, Size};
+use indexmap::IndexMap;
+use weir::{Failure, Secret, Size, Text};
 
 use super::connector::Reach;
-use super::{BYTES_MAX, Headers, REDIRECTS_MAX, TIMEOUT, url};
+use super::url;
 
 /// Header fields that the client sets itself.
 const OWN_FIELDS: [HeaderName; 8] =
@@ -22,27 +23,30 @@ const FIELDS_BYTES_MAX: usize = 16 * 1024;
 const REDIRECTS_LIMIT: u8 = 20;
 const AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
 
-/// Arguments that all functions of the client have.
-pub(super) struct CallOptions {
-    pub(super) headers: Headers,
-    pub(super) bearer: Option<Secret>,
-    pub(super) timeout: Duration,
-    pub(super) bytes_max: Size,
-    pub(super) redirects_max: u8,
-    pub(super) private: bool,
-}
+/// Header fields of a request, by their names.
+pub type Headers = IndexMap<Text, Text>;
 
-impl Default for CallOptions {
-    fn default() -> Self {
-        CallOptions {
-            headers: Headers::new(),
-            bearer: None,
-            timeout: TIMEOUT,
-            bytes_max: BYTES_MAX,
-            redirects_max: REDIRECTS_MAX,
-            private: false,
-        }
-    }
+/// Parameters that all functions of the client have.
+#[derive(weir::FunctionOptions)]
+pub struct CallOptions {
+    /// Header fields besides those that the client sets.
+    #[default(Headers::new())]
+    pub headers: Headers,
+    /// Credential for the field `Authorization`.
+    #[default(None)]
+    pub bearer: Option<Secret>,
+    /// Maximum duration of a call, from the permit to the last byte.
+    #[default(Duration::from_secs(30))]
+    pub timeout: Duration,
+    /// Maximum length of the response's body.
+    #[default(Size(8 * 1024 * 1024))]
+    pub bytes_max: Size,
+    /// Maximum number of redirects.
+    #[default(5)]
+    pub redirects_max: u8,
+    /// `true` if addresses of private networks are permitted.
+    #[default(false)]
+    pub private: bool,
 }
 
 /// A request and its limits.
@@ -69,9 +73,9 @@ impl Call {
             return Err(Failure::argument(format!("`redirects_max` is at most {REDIRECTS_LIMIT}")));
         }
         Ok(Call {
-            method,
             url: url::requested(url)?,
             headers: fields(&options.headers, options.bearer.as_ref())?,
+            method,
             body: Bytes::new(),
             timeout: options.timeout,
             bytes_max: usize::try_from(options.bytes_max.0).unwrap_or(usize::MAX),

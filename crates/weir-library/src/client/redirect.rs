@@ -69,6 +69,10 @@ fn to_another_origin(mut call: Call, url: Uri) -> Result<Call, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use weir::Size;
+
     use super::*;
     use crate::client::options::CallOptions;
 
@@ -76,7 +80,8 @@ mod tests {
         let headers =
             [("Authorization", "secret"), ("Cookie", "a=b"), ("X-Api-Key", "secret"), ("Accept", "text/plain")];
         let headers = headers.map(|(name, value)| (name.into(), value.into())).into();
-        let options = CallOptions { headers, private: true, ..CallOptions::default() };
+        let (timeout, bytes_max) = (Duration::from_secs(1), Size(1));
+        let options = CallOptions { headers, bearer: None, timeout, bytes_max, redirects_max: 5, private: true };
         Call::new(method, url, options).unwrap()
     }
 

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use csv::{ReaderBuilder, StringRecord};
 use indexmap::IndexMap;
 use parking_lot::Mutex;
-use weir::{Failure, FailureKind, HostType, Text, Value};
+use weir::{Failure, FailureKind, HostType, Text};
 
 use super::separator_of;
-use crate::bad_elements::BadElements;
+use crate::bad_elements::{BadElements, StreamElement};
 use crate::files::root_of;
 use crate::stream_source::{Emitter, SourceArguments, Stream};
 
@@ -140,7 +140,7 @@ fn of(path: &str, failure: Failure) -> Failure {
 }
 
 /// A batch of elements, and the reader for further rows, the end of the input, or a failure.
-type RowBatch = (Vec<Value>, Result<Option<Rows<File>>, Failure>);
+type RowBatch = (Vec<StreamElement>, Result<Option<Rows<File>>, Failure>);
 
 /// Reads one batch of rows. Blocks the calling thread.
 fn batch(mut rows: Rows<File>, path: &str, bad: BadElements) -> RowBatch {
@@ -160,7 +160,7 @@ fn element(
     row: Result<Option<IndexMap<Text, Text>>, RowError>,
     path: &str,
     bad: BadElements,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<StreamElement>, Failure> {
     let read = match row {
         Ok(None) => return Ok(None),
         Ok(Some(row)) => Ok(row.into_value()?),
@@ -185,7 +185,7 @@ impl Stream for CsvRows {
             let (path, bad) = (self.path.clone(), self.bad);
             let (elements, next) = tokio::task::spawn_blocking(move || batch(rows, &path, bad)).await?;
             for element in elements {
-                emitter.emit(element).await;
+                emitter.emit_or_report(element).await;
             }
             left = next?;
             let emitted_bytes = left.as_ref().map_or(self.length, |rows| rows.reader.position().byte());

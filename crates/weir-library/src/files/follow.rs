@@ -22,8 +22,9 @@ use weir::{Failure, Module, Type, Value};
 
 use super::lines::root_of;
 use super::{FileError, Root};
-use crate::lines::LineSplitter;
-use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
+use crate::bad_elements::BadElements;
+use crate::lines::{LineSplitter, line_element};
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter, strict};
 
 /// Default polling interval.
 const INTERVAL_NS: i64 = 100_000_000;
@@ -34,11 +35,13 @@ pub(super) fn within(module: Module) -> Module {
         name: "follow",
         doc: "Begins a flow for each line that is appended to the file, in order, for as long as the program runs; with \
               `whole: true` also for the lines that the file already has. A new file of the same name, as after log \
-              rotation, is read from its start, and so is a truncated file. The file is polled every `interval`.",
+              rotation, is read from its start, and so is a truncated file. The file is polled every `interval`. A line that is not UTF-8 or longer than 1 MiB is \
+              reported and skipped; with `strict: true` it ends the program.",
         parameters: vec![
             parameter("path", Type::Text),
             optional("whole", Type::Bool, Value::Bool(false)),
             optional("interval", Type::Duration, Value::Duration(INTERVAL_NS)),
+            strict(),
         ],
         element: Type::Text,
         ordered: true,
@@ -54,6 +57,7 @@ struct Follow {
     /// Offset at which reading begins.
     from: u64,
     interval: Duration,
+    bad: BadElements,
 }
 
 impl Follow {
@@ -61,7 +65,8 @@ impl Follow {
         let (root, path) = (root_of(arguments)?, arguments.text(0)?.to_owned());
         let file = root.open_to_read(&path)?;
         let from = if arguments.bool(1)? { 0 } else { file.metadata()?.len() };
-        Ok(Follow { root, path, file, from, interval: arguments.duration(2, "interval")? })
+        let (interval, bad) = (arguments.duration(2, "interval")?, arguments.bad_elements(3)?);
+        Ok(Follow { root, path, file, from, interval, bad })
     }
 
     /// Opens the file that has the name at present; `None` if there is none.
@@ -87,10 +92,10 @@ impl Stream for Follow {
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut current = FollowedFile::begin(self.file.try_clone()?, self.from).await?;
         loop {
-            current.emit_complete(&emitter, &self.path).await?;
+            current.emit_complete(self, &emitter).await?;
             match self.named().await? {
                 Some((file, status)) if !current.is(&status) => {
-                    current.emit_remainder(&emitter, &self.path).await?;
+                    current.emit_remainder(self, &emitter).await?;
                     current = FollowedFile::begin(file, 0).await?;
                 }
                 Some((_, status)) if current.is_longer_than(&status).await? => current.begin_again().await?,
@@ -140,17 +145,17 @@ impl FollowedFile {
         Ok(self.file.stream_position().await? < status.len())
     }
 
-    async fn emit_complete(&mut self, emitter: &Emitter, path: &str) -> Result<(), Failure> {
-        while let Some(line) = self.lines.next_ended(&mut self.file).await.map_err(|error| error.of(path))? {
-            emitter.emit(Value::text(line)).await;
+    async fn emit_complete(&mut self, follow: &Follow, emitter: &Emitter) -> Result<(), Failure> {
+        while let Some(line) = self.lines.next_ended(&mut self.file).await.transpose() {
+            emitter.emit_or_report(line_element(line, &follow.path, follow.bad)?).await;
         }
         Ok(())
     }
 
-    async fn emit_remainder(&mut self, emitter: &Emitter, path: &str) -> Result<(), Failure> {
-        self.emit_complete(emitter, path).await?;
-        if let Some(line) = self.lines.rest().map_err(|error| error.of(path))? {
-            emitter.emit(Value::text(line)).await;
+    async fn emit_remainder(&mut self, follow: &Follow, emitter: &Emitter) -> Result<(), Failure> {
+        self.emit_complete(follow, emitter).await?;
+        if let Some(line) = self.lines.rest().transpose() {
+            emitter.emit_or_report(line_element(line, &follow.path, follow.bad)?).await;
         }
         Ok(())
     }

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use weir::{Failure, Module, Type, Value};
+use weir::{Failure, Module, Type};
 
 use super::Root;
-use crate::lines::LineSplitter;
-use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
+use crate::bad_elements::BadElements;
+use crate::lines::{LineSplitter, line_element};
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter, strict};
 
 /// Adds the source `lines` to the module.
 pub(super) fn within(module: Module) -> Module {
     let lines = StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. A line must be UTF-8 \
-              and at most 1 MiB long; its terminator is not part of it.",
-        parameters: vec![parameter("path", Type::Text)],
+        doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. A line that is not \
+              UTF-8 or longer than 1 MiB is reported and skipped; with `strict: true` it ends the program.",
+        parameters: vec![parameter("path", Type::Text), strict()],
         element: Type::Text,
         ordered: true,
-        open: FileLines::open,
+        open: |arguments| Ok(TextLines { file: FileLines::open(arguments)?, bad: arguments.bad_elements(1)? }),
     };
     lines.within(module)
 }
@@ -52,6 +53,16 @@ impl FileLines {
         &self.path
     }
 
+    /// Describes the input, for the start-up message.
+    pub(crate) fn describe(&self) -> String {
+        format!("the lines of {}", self.path)
+    }
+
+    /// Returns the number of bytes of the lines that have been emitted, and of the file.
+    pub(crate) fn extent(&self) -> Option<(u64, u64)> {
+        Some((self.emitted_bytes.load(Ordering::Relaxed), self.length))
+    }
+
     /// Records that every line read so far has been emitted.
     pub(crate) fn note(&self, lines: &LineSplitter) {
         self.emitted_bytes.store(lines.bytes(), Ordering::Relaxed);
@@ -67,21 +78,27 @@ impl FileLines {
     }
 }
 
-impl Stream for FileLines {
+/// The source `files.lines("log")`.
+struct TextLines {
+    file: FileLines,
+    bad: BadElements,
+}
+
+impl Stream for TextLines {
     fn describe(&self) -> String {
-        format!("the lines of {}", self.path)
+        self.file.describe()
     }
 
     fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
-        Some((self.emitted_bytes.load(Ordering::Relaxed), self.length))
+        self.file.extent()
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
-        let mut file = self.reader()?;
+        let mut file = self.file.reader()?;
         let mut lines = LineSplitter::new();
-        while let Some(line) = lines.next(&mut file).await.map_err(|error| error.of(&self.path))? {
-            emitter.emit(Value::text(line)).await;
-            self.note(&lines);
+        while let Some(line) = lines.next(&mut file).await.transpose() {
+            emitter.emit_or_report(line_element(line, self.file.name(), self.bad)?).await;
+            self.file.note(&lines);
         }
         Ok(())
     }

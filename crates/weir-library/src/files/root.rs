@@ -1,6 +1,5 @@
 //! The root directory to which a program's file access is confined.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
@@ -13,7 +12,9 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat_raw, statat};
 use rustix::io::Errno;
 
+use super::appended_files::AppendedFiles;
 use super::cache::{Candidate, FileCache, FileCacheOptions, FileStatus, FileTime, PathLookup, has_reliable_times};
+use super::error::{FileError, explain};
 use super::open_beneath::{BeneathPath, OpenMode, open};
 #[cfg(target_os = "linux")]
 use super::page_cache;
@@ -32,52 +33,8 @@ pub struct Root {
     /// `true` if the directory's own timestamps are reliable.
     has_times: bool,
     cache: Arc<FileCache>,
+    appended: Arc<AppendedFiles>,
 }
-
-/// Error of a file operation. Paths are as the program gave them, relative to the root.
-#[derive(Debug)]
-pub enum FileError {
-    /// Nothing exists at this path.
-    NotFound(String),
-    /// The path leads out of the root: it is absolute, contains `..`, or follows a link that leads out.
-    Outside(String),
-    /// The path is empty, too long, or contains a NUL byte.
-    NotAPath(String),
-    /// The path names a directory, a pipe, a socket or a device.
-    NotAFile(String),
-    /// The path does not name a directory.
-    NotADirectory(String),
-    /// The file has more bytes, or the directory more names, than the limit.
-    TooLarge {
-        /// The path.
-        path: String,
-        /// The limit.
-        limit: u64,
-    },
-    /// The operating system refused, for example because of missing permission or a disk error.
-    Refused {
-        /// The path.
-        path: String,
-        /// The operating system's error.
-        reason: io::Error,
-    },
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FileError::NotFound(path) => write!(f, "`{path}` does not exist"),
-            FileError::Outside(path) => write!(f, "`{path}` leads out of the root"),
-            FileError::NotAPath(path) => write!(f, "{path:?} is not a valid path"),
-            FileError::NotAFile(path) => write!(f, "`{path}` is not a file"),
-            FileError::NotADirectory(path) => write!(f, "`{path}` is not a directory"),
-            FileError::TooLarge { path, limit } => write!(f, "`{path}` exceeds the limit of {limit}"),
-            FileError::Refused { path, reason } => write!(f, "`{path}` cannot be read: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for FileError {}
 
 impl Root {
     /// Opens the directory at `path`.
@@ -91,7 +48,8 @@ impl Root {
         let has_times = has_reliable_times(&directory);
         let cache = Arc::new(FileCache::new(FileCacheOptions::default()));
         let (directory, path) = (Arc::new(directory), path.to_owned());
-        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache })
+        let appended = Arc::default();
+        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache, appended })
     }
 
     /// Returns the root with a different maximum size of a file that is read as a whole.
@@ -229,7 +187,21 @@ impl Root {
     /// # Errors
     /// Fails with a [`FileError`] if the file cannot be opened or created.
     pub fn open_to_append(&self, path: &str) -> Result<File, FileError> {
-        self.open_file(path, OpenMode::Append).map(|(file, _)| file)
+        match self.open_file(path, OpenMode::Append) {
+            Ok((file, _)) => Ok(file),
+            Err(FileError::Refused { path, reason }) => Err(FileError::NotWritten { path, reason }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the files to which the program appends.
+    pub(super) fn appended(&self) -> &AppendedFiles {
+        &self.appended
+    }
+
+    /// Returns the device and inode number of the file that has this path.
+    pub(super) fn identity(&self, path: &str) -> Option<(u64, u64)> {
+        statat(&self.directory, path, AtFlags::empty()).ok().map(|status| (status.st_dev, status.st_ino))
     }
 
     fn open_file(&self, path: &str, access: OpenMode) -> Result<(File, Stat), FileError> {
@@ -278,20 +250,5 @@ impl PathLookup for Root {
 
     fn status(&self, path: &str) -> Option<FileStatus> {
         statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| FileStatus::of(&stat))
-    }
-}
-
-fn explain(path: &str, errno: Errno) -> FileError {
-    let path = path.to_owned();
-    match errno {
-        Errno::NOENT => FileError::NotFound(path),
-        // A component of the path is not a directory, so nothing exists below it.
-        Errno::NOTDIR => FileError::NotADirectory(path),
-        // A link that leads out of the root, a link that is not followed, or a loop of links.
-        Errno::XDEV | Errno::LOOP => FileError::Outside(path),
-        Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ => FileError::NotAPath(path),
-        // A pipe without a reader, a missing device, or a directory opened for writing.
-        Errno::NXIO | Errno::NODEV | Errno::ISDIR => FileError::NotAFile(path),
-        errno => FileError::Refused { path, reason: errno.into() },
     }
 }

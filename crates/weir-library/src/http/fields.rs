@@ -3,7 +3,6 @@
 use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use weir::{RouteParameter, Type, Value};
 
-use super::cookies::HOST_PREFIX;
 use super::input::{InputError, NamedTypes, expected, is_scalar, left_out, scalar_or_error};
 
 /// Returns the header field of a parameter: its name, with `-` for each `_`.
@@ -34,27 +33,17 @@ pub(super) fn field_input(
     input(parameter, text, definitions).map_err(problem)
 }
 
-/// Parses the input that comes from a cookie, the first of its name. The name with the prefix `__Host-`, under which
-/// `http.with_cookie` sets it, counts before the name alone, which other hosts of the domain can set.
+/// Parses the input that comes from the cookie `name`, the first of this name.
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
+    name: &str,
     header: &HeaderMap,
     definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let lines = header.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut plain = None;
-    let mut of_host = None;
-    for (name, value) in pairs {
-        if name == &*parameter.name {
-            plain.get_or_insert(value);
-        } else if name.strip_prefix(HOST_PREFIX) == Some(&*parameter.name) {
-            of_host.get_or_insert(value);
-        }
-    }
-    let value = of_host.or(plain);
-    input(parameter, value, definitions)
-        .map_err(|what| InputError::new(format!("the cookie `{}`", parameter.name), what))
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let value = pairs.find(|(found, _)| *found == name).map(|(_, value)| value);
+    input(parameter, value, definitions).map_err(|what| InputError::new(format!("the cookie `{name}`"), what))
 }
 
 fn input(parameter: &RouteParameter, text: Option<&str>, definitions: NamedTypes<'_>) -> Result<Value, String> {

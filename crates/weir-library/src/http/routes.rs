@@ -6,6 +6,7 @@ use hyper::header::{HeaderMap, HeaderValue};
 use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
+use super::cookies::HOST_PREFIX;
 use super::fields;
 use super::input::{InputError, NamedTypes, decode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
@@ -34,7 +35,8 @@ enum ParameterSource {
     Query,
     /// The header field of this name.
     Header(String),
-    Cookie,
+    /// The cookie of this name.
+    Cookie(String),
     Body,
 }
 
@@ -130,7 +132,7 @@ impl Routes {
                 }
                 ParameterSource::Query => query.input(parameter, definitions),
                 ParameterSource::Header(field) => fields::field_input(parameter, field, header, definitions),
-                ParameterSource::Cookie => fields::cookie_input(parameter, header, definitions),
+                ParameterSource::Cookie(name) => fields::cookie_input(parameter, name, header, definitions),
                 ParameterSource::Body => {
                     body = Some(index);
                     Ok(Value::Absent)
@@ -195,7 +197,8 @@ fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSour
         }
         ParameterFrom::Query => ParameterSource::Query,
         ParameterFrom::Header => ParameterSource::Header(fields::field_of(&parameter.name)),
-        ParameterFrom::Cookie => ParameterSource::Cookie,
+        ParameterFrom::Cookie => ParameterSource::Cookie(format!("{HOST_PREFIX}{}", parameter.name)),
+        ParameterFrom::UnprefixedCookie => ParameterSource::Cookie(parameter.name.to_string()),
         ParameterFrom::Body => ParameterSource::Body,
     })
 }
@@ -205,7 +208,7 @@ fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: Named
     let fits = match (place, &parameter.ty) {
         (ParameterSource::Path(_), ty) => is_scalar(ty, definitions),
         (ParameterSource::Header(field), ty) => fields::can_hold(field, ty, definitions),
-        (ParameterSource::Cookie, ty) => fields::can_hold("cookie", ty, definitions),
+        (ParameterSource::Cookie(_), ty) => fields::can_hold("cookie", ty, definitions),
         (ParameterSource::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
         (ParameterSource::Query, ty) => is_scalar(ty, definitions),
         (ParameterSource::Body, Type::Bytes) => true,

@@ -60,6 +60,9 @@ pub trait Handler: 'static {
     /// Returns the response to one request. The future stays on the connection's event loop, and is dropped if the
     /// client disconnects.
     fn handle(&self, request: Request<Incoming>) -> impl Future<Output = Response<Bytes>>;
+
+    /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
+    fn not_accepted(&self, _error: &io::Error) {}
 }
 
 /// A listening socket and its limits.
@@ -138,7 +141,8 @@ impl Server {
                     while connections.try_join_next().is_some() {}
                 }
                 Err(error) if is_of_one_connection(&error) => {}
-                Err(_) => {
+                Err(error) => {
+                    handler.not_accepted(&error);
                     after(pause).await;
                     pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
                 }

@@ -14,7 +14,8 @@ use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
 use weir::{
-    Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, Stop, Value, memory,
+    Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, SourceProblem, Stop,
+    Value, memory,
 };
 use weir_events::until;
 
@@ -107,6 +108,10 @@ struct FlowHandler {
 }
 
 impl Handler for FlowHandler {
+    fn not_accepted(&self, error: &std::io::Error) {
+        self.flows.report(SourceProblem::NotAccepted(Failure::function(error.to_string())));
+    }
+
     fn handle(&self, mut request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();

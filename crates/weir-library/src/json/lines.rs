@@ -1,26 +1,26 @@
 //! Files whose lines are JSON values (JSON Lines).
 //!
-//! `lines` ends at a malformed line, and says how to continue; `checked_lines` passes such a line to the program as a
-//! failure.
+//! `lines` reports and skips a malformed line; `checked_lines` passes such a line to the program as a failure.
 
-use weir::{Failure, HostType, Module, Type, Value};
+use weir::{Failure, HostType, Module, Type};
 
 use super::parse_line;
-use crate::bad_elements::BadElements;
+use crate::bad_elements::{BadElements, StreamElement};
 use crate::files::FileLines;
 use crate::lines::{LineError, LineSplitter};
-use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter, strict};
 
 /// Adds the sources to the module.
 pub(super) fn within(module: Module) -> Module {
     let lines = StreamDefinition {
         name: "lines",
         doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. Each line is a JSON \
-              value; empty lines are skipped. A malformed line ends the program.",
-        parameters: vec![parameter("path", Type::Text)],
+              value; empty lines are skipped. A malformed line is reported and skipped; with `strict: true` it ends the \
+              program.",
+        parameters: vec![parameter("path", Type::Text), strict()],
         element: Type::named("json.Value"),
         ordered: true,
-        open: |arguments| JsonLines::open(arguments, BadElements::EndStream("json.checked_lines")),
+        open: |arguments| JsonLines::open(arguments, arguments.bad_elements(1)?),
     };
     let checked = StreamDefinition {
         name: "checked_lines",
@@ -46,13 +46,12 @@ impl JsonLines {
     }
 
     /// Converts a line into an element; `None` for an empty line.
-    fn element(&self, line: Result<&str, LineError>, number: u64) -> Result<Option<Value>, Failure> {
+    fn element(&self, line: Result<&str, LineError>, number: u64) -> Result<Option<StreamElement>, Failure> {
         let path = self.file.name();
         let line = match line {
             Ok(line) if line.trim_ascii().is_empty() => return Ok(None),
             Ok(line) => line,
-            Err(error @ LineError::NotText(_)) => return self.bad.element(Err(error.of(path))).map(Some),
-            Err(error) => return Err(error.of(path)),
+            Err(error) => return error.into_element(path, self.bad).map(Some),
         };
         let read = match parse_line(line) {
             Ok(value) => Ok(value.into_value()?),
@@ -67,8 +66,8 @@ impl Stream for JsonLines {
         self.file.describe()
     }
 
-    fn extent(&self, elements: u64) -> Option<(u64, u64)> {
-        self.file.extent(elements)
+    fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
+        self.file.extent()
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
@@ -78,7 +77,7 @@ impl Stream for JsonLines {
             let number = lines.number() + 1;
             let Some(line) = lines.next(&mut file).await.transpose() else { return Ok(()) };
             if let Some(element) = self.element(line, number)? {
-                emitter.emit(element).await;
+                emitter.emit_or_report(element).await;
             }
             self.file.note(&lines);
         }

@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type as SocketType};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use weir::{Failure, HostType, ListenAddress, Loops, Parameter, Type, Value};
+use weir::{Failure, HostType, ListenAddress, Loops, Parameter, SourceProblem, Type, Value};
 use weir_events::{Event, after, rendezvous, until};
 
 use super::Connection;
@@ -107,12 +107,15 @@ fn bind(address: SocketAddr) -> io::Result<StdListener> {
 
 /// Accepts the next connection. The failure of a single connection, or a lack of file descriptors, does not end the
 /// source.
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+async fn accept(listener: &TcpListener, emitter: &Emitter) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok(accepted) => return accepted,
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
-            Err(_) => after(ACCEPT_PAUSE).await,
+            Err(error) => {
+                emitter.report(SourceProblem::NotAccepted(Failure::function(error.to_string())));
+                after(ACCEPT_PAUSE).await;
+            }
         }
     }
 }
@@ -134,7 +137,7 @@ impl Stream for Connections {
         let (_running, ends) = rendezvous::<()>();
         let limits = IdleLimits::new(self.0.idle, &ends.recv().wrap(|_| ()));
         loop {
-            let (stream, peer) = accept(&listener).await;
+            let (stream, peer) = accept(&listener, &emitter).await;
             let connection = Connection::new(stream, peer, limits.clone());
             emitter.emit(connection.into_value()?).await;
         }
@@ -157,7 +160,7 @@ impl Stream for ConnectionLines {
         let late = after(self.listening.idle);
         loop {
             let slot = Arc::clone(&self.slots).acquire_owned().await?;
-            let (stream, _) = accept(&listener).await;
+            let (stream, _) = accept(&listener, &emitter).await;
             connections.spawn_local(emit_lines(stream, late.clone(), emitter.clone(), slot));
             while connections.try_join_next().is_some() {}
         }

@@ -25,6 +25,9 @@ struct Record {
     requested: Notify,
 }
 
+/// An answer that closes the connection without a response.
+pub(crate) const CLOSE: &[u8] = b"close";
+
 /// A server on a thread of its own.
 pub(crate) struct Peer {
     /// The address on which it listens.
@@ -90,7 +93,7 @@ fn serve(stream: TcpStream, record: &Record, answer: &dyn Fn(&str) -> Vec<u8>) {
         record.requested.notify_one();
         let answer = answer(&request);
         let is_last = answer.windows(10).any(|part| part == b"Connection") || answer.ends_with(b"zz\r\n");
-        if writer.write_all(&answer).is_err() || is_last {
+        if answer == CLOSE || writer.write_all(&answer).is_err() || is_last {
             return;
         }
     }

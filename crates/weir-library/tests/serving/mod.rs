@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use weir::{
-    Begun, Failure, Field, Flows, HostType, LocalFuture, Opened, ParameterFrom, Route, RouteParameter, Stop, Text,
-    Type, TypeDefinition, TypeShape, Value, Variant,
+    Begun, Failure, Field, Flows, HostType, LocalFuture, Opened, ParameterFrom, Route, RouteParameter, SourceProblem,
+    Stop, Text, Type, TypeDefinition, TypeShape, Value, Variant,
 };
 use weir_events::Signal;
 use weir_library::http;
@@ -42,6 +42,10 @@ impl Flows for Shown {
 
     fn room(&self) -> LocalFuture<()> {
         Box::pin(std::future::pending())
+    }
+
+    fn report(&self, problem: SourceProblem) {
+        panic!("{problem:?}");
     }
 }
 

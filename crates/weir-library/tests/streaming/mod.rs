@@ -6,11 +6,11 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use weir::{Begun, Failure, Flows, LocalFuture, Opened, Stop, Value};
+use weir::{Begun, Failure, Flows, LocalFuture, Opened, SourceProblem, Stop, Value};
 use weir_events::Signal;
 use weir_library::files::Root;
 
@@ -51,6 +51,7 @@ impl Drop for Place {
 struct ToTest {
     elements: mpsc::Sender<Value>,
     asked: AtomicUsize,
+    problems: Arc<Mutex<Vec<SourceProblem>>>,
 }
 
 impl Flows for ToTest {
@@ -66,6 +67,10 @@ impl Flows for ToTest {
 
     fn room(&self) -> LocalFuture<()> {
         Box::pin(tokio::task::yield_now())
+    }
+
+    fn report(&self, problem: SourceProblem) {
+        self.problems.lock().unwrap().push(problem);
     }
 }
 
@@ -85,7 +90,7 @@ pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Re
 /// Runs a source to its end, and discards its elements.
 pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
     let runtime = tokio::runtime::LocalRuntime::new().unwrap();
-    let flows = Arc::new(ToTest { elements: mpsc::channel().0, asked: AtomicUsize::new(0) });
+    let flows = Arc::new(ToTest { elements: mpsc::channel().0, asked: AtomicUsize::new(0), problems: Arc::default() });
     let never = Stop::new(weir_events::never());
     runtime.block_on(Arc::clone(opened).run(flows, never)).unwrap();
 }
@@ -94,6 +99,7 @@ pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
 pub(crate) struct Running {
     pub(crate) described: String,
     elements: mpsc::Receiver<Value>,
+    problems: Arc<Mutex<Vec<SourceProblem>>>,
     ended: mpsc::Receiver<Result<(), Failure>>,
     stop: Signal,
     dropped: Arc<Notify>,
@@ -104,12 +110,19 @@ impl Running {
         let opened = open(path, arguments, place).unwrap();
         let ((sender, elements), (end, ended)) = (mpsc::channel(), mpsc::channel());
         let (stop, dropped) = (Signal::new(), Arc::new(Notify::new()));
-        let running =
-            Running { described: opened.describe(), elements, ended, stop: stop.clone(), dropped: dropped.clone() };
+        let problems = Arc::<Mutex<_>>::default();
+        let running = Running {
+            described: opened.describe(),
+            elements,
+            problems: Arc::clone(&problems),
+            ended,
+            stop: stop.clone(),
+            dropped: dropped.clone(),
+        };
         std::thread::spawn(move || {
             let runtime = tokio::runtime::LocalRuntime::new().unwrap();
             let stop = Stop::new(stop.fired());
-            let flows = Arc::new(ToTest { elements: sender, asked: AtomicUsize::new(0) });
+            let flows = Arc::new(ToTest { elements: sender, asked: AtomicUsize::new(0), problems });
             end.send(runtime.block_on(opened.run(flows, stop))).unwrap();
             runtime.block_on(dropped.notified());
         });
@@ -126,6 +139,15 @@ impl Running {
         (0..count).map(|_| self.next().to_string()).collect()
     }
 
+    /// Returns the messages of the elements that the source has skipped.
+    pub(crate) fn skipped(&self) -> Vec<String> {
+        let message = |problem: &SourceProblem| match problem {
+            SourceProblem::ElementSkipped(failure) => failure.message.to_string(),
+            SourceProblem::NotAccepted(failure) => panic!("{failure}"),
+        };
+        self.problems.lock().unwrap().iter().map(message).collect()
+    }
+
     /// Waits until the source ends by itself; returns the remaining elements and the result.
     pub(crate) fn rest(self) -> (Vec<String>, Result<(), Failure>) {
         let mut elements = Vec::new();
@@ -133,6 +155,16 @@ impl Running {
             elements.push(element.to_string());
         }
         (elements, self.ended.recv_timeout(PATIENCE).unwrap())
+    }
+
+    /// Waits until the source ends by itself.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        self.ended.recv_timeout(PATIENCE).unwrap()
+    }
+
+    /// Returns the elements that have arrived and were not returned before.
+    pub(crate) fn elements_so_far(&self) -> Vec<String> {
+        self.elements.try_iter().map(|element| element.to_string()).collect()
     }
 
     /// Stops the source, and waits until it has ended.

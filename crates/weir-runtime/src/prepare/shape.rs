@@ -1,14 +1,13 @@
 //! The control structure of a graph: the arms around each node, and the calls that decide a switch directly.
 //!
 //! A call *decides* a switch if its answer is a `Result` or an `Option` that only this switch uses: the payload is
-//! written directly to the arms' ports, and no `Result` or `Option` is created. A switch on a Boolean evaluates its
-//! condition itself: see `conditions.rs`.
+//! written directly to the arms' ports, and no `Result` or `Option` is created. A switch on a Boolean evaluates the nodes
+//! that say so ([`weir_ir::graph::Node::condition_of`]) itself.
 
 use weir_host::Value;
 use weir_ir::graph::{ArmTest, Control, Graph, NodeId, NodeKind, Operand, SwitchArm};
 use weir_ir::prim::Prim;
 
-use super::conditions::parts_of_conditions;
 use super::moves::MoveOnlyTypes;
 use super::part::NodePart;
 use crate::step::{NONE, Repeat};
@@ -21,8 +20,8 @@ pub(super) struct ControlShape {
     pub decides: Vec<Option<NodeId>>,
     /// For each switch that a call decides, that call.
     pub decided_by: Vec<Option<NodeId>>,
-    /// For each primitive that is part of a switch's condition, that switch.
-    pub part_of: Vec<Option<NodeId>>,
+    /// For each primitive that a switch evaluates as part of its condition, that switch.
+    pub condition_of: Vec<Option<NodeId>>,
     /// For each switch, its number.
     pub numbers: Vec<u32>,
     /// The node that makes a tuple of the next states, which the next iteration takes apart.
@@ -50,7 +49,7 @@ impl ControlShape {
             chains: chains(graph),
             decides: vec![None; graph.nodes.len()],
             decided_by: vec![None; graph.nodes.len()],
-            part_of: parts_of_conditions(graph, parts, &uses),
+            condition_of: graph.nodes.iter().map(|node| node.condition_of).collect(),
             numbers: numbers(graph),
             tuple_of_states: repeat.and_then(|repeat| tuple_of_states(graph, repeat, &uses, moves)),
         };
@@ -81,13 +80,13 @@ impl ControlShape {
     pub(super) fn toucher(&self, node: NodeId) -> usize {
         match self.tuple_of_states {
             Some(tuple) if tuple == node => self.chains.len(),
-            _ => self.part_of[node.0 as usize].unwrap_or(node).0 as usize,
+            _ => self.condition_of[node.0 as usize].unwrap_or(node).0 as usize,
         }
     }
 
     /// Returns true if the node makes no value of its own: its only user does.
     pub(super) fn is_made_by_its_user(&self, node: usize) -> bool {
-        self.part_of[node].is_some() || self.tuple_of_states.is_some_and(|tuple| tuple.0 as usize == node)
+        self.condition_of[node].is_some() || self.tuple_of_states.is_some_and(|tuple| tuple.0 as usize == node)
     }
 
     /// Returns the number of switches.

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, Resource, Value};
-use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
+use weir_host::{Argument, FunctionCode, Resource, Type, Value};
+use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchArm, arms_of_truth};
 use weir_ir::prim::Prim;
 
-use super::conditions::{arms_of_truth, is_scalar};
 use super::error::{PrepareError, error};
 use super::moves::{MoveOnlyTypes, changed_parameters};
 use super::order::{StepOrder, nodes_within};
@@ -95,7 +94,7 @@ impl Assembly<'_> {
             return Ok(Action::Never);
         }
         Ok(match &node.kind {
-            NodeKind::Prim(_) if self.shape.part_of[index].is_some() => Action::Nothing,
+            NodeKind::Prim(_) if node.condition_of.is_some() => Action::Nothing,
             NodeKind::Prim(_) if self.shape.tuple_of_states == Some(id) => Action::Nothing,
             NodeKind::Prim(prim) => {
                 let operands = self.arguments(index)?;
@@ -208,8 +207,7 @@ impl Assembly<'_> {
     fn condition(&self, node: usize, input: usize) -> Option<Condition> {
         let source = &self.graph.nodes[node].inputs[input];
         if let Operand::Port(made_by, 0) = *source
-            && self.shape.part_of[made_by.0 as usize].is_some()
-            && let NodeKind::Prim(prim) = self.graph.node(made_by).kind
+            && let Node { condition_of: Some(_), kind: NodeKind::Prim(prim), .. } = *self.graph.node(made_by)
         {
             let made_by = made_by.0 as usize;
             let operand = |input| self.condition(made_by, input).map(Box::new);
@@ -304,7 +302,7 @@ impl Assembly<'_> {
             Operand::Parameter(index) => self.graph.parameters.get(*index as usize),
             _ => None,
         };
-        ty.is_some_and(is_scalar)
+        ty.is_some_and(Type::is_scalar)
     }
 
     /// Returns the locations of the states that the body yields, if no tuple is made of them.

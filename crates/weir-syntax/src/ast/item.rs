@@ -351,16 +351,22 @@ pub enum ParameterLocation {
     Query,
     /// Marked with `header`.
     Header,
-    /// Marked with `cookie`.
+    /// Marked with `cookie`: its name in the request begins with `__Host-`.
     Cookie,
+    /// Marked with `unprefixed_cookie`.
+    UnprefixedCookie,
     /// Marked with `body`.
     Body,
 }
 
 impl ParameterLocation {
     /// Locations that are marked by a keyword before the parameter, with the keyword.
-    pub const MARKED: [(&'static str, ParameterLocation); 3] =
-        [("body", Self::Body), ("header", Self::Header), ("cookie", Self::Cookie)];
+    pub const MARKED: [(&'static str, ParameterLocation); 4] = [
+        ("body", Self::Body),
+        ("header", Self::Header),
+        ("cookie", Self::Cookie),
+        ("unprefixed_cookie", Self::UnprefixedCookie),
+    ];
 
     /// Returns the keyword before a parameter of this location, if there is one.
     #[must_use]

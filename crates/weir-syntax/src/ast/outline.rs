@@ -154,6 +154,7 @@ fn route(route: &Route) -> String {
             ParameterLocation::Body => "body",
             ParameterLocation::Header => "header",
             ParameterLocation::Cookie => "cookie",
+            ParameterLocation::UnprefixedCookie => "unprefixed-cookie",
         };
         format!("{place}:{}", parameter(&each.parameter))
     });

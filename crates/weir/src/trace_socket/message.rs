@@ -56,6 +56,22 @@ pub(crate) enum Message {
         /// Message of the failure.
         message: String,
     },
+    /// A source has skipped a malformed element.
+    ElementSkipped {
+        /// Index of the entry point.
+        entry: u32,
+        /// Number of elements that the source has skipped so far.
+        count: u64,
+        /// Reason.
+        message: String,
+    },
+    /// A source could not accept a connection.
+    NotAccepted {
+        /// Index of the entry point.
+        entry: u32,
+        /// Reason.
+        message: String,
+    },
     /// A flow was refused.
     Refused {
         /// Index of the entry point.
@@ -167,6 +183,12 @@ impl Message {
             }
             EventKind::FlowFailed { path, kind, message, .. } => {
                 Message::FlowFailed { path: path.to_string(), kind: (*kind).to_owned(), message: message.to_string() }
+            }
+            EventKind::ElementSkipped { entry, count, message } => {
+                Message::ElementSkipped { entry: *entry, count: *count, message: message.to_string() }
+            }
+            EventKind::NotAccepted { entry, message } => {
+                Message::NotAccepted { entry: *entry, message: message.to_string() }
             }
             EventKind::Refused { entry } => Message::Refused { entry: *entry },
             EventKind::Section { .. } => Message::Section(SectionSample::of(kind)),

@@ -6,7 +6,7 @@ use crate::support::{Said, Scratch, Served, read_answer, said, weir};
 
 const PROGRAM: &[u8] = br#"use crypto, hex, http
 
-/// Who is greeted.
+/// Name in the greeting.
 config name: Text = "world"
 config times: Int
 secret key: Text
@@ -116,7 +116,7 @@ fn post(served: &Served, body: &str) -> u16 {
 fn the_documentation_lists_the_configuration() {
     let program = Scratch::new("config.weir", PROGRAM);
     let page = said(weir(&["doc", program.path()])).output;
-    for part in ["Configuration", "config name: <span", "Who is greeted.", "secret key: <span"] {
+    for part in ["Configuration", "config name: <span", "Name in the greeting.", "secret key: <span"] {
         assert!(page.contains(part), "{part}");
     }
 }

@@ -22,7 +22,7 @@ fn a_program_is_printed_before_and_after_a_pass() {
     let stages = [&["--ir", "expr"][..], &["--after", "dead-code"], &["--ir", "graph", "--after", "lowering"]];
     let shown: String = stages.iter().map(|stage| format!("{}\n{}\n", stage.join(" "), printed(stage))).collect();
     insta::assert_snapshot!(shown);
-    assert_eq!(printed(&["--ir", "graph"]), printed(&["--after", "redundant-order"]));
+    assert_eq!(printed(&["--ir", "graph"]), printed(&["--after", "fused-conditions"]));
 }
 
 #[test]

@@ -76,8 +76,9 @@ fn a_plan_says_of_how_many_sessions_values_are_kept() {
 /// Returns the content of a header.
 const HEADERS: &[u8] =
     b"use http\nshared visits = 0 per session\nservice s on http(port: 8080) {\n  session = visitor\n  \
-    get \"/\" (header x_count: Int = 1, cookie visitor: Text, header if_match: Option(Text)) {\n    \
-    http.text(\"{visitor} {visits.add(x_count)} {if_match else { \"-\" }}\")\n  }\n}\n";
+    get \"/\" (header x_count: Int = 1, cookie visitor: Text, header if_match: Option(Text), \
+    unprefixed_cookie theme: Text = \"\") {\n    \
+    http.text(\"{visitor} {visits.add(x_count)} {if_match else { \"-\" }}{theme}\")\n  }\n}\n";
 
 #[test]
 fn parameters_come_from_the_header_and_from_cookies() {
@@ -89,17 +90,19 @@ fn parameters_come_from_the_header_and_from_cookies() {
         let answer = read_answer(stream);
         format!("{} {}", answer.status, String::from_utf8(answer.body).expect("a text"))
     };
-    assert_eq!(ask("Cookie: a=b; visitor=ada;visitor=eve\r\n"), "200 ada 1 -");
-    assert_eq!(ask("X-Count: 5\r\nCookie: visitor=ada\r\nIf-Match: *\r\n"), "200 ada 6 *");
-    assert_eq!(ask("cookie: x=y\r\ncookie: visitor=eve\r\n"), "200 eve 1 -");
-    let missing = "400 the cookie `visitor`: missing, expected a text";
-    assert_eq!((ask(""), ask("Cookie: visitors=a\r\n").as_str()), (missing.to_owned(), missing));
+    assert_eq!(ask("Cookie: a=b; visitor=mal; __Host-visitor=ada;__Host-visitor=eve\r\n"), "200 ada 1 -");
+    assert_eq!(ask("X-Count: 5\r\nCookie: __Host-visitor=ada\r\nIf-Match: *\r\n"), "200 ada 6 *");
+    assert_eq!(ask("cookie: theme=dark\r\ncookie: __Host-visitor=eve; __Host-theme=light\r\n"), "200 eve 1 -dark");
+    let missing = "400 the cookie `__Host-visitor`: missing, expected a text";
+    for fields in ["", "Cookie: visitor=a\r\n", "Cookie: __Host-visitors=a\r\n"] {
+        assert_eq!(ask(fields), missing);
+    }
     assert_eq!(
-        ask("Cookie: visitor=a\r\nX-Count: few\r\n"),
+        ask("Cookie: __Host-visitor=a\r\nX-Count: few\r\n"),
         "400 `x-count` in the header: expected a whole number, found \"few\""
     );
     let twice = "400 `x-count` in the header: given twice";
-    assert_eq!(ask("Cookie: visitor=a\r\nX-Count: 1\r\nX-Count: 2\r\n"), twice);
+    assert_eq!(ask("Cookie: __Host-visitor=a\r\nX-Count: 1\r\nX-Count: 2\r\n"), twice);
     served.stop();
 }
 

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::support::{Served, repository, say, weir};
+use crate::support::{Served, repository, said, say, weir};
 
 const LOGINS: &str = "examples/failed_logins/main.weir";
 
@@ -85,6 +85,55 @@ fn all_that_was_written_is_there_in_order_when_the_input_ends() {
     }
 }
 
+/// A limit of the file's size stands for a full disk: the system takes the beginning of a line and refuses its rest.
+#[test]
+fn a_line_that_the_system_does_not_take_fails_its_own_call() {
+    let program = "use files, stdio, stream\n\nshared taken = 0\nshared refused = 0\n\n\
+                   for number in stream.range(0, 4000) {\n  \
+                   files.append(\"lines\", \"line number {number}\") else { refused.add(1); return }\n  taken.add(1)\n} \
+                   at end {\n  stdio.print(\"{taken} {refused}\")?\n  files.append(\"lines\", \"this fails as well\")?\n}\n";
+    for engine in engines() {
+        let folder = Folder::new(&format!("refused-{engine}"), program);
+        let mut command = Command::new("sh");
+        let run = "ulimit -f 60; exec \"$0\" run \"$1\" --engine $2";
+        command.args(["-c", run, env!("CARGO_BIN_EXE_weir"), &folder.program(), engine]);
+        let said = said(command);
+        let counted: Vec<usize> = said.output.split_whitespace().filter_map(|count| count.parse().ok()).collect();
+        let stored = folder.read("lines");
+        assert_eq!(counted, [stored.lines().count(), 4000 - stored.lines().count()], "{engine}: {}", said.messages);
+        assert!(stored.ends_with('\n') && !stored.contains("fails as well"), "{engine}: a line is torn");
+        assert!(stored.lines().all(|line| line.starts_with("line number ")), "{engine}");
+        assert!(said.messages.contains("`lines` cannot be written: the file would become larger"), "{}", said.messages);
+    }
+}
+
+#[test]
+fn malformed_lines_are_logged_at_a_limited_rate_and_counted() {
+    let program = "use csv, stdio\n\nfor row in csv.rows(\"rows\") {\n  stdio.print(\"{row}\")?\n}\n";
+    let folder = Folder::new("malformed", program);
+    folder.write("rows", &format!("a,b\n{}1,2\n", "3\n".repeat(30)));
+    let said = say(&["run", &folder.program()]);
+    assert_eq!((said.code, said.output.as_str()), (0, "[\"a\": \"1\", \"b\": \"2\"]\n"), "{}", said.messages);
+    let first = "element skipped in csv.rows: rows: line 2: 1 field, but there are 2 columns (1 so far)";
+    assert!(said.messages.contains(first), "{}", said.messages);
+    assert_eq!(said.messages.matches("element skipped in csv.rows: ").count(), 10, "{}", said.messages);
+    assert!(said.messages.contains("20 more were left out: element skipped in csv.rows"), "{}", said.messages);
+}
+
+#[test]
+fn a_lack_of_descriptors_is_logged() {
+    let program = "use http\n\nservice s on http(port: 0) {\n  get \"/\" { http.text(\"ok\") }\n}\n";
+    let folder = Folder::new("descriptors", program);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 40; exec \"$0\" run \"$1\"", env!("CARGO_BIN_EXE_weir"), &folder.program()]);
+    command.stderr(Stdio::piped());
+    let mut served = Served::spawn(command);
+    let connections: Vec<_> = (0..40).map(|_| served.connect()).collect();
+    served.wait_for("connection not accepted in http.http: Too many open files");
+    drop(connections);
+    assert_eq!(served.get("/").status, 200);
+}
+
 #[test]
 fn lines_go_from_the_standard_input_to_the_standard_output() {
     let folder =
@@ -147,7 +196,7 @@ for number in stream.range(1, 3) {
 fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_written() {
     let folder = Folder::new(
         "damaged",
-        "use csv, files\n\nfor row in csv.rows(\"in\") {\n  files.append(\"out\", \"{row}\")?\n}\n",
+        "use csv, files\n\nfor row in csv.rows(\"in\", strict: true) {\n  files.append(\"out\", \"{row}\")?\n}\n",
     );
     folder.write("in", "a,b\n1,2\n3\n");
     let said = say(&["run", &folder.program()]);

@@ -1,6 +1,6 @@
 //! Time limits, races and retries of a real process, under engines of every kind.
 
-use crate::support::{Answer, Scratch, Served};
+use crate::support::{Answer, Scratch, Served, say};
 
 const PROGRAM: &str = r#"use http, time, text
 
@@ -22,6 +22,30 @@ service timed on http(port: 80, answer_timeout: 200ms) {
   get "/never" { http.text(after(1h, "there")) }
 }
 "#;
+
+/// The check takes longer than the limit, so that the effects behind it must not happen.
+const EFFECTS: &str = r#"use stdio, stream, time
+
+shared ledger = 0
+
+for n in stream.range(0, 3) {
+  let booked = { time.sleep(1h); ledger.add(1) } within 10ms else { return }
+  stdio.print("booked {booked}")?
+} at end {
+  let raced = race { { time.sleep(1h); ledger.add(10) }, { time.sleep(10ms); 0 } }
+  let all = { for n in [1, 2] { time.sleep(1h); ledger.add(100) } } within 10ms else { [] }
+  stdio.print("{ledger} {raced} {all}")?
+}
+"#;
+
+#[test]
+fn effects_behind_a_slow_check_do_not_happen_when_the_time_is_up() {
+    let program = Scratch::new("effects.weir", EFFECTS.as_bytes());
+    for engine in ENGINES {
+        let said = say(&["run", program.path(), "--engine", engine, "--threads", "2"]);
+        assert_eq!((said.code, said.output.as_str()), (0, "0 0 []\n"), "{engine}: {}", said.messages);
+    }
+}
 
 const ENGINES: [&str; 4] = ["event", "pool", "thread-per-flow", "elastic"];
 

@@ -135,7 +135,11 @@ impl Generator {
             let parameter = Parameter { name: name("other"), ..self.parameter() };
             parameters.push(RouteParameter { place: ParameterLocation::Query, parameter });
         }
-        for (mark, place) in [("header", ParameterLocation::Header), ("cookie", ParameterLocation::Cookie)] {
+        for (mark, place) in [
+            ("header", ParameterLocation::Header),
+            ("cookie", ParameterLocation::Cookie),
+            ("theme", ParameterLocation::UnprefixedCookie),
+        ] {
             if self.chance(20) {
                 let parameter = Parameter { name: name(mark), ..self.parameter() };
                 parameters.push(RouteParameter { place, parameter });

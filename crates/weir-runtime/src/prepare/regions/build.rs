@@ -93,9 +93,8 @@ impl<'a> Builder<'a> {
             NodeKind::Select { .. } => self.select(scope, node),
             NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => self.repeat(scope, node),
             NodeKind::Return | NodeKind::Fail => self.end(scope, node),
-            NodeKind::Within { .. } | NodeKind::Race { .. } | NodeKind::Acquire { .. } | NodeKind::Release { .. } => {
-                Err(RegionProblem::Unsupported)
-            }
+            // Without instructions of its own, an operation stays a step, and the region ends there.
+            _ => Err(RegionProblem::Unsupported),
         }
     }
 

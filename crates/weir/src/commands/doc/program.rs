@@ -89,6 +89,7 @@ fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> PageEntry {
             weir_host::ParameterFrom::Query => "in the query",
             weir_host::ParameterFrom::Header => "in the header",
             weir_host::ParameterFrom::Cookie => "a cookie",
+            weir_host::ParameterFrom::UnprefixedCookie => "a cookie without a prefix",
             weir_host::ParameterFrom::Body => "the body",
         });
         let default = parameter.and_then(|parameter| parameter.default.as_ref());

@@ -16,6 +16,11 @@ impl FailureLocator {
         self.find(flow, path).unwrap_or_else(|| path.to_owned())
     }
 
+    /// Describes an entry point by its source.
+    pub(super) fn source(&self, entry: u32) -> &str {
+        self.program.entries.get(entry as usize).map_or("a source", |entry| &*entry.source)
+    }
+
     fn find(&self, key: FlowKey, path: &str) -> Option<String> {
         let flow = self.program.entries.get(key.entry as usize)?.flows.get(key.route as usize)?;
         let node_path = path.strip_prefix(&*flow.name)?.strip_prefix(": ")?;

@@ -79,8 +79,16 @@ impl LogWriter {
                 let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
                 (
                     format!("{} in {}{kind}", self.paint.red("failure"), self.locator.describe(*flow, path)),
-                    Some(message),
+                    Some(message.to_string()),
                 )
+            }
+            EventKind::ElementSkipped { entry, count, message } => {
+                let place = format!("{} in {}", self.paint.yellow("element skipped"), self.locator.source(*entry));
+                (place, Some(format!("{message} ({count} so far)")))
+            }
+            EventKind::NotAccepted { entry, message } => {
+                let place = format!("{} in {}", self.paint.red("connection not accepted"), self.locator.source(*entry));
+                (place, Some(message.to_string()))
             }
             EventKind::Refused { .. } => ("flow refused: the limit of flows is reached".to_owned(), None),
             EventKind::SourceEnded { failure: Some(message), .. } => {

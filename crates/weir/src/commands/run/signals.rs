@@ -1,6 +1,7 @@
 //! Signals: the first SIGTERM, SIGINT, SIGHUP or SIGQUIT lets flows in progress finish, the second ends the process at
 //! once. SIGUSR1 and SIGUSR2 are ignored, because a script that sends them to a service does not mean to kill it; so is
-//! SIGHUP under `nohup`.
+//! SIGHUP under `nohup`. SIGXFSZ is ignored, so that a write beyond the limit of a file's size fails instead of killing the
+//! process.
 
 use std::future::poll_fn;
 use std::io;
@@ -46,7 +47,8 @@ pub(in crate::commands) fn receive() -> io::Result<mpsc::Receiver<()>> {
     let signals = {
         let _inside = runtime.enter();
         // With a listener, which nobody reads, the signal has no other effect.
-        for kind in [SignalKind::user_defined1(), SignalKind::user_defined2()] {
+        let file_size = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        for kind in [SignalKind::user_defined1(), SignalKind::user_defined2(), file_size] {
             drop(signal(kind)?);
         }
         stopping().map(signal).collect::<io::Result<Vec<_>>>()?

@@ -86,6 +86,12 @@ impl Model {
             Message::SourceEnded { failure: Some(failure), .. } => {
                 self.record_failure(line.at_ns, format!("a source: {failure}"));
             }
+            Message::ElementSkipped { message, .. } => {
+                self.record_failure(line.at_ns, format!("a skipped element: {message}"));
+            }
+            Message::NotAccepted { message, .. } => {
+                self.record_failure(line.at_ns, format!("a connection that was not accepted: {message}"));
+            }
             Message::SourceOpened { .. }
             | Message::SourceEnded { .. }
             | Message::Full { .. }

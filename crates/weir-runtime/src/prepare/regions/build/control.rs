@@ -4,13 +4,12 @@
 //! nodes are listed; each ends with the copies that the selects of the switch would make, and a jump to the end of the
 //! last arm (the φ functions of static single assignment, resolved at the ends of the predecessors).
 
-use weir_ir::graph::{ArmTest, NodeKind, Operand, SwitchArm};
+use weir_ir::graph::{ArmTest, NodeKind, Operand, SwitchArm, arms_of_truth};
 
 use super::Builder;
 use super::emitter::add;
 use super::problem::RegionProblem;
 use super::scope::{CompiledSwitch, Scope};
-use crate::prepare::conditions::arms_of_truth;
 use crate::region::{Instruction, Register, Target};
 use crate::region::{Scalar, WordShape, word_of};
 use crate::region::{ValueArm, ValueSwitch};

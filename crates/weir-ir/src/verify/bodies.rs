@@ -1,4 +1,4 @@
-//! Verification of `within` and `race`, whose bodies may be cancelled.
+//! Verification of nodes with bodies: their inputs, the parameters of their bodies and their result.
 //!
 //! Two bodies of one race may touch one resource: each takes it for its own calls. A resource that an atomic step
 //! around the race holds is different: it is not taken again, so that two bodies would access it at once.
@@ -7,27 +7,30 @@ use weir_host::{Mode, Resource, Type};
 
 use super::operand::TypedOperand;
 use super::types::TypeTable;
-use crate::graph::{Graph, Node, NodeKind};
-use crate::print::TypeText;
+use crate::body_types::RequiredTypes;
+use crate::graph::{Graph, Node};
 
-/// Checks the inputs of a `within` or `race` against the captures of its bodies, and its output.
+/// Returns the types that the node requires, if it has bodies.
+pub(super) fn required(node: &Node) -> Option<Result<RequiredTypes, String>> {
+    let own = node.kind.own().parameters;
+    let parameters = &node.bodies().first()?.parameters;
+    let own: Vec<&Type> = parameters.iter().take(own).collect();
+    Some(node.kind.body_types()?.required(&own, node.outputs.first()?))
+}
+
+/// Checks the inputs of a node against its bodies, and its output.
 pub(super) fn check(node: &Node, inputs: &[TypedOperand<'_>], types: &TypeTable<'_>) -> Result<(), String> {
-    let limit = std::iter::repeat_n(&Type::Duration, node.kind.own().inputs);
-    let captured = node.bodies().iter().flat_map(|body| &body.parameters);
-    let expected: Vec<&Type> = limit.chain(captured).collect();
+    let required = required(node).ok_or("has no body")??;
+    let own = node.kind.own().parameters;
+    let captured = node.bodies().iter().flat_map(|body| body.parameters.iter().skip(own));
+    let expected: Vec<&Type> = required.operands.iter().chain(captured).collect();
     if inputs.len() != expected.len() {
         return Err(format!("has {} inputs instead of {}", inputs.len(), expected.len()));
     }
     for (input, ty) in inputs.iter().zip(expected) {
         input.must_be("an input", ty, types)?;
     }
-    match (&node.kind, &node.outputs[0]) {
-        (NodeKind::Within { .. }, Type::Option(_)) => Ok(()),
-        (NodeKind::Within { .. }, output) => Err(format!("does not give {}", TypeText(output))),
-        (NodeKind::Race { bodies }, _) if bodies.is_empty() => Err("a race has at least one body".into()),
-        (NodeKind::Race { bodies }, _) => apart(bodies),
-        _ => Ok(()),
-    }
+    apart(node.bodies())
 }
 
 /// Checks that no two bodies access a resource that a step around them holds, unless all only read it.

@@ -1,0 +1,95 @@
+//! Bypassed handlers: warns of `on failure of f` if failures of `f` pass it by, because a `fn` between them returns a
+//! `Result`.
+//!
+//! A `?` in a `fn` that returns a `Result` gives the failure to the caller as an `Err`; handlers further out do not see it,
+//! and are *bypassed*. That is as it should be if the caller handles the `Err`. It is reported if no failure at all
+//! reaches the handler, or if the failure ends the flow in the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::Text;
+use weir_syntax::ast::FailureHandler;
+use weir_syntax::{Code, Diagnostic, Span};
+
+/// The handlers that flows use and bypass.
+#[derive(Default)]
+pub(crate) struct HandlerUses {
+    /// The positions of the handlers that some failure reaches.
+    used: BTreeSet<u32>,
+    /// The bypasses in each `fn`, by its index.
+    bypasses: BTreeMap<usize, Vec<Bypass>>,
+}
+
+/// A place where a failure bypasses a handler.
+#[derive(Clone, PartialEq)]
+struct Bypass {
+    /// The name of the function whose failures are handled.
+    handled: String,
+    /// The place of that name.
+    handler: Span,
+    /// The position of the handler.
+    position: u32,
+    /// The `?` that gives the failure to the caller.
+    given: Span,
+    /// The name of the `fn` with the `?`.
+    function: Text,
+}
+
+impl HandlerUses {
+    /// Notes that a failure reaches the handler.
+    pub(crate) fn used(&mut self, handler: &FailureHandler) {
+        self.used.insert(handler.span.start);
+    }
+
+    /// Notes that a failure leaves the `fn` as an `Err` at the place `given`, past this handler, if any; `inner` is the `fn`
+    /// that it comes from.
+    pub(crate) fn bypassed(
+        &mut self,
+        function: usize,
+        name: Text,
+        inner: Option<usize>,
+        handler: Option<&FailureHandler>,
+        given: Span,
+    ) {
+        let inherited = match inner {
+            Some(inner) => self.bypasses.get(&inner).cloned().unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let own = handler.map(|handler| Bypass {
+            handled: handler.function.to_string(),
+            handler: handler.function.span,
+            position: handler.span.start,
+            given,
+            function: name,
+        });
+        let known = self.bypasses.entry(function).or_default();
+        for bypass in own.into_iter().chain(inherited) {
+            if !known.contains(&bypass) {
+                known.push(bypass);
+            }
+        }
+    }
+
+    /// Returns a warning for each of these handlers that is bypassed inside the `fn`.
+    pub(crate) fn around(&self, function: usize, handlers: &[&FailureHandler]) -> Vec<Diagnostic> {
+        let bypasses = self.bypasses.get(&function).into_iter().flatten();
+        let here = bypasses.filter(|bypass| handlers.iter().any(|handler| handler.span.start == bypass.position));
+        here.map(Bypass::warning).collect()
+    }
+
+    /// Returns a warning for each handler that is only bypassed.
+    pub(crate) fn unused(&self) -> Vec<Diagnostic> {
+        let unused = self.bypasses.values().flatten().filter(|bypass| !self.used.contains(&bypass.position));
+        unused.map(Bypass::warning).collect()
+    }
+}
+
+impl Bypass {
+    fn warning(&self) -> Diagnostic {
+        let Bypass { handled, function, .. } = self;
+        Diagnostic::new(Code::BypassedHandler, format!("a failure of `{handled}` bypasses this handler"))
+            .at(self.handler, "does not see it")
+            .because(self.given, format!("goes to the caller of `{function}` here, as an `Err`"))
+            .hint(format!("handle the failures of `{function}`: `on failure of {function}`"))
+    }
+}
