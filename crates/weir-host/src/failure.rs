@@ -30,6 +30,8 @@ pub enum FailureKind {
     Cancelled,
     /// A named limit was reached: of a loop, a queue or a size.
     Limit,
+    /// The flow or the program has reached its limit of memory.
+    Memory,
     /// The program failed deliberately.
     Program,
 }
@@ -72,6 +74,7 @@ impl FailureKind {
             FailureKind::Timeout => "timeout",
             FailureKind::Cancelled => "cancelled",
             FailureKind::Limit => "limit",
+            FailureKind::Memory => "memory",
             FailureKind::Program => "program",
         }
     }

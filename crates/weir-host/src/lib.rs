@@ -54,6 +54,8 @@ mod typed;
 mod types;
 mod value;
 
+pub mod memory;
+
 /// Support code for the expansions of the attributes; not for use by hand.
 pub mod macros;
 

@@ -34,6 +34,7 @@ mod problem;
 pub use check::{EngineFact, is_stateless};
 pub use keys::{Plan, Section};
 pub use mapping::{Granularity, SectionKey, map_sections};
+pub use parse::parse_size;
 pub use pattern::NodePattern;
 pub use print::plan_reference;
 pub use problem::{Located, PlanProblem, ProblemSeverity};

@@ -1,5 +1,6 @@
 //! Primitives: the operations on values that need no host function.
 
+use weir_host::memory::ask;
 use weir_host::{Failure, FailureKind, Value};
 
 mod arithmetic;
@@ -312,8 +313,10 @@ impl Prim {
             (Prim::LessOrEqual, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_le()))),
             (Prim::Greater, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_gt()))),
             (Prim::GreaterOrEqual, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_ge()))),
-            (Prim::Interpolate, parts) => Ok(Value::Text(interpolate(parts.iter().copied()))),
-            (Prim::Quote, [Value::Text(text)]) => Ok(Value::Text(format!("{:?}", text.as_str()).into())),
+            (Prim::Interpolate, parts) => Ok(Value::Text(interpolate(parts.iter().copied())?)),
+            (Prim::Quote, [Value::Text(text)]) => {
+                ask(2 * text.len()).map(|()| Value::Text(format!("{:?}", text.as_str()).into()))
+            }
             (Prim::List, elements) => Ok(Value::List(cloned(elements))),
             (Prim::Map, entries) => {
                 Ok(Value::Map(entries.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()))
@@ -329,16 +332,16 @@ impl Prim {
             (Prim::IsVariant(tag), [Value::Variant(actual, _)]) => Ok(Value::Bool(*actual == tag)),
             (Prim::Length, [a]) => Ok(Value::Int(length(a))),
             (Prim::Index | Prim::DetachElement, [collection, key]) => index(collection, key),
-            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(lists::middle(elements, *from, 0)),
+            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => lists::middle(elements, *from, 0),
             (Prim::Middle, [Value::List(elements), Value::Int(front), Value::Int(back)]) => {
-                Ok(lists::middle(elements, *front, *back))
+                lists::middle(elements, *front, *back)
             }
-            (Prim::Pairs, [Value::Map(map)]) => Ok(lists::pairs(map)),
-            (Prim::Collect, [Value::List(lists), element]) => Ok(lists::collect(lists, (*element).clone())),
+            (Prim::Pairs, [Value::Map(map)]) => lists::pairs(map),
+            (Prim::Collect, [Value::List(lists), element]) => lists::collect(lists, (*element).clone()),
             (Prim::Failure, [Value::Text(message)]) => {
                 Ok(Value::Failure(Box::new(Failure::new(FailureKind::Program, message.clone()))))
             }
-            (Prim::Flatten, [Value::List(lists)]) => Ok(lists::flatten(lists)),
+            (Prim::Flatten, [Value::List(lists)]) => lists::flatten(lists),
             (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
         }
     }

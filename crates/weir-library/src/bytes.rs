@@ -36,7 +36,7 @@ pub fn slice(bytes: Bytes, from: i64, to: i64) -> Bytes {
 ///
 /// # Errors
 /// Fails if the result would be longer than 64 MiB.
-#[weir::function(pure)]
+#[weir::function(pure, room = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add).min(BYTES_MAX))]
 pub fn join(parts: &[Bytes]) -> Result<Bytes, Failure> {
     let length = parts.iter().fold(0_usize, |length, part| length.saturating_add(part.len()));
     if length > BYTES_MAX {
@@ -48,7 +48,7 @@ pub fn join(parts: &[Bytes]) -> Result<Bytes, Failure> {
 }
 
 /// Returns the UTF-8 bytes of a text.
-#[weir::function(pure)]
+#[weir::function(pure, room = text.len())]
 pub fn of_text(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
@@ -57,7 +57,7 @@ pub fn of_text(text: &str) -> Bytes {
 ///
 /// # Errors
 /// Fails if the bytes are not valid UTF-8; the message gives the position of the first invalid byte.
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * bytes.len())]
 pub fn to_text(bytes: &[u8]) -> Result<String, Failure> {
     let text = std::str::from_utf8(bytes);
     text.map(str::to_owned).map_err(|error| Failure::function(format!("byte {} is not UTF-8", error.valid_up_to())))

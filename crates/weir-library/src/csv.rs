@@ -13,6 +13,9 @@ use rows::{CsvRows, RowError, Rows};
 /// Maximum number of rows that [`parse`] returns.
 const ROWS_MAX: usize = 1_000_000;
 
+/// The number of rows after which memory is checked.
+const CHECKED_ROWS: usize = 64;
+
 /// Builds the module `csv`.
 pub(crate) fn csv() -> Module {
     let rows = StreamDefinition {
@@ -62,6 +65,9 @@ pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<IndexMap
     while let Some(row) = rows.next_row().map_err(RowError::into_failure)? {
         if parsed.len() == ROWS_MAX {
             return Err(Failure::new(FailureKind::Limit, format!("there are more than {ROWS_MAX} rows")));
+        }
+        if parsed.len().is_multiple_of(CHECKED_ROWS) {
+            weir::memory::check().map_err(|failure| *failure)?;
         }
         parsed.push(row);
     }

@@ -32,7 +32,7 @@ pub mod base64_functions {
     }
 
     /// Returns the bytes in base64, with padding.
-    #[weir::function(pure)]
+    #[weir::function(pure, room = 3 * bytes.len())]
     pub fn encode(bytes: &[u8]) -> String {
         BASE64.encode(bytes)
     }
@@ -41,7 +41,7 @@ pub mod base64_functions {
     ///
     /// # Errors
     /// Fails if the text is not base64; the message gives the position.
-    #[weir::function(pure)]
+    #[weir::function(pure, room = text.len())]
     pub fn decode(text: &str) -> Result<Bytes, Failure> {
         // The decoder accepts several padded texts in a row, which would make two texts of the same bytes.
         if let Some(inside) = text.trim_end_matches('=').find('=') {
@@ -51,7 +51,7 @@ pub mod base64_functions {
     }
 
     /// Returns the bytes in the base64 of URLs and JSON Web Tokens: with `-` and `_`, without padding.
-    #[weir::function(pure)]
+    #[weir::function(pure, room = 3 * bytes.len())]
     pub fn encode_url(bytes: &[u8]) -> String {
         BASE64URL_NOPAD.encode(bytes)
     }
@@ -60,7 +60,7 @@ pub mod base64_functions {
     ///
     /// # Errors
     /// Fails if the text is not such base64; the message gives the position.
-    #[weir::function(pure)]
+    #[weir::function(pure, room = text.len())]
     pub fn decode_url(text: &str) -> Result<Bytes, Failure> {
         BASE64URL_NOPAD.decode(text.as_bytes()).map(Bytes::from).map_err(|error| super::refused("base64", &error))
     }
@@ -78,7 +78,7 @@ pub mod hex_functions {
     }
 
     /// Returns the bytes in hexadecimal, with lower-case digits.
-    #[weir::function(pure)]
+    #[weir::function(pure, room = 4 * bytes.len())]
     pub fn encode(bytes: &[u8]) -> String {
         HEXLOWER.encode(bytes)
     }
@@ -87,7 +87,7 @@ pub mod hex_functions {
     ///
     /// # Errors
     /// Fails if the text is not hexadecimal; the message gives the position.
-    #[weir::function(pure)]
+    #[weir::function(pure, room = text.len())]
     pub fn decode(text: &str) -> Result<Bytes, Failure> {
         let decoded = HEXLOWER_PERMISSIVE.decode(text.as_bytes());
         decoded.map(Bytes::from).map_err(|error| super::refused("hexadecimal", &error))

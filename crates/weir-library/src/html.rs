@@ -16,7 +16,7 @@ weir::library! {
 
 /// Escapes a text for use in an element or in a quoted attribute of a page. Without escaping, text from outside can
 /// inject markup.
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * text.len())]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -37,7 +37,7 @@ pub fn escape(text: &str) -> String {
 ///
 /// # Errors
 /// Fails if there are more than 1,000 fields, or one is not UTF-8.
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * body.len())]
 pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
     let pairs = body.split('&').filter(|pair| !pair.is_empty());
     let mut fields = IndexMap::new();

@@ -28,6 +28,7 @@ pub mod list;
 pub mod map;
 pub mod output;
 pub mod random;
+mod room;
 pub mod state;
 pub mod stdio;
 pub mod stream;

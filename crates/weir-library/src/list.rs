@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::Limited;
+use crate::{Limited, room};
 use indexmap::IndexSet;
 use weir::{Elements, Failure, FailureKind, Value};
 
@@ -61,14 +61,14 @@ fn within(list: &Elements, count: i64) -> usize {
 }
 
 /// Returns the elements in reverse order.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = list.bytes_to_copy())]
 pub fn reverse(mut list: Elements) -> Elements {
     list.reverse();
     list
 }
 
 /// Returns the elements in ascending order; the sort is stable.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = 2 * list.bytes_to_append())]
 pub fn sort(mut list: Elements) -> Elements {
     list.sort();
     list
@@ -97,13 +97,13 @@ pub fn sum(list: &[i64]) -> Limited<i64> {
 
 /// Returns the values of a list of options that are not `None`: `list.present(for x in xs { if x > 0 { Some(x) } else {
 /// None } })` returns those above 0.
-#[weir::function(pure)]
+#[weir::function(pure, room = room::of_values(list.len()))]
 pub fn present(list: Vec<Option<Value>>) -> Vec<Value> {
     list.into_iter().flatten().collect()
 }
 
 /// Removes duplicates; the first occurrence of each element remains.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pairs(list.len()))]
 pub fn unique(list: Vec<Value>) -> Vec<Value> {
     list.into_iter().collect::<IndexSet<_>>().into_iter().collect()
 }
@@ -112,7 +112,7 @@ pub fn unique(list: Vec<Value>) -> Vec<Value> {
 ///
 /// # Errors
 /// Fails if the result would have more than 10,000,000 elements.
-#[weir::function(pure)]
+#[weir::function(pure, room = concat_bytes(lists))]
 pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
     limited(lists.iter().map(Elements::len).fold(0, usize::saturating_add))?;
     let mut all = Elements::default();
@@ -124,21 +124,20 @@ pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
 ///
 /// # Errors
 /// Fails if there are more than 10,000,000.
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * room::of_values(count(*from, *to).min(ELEMENTS_MAX)))]
 pub fn numbers(from: i64, to: i64) -> Result<Vec<i64>, Failure> {
-    let count = if to > from { to.abs_diff(from) } else { 0 };
-    limited(usize::try_from(count).unwrap_or(usize::MAX))?;
+    limited(count(from, to))?;
     Ok((from..to).collect())
 }
 
 /// Returns each element with its position, counted from 0.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pairs(list.len()))]
 pub fn numbered(list: Vec<Value>) -> Vec<(usize, Value)> {
     list.into_iter().enumerate().collect()
 }
 
 /// Returns pairs of the elements at equal positions, as many as the shorter list has.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pairs(list.len().min(other.len())))]
 pub fn zip(list: Vec<Value>, other: Vec<weir::Generic<'U'>>) -> Vec<(Value, weir::Generic<'U'>)> {
     list.into_iter().zip(other).collect()
 }
@@ -153,6 +152,14 @@ pub fn with(mut list: Elements, position: i64, value: Value) -> Limited<Elements
     };
     list.set(at, value);
     Limited(Ok(list))
+}
+
+fn count(from: i64, to: i64) -> usize {
+    if to > from { usize::try_from(to.abs_diff(from)).unwrap_or(usize::MAX) } else { 0 }
+}
+
+fn concat_bytes(lists: &[Elements]) -> usize {
+    lists.iter().map(Elements::bytes_to_append).fold(0, usize::saturating_add)
 }
 
 fn limited(elements: usize) -> Result<(), Failure> {

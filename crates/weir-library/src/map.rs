@@ -5,6 +5,8 @@
 
 use weir::{Entries, Generic, Value};
 
+use crate::room;
+
 type MapKey = Generic<'K'>;
 type MapValue = Generic<'V'>;
 
@@ -14,31 +16,31 @@ weir::library! {
 }
 
 /// Returns the keys, in order.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_values(map.len()))]
 pub fn keys(map: &Entries) -> Vec<MapKey> {
     map.keys().cloned().map(Generic).collect()
 }
 
 /// Returns the values, in the order of their keys.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_values(map.len()))]
 pub fn values(map: Entries) -> Vec<MapValue> {
     map.into_iter().map(|(_, value)| Generic(value)).collect()
 }
 
 /// Returns each key with its value.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pairs(map.len()))]
 pub fn entries(map: Entries) -> Vec<(MapKey, MapValue)> {
     map.into_iter().map(|(key, value)| (Generic(key), Generic(value))).collect()
 }
 
 /// Creates a map from entries; if a key occurs several times, its last value counts.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pairs(entries.len()))]
 pub fn of(entries: Vec<(MapKey, MapValue)>) -> Entries {
     entries.into_iter().map(|(key, value)| (key.0, value.0)).collect()
 }
 
 /// Returns the map with its keys in ascending order.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pairs(map.len()))]
 pub fn sort(map: Entries) -> Entries {
     let mut entries: Vec<(Value, Value)> = map.into_iter().collect();
     entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
@@ -66,7 +68,7 @@ pub fn without(mut map: Entries, key: &MapKey) -> Entries {
 }
 
 /// Returns the entries of both maps; for a key in both, the value of the second counts.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pairs(other.len()))]
 pub fn merged(mut map: Entries, other: Entries) -> Entries {
     map.extend(other);
     map

@@ -19,6 +19,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use weir::Failure;
+use weir::memory::of_program;
 
 /// Number of buffered bytes at which a call writes them itself.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -180,7 +181,8 @@ impl OutputFile {
         let mut file = self.file.lock();
         file.tell()?;
         let waited = !file.buffer.is_empty();
-        parts.iter().for_each(|part| file.buffer.extend_from_slice(part));
+        // The buffer outlives the flow that fills it.
+        of_program(|| parts.iter().for_each(|part| file.buffer.extend_from_slice(part)));
         if self.interactive || file.buffer.len() >= BUFFER_BYTES {
             file.flush(&self.name);
             return file.tell().map(|()| false);

@@ -9,6 +9,8 @@ use std::str::Utf8Error;
 use bytes::Bytes;
 use weir::Text;
 
+use crate::room;
+
 weir::library! {
     /// Functions on texts: characters, parts, and conversion from and to numbers and bytes.
     pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, words, before, after, lines, join,
@@ -68,19 +70,19 @@ pub fn is_empty(text: &str) -> bool {
 }
 
 /// Returns the text without leading and trailing white space.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = 2 * text.len())]
 pub fn trim(text: &str) -> String {
     text.trim().to_owned()
 }
 
 /// Converts the text to lower case, by Unicode's rules.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = 3 * text.len())]
 pub fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
 /// Converts the text to upper case, by Unicode's rules.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = 3 * text.len())]
 pub fn upper(text: &str) -> String {
     text.to_uppercase()
 }
@@ -110,7 +112,7 @@ pub fn find(text: &str, part: &str) -> Option<i64> {
 }
 
 /// Splits the text at each separator. An empty separator splits it into its characters.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pieces(text, |text| pieces(text, separator)))]
 pub fn split(text: &str, separator: &str) -> Vec<String> {
     if separator.is_empty() {
         return text.chars().map(String::from).collect();
@@ -119,7 +121,7 @@ pub fn split(text: &str, separator: &str) -> Vec<String> {
 }
 
 /// Splits the text at runs of white space.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pieces(text, |text| text.split_whitespace().count()))]
 pub fn words(text: &str) -> Vec<Text> {
     text.split_whitespace().map(Text::from).collect()
 }
@@ -137,7 +139,7 @@ pub fn after(text: &str, separator: &str) -> Option<Text> {
 }
 
 /// Splits the text into lines without their terminators, `\n` or `\r\n`.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = room::of_pieces(text, |text| text.lines().count()))]
 pub fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
@@ -146,11 +148,9 @@ pub fn lines(text: &str) -> Vec<String> {
 ///
 /// # Errors
 /// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * joined_length(parts, separator).min(TEXT_BYTES_MAX))]
 pub fn join(parts: &[Text], separator: &str) -> Result<String, TooLong> {
-    let separators = separator.len().saturating_mul(parts.len().saturating_sub(1));
-    let length = parts.iter().fold(separators, |length, part| length.saturating_add(part.len()));
-    let mut joined = String::with_capacity(within_limit(length)?);
+    let mut joined = String::with_capacity(within_limit(joined_length(parts, separator))?);
     for (index, part) in parts.iter().enumerate() {
         joined.push_str(if index == 0 { "" } else { separator });
         joined.push_str(part);
@@ -162,11 +162,9 @@ pub fn join(parts: &[Text], separator: &str) -> Result<String, TooLong> {
 ///
 /// # Errors
 /// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * replaced_length(text, part, by).min(TEXT_BYTES_MAX))]
 pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
-    let removed = text.matches(part).count();
-    let length = text.len().saturating_add(removed.saturating_mul(by.len())).saturating_sub(removed * part.len());
-    within_limit(length)?;
+    within_limit(replaced_length(text, part, by))?;
     Ok(text.replace(part, by))
 }
 
@@ -174,17 +172,16 @@ pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
 ///
 /// # Errors
 /// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * repeated_length(text, *times).min(TEXT_BYTES_MAX))]
 pub fn repeat(text: &str, times: i64) -> Result<String, TooLong> {
-    let times = usize::try_from(times.max(0)).map_err(|_| TooLong)?;
-    within_limit(text.len().saturating_mul(times))?;
+    within_limit(repeated_length(text, times))?;
     // An empty text may be repeated any number of times and stays empty.
-    Ok(if text.is_empty() { String::new() } else { text.repeat(times) })
+    Ok(if text.is_empty() { String::new() } else { text.repeat(usize::try_from(times).unwrap_or(0)) })
 }
 
 /// Returns the characters from position `from` (inclusive) to `to` (exclusive). Positions beyond the text are clamped
 /// to its ends.
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * text.len())]
 pub fn slice(text: &str, from: i64, to: i64) -> String {
     let position = |value: i64| usize::try_from(value.max(0)).unwrap_or(usize::MAX);
     let (from, to) = (position(from), position(to));
@@ -210,7 +207,7 @@ pub fn parse_float(text: &str) -> Result<f64, NotANumber> {
 }
 
 /// Returns the text's bytes in UTF-8.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, room = text.len())]
 pub fn to_bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
@@ -219,9 +216,27 @@ pub fn to_bytes(text: &str) -> Bytes {
 ///
 /// # Errors
 /// Fails if the bytes are not valid UTF-8; the message gives the position.
-#[weir::function(pure)]
+#[weir::function(pure, room = 2 * bytes.len())]
 pub fn from_bytes(bytes: &[u8]) -> Result<String, Utf8Error> {
     std::str::from_utf8(bytes).map(str::to_owned)
+}
+
+fn pieces(text: &str, separator: &str) -> usize {
+    if separator.is_empty() { text.len() } else { text.matches(separator).count() + 1 }
+}
+
+fn joined_length(parts: &[Text], separator: &str) -> usize {
+    let separators = separator.len().saturating_mul(parts.len().saturating_sub(1));
+    parts.iter().fold(separators, |length, part| length.saturating_add(part.len()))
+}
+
+fn replaced_length(text: &str, part: &str, by: &str) -> usize {
+    let removed = if by.len() > part.len() { text.matches(part).count() } else { 0 };
+    text.len().saturating_add(removed.saturating_mul(by.len())).saturating_sub(removed * part.len())
+}
+
+fn repeated_length(text: &str, times: i64) -> usize {
+    text.len().saturating_mul(usize::try_from(times.max(0)).unwrap_or(usize::MAX))
 }
 
 fn within_limit(length: usize) -> Result<usize, TooLong> {

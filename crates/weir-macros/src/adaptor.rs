@@ -59,10 +59,10 @@ impl<'f> AdaptorTokens<'f> {
     /// Generates the steps from the borrows to the outcome.
     fn body(&self) -> TokenStream {
         let AdaptorTokens { holds, changes, invocation, finishes, answer, .. } = self;
-        let state = state(self.function);
+        let (state, room) = (state(self.function), room(self.function));
         let waits = if self.function.waits { quote!(.await) } else { TokenStream::new() };
         quote_spanned! { Span::mixed_site()=>
-            #holds #changes #state
+            #holds #changes #state #room
             let returned = #invocation #waits;
             #finishes
             ::core::result::Result::Ok(#answer)
@@ -94,9 +94,9 @@ impl<'f> AdaptorTokens<'f> {
     /// more when the value is available, so the value can be written directly to the call's slot.
     fn answered(&self, places: &TokenStream) -> TokenStream {
         let AdaptorTokens { holds, invocation, .. } = self;
-        let state = state(self.function);
+        let (state, room) = (state(self.function), room(self.function));
         quote_spanned! { Span::mixed_site()=>
-            let returned = { #places #holds #state #invocation };
+            let returned = { #places #holds #state #room #invocation };
             ::core::result::Result::Ok(::weir::macros::answer_to(call, returned))
         }
     }
@@ -253,6 +253,22 @@ fn state(function: &HostFunction) -> TokenStream {
         Some(false) => quote_spanned! { Span::mixed_site()=>
             let this = ::weir::macros::state_ref::<Self>(&state)?;
         },
+    }
+}
+
+/// Asks for the room that the function declares to need, over references to its parameters.
+fn room(function: &HostFunction) -> TokenStream {
+    let Some(bytes) = &function.marks.room else { return TokenStream::new() };
+    let visible = function.parameters.iter().filter(|parameter| parameter.passing != Passing::Environment);
+    let references = visible.map(|parameter| {
+        let (name, value) = (Ident::new(&parameter.name, Span::call_site()), parameter.local("value"));
+        match parameter.passing {
+            Passing::Value => quote!(let #name = &#value;),
+            _ => quote!(let #name = &*#value;),
+        }
+    });
+    quote_spanned! { bytes.span().resolved_at(Span::mixed_site())=>
+        ::weir::memory::ask({ #(#references)* #bytes })?;
     }
 }
 

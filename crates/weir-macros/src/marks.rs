@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Error, Ident, LitStr, Path, Result, Token};
+use syn::{Error, Expr, Ident, LitStr, Path, Result, Token};
 
 /// A mark without a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `total`, `replaces_element`, `name = \"…\"` and `new = path`";
+                        `total`, `replaces_element`, `name = \"…\"`, `new = path` and `room = bytes`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -47,6 +47,8 @@ pub(crate) struct FunctionMarks {
     pub(crate) name: Option<LitStr>,
     /// Path of the function that creates the state.
     pub(crate) new: Option<Path>,
+    /// Bytes that a call is about to allocate, as an expression over references to its parameters.
+    pub(crate) room: Option<Expr>,
 }
 
 enum FunctionMark {
@@ -54,6 +56,7 @@ enum FunctionMark {
     Fresh(u64, Span),
     Name(LitStr),
     New(Path),
+    Room(Expr),
 }
 
 impl Parse for FunctionMark {
@@ -62,12 +65,15 @@ impl Parse for FunctionMark {
         if let Some((_, flag)) = FLAGS.iter().find(|(name, _)| word == name) {
             return Ok(FunctionMark::Flag(*flag, word.span()));
         }
-        if !["fresh", "name", "new"].iter().any(|name| word == name) {
+        if !["fresh", "name", "new", "room"].iter().any(|name| word == name) {
             return Err(Error::new(word.span(), format!("unknown mark `{word}`; {EXPECTED}")));
         }
         input.parse::<Token![=]>()?;
         if word == "new" {
             return Ok(FunctionMark::New(input.parse()?));
+        }
+        if word == "room" {
+            return Ok(FunctionMark::Room(input.parse()?));
         }
         let text: LitStr = input.parse()?;
         if word == "name" {
@@ -122,6 +128,7 @@ impl FunctionMarks {
             FunctionMark::Fresh(_, span) => (self.fresh.is_some(), *span),
             FunctionMark::Name(name) => (self.name.is_some(), name.span()),
             FunctionMark::New(path) => (self.new.is_some(), syn::spanned::Spanned::span(path)),
+            FunctionMark::Room(bytes) => (self.room.is_some(), syn::spanned::Spanned::span(bytes)),
         };
         if twice {
             return Err(Error::new(span, "this mark is repeated"));
@@ -131,6 +138,7 @@ impl FunctionMarks {
             FunctionMark::Fresh(nanos, span) => self.fresh = Some((nanos, span)),
             FunctionMark::Name(name) => self.name = Some(name),
             FunctionMark::New(path) => self.new = Some(path),
+            FunctionMark::Room(bytes) => self.room = Some(bytes),
         }
         Ok(())
     }
@@ -142,6 +150,7 @@ impl FunctionMarks {
         marks.fresh = own.fresh.or(marks.fresh);
         marks.name = own.name.or(marks.name);
         marks.new = own.new.or(marks.new);
+        marks.room = own.room.or(marks.room);
         marks
     }
 

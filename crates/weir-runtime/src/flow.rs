@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 
-use weir_host::{Failure, Value};
+use weir_host::{Failure, Value, memory};
 use weir_trace::{Detail, EventKind, FlowKey};
 
 use crate::frame::{Finished, FlowExit, Frame};
@@ -30,6 +30,8 @@ pub(crate) struct FlowState {
     /// The time when a watched flow began; 0 if the flow is not watched.
     began_ns: u64,
     records_nodes: bool,
+    /// The bytes that the flow holds, while it does not run ([`memory`]).
+    balance: i64,
     /// True if the flow is to be cancelled once it is in no atomic step.
     given_up: bool,
 }
@@ -94,7 +96,8 @@ impl<'a> NewFlow<'a> {
         instance.record(Detail::Flows, || EventKind::FlowBegan { flow: key });
         let records_nodes = instance.recorder.wants(Detail::Nodes);
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
-        let state = FlowState { key, frame: Some(frame), began_ns, records_nodes, given_up: false };
+        let balance = memory::take_opening_balance();
+        let state = FlowState { key, frame: Some(frame), began_ns, records_nodes, balance, given_up: false };
         ActiveFlow { instance, state }
     }
 }
@@ -107,8 +110,8 @@ impl ActiveFlow<&ProgramInstance> {
 
     /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
-        let FlowState { key, began_ns, records_nodes, given_up, .. } = self.state;
-        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, given_up }
+        let FlowState { key, began_ns, records_nodes, balance, given_up, .. } = self.state;
+        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, balance, given_up }
     }
 }
 
@@ -255,7 +258,15 @@ impl FlowState {
         let env = Env { instance, key: self.key, records_nodes: self.records_nodes, permission, units, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
-        frame.advance(body, env, None, context)
+        let entered = memory::enter(self.balance);
+        let mut advanced = frame.advance(body, env, None, context);
+        if !matches!(advanced, Advanced::Ready(_))
+            && let Err(failure) = memory::check()
+        {
+            advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
+        }
+        self.balance = entered.leave();
+        advanced
     }
 
     fn end(&mut self, instance: &ProgramInstance, finished: Result<Value, FlowExit>) -> Result<Value, Failure> {

@@ -387,6 +387,12 @@ impl Frame {
         }
     }
 
+    /// Returns the end of the flow by a failure where the frame stopped last.
+    #[cold]
+    pub(crate) fn exit_at_cursor(&self, failure: Box<Failure>) -> FlowExit {
+        FlowExit { node: self.cursor, within: String::new(), how: Err(failure) }
+    }
+
     /// Returns true if the frame, or one inside it, is in an atomic step that began there. It may not be given up then.
     pub(crate) fn is_in_step(&self) -> bool {
         let in_stage = |wait: &Wait| wait.stage.as_ref().is_some_and(|stage| stage.is_in_step());

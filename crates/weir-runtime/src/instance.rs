@@ -152,6 +152,15 @@ impl ProgramInstance {
         all_counters.map(|(_, counters)| counters.ended.sum() + counters.failed.load(Ordering::Relaxed)).sum()
     }
 
+    /// Returns true if a flow seems to be in progress.
+    pub(crate) fn has_flows(&self) -> bool {
+        let in_progress = |counters: &RouteCounters| {
+            let others = [&counters.failed, &counters.given_up].map(|number| number.load(Ordering::Relaxed));
+            counters.begun.load(Ordering::Relaxed) > counters.ended.sum() + others.iter().sum::<u64>()
+        };
+        self.entries.iter().flat_map(|entry| &entry.flows).any(|(_, counters)| in_progress(counters))
+    }
+
     /// Records an event, if some reader of the trace wants it.
     #[inline]
     pub(crate) fn record(&self, detail: Detail, what: impl FnOnce() -> EventKind) {

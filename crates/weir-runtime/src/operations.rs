@@ -82,7 +82,7 @@ fn computed(step: &PrimStep, slots: &mut [Value], constants: &[Value]) -> Result
         (all, Prim::Record) => Ok(Value::Record(values(all, slots, constants).collect())),
         (all @ [_, ..], Prim::Variant(tag)) => Ok(Value::Variant(tag, Some(values(all, slots, constants).collect()))),
         (all, Prim::Interpolate) => {
-            Ok(Value::Text(interpolate(all.iter().map(|operand| place(operand, slots, constants)))))
+            interpolate(all.iter().map(|operand| place(operand, slots, constants))).map(Value::Text)
         }
         ([one], prim) => prim.apply(&[place(one, slots, constants)]),
         ([one, other], prim) => prim.apply(&[place(one, slots, constants), place(other, slots, constants)]),

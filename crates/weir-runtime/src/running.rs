@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_events::{Event, Signal, choose_biased, from_future_with, until};
-use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, SourceProblem, Stop, Value};
+use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, SourceProblem, Stop, Value, memory};
 use weir_ir::program::AT_END;
 use weir_trace::{Detail, EventKind};
 
@@ -328,6 +328,10 @@ struct EntryFlows {
 
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+        if memory::is_full() && self.refuses_for_memory() {
+            self.record_refused(&Begun::Full);
+            return Begun::Full;
+        }
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
         let begun = self.engine.begin(self.entry as usize, route, &mut new_flow);
         self.record_refused(&begun);
@@ -335,6 +339,9 @@ impl Flows for EntryFlows {
     }
 
     fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+        if memory::is_full() && self.refuses_for_memory() {
+            return Begun::Full;
+        }
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
         let begun = self.engine.begin_detached(self.entry as usize, route, &mut new_flow);
         self.record_refused(&begun);
@@ -342,7 +349,14 @@ impl Flows for EntryFlows {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        self.engine.room()
+        if !memory::is_full() {
+            return self.engine.room();
+        }
+        let (room, platform) = (self.engine.room(), Arc::clone(&self.instance.platform));
+        Box::pin(async move {
+            platform.at(platform.now_ns().saturating_add(MEMORY_PERIOD_NS)).synchronise().await;
+            room.await;
+        })
     }
 
     fn report(&self, problem: SourceProblem) {
@@ -359,7 +373,17 @@ impl Flows for EntryFlows {
     }
 }
 
+/// The time after which a source that has no memory for a flow tries again. Chosen by judgement: most flows end sooner.
+const MEMORY_PERIOD_NS: u64 = 10_000_000;
+
 impl EntryFlows {
+    /// Returns true if the program begins no flow because its memory is full. A service refuses it; the source of a stream
+    /// waits while flows are in progress, which may release memory, and otherwise lets its next flow find out.
+    #[cold]
+    fn refuses_for_memory(&self) -> bool {
+        self.instance.entries[self.entry as usize].answers || self.instance.has_flows()
+    }
+
     /// Records a flow that was refused, unless its source waits for room instead.
     fn record_refused(&self, begun: &Begun) {
         if matches!(begun, Begun::Full) && self.instance.entries[self.entry as usize].answers {

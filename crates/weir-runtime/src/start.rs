@@ -14,6 +14,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use weir_host::memory::MemoryLimits;
 use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
@@ -52,6 +53,10 @@ pub struct Options {
     pub sessions: SessionLimits,
     /// The time that a program has, once it is told to stop, to complete what it has begun.
     pub drain_within: Duration,
+    /// The bytes of memory that a flow may hold; `None` for 256 MiB, or a quarter of the program's memory if that is less.
+    pub memory_per_flow: Option<u64>,
+    /// The bytes of memory that the program may hold; `None` for any number. The limits apply to the whole process.
+    pub memory_max: Option<u64>,
     /// The length of the slices by which flows that compute take turns.
     pub slice: SliceLength,
     /// The recorder of the trace.
@@ -70,6 +75,8 @@ impl Default for Options {
             thread_counts: ThreadCountPolicy::AsPlanned,
             sessions: SessionLimits::default(),
             drain_within: Duration::from_secs(30),
+            memory_per_flow: None,
+            memory_max: None,
             slice: SliceLength::default(),
             recorder: Recorder::off(),
             platform: Arc::new(SystemPlatform::new()),
@@ -129,6 +136,7 @@ impl From<io::Error> for StartError {
 /// Fails if the program does not fit the library, a shared value or source cannot be created, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<RunningProgram, StartError> {
     let settings = Settings::resolve(program, &options)?;
+    settings.memory.apply();
     let (prepared, arguments) = prepare(program, library, &options, &settings)?;
     let start_loop = |index| EventLoop::start(&*options.platform, index);
     let loops = (0..(settings.row.loops)(settings.threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
@@ -186,6 +194,7 @@ struct Settings {
     flows_max: usize,
     sessions: SessionLimits,
     drain_within: Duration,
+    memory: MemoryLimits,
 }
 
 impl Settings {
@@ -210,6 +219,7 @@ impl Settings {
                 idle: value(&plan.session_idle_timeout).unwrap_or(options.sessions.idle),
             },
             drain_within: value(&plan.drain_timeout).unwrap_or(options.drain_within),
+            memory: memory_limits(value(&plan.memory_per_flow).or(options.memory_per_flow), options.memory_max),
         })
     }
 
@@ -221,6 +231,11 @@ impl Settings {
     ) -> PlannedProgram<'a> {
         PlannedProgram { engine: self.row.name, threads: self.threads, queue: self.queue, instance, program, plan }
     }
+}
+
+fn memory_limits(flow: Option<u64>, program: Option<u64>) -> MemoryLimits {
+    let program = program.unwrap_or(u64::MAX);
+    MemoryLimits { flow: flow.unwrap_or((program / 4).min(MemoryLimits::FLOW_BYTES_MAX)), program }
 }
 
 fn value<T: Copy>(planned: &Option<Located<T>>) -> Option<T> {

@@ -19,6 +19,8 @@
 
 use std::cell::Cell;
 
+use weir_host::memory;
+
 use crate::platform::Platform;
 
 /// The units of a call of a host function, beside those of its node.
@@ -142,6 +144,11 @@ impl Units {
     #[inline(never)]
     fn check(&self, left: i64, platform: &dyn Platform) -> Spent {
         if self.go_on(left) == Spent::Yield {
+            return Spent::Yield;
+        }
+        // The flow fails where it yields.
+        if memory::is_over() {
+            self.end();
             return Spent::Yield;
         }
         let (now_ns, since_ns) = (platform.now_ns(), self.since_ns.get());

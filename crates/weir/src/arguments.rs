@@ -63,6 +63,10 @@ pub(crate) struct RunArguments {
     /// Maximum size of the file cache in megabytes; 0 disables it. Default: 64
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32))]
     pub(crate) files_kept: Option<u32>,
+    /// Memory that the program may use, such as 512mb; beyond it, new flows are refused. Default: 80 % of the machine's or of
+    /// the container's
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    pub(crate) memory: Option<u64>,
     /// Listen on this port instead of the one in the program; 0 chooses a free port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
@@ -320,4 +324,12 @@ impl Arguments {
             if error.use_stderr() { Exit::Usage } else { Exit::Success }
         })
     }
+}
+
+/// The least memory of a program: less would not hold the runtime itself. Chosen by judgement.
+const MEMORY_MIN: u64 = 16 << 20;
+
+fn memory_size(text: &str) -> Result<u64, String> {
+    let size = weir_ir::plan::parse_size(text).filter(|bytes| *bytes >= MEMORY_MIN);
+    size.ok_or_else(|| "expected a size of at least 16mb, such as `512mb` or `2gb`".to_owned())
 }

@@ -18,11 +18,13 @@
 //!
 //! Architecture invariant: only this crate knows the command line, colours and the terminal.
 
+mod allocator;
 mod arguments;
 mod commands;
 mod configuration;
 mod exit;
 mod humanize;
+mod memory_size;
 mod plan_file;
 mod programs;
 mod project;

@@ -87,6 +87,21 @@ impl Elements {
         Elements { form: self.form.range(from, to) }
     }
 
+    /// Returns the bytes that the elements take in another list.
+    #[must_use]
+    pub fn bytes_to_append(&self) -> usize {
+        match &self.form {
+            ListForm::Values(all) => size_of_val(all.as_slice()),
+            ListForm::Packed(all) => all.bytes(),
+        }
+    }
+
+    /// Returns the bytes that a copy takes: few if the elements are in nodes that the copy shares.
+    #[must_use]
+    pub fn bytes_to_copy(&self) -> usize {
+        if self.form.is_persistent() { 0 } else { self.bytes_to_append() }
+    }
+
     /// Returns copies of all elements.
     #[must_use]
     pub fn to_vec(&self) -> Vec<Value> {

@@ -42,6 +42,8 @@ pub struct Plan {
     pub session_idle_timeout: Option<Located<Duration>>,
     /// Time that a program has, once it is told to stop, to complete the flows in progress.
     pub drain_timeout: Option<Located<Duration>>,
+    /// Maximum number of bytes of memory that a flow may hold.
+    pub memory_per_flow: Option<Located<u64>>,
     /// Sections, in the order of the file.
     pub sections: Vec<Section>,
 }
@@ -89,6 +91,8 @@ pub(super) enum KeyValue<T> {
     Number(FieldAccess<T, usize>, usize),
     /// A duration up to this maximum.
     Duration(FieldAccess<T, Duration>, Duration),
+    /// A size in bytes, from 1 byte on.
+    Size(FieldAccess<T, u64>),
     /// A required text, set when the table is created.
     Required(fn(&T) -> &Located<Text>),
     /// A list of patterns of node names that is not empty.
@@ -181,6 +185,14 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         check: KeyCheck::Fits,
         example: "\"30s\"",
         meaning: "time that a program has, once it is told to stop, to complete the flows in progress; default: 30s",
+    },
+    PlanKey {
+        name: "memory_per_flow",
+        deprecated: &[],
+        value: KeyValue::Size(field!(memory_per_flow)),
+        check: KeyCheck::Fits,
+        example: "\"256mb\"",
+        meaning: "memory that a flow may hold; default: 256mb, or a quarter of the program's (`--memory`) if that is less",
     },
 ];
 
@@ -275,6 +287,7 @@ impl<T> PlanKey<T> {
             KeyValue::Text(field) => (field.get)(table).map(|text| quoted(&text.value)),
             KeyValue::Number(field, _) => (field.get)(table).map(|number| number.value.to_string()),
             KeyValue::Duration(field, _) => (field.get)(table).map(|duration| quoted(&format_duration(duration.value))),
+            KeyValue::Size(field) => (field.get)(table).map(|size| quoted(&Value::Size(size.value).to_string())),
             KeyValue::Required(get) => Some(quoted(&get(table).value)),
             KeyValue::Patterns(get, _) => {
                 let patterns: Vec<String> = get(table).iter().map(|pattern| quoted(pattern.value.as_str())).collect();

@@ -15,6 +15,7 @@ use super::problem::{Located, PlanProblem, ProblemSeverity};
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// Units of durations in a plan, in seconds.
+const SIZE_UNITS: &[(&str, u64)] = &[("b", 1), ("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30), ("tb", 1 << 40)];
 const DURATION_UNITS: &[(&str, u64)] = &[("s", 1), ("m", 60), ("h", 60 * 60), ("d", DAY_SECONDS)];
 
 /// Parses a plan, and reports everything unreadable.
@@ -72,6 +73,7 @@ impl PlanReader {
                 KeyValue::Duration(field, max) => {
                     self.duration(entry, *max).into_iter().for_each(|duration| (field.set)(target, duration));
                 }
+                KeyValue::Size(field) => self.size(entry).into_iter().for_each(|size| (field.set)(target, size)),
                 KeyValue::Patterns(_, set) => set(target, self.patterns(entry)),
                 KeyValue::Required(_) => {}
             }
@@ -134,6 +136,16 @@ impl PlanReader {
         Some(Located { value, at: text.at })
     }
 
+    fn size(&mut self, entry: KeyedValue<'_, '_>) -> Option<Located<u64>> {
+        let text = self.text(entry)?;
+        let Some(value) = parse_size(text.value.as_str()).filter(|bytes| *bytes > 0) else {
+            let message = format!("`{}` must be a size of at least one byte", entry.0);
+            self.error(text.at, message, Some("write it as \"64mb\" or \"2gb\"".into()));
+            return None;
+        };
+        Some(Located { value, at: text.at })
+    }
+
     fn patterns(&mut self, entry: KeyedValue<'_, '_>) -> Vec<Located<NodePattern>> {
         let Some(array) = entry.1.get_ref().as_array() else {
             self.expected(entry, "a list of patterns");
@@ -186,6 +198,15 @@ fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at(unit_at);
     let (_, seconds) = DURATION_UNITS.iter().find(|(name, _)| *name == unit)?;
     number.parse::<u64>().ok()?.checked_mul(*seconds).map(Duration::from_secs)
+}
+
+/// Parses a size in bytes as in programs: a whole number and a unit, as in `64mb`.
+#[must_use]
+pub fn parse_size(text: &str) -> Option<u64> {
+    let unit_at = text.find(|sign: char| !sign.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit_at);
+    let (_, bytes) = SIZE_UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*bytes)
 }
 
 fn listed(words: &[&str]) -> String {

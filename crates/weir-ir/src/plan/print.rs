@@ -53,6 +53,7 @@ fn rows<T>(keys: &[PlanKey<T>]) -> String {
             KeyValue::Text(_) | KeyValue::Required(_) => "text".to_owned(),
             KeyValue::Number(_, max) => format!("1 to {max}"),
             KeyValue::Duration(_, max) => format!("duration up to {}", longest(*max)),
+            KeyValue::Size(_) => "size".to_owned(),
             KeyValue::Patterns(..) => "list of patterns".to_owned(),
         };
         format!("| `{}` | {value} | {} |\n", key.name, key.meaning)

@@ -1,5 +1,6 @@
 //! Arithmetic on numbers, durations, sizes and times: overflow and division by zero are failures.
 
+use weir_host::memory::ask;
 use weir_host::{Elements, Failure, Value};
 
 use super::interpolate::interpolate;
@@ -14,17 +15,18 @@ pub(super) fn add(a: &Value, b: &Value) -> Result<Value, Box<Failure>> {
         (Duration(x), Duration(y)) => x.checked_add(*y).map(Duration),
         (Size(x), Size(y)) => x.checked_add(*y).map(Size),
         (Time(x), Duration(y)) | (Duration(x), Time(y)) => x.checked_add(*y).map(Time),
-        (Text(_), Text(_)) => Some(Text(interpolate([a, b].into_iter()))),
-        (List(x), List(y)) => Some(List(joined(x, y))),
+        (Text(_), Text(_)) => Some(Text(interpolate([a, b].into_iter())?)),
+        (List(x), List(y)) => Some(List(joined(x, y)?)),
         _ => panic!("add of {a:?} and {b:?} passed the verifier"),
     };
     sum.ok_or_else(|| overflow("+", a, b))
 }
 
-fn joined(one: &Elements, other: &Elements) -> Elements {
+fn joined(one: &Elements, other: &Elements) -> Result<Elements, Box<Failure>> {
+    ask(one.bytes_to_copy() + other.bytes_to_append())?;
     let mut joined = one.clone();
     joined.append(other.clone());
-    joined
+    Ok(joined)
 }
 
 /// `a - b`.

@@ -4,6 +4,7 @@
 //! (Perceus, PLDI 2021, §2.2 "reuse"): a list that grows by one element keeps the others where they are.
 
 use smallvec::SmallVec;
+use weir_host::memory::ask;
 use weir_host::{Failure, Type, Value};
 
 use super::Prim;
@@ -30,10 +31,12 @@ impl Prim {
     pub fn apply_reusing(self, first: Value, others: &[&Value]) -> Result<Value, Box<Failure>> {
         match (self, first, others) {
             (Prim::Add, Value::List(mut list), [Value::List(other)]) => {
+                ask(other.bytes_to_append())?;
                 list.append((*other).clone());
                 Ok(Value::List(list))
             }
             (Prim::Add, Value::Text(mut text), [Value::Text(other)]) => {
+                ask(other.len())?;
                 text.push(other);
                 Ok(Value::Text(text))
             }
@@ -45,7 +48,7 @@ impl Prim {
                 Ok(Value::Record(fields))
             }
             (Prim::Collect, Value::List(mut lists), [element]) => {
-                Ok(super::lists::collect_moving(&mut lists, (*element).clone()))
+                super::lists::collect_moving(&mut lists, (*element).clone())
             }
             (prim, first, others) => {
                 let operands: SmallVec<[&Value; 4]> = [&first].into_iter().chain(others.iter().copied()).collect();

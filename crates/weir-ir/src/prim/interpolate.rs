@@ -1,9 +1,10 @@
 //! The text of an interpolation.
 
 use std::cell::RefCell;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-use weir_host::{Text, Value};
+use weir_host::memory::{ask, check};
+use weir_host::{Failure, Text, Value};
 
 /// The capacity in bytes that a thread's buffer keeps between texts, so that only the text itself is allocated.
 const KEPT_BYTES_MAX: usize = 4096;
@@ -14,32 +15,81 @@ thread_local! {
 
 /// Concatenates the texts of the parts: [`Prim::Interpolate`](super::Prim::Interpolate) of operands that do not lie in one
 /// slice.
-#[must_use]
-pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Text {
+///
+/// # Errors
+/// Fails if there is no room for the text.
+pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Result<Text, Box<Failure>> {
     TEXT.with_borrow_mut(|text| {
         text.clear();
-        parts.for_each(|part| append(text, part));
-        let whole = Text::from(text.as_str());
-        text.shrink_to(KEPT_BYTES_MAX);
+        let whole = appended(text, parts).map(|()| Text::from(text.as_str()));
+        if text.capacity() > KEPT_BYTES_MAX {
+            text.clear();
+            text.shrink_to(KEPT_BYTES_MAX);
+        }
         whole
     })
 }
 
 /// Adds the text of a part of an interpolation at the end of a text, without making it first.
-pub fn append_part(text: &mut Text, part: &Value) {
+///
+/// # Errors
+/// Fails if there is no room for the text.
+pub fn append_part(text: &mut Text, part: &Value) -> Result<(), Box<Failure>> {
     match part {
-        Value::Text(part) => text.push(part),
+        Value::Text(part) => {
+            ask(part.len())?;
+            text.push(part);
+        }
         Value::Int(part) => text.push(itoa::Buffer::new().format(*part)),
-        other => text.push(&interpolate(std::iter::once(other))),
+        other => text.push(&interpolate(std::iter::once(other))?),
     }
+    Ok(())
 }
 
-fn append(text: &mut String, part: &Value) {
+fn appended<'a>(text: &mut String, mut parts: impl Iterator<Item = &'a Value>) -> Result<(), Box<Failure>> {
+    parts.try_for_each(|part| append(text, part))?;
+    // For the copy.
+    ask(text.len())
+}
+
+fn append(text: &mut String, part: &Value) -> Result<(), Box<Failure>> {
     match part {
-        Value::Text(part) => text.push_str(part),
+        Value::Text(part) => push(text, part)?,
         Value::Int(part) => text.push_str(itoa::Buffer::new().format(*part)),
         // People read it; its kind is for tools.
-        Value::Failure(failure) => text.push_str(&failure.message),
-        other => write!(text, "{other}").expect("a `String` takes everything"),
+        Value::Failure(failure) => push(text, &failure.message)?,
+        other => {
+            let mut shown = ShownValue { text, refused: None };
+            // The only reason why a `String` does not take everything.
+            if write!(shown, "{other}").is_err() {
+                return Err(shown.refused.unwrap_or_else(|| Box::new(Failure::function("the value cannot be shown"))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn push(text: &mut String, part: &str) -> Result<(), Box<Failure>> {
+    ask(part.len())?;
+    text.push_str(part);
+    Ok(())
+}
+
+/// The text of a value while it is written. A small value can be long as a text, because its parts may be shared.
+struct ShownValue<'a> {
+    text: &'a mut String,
+    refused: Option<Box<Failure>>,
+}
+
+impl Write for ShownValue<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.text.capacity() - self.text.len() < part.len()
+            && let Err(failure) = ask(self.text.capacity()).and_then(|()| check())
+        {
+            self.refused = Some(failure);
+            return Err(fmt::Error);
+        }
+        self.text.push_str(part);
+        Ok(())
     }
 }

@@ -51,9 +51,9 @@ impl Prim {
                 fields[index as usize] = move_or_clone(value);
                 Ok(Value::Record(fields.into()))
             }
-            (Prim::Pairs, [Value::Map(map)]) => Ok(lists::pairs_moving(map)),
-            (Prim::Collect, [Value::List(lists), element]) => Ok(lists::collect_moving(lists, move_or_clone(element))),
-            (Prim::Flatten, [Value::List(lists)]) => Ok(lists::flatten_moving(lists)),
+            (Prim::Pairs, [Value::Map(map)]) => lists::pairs_moving(map),
+            (Prim::Collect, [Value::List(lists), element]) => lists::collect_moving(lists, move_or_clone(element)),
+            (Prim::Flatten, [Value::List(lists)]) => lists::flatten_moving(lists),
             (prim, operands) => prim.apply(&operands.iter().collect::<Vec<_>>()),
         }
     }

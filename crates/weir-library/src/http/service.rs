@@ -15,7 +15,7 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request, StatusCode, Version};
 use weir::{
     Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, SourceProblem, Stop,
-    Value,
+    Value, memory,
 };
 use weir_events::until;
 
@@ -24,7 +24,7 @@ use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::response::Response;
 use super::routes::{RouteMatch, Routes};
-use super::server::{Handler, RequestDeadlines, Server, read_body};
+use super::server::{BodyError, Handler, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
 pub(super) struct Http;
@@ -187,13 +187,17 @@ impl FlowHandler {
     async fn after_body(&self, route: usize, parameter: usize, mut inputs: Vec<Value>, body: Incoming) -> Response {
         let body = match read_body(body, self.body_bytes_max, &self.deadlines).await {
             Ok(body) => body,
+            Err(BodyError::NoMemory) => return Response::overloaded().closing(),
             Err(error) => return Response::of_status(error.status()).closing(),
         };
-        match self.routes.body_input(route, parameter, body) {
-            Ok(body) => inputs[parameter] = body,
-            Err(problem) => return *refusal(&[problem]),
-        }
-        match self.begin(route, inputs) {
+        inputs[parameter] = match self.flow_input(route, parameter, body) {
+            Ok(input) => input,
+            Err(refusal) => return *refusal,
+        };
+        let begun = self.begin(route, inputs);
+        // A flow that was refused has not taken it.
+        _ = memory::take_opening_balance();
+        match begun {
             Begun::Done(result) => response_of(result),
             Begun::Pending(flow) => self.within_time(flow).await,
             Begun::Full => Response::overloaded(),
@@ -205,6 +209,18 @@ impl FlowHandler {
         let says = request.headers().get(CONTENT_TYPE);
         let is_empty = request.body().size_hint().exact() == Some(0);
         self.routes.takes_json(route, parameter) && !is_empty && !says.is_some_and(is_json)
+    }
+
+    /// Converts a body into an input, on the account of the flow that is about to begin.
+    fn flow_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, Box<Response>> {
+        let entered = memory::enter(i64::try_from(body.len()).unwrap_or(i64::MAX));
+        _ = memory::take_refusal();
+        let input = self.routes.body_input(route, parameter, body);
+        if memory::is_over() || memory::take_refusal() {
+            return Err(Box::new(Response::of_status(BodyError::TooLarge.status())));
+        }
+        memory::set_opening_balance(entered.leave());
+        input.map_err(|problem| refusal(&[problem]))
     }
 
     /// Finds the route of a request and fills in its inputs, except for the body, which has not been read. Returns the

@@ -10,6 +10,7 @@ mod tests;
 
 use serde::Deserialize;
 use serde_json::Value as Json;
+use weir::memory::check;
 use weir::{Field, HostType, Type, TypeShape, Value};
 
 use super::tree::JSON_VALUE;
@@ -60,6 +61,7 @@ struct JsonDecoder<'a> {
 
 impl JsonDecoder<'_> {
     fn value(&mut self, ty: &Type, json: &Json) -> Result<Value, InputError> {
+        check().map_err(|failure| InputError::new(&self.path, failure.message.as_str()))?;
         match (ty, json) {
             (Type::Option(_), Json::Null) => Ok(Value::none()),
             (Type::Option(some), json) => self.value(some, json).map(Value::some),

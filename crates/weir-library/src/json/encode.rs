@@ -8,6 +8,7 @@ use std::io;
 
 use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
+use weir::memory::ask;
 use weir::{Failure, FailureKind, Field, HostType, Type, TypeOf, TypeShape, Value, Variant};
 
 use super::Json;
@@ -20,8 +21,11 @@ use super::tree::DEPTH_MAX;
 /// Fails if the value nests deeper than JSON that can be read, or if its text is longer than [`TEXT_BYTES_MAX`]: a part
 /// that a value shares with itself is written once for each occurrence.
 pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
-    let mut text = BoundedBuffer { bytes: Vec::with_capacity(BYTES_AT_FIRST), is_full: false };
+    let mut text = BoundedBuffer { bytes: Vec::with_capacity(BYTES_AT_FIRST), is_full: false, refused: None };
     let written = serde_json::to_writer(&mut text, &JsonView::whole(value, of));
+    if let Some(refused) = text.refused {
+        return Err(refused);
+    }
     match (written, text.is_full) {
         (Ok(()), _) => Ok(text.bytes),
         (Err(_), true) => Err(limit(format!("JSON longer than {TEXT_BYTES_MAX} bytes"))),
@@ -40,6 +44,8 @@ const BYTES_AT_FIRST: usize = 128;
 struct BoundedBuffer {
     bytes: Vec<u8>,
     is_full: bool,
+    /// Set if there was no memory for more.
+    refused: Option<Failure>,
 }
 
 impl io::Write for BoundedBuffer {
@@ -54,12 +60,26 @@ impl io::Write for BoundedBuffer {
             self.is_full = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        if self.bytes.capacity() - self.bytes.len() < piece.len() {
+            self.ask_to_grow(piece.len())?;
+        }
         self.bytes.extend_from_slice(piece);
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl BoundedBuffer {
+    /// Asks for the room of a buffer that is twice as large.
+    #[cold]
+    fn ask_to_grow(&mut self, piece: usize) -> io::Result<()> {
+        ask(self.bytes.capacity().max(piece)).map_err(|failure| {
+            self.refused = Some(*failure);
+            io::ErrorKind::OutOfMemory.into()
+        })
     }
 }
 

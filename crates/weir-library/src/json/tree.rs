@@ -8,6 +8,7 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 use weir::Text;
+use weir::memory::check;
 
 /// Maximum nesting depth; also the limit of `serde_json`.
 pub(super) const DEPTH_MAX: u8 = 127;
@@ -127,6 +128,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = parts.next_element()? {
+            check().map_err(A::Error::custom)?;
             items.push(item);
         }
         Json::list(items).map_err(A::Error::custom)
@@ -135,6 +137,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Json, A::Error> {
         let mut fields = IndexMap::new();
         while let Some((key, value)) = parts.next_entry::<String, Json>()? {
+            check().map_err(A::Error::custom)?;
             fields.insert(Text::from(key), value);
         }
         Json::object(fields).map_err(A::Error::custom)

@@ -7,6 +7,8 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
+use weir::memory::check;
+
 use crate::input::shown;
 
 /// A JSON value in which no object repeats a key.
@@ -59,6 +61,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
         while let Some(UniqueKeys(item)) = parts.next_element()? {
+            check().map_err(A::Error::custom)?;
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -71,6 +74,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
                 return Err(A::Error::custom(format!("the key {} is repeated", shown(&key))));
             }
             let UniqueKeys(value) = parts.next_value()?;
+            check().map_err(A::Error::custom)?;
             fields.insert(key, value);
         }
         Ok(Value::Object(fields))

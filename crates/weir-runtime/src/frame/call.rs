@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, Mode, Outcome, Pending, Settled, Shared,
+    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, Mode, Outcome, Pending, Settled, Shared, memory,
 };
 
 use super::action::{Ran, Stage};
@@ -210,16 +210,21 @@ fn all_locks(step: &CallStep) -> LockAcquisition {
 
 /// Runs a job on the blocking pool. The job keeps the locks until it ends, even if its flow is cancelled.
 fn elsewhere(job: BlockingJob, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, path: Arc<str>) -> Pending {
+    let balance = memory::balance();
     let running = tokio::task::spawn_blocking(move || {
+        let entered = memory::enter(balance);
         let done = catch_unwind(AssertUnwindSafe(job));
+        let growth = entered.leave() - balance;
         drop((held, scopes));
-        done
+        (done, growth)
     });
     Box::pin(async move {
         let fault = |failure| Settled { outcome: Outcome::Fault(failure), restored: Vec::new() };
         match running.await {
-            Ok(Ok(settled)) => settled,
-            Ok(Err(panic)) => fault(panicked(&path, &*panic)),
+            Ok((done, growth)) => {
+                memory::charge(growth);
+                done.unwrap_or_else(|panic| fault(panicked(&path, &*panic)))
+            }
             Err(_) => fault(Box::new(Failure::new(FailureKind::Cancelled, "the program stops"))),
         }
     })

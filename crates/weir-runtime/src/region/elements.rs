@@ -1,6 +1,6 @@
 //! Instructions on the elements of lists and maps, which read and replace them where they are.
 
-use weir_host::{Argument, Value};
+use weir_host::{Argument, Failure, Value};
 use weir_ir::prim::append_part;
 
 use super::code::{ElementReplacement, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
@@ -43,7 +43,11 @@ impl Region {
                 take_field(&tables.loops[r(row)], field, words, (slots, r(out)));
             }
             Instruction::Replace(row) => return self.replace(row, at, words, outside, units),
-            Instruction::AppendParts(row) => append_parts(&tables.prims[r(row)], slots, &self.constants),
+            Instruction::AppendParts(row) => {
+                if let Err(failure) = append_parts(&tables.prims[r(row)], slots, &self.constants) {
+                    return fails(at, failure);
+                }
+            }
             _ => return fails(at, operations::never()),
         }
         After::Next
@@ -237,11 +241,14 @@ fn operand(operand: RegionOperand, words: &[u64], slots: &mut [Value], constants
 }
 
 /// Adds the parts of an interpolation at the end of a text.
-fn append_parts(step: &PrimStep, slots: &mut [Value], constants: &[Value]) {
+fn append_parts(step: &PrimStep, slots: &mut [Value], constants: &[Value]) -> Result<(), Box<Failure>> {
     let mut whole = slots[step.out as usize].take();
-    if let Value::Text(text) = &mut whole {
-        step.operands.iter().for_each(|part| append_part(text, place(part, slots, constants)));
-    }
+    let mut parts = step.operands.iter().map(|part| place(part, slots, constants));
+    let appended = match &mut whole {
+        Value::Text(text) => parts.try_for_each(|part| append_part(text, part)),
+        _ => Ok(()),
+    };
     forget(&step.dead, slots);
     slots[step.out as usize] = whole;
+    appended
 }

@@ -25,6 +25,7 @@ use weir_trace::{Detail, Recorder};
 use crate::arguments::RunArguments;
 use crate::commands::effective_plan::{EffectivePlan, start_hints};
 use crate::configuration::Configuration;
+use crate::memory_size;
 use crate::programs::{folder, name_of};
 use crate::project::Project;
 use crate::terminal::Terminal;
@@ -46,7 +47,12 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Err(exit) => return exit,
     };
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
-    let options = Options { plan: effective.plan.clone(), recorder: recorder.clone(), ..Options::default() };
+    let options = Options {
+        plan: effective.plan.clone(),
+        memory_max: arguments.memory.or_else(memory_size::default_bytes),
+        recorder: recorder.clone(),
+        ..Options::default()
+    };
     let signals = match signals::listen() {
         Ok(signals) => signals,
         Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),

@@ -6,6 +6,7 @@ mod ends;
 mod graph;
 mod idle;
 mod lsp;
+mod memory;
 mod messages;
 mod programs;
 mod serve;

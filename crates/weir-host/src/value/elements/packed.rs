@@ -47,6 +47,14 @@ macro_rules! packed {
                 Ok(())
             }
 
+            /// Returns the bytes of the elements.
+            pub(super) fn bytes(&self) -> usize {
+                match self {
+                    $(Packed::$form(all) => size_of_val(all.as_slice()),)+
+                    Packed::Persistent(all) => all.len() * size_of::<Value>(),
+                }
+            }
+
             #[inline]
             pub(super) fn len(&self) -> usize {
                 match self {

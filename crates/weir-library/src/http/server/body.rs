@@ -6,6 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
+use weir::memory::{Reservation, is_full};
 use weir_events::until;
 
 use super::limits::RequestDeadlines;
@@ -17,6 +18,8 @@ pub enum BodyError {
     TooLarge,
     /// The body did not arrive in time.
     TooSlow,
+    /// The program has no memory for the body.
+    NoMemory,
     /// The connection ended within the body, or the body was framed incorrectly.
     Broken,
 }
@@ -28,12 +31,14 @@ impl BodyError {
         match self {
             BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             BodyError::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            BodyError::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
             BodyError::Broken => StatusCode::BAD_REQUEST,
         }
     }
 }
 
-/// Reads the whole body, of at most `bytes_max`. Memory is allocated as the body arrives, not as its head announces it.
+/// Reads the whole body, of at most `bytes_max`. Its memory is reserved as its head announces it, and allocated as it
+/// arrives: bodies that do not fit are refused before they are read, and those that are read fit.
 ///
 /// # Errors
 /// Fails with a [`BodyError`] if the body is too large, too slow or broken.
@@ -41,10 +46,18 @@ pub async fn read_body(body: Incoming, bytes_max: usize, deadlines: &RequestDead
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooLarge);
     }
-    until(pin!(read_pieces(body, bytes_max, deadlines)), &deadlines.body).await.unwrap_or(Err(BodyError::TooSlow))
+    let Some(reserved) = Reservation::of(body.size_hint().lower()) else { return Err(BodyError::NoMemory) };
+    until(pin!(read_pieces(body, bytes_max, reserved, deadlines)), &deadlines.body)
+        .await
+        .unwrap_or(Err(BodyError::TooSlow))
 }
 
-async fn read_pieces(mut body: Incoming, bytes_max: usize, deadlines: &RequestDeadlines) -> Result<Bytes, BodyError> {
+async fn read_pieces(
+    mut body: Incoming,
+    bytes_max: usize,
+    mut reserved: Reservation,
+    deadlines: &RequestDeadlines,
+) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     loop {
@@ -56,6 +69,10 @@ async fn read_pieces(mut body: Incoming, bytes_max: usize, deadlines: &RequestDe
         };
         if first.len() + rest.len() + piece.len() > bytes_max {
             return Err(BodyError::TooLarge);
+        }
+        reserved.shrink(piece.len());
+        if is_full() {
+            return Err(BodyError::NoMemory);
         }
         // Most bodies arrive in one piece, which is not copied.
         if first.is_empty() {

@@ -1,0 +1,515 @@
+//! Memory accounts: how much the flow that runs on a thread holds, and how much the process holds.
+//!
+//! The allocator of the command reports each allocation and release ([`allocated`], [`released`]). Reports go to plain
+//! cells of their thread, and from there to the total of the process whenever they sum up to [`SETTLED_BYTES`]. The total
+//! therefore misses at most that much for each thread; a thread that has run a flow settles the rest when it ends.
+//!
+//! A flow is charged for what its thread allocates, minus what it releases, while the flow runs: [`enter`] notes the cells
+//! when an engine takes up the flow, and [`Entered::leave`] returns the new *balance*. Three rules follow:
+//!
+//! 1. A balance is never below 0: a flow that releases what others have allocated gains nothing.
+//! 2. Work for the flow on another thread enters with the flow's balance, and its growth is added by [`charge`].
+//! 3. What the flow leaves behind, such as a part of a shared value, is the flow's until it ends, and then the program's.
+//!
+//! There are two limits, and none of them is waited for:
+//!
+//! * A flow may hold [`MemoryLimits::flow`].
+//! * A flow may hold no more than the process has free of [`MemoryLimits::program`] (a *dynamic threshold*: Choudhury and
+//!   Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). One greedy flow gets half of the memory, two get a third each,
+//!   and so on; flows that hold less go on. So nobody has to find the largest one.
+//!
+//! Operations that can grow by their data [`ask`] before they allocate. Everything else is noticed at the next safe point
+//! ([`check`]). Without the command's allocator nothing is reported, and only single requests are compared with the limits.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::{Failure, FailureKind};
+
+/// The sum of a thread's reports after which they are added to the total of the process. Chosen by judgement: an atomic
+/// addition for each 64 KiB costs nothing, and a hundred threads hide 6 MiB at most.
+const SETTLED_BYTES: i64 = 64 * 1024;
+
+/// A request below this is compared with the limit of the flow only, and a flow that holds less is not stopped because of
+/// the others. Chosen by judgement: most requests never hold as much.
+const SMALL_BYTES: i64 = 64 * 1024;
+
+/// The limits of the process. They are those of its program, because an allocator belongs to the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// The bytes that a flow may hold.
+    pub flow: u64,
+    /// The bytes that the program may hold.
+    pub program: u64,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        MemoryLimits { flow: MemoryLimits::FLOW_BYTES_MAX, program: u64::MAX }
+    }
+}
+
+impl MemoryLimits {
+    /// The default limit of a flow, 256 MiB.
+    pub const FLOW_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+    /// Applies the limits to this process.
+    pub fn apply(self) {
+        // The greatest number stands for a thread without a flow.
+        FLOW_LIMIT.store(signed(self.flow).min(i64::MAX - 1), Ordering::Relaxed);
+        PROGRAM_LIMIT.store(signed(self.program), Ordering::Relaxed);
+    }
+}
+
+/// The bytes of the process that were reported and settled, and those that are reserved.
+static TOTAL: AtomicI64 = AtomicI64::new(0);
+/// See [`MemoryLimits::flow`]; written at the start of a program.
+static FLOW_LIMIT: AtomicI64 = AtomicI64::new(MemoryLimits::FLOW_BYTES_MAX as i64);
+/// See [`MemoryLimits::program`]; written at the start of a program.
+static PROGRAM_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
+
+/// The reports of one thread, and the flow that it runs. Without a destructor, so that the allocator may use it at any
+/// time, also while the thread ends.
+struct ThreadAccount {
+    /// The bytes reported since they were last added to the total.
+    unsettled: Cell<i64>,
+    /// The bytes reported before.
+    settled: Cell<i64>,
+    /// The bytes of the thread at which the balance of the running flow is 0.
+    base: Cell<i64>,
+    /// The limit of the running flow; the greatest number if no flow runs.
+    limit: Cell<i64>,
+    /// The balance with which the next flow begins.
+    opening: Cell<i64>,
+    /// True if a flow was refused something since [`take_refusal`].
+    has_refused: Cell<bool>,
+    /// True if the thread settles when it ends.
+    settles_at_end: Cell<bool>,
+}
+
+thread_local! {
+    static ACCOUNT: ThreadAccount = const {
+        ThreadAccount {
+            unsettled: Cell::new(0),
+            settled: Cell::new(0),
+            base: Cell::new(0),
+            limit: Cell::new(i64::MAX),
+            opening: Cell::new(0),
+            has_refused: Cell::new(false),
+            settles_at_end: Cell::new(false),
+        }
+    };
+    static SETTLE_AT_END: SettleAtEnd = const { SettleAtEnd };
+}
+
+/// Settles the account of its thread when it is dropped.
+struct SettleAtEnd;
+
+impl Drop for SettleAtEnd {
+    fn drop(&mut self) {
+        ACCOUNT.with(ThreadAccount::settle);
+    }
+}
+
+impl ThreadAccount {
+    #[inline(always)]
+    fn add(&self, bytes: i64) {
+        let unsettled = self.unsettled.get().wrapping_add(bytes);
+        self.unsettled.set(unsettled);
+        if unsettled > SETTLED_BYTES {
+            self.settle();
+        }
+    }
+
+    #[inline(always)]
+    fn subtract(&self, bytes: i64) {
+        let unsettled = self.unsettled.get().wrapping_sub(bytes);
+        self.unsettled.set(unsettled);
+        if unsettled < -SETTLED_BYTES {
+            self.settle();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle(&self) {
+        let bytes = self.unsettled.replace(0);
+        self.settled.set(self.settled.get().wrapping_add(bytes));
+        TOTAL.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn bytes(&self) -> i64 {
+        self.settled.get().wrapping_add(self.unsettled.get())
+    }
+
+    #[inline]
+    fn balance(&self) -> i64 {
+        self.bytes().wrapping_sub(self.base.get())
+    }
+
+    #[cold]
+    fn settle_at_end(&self) {
+        self.settles_at_end.set(true);
+        // A thread that ends already has no destructors left to run.
+        let _ = SETTLE_AT_END.try_with(|_| ());
+    }
+}
+
+/// About the bytes that the system's allocator needs beside each allocation: a word, and alignment to 16 bytes.
+const OVERHEAD_BYTES: usize = 16;
+
+#[inline(always)]
+fn with_overhead(bytes: usize) -> i64 {
+    bytes.wrapping_add(OVERHEAD_BYTES) as i64
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Reports an allocation of this size on this thread. For allocators: it allocates nothing, and never unwinds.
+#[inline(always)]
+pub fn allocated(bytes: usize) {
+    ACCOUNT.with(|account| account.add(with_overhead(bytes)));
+}
+
+/// Reports a release of an allocation of this size on this thread. For allocators, like [`allocated`].
+#[inline(always)]
+pub fn released(bytes: usize) {
+    ACCOUNT.with(|account| account.subtract(with_overhead(bytes)));
+}
+
+/// Returns the bytes that the process holds, as far as they were settled.
+#[must_use]
+pub fn used() -> u64 {
+    TOTAL.load(Ordering::Relaxed).max(0).unsigned_abs()
+}
+
+/// Returns true if the process holds its limit or more: nothing new should begin.
+#[inline]
+#[must_use]
+pub fn is_full() -> bool {
+    TOTAL.load(Ordering::Relaxed) >= PROGRAM_LIMIT.load(Ordering::Relaxed)
+}
+
+/// The running flow of a thread. Dropping it takes the thread back to whatever it ran before.
+#[must_use]
+pub struct Entered {
+    outer: (i64, i64),
+}
+
+/// Begins to charge a flow with this balance for what the thread allocates.
+#[inline]
+pub fn enter(balance: i64) -> Entered {
+    ACCOUNT.with(|account| {
+        if !account.settles_at_end.get() {
+            account.settle_at_end();
+        }
+        let outer = (account.base.get(), account.limit.get());
+        account.base.set(account.bytes().wrapping_sub(balance));
+        account.limit.set(FLOW_LIMIT.load(Ordering::Relaxed));
+        Entered { outer }
+    })
+}
+
+impl Entered {
+    /// Returns the balance of the flow so far.
+    #[inline]
+    #[must_use]
+    pub fn balance(&self) -> i64 {
+        ACCOUNT.with(ThreadAccount::balance).max(0)
+    }
+
+    /// Ends the charge, and returns the balance of the flow.
+    #[inline]
+    pub fn leave(self) -> i64 {
+        self.balance()
+    }
+}
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        ACCOUNT.with(|account| {
+            account.base.set(self.outer.0);
+            account.limit.set(self.outer.1);
+        });
+    }
+}
+
+/// Returns the balance of the flow that runs on this thread, for work that another thread does for it.
+#[must_use]
+pub fn balance() -> i64 {
+    ACCOUNT.with(ThreadAccount::balance).max(0)
+}
+
+/// Charges the flow that runs on this thread for what another one has allocated for it.
+pub fn charge(bytes: i64) {
+    ACCOUNT.with(|account| account.base.set(account.base.get().wrapping_sub(bytes)));
+}
+
+/// Runs `work` on the account of the program: for buffers and caches that outlive the flow that fills them.
+pub fn of_program<R>(work: impl FnOnce() -> R) -> R {
+    let before = ACCOUNT.with(ThreadAccount::bytes);
+    let result = work();
+    ACCOUNT.with(|account| charge(before.wrapping_sub(account.bytes())));
+    result
+}
+
+/// Sets the balance with which the next flow begins on this thread, such as the size of a request's body.
+pub fn set_opening_balance(bytes: i64) {
+    ACCOUNT.with(|account| account.opening.set(bytes));
+}
+
+/// Takes the balance with which a flow begins.
+#[inline]
+#[must_use]
+pub fn take_opening_balance() -> i64 {
+    ACCOUNT.with(|account| account.opening.replace(0))
+}
+
+/// Asks for room for an allocation that the running flow is about to make.
+///
+/// # Errors
+/// Fails if the flow or the program would exceed its limit; the failure ends the flow.
+#[inline]
+pub fn ask(bytes: usize) -> Result<(), Box<Failure>> {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let (balance, limit) = ACCOUNT.with(|account| (account.balance(), account.limit.get()));
+    if bytes < SMALL_BYTES && balance.saturating_add(bytes) <= limit {
+        return Ok(());
+    }
+    exceeded(balance, bytes, limit).map_or(Ok(()), Err)
+}
+
+/// Compares the running flow with the limits.
+///
+/// # Errors
+/// Fails if the flow holds too much; the failure ends the flow.
+#[inline]
+pub fn check() -> Result<(), Box<Failure>> {
+    let (balance, limit) = ACCOUNT.with(|account| (account.balance(), account.limit.get()));
+    if balance < SMALL_BYTES && balance <= limit {
+        return Ok(());
+    }
+    exceeded(balance, 0, limit).map_or(Ok(()), Err)
+}
+
+/// Returns true if [`check`] would fail.
+#[inline]
+#[must_use]
+pub fn is_over() -> bool {
+    let (balance, limit) = ACCOUNT.with(|account| (account.balance(), account.limit.get()));
+    (balance >= SMALL_BYTES || balance > limit) && exceeded(balance, 0, limit).is_some()
+}
+
+/// Returns true if a flow was refused something on this thread since the last call: the work may have released what it had
+/// before it failed for that reason.
+#[must_use]
+pub fn take_refusal() -> bool {
+    ACCOUNT.with(|account| account.has_refused.replace(false))
+}
+
+/// Returns the failure of a flow that asks for this much more.
+#[cold]
+#[inline(never)]
+fn exceeded(balance: i64, bytes: i64, limit: i64) -> Option<Box<Failure>> {
+    let needed = balance.saturating_add(bytes);
+    if limit == i64::MAX {
+        // No flow runs.
+        return None;
+    }
+    if needed > limit {
+        let message = format!("the flow needs more than {} of memory (`memory_per_flow`)", shown(limit));
+        return Some(failure(message));
+    }
+    let (used, program) = (TOTAL.load(Ordering::Relaxed), PROGRAM_LIMIT.load(Ordering::Relaxed));
+    let free = program.saturating_sub(used.saturating_add(bytes));
+    // A little beyond the limit, small flows may still end as they would.
+    let small = if used > program.saturating_add(program / 10) { 0 } else { SMALL_BYTES };
+    if needed <= free.max(small) {
+        return None;
+    }
+    let (used, program, needed) = (shown(used), shown(program), shown(needed));
+    Some(failure(format!(
+        "the program holds {used} of its {program} of memory (`--memory`), and the flow would hold {needed}"
+    )))
+}
+
+fn failure(message: String) -> Box<Failure> {
+    ACCOUNT.with(|account| account.has_refused.set(true));
+    Box::new(Failure::new(FailureKind::Memory, message))
+}
+
+/// Returns a number of bytes for a message, in MiB with one digit.
+fn shown(bytes: i64) -> String {
+    let tenths = bytes.max(0) / (1024 * 1024 / 10);
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
+}
+
+/// Room that was reserved before it is allocated. Dropping it gives back the rest.
+#[derive(Debug)]
+pub struct Reservation(i64);
+
+impl Reservation {
+    /// Reserves room of the program, without waiting; `None` if there is not enough.
+    #[must_use]
+    pub fn of(bytes: u64) -> Option<Reservation> {
+        let bytes = signed(bytes);
+        let used = TOTAL.fetch_add(bytes, Ordering::Relaxed);
+        let reservation = Reservation(bytes);
+        (used.saturating_add(bytes) <= PROGRAM_LIMIT.load(Ordering::Relaxed)).then_some(reservation)
+    }
+
+    /// Gives back what has been allocated meanwhile.
+    pub fn shrink(&mut self, bytes: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(self.0);
+        self.0 -= bytes;
+        TOTAL.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        TOTAL.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Returns the limit of a flow.
+#[must_use]
+pub fn flow_limit() -> u64 {
+    FLOW_LIMIT.load(Ordering::Relaxed).max(0).unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEGABYTE: usize = 1 << 20;
+
+    /// Runs a test on a thread of its own, one at a time, because limits and total belong to the process.
+    fn alone(limits: MemoryLimits, test: impl FnOnce() + Send + 'static) {
+        static ONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+        let _one = ONE.lock();
+        limits.apply();
+        TOTAL.store(0, Ordering::Relaxed);
+        let ended = std::thread::spawn(test).join();
+        MemoryLimits::default().apply();
+        ended.unwrap();
+    }
+
+    fn limits(flow: usize, program: usize) -> MemoryLimits {
+        MemoryLimits { flow: flow as u64, program: program as u64 }
+    }
+
+    #[test]
+    fn a_flow_is_charged_while_it_runs_and_only_then() {
+        alone(limits(10 * MEGABYTE, usize::MAX), || {
+            allocated(MEGABYTE);
+            let entered = enter(5);
+            allocated(1000);
+            released(100);
+            assert_eq!(entered.balance(), 5 + 1016 - 116);
+            of_program(|| allocated(MEGABYTE));
+            charge(-1);
+            assert_eq!(entered.leave(), 5 + 1016 - 116 - 1);
+            assert_eq!(ask(usize::MAX), Ok(()), "nobody runs");
+        });
+    }
+
+    #[test]
+    fn a_flow_that_releases_what_others_allocated_gains_nothing() {
+        alone(limits(MEGABYTE, usize::MAX), || {
+            let entered = enter(0);
+            released(MEGABYTE);
+            assert_eq!(entered.leave(), 0);
+        });
+    }
+
+    #[test]
+    fn a_request_beyond_the_limit_of_the_flow_is_refused() {
+        alone(limits(MEGABYTE, usize::MAX), || {
+            let _entered = enter(0);
+            assert_eq!((ask(MEGABYTE).is_ok(), ask(MEGABYTE + 1).is_err()), (true, true));
+            allocated(MEGABYTE / 2);
+            assert_eq!((ask(MEGABYTE / 2).is_err(), check().is_ok()), (true, true));
+            allocated(MEGABYTE / 2);
+            let failure = check().unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Memory);
+            assert!(failure.message.contains("1.0 MiB") && failure.message.contains("memory_per_flow"), "{failure}");
+            assert!(is_over());
+        });
+    }
+
+    #[test]
+    fn greedy_flows_share_the_memory_and_small_ones_go_on() {
+        alone(limits(usize::MAX >> 1, 90 * MEGABYTE), || {
+            let mut balances = [0_i64; 2];
+            // Both grow in turn, until each has a third.
+            let mut growing = true;
+            while growing {
+                growing = false;
+                for balance in &mut balances {
+                    let entered = enter(*balance);
+                    if ask(MEGABYTE).is_ok() {
+                        allocated(MEGABYTE);
+                        growing = true;
+                    }
+                    *balance = entered.leave();
+                }
+            }
+            for balance in balances {
+                assert!((28..=31).contains(&(balance / MEGABYTE as i64)), "{balance}");
+            }
+            assert!(!is_full());
+            let _small = enter(0);
+            assert_eq!(ask(10 * MEGABYTE), Ok(()));
+        });
+    }
+
+    #[test]
+    fn beyond_the_limit_of_the_program_only_small_flows_go_on_and_then_none() {
+        alone(limits(usize::MAX >> 1, 10 * MEGABYTE), || {
+            allocated(10 * MEGABYTE + 64);
+            assert!(is_full());
+            {
+                let _entered = enter(0);
+                assert_eq!((ask(1000).is_ok(), ask(MEGABYTE).is_ok()), (true, false));
+            }
+            let _entered = enter(SMALL_BYTES + 1);
+            assert!(is_over());
+            released(10 * MEGABYTE + 64);
+        });
+    }
+
+    #[test]
+    fn threads_that_end_leave_nothing_unsettled() {
+        alone(MemoryLimits::default(), || {
+            let before = used();
+            for _ in 0..100 {
+                std::thread::spawn(|| {
+                    let _entered = enter(0);
+                    allocated(1000);
+                })
+                .join()
+                .unwrap();
+            }
+            assert_eq!(used() - before, 100 * 1016);
+            (0..100).for_each(|_| released(1000));
+        });
+    }
+
+    #[test]
+    fn a_reservation_counts_until_it_is_used_or_dropped() {
+        alone(limits(MEGABYTE, 10 * MEGABYTE), || {
+            let before = used();
+            let mut first = Reservation::of(8 * MEGABYTE as u64).unwrap();
+            assert!(Reservation::of(3 * MEGABYTE as u64).is_none());
+            first.shrink(6 * MEGABYTE);
+            assert_eq!(used() - before, 2 * MEGABYTE as u64);
+            drop(first);
+            assert_eq!(used(), before);
+        });
+    }
+}

@@ -1,0 +1,198 @@
+//! Requests that need more and more memory, in a real process under every engine: each fails alone.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::support::{Answer, Scratch, Served, read_answer};
+
+/// The engines by which the limits are tested; `dedicated` and `thread-per-flow` run flows by the same code.
+const ENGINES: [&str; 5] = ["event", "pool", "staged", "elastic", "manual"];
+
+const PROGRAM: &str = r#"use http, json, list, map, text
+
+shared pile = [""]
+shared grown = [0: ""]
+
+service bombs on http(port: 80, body_bytes_max: 1gb) {
+  get "/small" { http.text("small") }
+  get "/texts-joined" { http.text(fold s = "0123456789abcdef" for _i in list.numbers(0, 40)? { s + s }) }
+  get "/lists-of-numbers-joined" {
+    let all = fold xs = [1, 2, 3, 4] for _i in list.numbers(0, 40)? { xs + xs }
+    http.text("{list.contains(all, 7)}")
+  }
+  get "/lists-of-texts-joined" {
+    let all = fold xs = ["a", "b"] for _i in list.numbers(0, 40)? { xs + xs }
+    http.text("{list.contains(all, "c")}")
+  }
+  get "/lists-concatenated" {
+    let all = fold xs = ["a", "b"] for _i in list.numbers(0, 40)? { list.concat([xs, xs])? }
+    http.text("{list.contains(all, "c")}")
+  }
+  get "/list-literals" {
+    let all = fold xs = [[[1, 2, 3]]] for _i in list.numbers(0, 26)? { [list.concat([list.concat(xs)?, list.concat(xs)?])?] }
+    http.text("{list.contains(all, [])}")
+  }
+  get "/ranges" {
+    let all = for i in list.numbers(0, 1_000)? { list.numbers(i, 1_000_000)? }
+    http.text("{list.contains(all, [])}")
+  }
+  get "/nested-fors" {
+    let numbers = list.numbers(0, 100_000)?
+    let all = for i in numbers { for j in numbers { for k in numbers { i + j + k } } }
+    http.text("{list.contains(all, [])}")
+  }
+  get "/maps-in-a-for" {
+    let numbers = list.numbers(0, 1_000_000)?
+    let all = for i in numbers { fold m = [0: "a"] for j in numbers { map.with(m, j, "{i} and {j}") } }
+    http.text("{list.contains(all, [0: "a"])}")
+  }
+  get "/interpolations" { http.text(fold s = "ab" for _i in list.numbers(0, 60)? { "{s}-{s}" }) }
+  get "/shown-values" {
+    let nested = fold l = [[[1]]] for _i in list.numbers(0, 25)? { [list.concat([l[0], l[0]])?] }
+    http.text("{nested}{nested}{nested}{nested}{nested}{nested}")
+  }
+  get "/repeated-texts" {
+    let all = for _i in list.numbers(0, 1_000)? { text.repeat("abc", 10_000_000)? }
+    http.text("{list.contains(all, "")}")
+  }
+  get "/split-texts" {
+    let long = text.repeat("a,", 10_000_000)?
+    http.text("{list.contains(text.split(long, ","), "b")}")
+  }
+  get "/json" {
+    let items = list.numbers(0, 1_000_000)?
+    http.text(json.encode([items, items, items, items, items, items, items, items, items, items, items]))
+  }
+  get "/pushes" {
+    let last = loop i = 0 { pile.push("a text of some length, number {i}", keep: 1_000_000_000); i + 1 } until i < 0 at most 1_000_000_000
+    http.text("{last}")
+  }
+  get "/puts" {
+    let last = loop i = 0 { grown.put(i, "a text of some length, number {i}", keep: 1_000_000_000); i + 1 } until i < 0 at most 1_000_000_000
+    http.text("{last}")
+  }
+  post "/lists" (body all: List(List(Int))) { http.text("{list.contains(all, [7])}") }
+  post "/bytes" (body all: Bytes) { http.text("{all == all}") }
+}
+"#;
+
+/// The paths of [`PROGRAM`] that take as much memory as they get.
+fn bombs() -> Vec<&'static str> {
+    let paths = PROGRAM.lines().filter_map(|line| line.trim_start().strip_prefix("get \"")?.split('"').next());
+    paths.filter(|path| *path != "/small").collect()
+}
+
+const MEGABYTE: u64 = 1 << 20;
+/// The memory of the program.
+const MEMORY: u64 = 128 * MEGABYTE;
+
+fn start(engine: &str, more: &[&str]) -> (Scratch, Served) {
+    let program = Scratch::new("bombs.weir", PROGRAM.as_bytes());
+    let arguments = [&["--engine", engine, "--threads", "2", "--memory", "128mb"], more].concat();
+    let served = Served::start(program.path(), &arguments);
+    (program, served)
+}
+
+/// Returns the largest resident size that the process ever had.
+fn resident_max(served: &Served) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", served.pid())).expect("the process runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+}
+
+#[test]
+fn a_request_that_takes_all_memory_fails_alone_under_every_engine() {
+    for engine in ENGINES {
+        let (_program, served) = start(engine, &[]);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let client = || {
+                let mut answered = 0;
+                while !done.load(Ordering::Relaxed) || answered == 0 {
+                    assert_eq!(served.get("/small").status, 200, "{engine}");
+                    answered += 1;
+                }
+            };
+            let clients: Vec<_> = (0..4).map(|_| scope.spawn(client)).collect();
+            for path in bombs() {
+                assert_eq!(served.get(path).status, 500, "{engine} {path}");
+            }
+            done.store(true, Ordering::Relaxed);
+            clients.into_iter().for_each(|client| client.join().expect("every small request is answered"));
+        });
+        let resident = resident_max(&served);
+        assert!(resident <= MEMORY / 10 * 12, "{engine}: {} MiB", resident / MEGABYTE);
+        let (code, log) = served.stop();
+        assert_eq!(code, Some(0), "{engine}: {log}");
+        assert!(log.contains("(memory): the flow needs more than 32.0 MiB of memory (`memory_per_flow`)"), "{log}");
+    }
+}
+
+#[test]
+fn requests_that_take_all_memory_together_leave_room_for_others() {
+    let plan = Scratch::new("bombs.plan.toml", b"memory_per_flow = \"1gb\"\n");
+    for engine in ENGINES {
+        let (_program, served) = start(engine, &["--plan", plan.path()]);
+        let paths = ["/nested-fors", "/maps-in-a-for", "/lists-of-texts-joined", "/ranges"];
+        let bombs: Vec<_> = paths.iter().map(|path| served.ask(path)).collect();
+        for _ in 0..10 {
+            assert_eq!(served.get("/small").status, 200, "{engine}");
+        }
+        for bomb in bombs {
+            assert_eq!(read_answer(bomb).status, 500, "{engine}");
+        }
+        let resident = resident_max(&served);
+        assert!(resident <= MEMORY / 10 * 12, "{engine}: {} MiB", resident / MEGABYTE);
+        let (_, log) = served.stop();
+        assert!(log.contains("(memory): the program holds"), "{engine}: {log}");
+    }
+}
+
+fn post(served: &Served, path: &str, length: usize, body: &[u8]) -> Answer {
+    let mut stream = served.connect();
+    let address = &served.address;
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\
+         Content-Type: application/json\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).expect("the head is sent");
+    // A body that is refused is not read to its end.
+    let _ = stream.write_all(body);
+    read_answer(stream)
+}
+
+#[test]
+fn a_body_that_takes_more_memory_than_a_flow_has_is_too_large() {
+    let (_program, served) = start("event", &[]);
+    let empty = "[],".repeat(1_000_000);
+    let lists = format!("[{empty}[]]");
+    let nested = format!("{}{}", "[".repeat(500_000), "]".repeat(500_000));
+    assert_eq!(post(&served, "/lists", 2, b"[]").status, 200);
+    assert_eq!(post(&served, "/lists", lists.len(), lists.as_bytes()).status, 413);
+    assert_eq!(post(&served, "/lists", nested.len(), nested.as_bytes()).status, 400);
+    assert_eq!(served.get("/small").status, 200);
+    // It was released.
+    assert_eq!(post(&served, "/lists", lists.len(), lists.as_bytes()).status, 413);
+    assert!(resident_max(&served) <= MEMORY / 10 * 12);
+}
+
+#[test]
+fn bodies_for_which_there_is_no_memory_are_refused_before_they_are_read() {
+    let (_program, served) = start("event", &[]);
+    // More than the program has, and more than the route takes.
+    let statuses = [1 << 29, 2 << 30].map(|length| post(&served, "/bytes", length, b"").status);
+    assert_eq!(statuses, [503, 413]);
+    // Bodies that were announced take the room of another one.
+    let announced: Vec<_> = (0..3)
+        .map(|_| {
+            let mut stream = served.connect();
+            let head =
+                format!("POST /bytes HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", served.address, 30 << 20);
+            stream.write_all(head.as_bytes()).expect("the head is sent");
+            stream
+        })
+        .collect();
+    assert_eq!(served.get("/small").status, 200);
+    assert_eq!(post(&served, "/bytes", 50 << 20, b"").status, 503);
+    drop(announced);
+}
