@@ -3,6 +3,7 @@
 "use strict";
 
 const readline = require("node:readline");
+const numeric = require("./numeric.js");
 
 const numbers = (size) => Array.from({ length: size }, (_, i) => i);
 const same = (size) => size;
@@ -133,6 +134,12 @@ const ROWS = {
   template: [(size) => numbers(size).map((i) => `<name> & ${i}`), template],
   integer_loop: [same, integerLoop],
   collatz: [same, collatz],
+  sieve: [same, numeric.sieve],
+  n_body: [same, numeric.nBody],
+  spectral_norm: [same, numeric.spectralNorm],
+  mandelbrot: [same, numeric.mandelbrot],
+  matrix: [same, numeric.matrix],
+  levenshtein: [same, numeric.levenshtein],
   memory_records: [(size) => numbers(size).map((i) => ({ name: `name${i % 1000}`, age: i % 90, score: i / 2 })), nothing],
   memory_points: [(size) => numbers(size).map((i) => ({ x: i, y: i % 90, z: 2 * i })), nothing],
   memory_ints: [numbers, nothing],

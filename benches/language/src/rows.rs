@@ -47,6 +47,12 @@ rows! {
     Time template 50_000;
     Time integer_loop 1_000_000;
     Time collatz 10_000;
+    Time sieve 1_000_000;
+    Time n_body 5_000;
+    Time spectral_norm 100;
+    Time mandelbrot 150;
+    Time matrix 120;
+    Time levenshtein 600;
     Memory memory_records 1_000_000;
     Memory memory_points 1_000_000;
     Memory memory_ints 1_000_000;

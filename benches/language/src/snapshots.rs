@@ -2,7 +2,7 @@
 //!
 //! After each change, one of [`READERS`] readers exchanges its snapshot for the new state, so that every change finds all
 //! nodes shared that it has not copied itself. The column `alone` is the same change without readers, and `first` the
-//! first change beside readers, which makes a long value persistent.
+//! first change beside readers, with which a long value begins to become persistent.
 
 use std::collections::VecDeque;
 use std::time::Instant;

@@ -7,7 +7,7 @@ use std::io::{BufRead, Write, stdin, stdout};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
-use test_support::flows::{Feed, options, start_expr};
+use test_support::flows::{Feed, options};
 use weir::Value;
 use weir_syntax::{SourceFile, Sources, Style, render};
 
@@ -18,19 +18,37 @@ use crate::rows::Row;
 static RESULT: AtomicI64 = AtomicI64::new(0);
 
 mod functions {
-    //! The function with which a program returns its result.
+    //! The function with which a program returns its result, and those on floats that the library does not have.
 
     use std::sync::atomic::Ordering;
 
     weir::library! {
         /// The benchmark's own functions.
-        pub(super) bench: result
+        pub(super) bench: result, float, whole, sqrt
     }
 
     /// Stores the result of a row.
     #[weir::function]
     pub(super) fn result(number: i64) {
         super::RESULT.store(number, Ordering::SeqCst);
+    }
+
+    /// Returns a whole number as a float.
+    #[weir::function(pure, total)]
+    pub(super) fn float(number: i64) -> f64 {
+        number as f64
+    }
+
+    /// Returns the whole part of a float.
+    #[weir::function(pure, total)]
+    pub(super) fn whole(number: f64) -> i64 {
+        number as i64
+    }
+
+    /// Returns the square root.
+    #[weir::function(pure, total)]
+    pub(super) fn sqrt(number: f64) -> f64 {
+        number.sqrt()
     }
 }
 
@@ -40,7 +58,7 @@ pub(crate) fn run(row: &Row, size: i64) -> BenchResult<()> {
     let mut library = weir_library::library();
     library.modules.insert("bench".into(), functions::bench());
     feed.put(&mut library, "bench", "flows");
-    let running = start_expr(&compiled(row, &library)?, &library, options("event", 1));
+    let running = weir_runtime::start(&compiled(row, &library)?, &library, options("event", 1))?;
     let flow = |size: i64| feed.run(vec![Value::Int(size)]).map_err(|failure| failure.message.to_string());
     let mut lines = stdin().lock().lines();
     say("begin")?;
@@ -57,7 +75,7 @@ pub(crate) fn run(row: &Row, size: i64) -> BenchResult<()> {
     Ok(())
 }
 
-fn compiled(row: &Row, library: &weir::Library) -> BenchResult<weir_ir::expr::Program> {
+fn compiled(row: &Row, library: &weir::Library) -> BenchResult<weir_ir::graph::Program> {
     let mut sources = Sources::new();
     let file = SourceFile::new(format!("{}.weir", row.name), row.program);
     let source = sources.add(file.clone());
@@ -65,7 +83,7 @@ fn compiled(row: &Row, library: &weir::Library) -> BenchResult<weir_ir::expr::Pr
     for diagnostic in &compiled.diagnostics {
         eprintln!("{}", render(&sources, diagnostic, Style::Plain));
     }
-    compiled.expr.ok_or_else(|| format!("{}.weir does not compile", row.name).into())
+    compiled.graph.ok_or_else(|| format!("{}.weir does not compile", row.name).into())
 }
 
 fn say(line: &str) -> BenchResult<()> {

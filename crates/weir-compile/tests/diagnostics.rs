@@ -24,11 +24,6 @@ fn cases() -> Vec<(String, String)> {
     named.collect()
 }
 
-/// Returns all diagnostics of a text, as a terminal without colours shows them.
-fn said(name: &str, text: &str) -> String {
-    said_of(name, text, |_| true)
-}
-
 /// Returns the diagnostics of a text with the chosen codes, as a terminal without colours shows them.
 fn said_of(name: &str, text: &str, chosen: impl Fn(Code) -> bool) -> String {
     let mut sources = Sources::new();
@@ -72,21 +67,5 @@ fn no_page_of_a_code_is_only_a_title() {
     for code in codes::ALL {
         assert!(code.page().lines().count() > 2, "the page of {code} says nothing");
         assert!(code.page().contains("Wrong:") || code.id().starts_with("E01"), "the page of {code} has no example");
-    }
-}
-
-/// Returns the Weir code blocks of a diagnostic's page: the wrong one and the corrected one.
-fn examples(page: &str) -> Vec<&str> {
-    let blocks = page.split("```weir\n").skip(1);
-    blocks.map(|block| block.split("```").next().unwrap_or_default()).collect()
-}
-
-#[test]
-fn the_wrong_example_of_each_page_shows_its_code_and_the_mended_one_nothing() {
-    for code in codes::ALL.iter().filter(|code| !code.id().starts_with("E01")) {
-        let [wrong, mended] = examples(code.page())[..] else { panic!("{code} has not two examples") };
-        assert!(said("wrong", wrong).contains(&format!("[{code}]")), "{code}:\n{}", said("wrong", wrong));
-        let rest = without_unnecessary("mended", mended, *code);
-        assert!(rest.is_empty(), "the mended example of {code}:\n{rest}");
     }
 }

@@ -20,6 +20,7 @@ impl Text {
     }
 
     /// Adds characters at the end, in amortised constant time if the text is not shared; otherwise it is copied first.
+    #[inline]
     pub fn push(&mut self, characters: &str) {
         self.0.push_str(characters);
     }

@@ -197,6 +197,18 @@ impl Value {
         std::mem::forget(std::mem::replace(self, value));
     }
 
+    /// Stores a copy in a slot. Numbers and truth values are stored directly from registers.
+    #[inline]
+    pub fn clone_to(&self, slot: &mut Value) {
+        match self {
+            Value::Int(number) => slot.put(Value::Int(*number)),
+            Value::Float(number) => slot.put(Value::Float(*number)),
+            Value::Bool(truth) => slot.put(Value::Bool(*truth)),
+            Value::Text(text) => slot.put(Value::Text(text.clone())),
+            other => slot.put(other.clone()),
+        }
+    }
+
     /// Returns `true` if the slot is empty.
     #[must_use]
     pub fn is_absent(&self) -> bool {

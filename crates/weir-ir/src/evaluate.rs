@@ -6,12 +6,13 @@
 //!
 //! It runs programs that [`crate::verify`] has accepted; on others it may panic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use weir_host::{Failure, FailureKind, Library, Resource, Shared, Text, Value};
+use weir_host::{Failure, FailureKind, Library, Resource, Shared, Text, Type, Value};
 
-use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op, Program, Var, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op, Origin, Program, Var, Variable};
+use crate::move_only::TypeDefinitions;
 use crate::prim::{self, Prim};
 
 mod call;
@@ -27,6 +28,10 @@ pub struct Evaluator<'p> {
     sessions: IndexMap<(usize, Value), Shared>,
     /// The private states of the call sites that were reached, by entry, flow and site.
     states: BTreeMap<(usize, usize, Text), Shared>,
+    /// The types of variables so far, and whether their values may be move-only.
+    move_only: IndexMap<Type, bool>,
+    /// The place in the source of the operation that ended the last flow with a failure.
+    failed_at: Option<Origin>,
 }
 
 /// An early end of a flow, before the end of its body.
@@ -49,8 +54,9 @@ impl<'p> Evaluator<'p> {
     /// # Errors
     /// Fails if the creation of one does.
     pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, Failure> {
-        let (sessions, states) = (IndexMap::new(), BTreeMap::new());
-        let mut evaluator = Evaluator { program, library, shared: Vec::new(), sessions, states };
+        let (sessions, states, move_only) = (IndexMap::new(), BTreeMap::new(), IndexMap::new());
+        let mut evaluator =
+            Evaluator { program, library, shared: Vec::new(), sessions, states, move_only, failed_at: None };
         for shared in &program.shared {
             let value = if shared.per_session { Ok(Value::Absent) } else { evaluator.made(&shared.init) };
             evaluator.shared.push(Shared::new(value.map_err(|failure| *failure)?));
@@ -82,8 +88,26 @@ impl<'p> Evaluator<'p> {
     /// # Panics
     /// Panics if the program has no such flow, or was not verified.
     pub fn run(&mut self, entry: usize, flow: usize, inputs: Vec<Value>) -> Result<Value, Box<Failure>> {
+        self.failed_at = None;
         let body = &self.program.entries[entry].flows[flow];
         self.flow((entry, flow), &body.body, &body.parameters, inputs)
+    }
+
+    /// Returns the place in the source of the operation that ended the last flow with a failure.
+    #[must_use]
+    pub fn failed_at(&self) -> Option<Origin> {
+        self.failed_at
+    }
+
+    /// Returns true if values of the type may be move-only.
+    fn is_move_only(&mut self, ty: &Type) -> bool {
+        if let Some(known) = self.move_only.get(ty) {
+            return *known;
+        }
+        let definitions = TypeDefinitions { program: &self.program.types, library: self.library };
+        let found = definitions.is_move_only(ty);
+        self.move_only.insert(ty.clone(), found);
+        found
     }
 
     /// Returns the shared value of this name.
@@ -124,7 +148,8 @@ impl<'p> Evaluator<'p> {
         parameters: &[Variable],
         inputs: Vec<Value>,
     ) -> Result<Value, Box<Failure>> {
-        let mut flow = FlowEvaluation { evaluator: self, place, variables: BTreeMap::new() };
+        let mut flow =
+            FlowEvaluation { evaluator: self, place, variables: BTreeMap::new(), move_only: BTreeSet::new() };
         for (parameter, input) in parameters.iter().zip(inputs) {
             flow.bind(parameter, input);
         }
@@ -141,10 +166,16 @@ struct FlowEvaluation<'e, 'p> {
     /// The entry and the flow, by which states are found.
     place: (usize, usize),
     variables: BTreeMap<Var, Value>,
+    /// The variables whose values may be move-only, by their types: looking for a move-only value in every value would
+    /// take quadratic time for one that grows.
+    move_only: BTreeSet<Var>,
 }
 
 impl FlowEvaluation<'_, '_> {
     fn bind(&mut self, variable: &Variable, value: Value) {
+        if self.evaluator.is_move_only(&variable.ty) {
+            self.move_only.insert(variable.var);
+        }
         self.variables.insert(variable.var, value);
     }
 
@@ -156,8 +187,12 @@ impl FlowEvaluation<'_, '_> {
     }
 
     fn binding(&mut self, binding: &Let) -> Result<(), FlowEnd> {
-        let value = self.op(&binding.op)?;
-        self.bind(&binding.bound, value);
+        let value = self.op(&binding.op);
+        if let Err(FlowEnd::Fail(_)) = &value {
+            // The innermost operation is the first to see its failure.
+            self.evaluator.failed_at.get_or_insert(binding.origin);
+        }
+        self.bind(&binding.bound, value?);
         Ok(())
     }
 
@@ -165,7 +200,8 @@ impl FlowEvaluation<'_, '_> {
     fn value(&mut self, atom: &Atom) -> Value {
         match atom {
             Atom::Var(var) => match self.variables.get_mut(var) {
-                Some(value) => prim::move_or_clone(value),
+                Some(value) if self.move_only.contains(var) => prim::move_or_clone(value),
+                Some(value) => value.clone(),
                 None => Value::Absent,
             },
             Atom::Value(value) => value.clone(),
@@ -197,6 +233,11 @@ impl FlowEvaluation<'_, '_> {
         }
     }
 
+    /// Returns true if the operand may be move-only.
+    fn is_moved(&self, atom: &Atom) -> bool {
+        matches!(atom, Atom::Var(var) if self.move_only.contains(var))
+    }
+
     /// Puts back the rest of an operand after it was read or taken apart.
     fn give_back(&mut self, atom: &Atom, rest: Value) {
         if let Atom::Var(var) = atom {
@@ -206,6 +247,9 @@ impl FlowEvaluation<'_, '_> {
 
     fn prim(&mut self, prim: Prim, atoms: &[Atom]) -> Result<Value, FlowEnd> {
         let mut operands: Vec<Value> = atoms.iter().map(|atom| self.value(atom)).collect();
+        if !atoms.iter().any(|atom| self.is_moved(atom)) {
+            return Ok(prim.apply(&operands.iter().collect::<Vec<_>>())?);
+        }
         let value = prim.apply_moving(&mut operands)?;
         for (atom, rest) in atoms.iter().zip(operands) {
             self.give_back(atom, rest);
@@ -218,7 +262,10 @@ impl FlowEvaluation<'_, '_> {
         let chosen =
             arms.iter().find(|arm| test_holds(&arm.test, &tested)).expect("the verifier has seen an arm for it");
         for (variable, index) in chosen.payload.iter().zip(0..) {
-            let part = Prim::Payload(index).apply_moving(std::slice::from_mut(&mut tested))?;
+            let part = match self.is_moved(subject) {
+                true => Prim::Payload(index).apply_moving(std::slice::from_mut(&mut tested))?,
+                false => Prim::Payload(index).apply(&[&tested])?,
+            };
             self.bind(variable, part);
         }
         self.give_back(subject, tested);
@@ -279,7 +326,10 @@ impl FlowEvaluation<'_, '_> {
 #[must_use]
 pub fn taken_apart(tuple: Value) -> Vec<Value> {
     match tuple {
-        Value::Record(mut parts) => prim::parts(&mut parts),
+        Value::Record(mut parts) => match parts.unshared() {
+            Some(parts) => parts.iter_mut().map(Value::take).collect(),
+            None => parts.to_vec(),
+        },
         other => panic!("the verifier let {other:?} pass for a tuple"),
     }
 }

@@ -33,7 +33,7 @@ mod updates;
 mod values;
 
 pub use cover::constructs;
-pub use program::{case, computing_case, rewritable_case};
+pub use program::{case, computing_case, elements_case, rewritable_case};
 pub use random::Random;
 pub use recording::Recording;
 pub use shrink::smaller;

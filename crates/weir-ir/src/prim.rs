@@ -12,7 +12,7 @@ mod moving;
 mod passing;
 
 use arithmetic::{add, divide, multiply, negate, remainder, subtract};
-pub use interpolate::interpolate;
+pub use interpolate::{append_part, interpolate};
 pub use moving::{elements, move_or_clone, moves, parts};
 
 /// A primitive operation. The verifier checks types; an error that depends on the values is a failure.

@@ -44,6 +44,9 @@ pub struct Request {
 /// Fails if it is not an HTTP/1 head, is incomplete, or has a body of unknown length.
 #[weir::function(pure)]
 pub fn parse(head: &[u8]) -> Result<Request, Failure> {
+    if has_bare_line_feed(head) {
+        return Err(Failure::function("not a request: a line ends without a carriage return"));
+    }
     let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
     match parsed.parse(head) {
@@ -53,6 +56,9 @@ pub fn parse(head: &[u8]) -> Result<Request, Failure> {
             return Err(Failure::new(FailureKind::Limit, format!("the head has more than {HEADERS_MAX} fields")));
         }
         Err(error) => return Err(Failure::function(format!("not a request: {error}"))),
+    }
+    if parsed.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("host")).count() > 1 {
+        return Err(Failure::function("not a request: it names two hosts"));
     }
     let headers = Fields::of(parsed.headers)?;
     let target = parsed.path.unwrap_or_default();
@@ -65,6 +71,11 @@ pub fn parse(head: &[u8]) -> Result<Request, Failure> {
         length: length(&headers)?,
         headers,
     })
+}
+
+/// Returns `true` if a line feed ends a line alone: a proxy in front may see another request than this parser.
+fn has_bare_line_feed(head: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', head).any(|at| at == 0 || head[at - 1] != b'\r')
 }
 
 fn decoded(path: &str) -> Result<Text, Failure> {

@@ -115,6 +115,10 @@ fn a_malformed_head_is_refused() {
             Some("the length of the body is not a number")
         );
     }
+    let bare = "not a request: a line ends without a carriage return";
+    assert_eq!(says("GET / HTTP/1.1\nHost: a\r\n\r\n").as_deref(), Some(bare));
+    assert_eq!(says("GET / HTTP/1.1\r\nHost: a\r\n\n").as_deref(), Some(bare));
+    assert_eq!(get("Host: a\r\nHOST: a").as_deref(), Some("not a request: it names two hosts"));
     assert_eq!(get(&"A: b\r\n".repeat(70)).as_deref(), Some("the head has more than 64 fields"));
     assert_eq!(says("GET /%ff HTTP/1.1\r\n\r\n").as_deref(), Some("the path is not UTF-8"));
 }

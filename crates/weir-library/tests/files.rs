@@ -149,6 +149,23 @@ fn names_are_listed_in_order() {
 }
 
 #[test]
+fn a_root_can_leave_out_programs_and_plans() {
+    let place = Place::new("programs");
+    for name in ["main.weir", "main.plan.toml", "sub/Other.WEIR", "notes.weir.txt"] {
+        fs::write(place.0.join("root").join(name), name).unwrap();
+    }
+    let root = place.root().without_programs();
+    for hidden in ["main.weir", "./main.weir", "main.plan.toml", "sub/Other.WEIR"] {
+        assert!(matches!(root.read(hidden), Err(FileError::NotFound(_))), "{hidden}");
+        assert!(!root.exists(hidden) && root.open_to_append(hidden).is_err() && root.replace(hidden, b"").is_err());
+        assert_eq!(place.root().read(hidden).unwrap(), hidden.trim_start_matches("./"), "{hidden}");
+    }
+    assert_eq!(root.read("notes.weir.txt").unwrap(), "notes.weir.txt");
+    assert_eq!(root.list(".").unwrap(), ["a.txt", "notes.weir.txt", "sub"]);
+    assert_eq!(root.list("sub").unwrap(), ["b.txt", "deep"]);
+}
+
+#[test]
 fn a_missing_root_fails_immediately() {
     let place = Place::new("absent");
     assert!(Root::open(&place.0.join("absent")).is_err());

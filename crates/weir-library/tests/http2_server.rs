@@ -1,6 +1,7 @@
 //! HTTP/2 without TLS, with a client that begins with the preface.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
+mod serving;
 mod support;
 
 use std::time::Duration;
@@ -58,6 +59,23 @@ fn headers_and_bodies_over_their_limits_are_refused() {
         let large = Request::post("http://a/echo").body(Full::from(vec![0; 1001])).unwrap();
         assert_eq!(requests.send_request(large).await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
         assert_eq!(requests.send_request(get("/hello")).await.unwrap().status(), StatusCode::OK);
+    });
+}
+
+#[test]
+fn a_request_that_names_two_hosts_is_refused() {
+    let service = serving::Service::start(vec![serving::route("GET", "/", vec![])]);
+    block_on(async {
+        let stream = tokio::net::TcpStream::connect(service.address).await.unwrap();
+        let (mut requests, connection) =
+            Builder::new(TokioExecutor::new()).handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        for (url, host, status) in
+            [("http://a/", "a", 200), ("http://a/", "A", 200), ("http://a/", "b", 400), ("http://u@a/", "u@a", 400)]
+        {
+            let request = Request::get(url).header("host", host).body(Full::<Bytes>::default()).unwrap();
+            assert_eq!(requests.send_request(request).await.unwrap().status(), status, "{url} {host}");
+        }
     });
 }
 

@@ -1,4 +1,6 @@
 //! Random requests, whole, in pieces and damaged: request validation and hyper agree about where each begins and ends.
+//!
+//! `WEIR_FRAMING_CASES` sets the number of generated connections for each law.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod support;
@@ -59,8 +61,13 @@ fn send_in_pieces(client: &mut Client, bytes: &[u8], length: usize) {
     }
 }
 
+/// Returns the number of generated connections for each law.
+fn cases() -> u32 {
+    std::env::var("WEIR_FRAMING_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(64)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_request_of_a_connection_gets_its_own_answer(

@@ -4,7 +4,7 @@
 mod serving;
 mod support;
 
-use ParameterFrom::{Body, Path, Query};
+use ParameterFrom::{Body, Cookie, Path, Query};
 use serving::{Service, parameter, route};
 use support::Client;
 use weir::{ParameterFrom, Type, Value};
@@ -127,6 +127,40 @@ fn bodies_become_values_of_their_types() {
     ] {
         assert_eq!(service.told("POST", target, body), told, "{body}");
     }
+}
+
+#[test]
+fn two_cookies_of_one_name_are_refused() {
+    let service = Service::start(vec![route("GET", "/", vec![parameter("id", Type::option(Type::Text), Cookie)])]);
+    let told = |cookies: &str| {
+        let mut client = Client::connect(service.address);
+        client.send(&format!("GET / HTTP/1.1\r\nHost: a\r\n{cookies}\r\n"));
+        let answer = client.answer();
+        format!("{} {}", answer.status, String::from_utf8(answer.body).unwrap())
+    };
+    assert_eq!(told("Cookie: __Host-id=a; id=b\r\n"), "200 #1(\"a\")");
+    assert_eq!(told("Cookie: __Host-id=a; __Host-id=a\r\n"), "200 #1(\"a\")");
+    let twice = "400 the cookie `__Host-id`: given twice";
+    assert_eq!(told("Cookie: __Host-id=a; __Host-id=b\r\n"), twice);
+    assert_eq!(told("Cookie: __Host-id=a\r\nCookie: __Host-id=b\r\n"), twice);
+}
+
+#[test]
+fn json_bodies_say_that_they_are_json() {
+    let service = bodies();
+    let told = |target: &str, media_type: &str| {
+        let mut client = Client::connect(service.address);
+        client.send(&format!("POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n{media_type}\r\n5"));
+        client.answer().status
+    };
+    for json in ["application/json", "Application/JSON; charset=utf-8", "application/merge-patch+json"] {
+        assert_eq!(told("/maybe", &format!("Content-Type: {json}\r\n")), 200, "{json}");
+    }
+    for other in ["text/plain", "application/x-www-form-urlencoded", "text/plain; application/json", "json"] {
+        assert_eq!(told("/maybe", &format!("Content-Type: {other}\r\n")), 415, "{other}");
+        assert_eq!(told("/text", &format!("Content-Type: {other}\r\n")), 200, "{other}");
+    }
+    assert_eq!((told("/maybe", ""), told("/text", ""), told("/bytes", "")), (415, 200, 200));
 }
 
 #[test]

@@ -201,6 +201,25 @@ fn what_is_framed_in_more_than_one_way_gets_400_and_is_closed() {
         ("a length with a sign", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\na"),
         ("an unknown coding", "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
         ("chunks in HTTP/1.0", "POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        ("user information", "GET http://user:secret@a/hello HTTP/1.1\r\nHost: a\r\n\r\n"),
+        ("another scheme", "GET ftp://a/hello HTTP/1.1\r\nHost: a\r\n\r\n"),
+        ("`*` that is not asked for options", "GET * HTTP/1.1\r\nHost: a\r\n\r\n"),
+        (
+            "a blank after a chunk size",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\nabc\r\n0\r\n\r\n",
+        ),
+        (
+            "a NUL in a chunk extension",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;a=\0\r\nabc\r\n0\r\n\r\n",
+        ),
+        (
+            "a trailer that ends in a bare line feed",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: u\n\r\n",
+        ),
+        (
+            "a bare line feed in place of the trailers",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\n",
+        ),
         ("not HTTP", "hello?\r\n\r\n"),
         ("a folded field", "GET /hello HTTP/1.1\r\nHost: a\r\nX: y\r\n z\r\n\r\n"),
         ("a chunk size that is none", "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n\r\n"),

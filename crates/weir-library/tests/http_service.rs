@@ -32,6 +32,41 @@ fn unknown_methods_and_paths_are_distinguished() {
 }
 
 #[test]
+fn a_route_beyond_ascii_is_found_in_every_encoding() {
+    let text = |name: &str| vec![parameter(name, Type::Text, Path)];
+    let service = Service::start(vec![
+        route("GET", "/\u{fc}", vec![]),
+        route("GET", "/a b/{name}", text("name")),
+        route("GET", "/100%", vec![]),
+        route("POST", "/%c3%bc/x", vec![]),
+    ]);
+    for path in ["/%C3%BC", "/%c3%bc"] {
+        assert_eq!(service.told("GET", path, ""), "200 ", "{path}");
+        assert_eq!(service.told("POST", &format!("{path}/x"), ""), "200 ", "{path}");
+    }
+    assert_eq!(service.told("GET", "/a%20b/%61%2Fb", ""), "200 a/b");
+    assert_eq!(service.told("GET", "/%61%20%62/c", ""), "200 c");
+    assert_eq!(service.told("GET", "/a%2520b/c", ""), "404 Not Found");
+    assert_eq!(service.told("GET", "/100%25", ""), "200 ");
+}
+
+#[test]
+fn the_options_of_a_server_are_the_methods_of_its_routes() {
+    let service =
+        Service::start(vec![route("GET", "/a", vec![]), route("POST", "/b", vec![]), route("GET", "/b", vec![])]);
+    let options = service.ask("OPTIONS", "*", "");
+    assert_eq!((options.status, options.header("allow")), (204, Some("GET, POST, HEAD, OPTIONS")));
+}
+
+#[test]
+fn responses_forbid_browsers_to_guess_their_type() {
+    let service = Service::start(vec![route("GET", "/a", vec![])]);
+    for path in ["/a", "/missing"] {
+        assert_eq!(service.ask("GET", path, "").header("x-content-type-options"), Some("nosniff"), "{path}");
+    }
+}
+
+#[test]
 fn flows_without_a_response_are_answered() {
     let routes = ["/failing", "/failing/2", "/full", "/nonsense"].map(|path| route("GET", path, vec![]));
     let service = Service::start(routes.into());

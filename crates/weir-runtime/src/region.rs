@@ -8,23 +8,26 @@
 //!
 //! * the instructions (`instruction`), the tables that they refer to (`code`), and the shapes of words (`shapes`);
 //! * the verifier (`verify`): it checks that code is sound before it ever runs. Debug builds verify every region;
-//! * the interpreter (`interpret`, `outside`): it runs the code over words and slots. It stops at the end, at an end of the
+//! * the interpreter (`interpret`, `outside`, `elements`): it runs the code over words and slots. It stops at the end, at an end of the
 //!   flow, or at a safe point when the slice is over. The number of the instruction is then all that is needed to go on.
 //!
 //! The step form of every node stays: flows whose nodes are recorded run it, and so do frames that stop inside of a
 //! region because a plan has cut the body there.
 
 mod code;
+mod elements;
 mod instruction;
 mod interpret;
 mod listing;
+mod outcome;
 mod outside;
 mod shapes;
 mod stop;
 mod verify;
 
 pub(crate) use code::{
-    CodePlace, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
+    CodePlace, ElementReplacement, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region, RegionOperand, ScalarPrim,
+    SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::Machine;

@@ -95,7 +95,7 @@ pub enum StartError {
     Shared(Text, Failure),
     /// A source's arguments could not be evaluated, or it could not be opened; its name and the failure.
     Source(Text, Failure),
-    /// The system provides no thread or event loop.
+    /// The system provides no thread or event loop, or the program needs more threads than the runtime starts.
     System(io::Error),
 }
 
@@ -109,6 +109,8 @@ impl fmt::Display for StartError {
             }
             StartError::Shared(name, failure) => write!(f, "shared value `{name}` cannot be made: {failure}"),
             StartError::Source(name, failure) => write!(f, "`{name}` cannot start: {failure}"),
+            // An error with a message of its own is a limit of the runtime.
+            StartError::System(error) if error.get_ref().is_some() => error.fmt(f),
             StartError::System(error) => write!(f, "the system refuses: {error}"),
         }
     }

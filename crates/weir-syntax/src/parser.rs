@@ -78,6 +78,8 @@ struct Parser<'t> {
     /// Number of nested rules.
     depth: u32,
     depth_reported: bool,
+    /// Number of `else if` around the current position, each of which is a level.
+    else_ifs: u32,
     braces: BraceRole,
     /// True if line ends have no meaning, as between `(` and `)`.
     line_ends_ignored: bool,
@@ -107,6 +109,7 @@ impl<'t> Parser<'t> {
             begun_at: 0,
             depth: 0,
             depth_reported: false,
+            else_ifs: 0,
             braces: BraceRole::RecordLiteral,
             line_ends_ignored: false,
             heights: Vec::new(),
@@ -327,12 +330,16 @@ impl<'t> Parser<'t> {
         self.reported_at = Some(self.at);
         if !std::mem::replace(&mut self.depth_reported, true) {
             let limit = NESTING_MAX;
+            let advice = match self.else_ifs * 2 > NESTING_MAX {
+                true => "write a `match`: each `else if` is a level deeper than the one before",
+                false => "name inner parts with `let` or `fn`",
+            };
             let start = Span::new(span.source, span.start, span.start);
             self.report(
                 Diagnostic::new(Code::NestingTooDeep, "nesting is too deep")
                     .at(start, "the limit is reached here")
                     .note(format!("at most {limit} levels can be nested"))
-                    .hint("name inner parts with `let` or `fn`"),
+                    .hint(advice),
             );
         }
     }

@@ -118,3 +118,16 @@ fn files_of_nothing_sensible_have_few_diagnostics() {
         assert!(parsed.diagnostics.len() <= 1_500, "{noise}: {}", parsed.diagnostics.len());
     }
 }
+
+#[test]
+fn a_long_chain_of_else_if_is_advised_to_be_a_match() {
+    let chain: String = (0..200).map(|n| format!("if n == {n} {{ {n} }} else ")).collect();
+    let text = format!("fn f(n: Int) -> Int {{ {chain}{{ 0 }} }}");
+    let mut sources = Sources::new();
+    let source = sources.add(SourceFile::new("chain.weir", text.as_str()));
+    let parsed = parse(source, &text);
+    let deep =
+        parsed.diagnostics.iter().find(|diagnostic| diagnostic.code == Code::NestingTooDeep).expect("it is too long");
+    let shown = render(&sources, deep, Style::Plain);
+    assert!(shown.contains("write a `match`"), "{shown}");
+}

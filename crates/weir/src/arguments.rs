@@ -57,7 +57,7 @@ pub(crate) struct RunArguments {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) execution: ExecutionArguments,
-    /// Folder that `files` reads from; default: the folder of the program
+    /// Folder that `files` reads from; default: the folder of the program, without programs and plans
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Maximum size of the file cache in megabytes; 0 disables it. Default: 64
@@ -230,6 +230,9 @@ pub(crate) struct TestArguments {
     /// Run only the tests whose names contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Time limit of each test in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) time_limit: u32,
     /// Seed of the random numbers that each test draws
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) seed: u64,

@@ -6,9 +6,8 @@
 //! * *persistent*: elements in nodes that are shared with other lists.
 //!
 //! A list is packed if its first element is a scalar, until an element of another type is stored. The first two forms
-//! are changed in place while they have one owner, and have to be copied as a whole beside another owner. Such a copy of
-//! a long list becomes persistent instead, so that the next change beside a snapshot copies only the path to the changed
-//! element. A long list that loses elements at its front becomes persistent too, so that the others do not move up.
+//! are changed in place while they have one owner, and have to be copied as a whole beside another owner. A long list
+//! becomes persistent instead, so that a change beside a snapshot copies only the path to the changed element. A long list that loses elements at its front becomes persistent too, so that the others do not move up.
 
 mod form;
 mod iter;
@@ -63,6 +62,13 @@ impl Elements {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Value> {
         self.form.get(index)
+    }
+
+    /// Borrows an element that is stored as a value; `None` if it is a packed scalar, or if there is none.
+    #[inline]
+    #[must_use]
+    pub fn borrowed(&self, index: usize) -> Option<&Value> {
+        self.form.borrowed(index)
     }
 
     /// Iterates over the elements.
@@ -159,6 +165,18 @@ impl Elements {
         }
         self.form.flatten();
         if let ListForm::Values(all) = &mut self.form { Some(all.make_mut()) } else { None }
+    }
+
+    /// Borrows an element for a change in place; `None` if the elements are shared or packed.
+    #[must_use]
+    pub fn unshared_element(&mut self, index: usize) -> Option<&mut Value> {
+        match &mut self.form {
+            ListForm::Values(all) if !all.is_empty() => match all.is_unique() {
+                true => all.make_mut().get_mut(index),
+                false => None,
+            },
+            _ => None,
+        }
     }
 
     /// Returns an element: moved out if the list is not shared, so that [`Value::Absent`] stays behind, and otherwise
@@ -384,6 +402,41 @@ mod tests {
         list.push(Value::Int(3));
         list.set(0, Value::Int(9));
         assert_eq!((earlier, list), (numbers(0..3), numbers([9, 1, 2, 3])));
+    }
+
+    #[test]
+    fn random_changes_beside_snapshots_agree_with_a_vector_and_leave_the_snapshots_alone() {
+        let texts = |from: i64, to: i64| (from..to).map(|number| Value::text(&number.to_string()));
+        let starts: [Elements; 2] = [numbers(0..2_000), texts(0, 500).collect()];
+        for (mut list, mut random) in starts.into_iter().zip([1_u64, 2]) {
+            let (mut model, mut snapshots) = (list.to_vec(), Vec::new());
+            for round in 0..2_000 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                if round % 100 == 0 {
+                    snapshots.push((list.clone(), model.clone()));
+                }
+                let at = (random >> 33) as usize % model.len().max(1);
+                match (random >> 20) % 5 {
+                    0 | 1 => {
+                        list.push(model[at].clone());
+                        model.push(model[at].clone());
+                    }
+                    2 => {
+                        list.set(at, model[0].clone());
+                        model[at] = model[0].clone();
+                    }
+                    3 => {
+                        list.remove_first(at % 3);
+                        model.drain(..at % 3);
+                    }
+                    _ => assert_eq!(list.get(at), model.get(at).cloned()),
+                }
+                assert_eq!(list.len(), model.len());
+            }
+            snapshots.push((list, model));
+            snapshots.iter().for_each(|(list, model)| assert_eq!(&list.to_vec(), model));
+            snapshots.into_iter().for_each(|(list, model)| assert!(list.into_iter().eq(model)));
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The entries of a map, in the order of insertion.
 //!
 //! They have one of two forms. A map begins as a compact [`Dictionary`], which is the fastest to read and to change while
-//! it has one owner, and has to be copied as a whole if it is changed beside another owner. Such a copy of more than
-//! [`COPIED_MAX`] entries becomes a [`PersistentDictionary`] instead, so that the next change beside a snapshot copies
-//! only the path to the changed entry. It stays one.
+//! it has one owner, and has to be copied as a whole if it is changed beside another owner. One of more than
+//! [`COPIED_MAX`] entries becomes a [`PersistentDictionary`] instead, of which a change copies only the path to the changed
+//! entry. It stays one.
 //!
 //! Hashes are seeded anew in each process, so that a client cannot construct keys that collide. The seed has no effect
 //! on a program: all orders are those of insertion, in both forms.
@@ -13,15 +13,15 @@ mod index;
 mod persistent;
 
 use std::fmt;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
 use triomphe::Arc;
 
 use self::dictionary::{Dictionary, Slot};
-use self::persistent::{Entry, PersistentDictionary};
+use self::persistent::{PersistentDictionary, PersistentIter};
 use crate::Value;
-use crate::value::trie;
 
 /// The entries of a map. Cloning increments a reference count; a change copies entries only if they are shared
 /// (copy-on-write), and a bounded number of them.
@@ -37,11 +37,35 @@ enum MapForm {
 }
 
 /// The maximum number of entries that a change copies if they are shared. A change of a persistent dictionary is cheaper
-/// from some 50 entries on (`bench-language --snapshots`), but its creation takes as long as several copies.
+/// from some 50 entries on (`bench-language --snapshots`), but a compact one is faster to read.
 const COPIED_MAX: usize = 128;
 
 /// Seed of all hashes of this process.
 pub(super) static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
+/// Returns the hash of a key. Neighbouring integers get neighbouring hashes, [`NEIGHBOURS`] in a row, so that the positions
+/// of integers that come one after the other lie in the same line of the processor's cache.
+#[inline]
+fn hash_of(key: &Value) -> u64 {
+    match key {
+        Value::Int(number) => {
+            let (group, member) = (number.cast_unsigned() / NEIGHBOURS, number.cast_unsigned() % NEIGHBOURS);
+            let hash = SEED.hash_one(group).wrapping_mul(NEIGHBOURS);
+            // A hash table tells the members of a group apart by the highest bits.
+            (hash | member) ^ (member << (u64::BITS - 4))
+        }
+        // The keys of a map have one type, so that the length need not be part of the hash.
+        Value::Text(text) => {
+            let mut hasher = SEED.build_hasher();
+            hasher.write(text.as_bytes());
+            hasher.finish()
+        }
+        other => SEED.hash_one(other),
+    }
+}
+
+/// The number of neighbouring integers with neighbouring hashes: as many as a hash table compares at once.
+const NEIGHBOURS: u64 = 16;
 
 /// The dictionary for a change.
 enum Change<'e> {
@@ -89,6 +113,27 @@ impl Entries {
     #[must_use]
     pub fn get(&self, key: &Value) -> Option<&Value> {
         either!(MapForm, &self.form, dictionary => dictionary.get(key))
+    }
+
+    /// Returns the value under a key. If nobody else holds the map, the next change of the same entry finds it at once.
+    #[must_use]
+    pub fn get_to_change(&mut self, key: &Value) -> Option<&Value> {
+        match &mut self.form {
+            MapForm::Compact(dictionary) => match Arc::is_unique(dictionary) {
+                true => Arc::get_mut(dictionary)?.get_mut(key).map(|value| &*value),
+                false => dictionary.get(key),
+            },
+            MapForm::Persistent(dictionary) => dictionary.get(key),
+        }
+    }
+
+    /// Returns the value under a key to replace it, if nobody else holds the map and the key is the one that was found
+    /// last.
+    #[inline]
+    #[must_use]
+    pub fn found_last(&mut self, key: &Value) -> Option<&mut Value> {
+        let MapForm::Compact(dictionary) = &mut self.form else { return None };
+        Arc::get_mut(dictionary)?.recent_mut(key)
     }
 
     /// Returns `true` if there is a value under a key.
@@ -199,7 +244,7 @@ impl Entries {
             && dictionary.len() > COPIED_MAX
             && Arc::strong_count(dictionary) > 1
         {
-            self.form = MapForm::Persistent(Arc::new(dictionary.to_persistent()));
+            self.form = MapForm::Persistent(Arc::new(PersistentDictionary::over(Arc::clone(dictionary))));
         }
         match &mut self.form {
             MapForm::Compact(dictionary) => Change::Compact(Arc::make_mut(dictionary)),
@@ -218,7 +263,7 @@ pub struct EntryIter<'v> {
 #[derive(Clone)]
 enum MapFormIter<'v> {
     Compact(std::slice::Iter<'v, Slot>),
-    Persistent(trie::TrieIter<'v, Entry>),
+    Persistent(PersistentIter<'v>),
 }
 
 impl<'v> Iterator for EntryIter<'v> {
@@ -228,7 +273,7 @@ impl<'v> Iterator for EntryIter<'v> {
     fn next(&mut self) -> Option<Self::Item> {
         let entry = match &mut self.form {
             MapFormIter::Compact(slots) => slots.find_map(Slot::entry)?,
-            MapFormIter::Persistent(entries) => entries.next().map(|entry| (&entry.key, &entry.value))?,
+            MapFormIter::Persistent(entries) => entries.next()?,
         };
         self.left -= 1;
         Some(entry)
@@ -258,10 +303,7 @@ impl IntoIterator for Entries {
     fn into_iter(self) -> Self::IntoIter {
         let entries: Vec<_> = match self.form {
             MapForm::Compact(dictionary) => Arc::unwrap_or_clone(dictionary).into_entries().collect(),
-            MapForm::Persistent(dictionary) => {
-                let entries = Arc::unwrap_or_clone(dictionary).into_entries();
-                entries.into_iter().map(|entry| (entry.key, entry.value)).collect()
-            }
+            MapForm::Persistent(dictionary) => Arc::unwrap_or_clone(dictionary).into_entries(),
         };
         entries.into_iter()
     }
@@ -327,6 +369,47 @@ mod tests {
             assert_eq!(map.len(), model.len());
             assert!(map.iter().eq(&model), "after {round} changes");
         }
+    }
+
+    #[test]
+    fn random_changes_beside_snapshots_agree_with_an_ordered_map_and_leave_the_snapshots_alone() {
+        let mut random = 5_u64;
+        // The base of the persistent form has gaps.
+        let mut map: Entries = (0..400).map(|number| (key(number), key(-number))).collect();
+        (0..90).for_each(|number| drop(map.remove(&key(number * 3))));
+        let mut model: indexmap::IndexMap<Value, Value> = map.clone().into_iter().collect();
+        let mut snapshots = Vec::new();
+        for round in 0..3_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            if round % 100 == 0 {
+                snapshots.push((map.clone(), model.clone()));
+            }
+            let of = key((random >> 33) as i64 % 450);
+            match (random >> 20) % 6 {
+                0 | 1 => assert_eq!(map.insert(of.clone(), key(round)), model.insert(of, key(round))),
+                2 | 3 => assert_eq!(map.remove(&of), model.shift_remove(&of)),
+                4 => assert_eq!(map.remove_first(), model.shift_remove_index(0)),
+                _ => assert_eq!(map.get(&of), model.get(&of)),
+            }
+            assert!(map.len() == model.len() && map.iter().eq(&model), "after {round} changes");
+        }
+        snapshots.iter().for_each(|(map, model)| assert!(map.iter().eq(model)));
+    }
+
+    #[test]
+    fn the_first_change_beside_a_snapshot_copies_few_entries() {
+        let text = |number: i64| Value::text(&format!("a text with its memory {number}"));
+        let mut map: Entries = (0..10_000).map(|number| (key(number), text(number))).collect();
+        let earlier = map.clone();
+        map.insert(key(5), text(0));
+        let MapForm::Persistent(dictionary) = &map.form else { panic!("the map was shared") };
+        assert!(dictionary.adopted() < 20, "{} entries were copied", dictionary.adopted());
+        assert_eq!((earlier.get(&key(5)), map.get(&key(5))), (Some(&text(5)), Some(&text(0))));
+        // After enough changes the entries of the snapshot are not needed.
+        (0..10_000).for_each(|number| drop(map.insert(key(number), text(number + 1))));
+        let address = earlier.address();
+        drop(earlier);
+        assert!(map.address() != address && map.iter().map(|(_, value)| value.clone()).eq((1..10_001).map(text)));
     }
 
     #[test]

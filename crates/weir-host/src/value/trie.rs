@@ -206,26 +206,6 @@ impl<T: Clone> Trie<T> {
     }
 }
 
-impl<T: Clone> FromIterator<T> for Trie<T> {
-    /// Collects items under the keys from 0 on, node by node.
-    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        let mut nodes: Vec<TrieNode<T>> = grouped(items.into_iter()).map(TrieNode::Leaf).collect();
-        let mut height = 0;
-        while nodes.len() > 1 {
-            nodes = grouped(nodes.into_iter()).map(TrieNode::Branch).collect();
-            height += 1;
-        }
-        nodes.pop().map_or_else(Trie::default, |root| Trie { root, height })
-    }
-}
-
-fn grouped<T: Clone>(mut items: impl Iterator<Item = T>) -> impl Iterator<Item = Sparse<T>> {
-    std::iter::from_fn(move || {
-        let group: Sparse<T> = items.by_ref().take(WIDTH).collect();
-        (!group.is_empty()).then_some(group)
-    })
-}
-
 fn empty<T>(shift: u32) -> TrieNode<T> {
     if shift == 0 { TrieNode::Leaf(Sparse::default()) } else { TrieNode::Branch(Sparse::default()) }
 }
@@ -319,16 +299,6 @@ mod tests {
         let (trie, model) = snapshots.swap_remove(3);
         trie.append_to(&mut all);
         assert!(all.iter().eq(model.values()));
-    }
-
-    #[test]
-    fn items_are_collected_under_the_keys_from_0_on() {
-        for length in [0, 1, 31, 32, 33, 1024, 1025, 40_000] {
-            let mut trie: Trie<u64> = (0..length).collect();
-            assert!(trie.iter().copied().eq(0..length) && (0..length).all(|key| trie.get(key) == Some(&key)));
-            trie.insert(length, length);
-            assert_eq!((trie.get(length), trie.get(length + 1)), (Some(&length), None));
-        }
     }
 
     #[test]

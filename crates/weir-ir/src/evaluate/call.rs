@@ -100,7 +100,7 @@ impl FlowEvaluation<'_, '_> {
             scratch.slots.push(self.variables.get_mut(&var).map_or(Value::Absent, Value::take));
             scratch.slots.len() - 1
         });
-        let last = passing.takes() && moves(&scratch.slots[index]);
+        let last = passing.takes() && self.move_only.contains(&var) && moves(&scratch.slots[index]);
         Argument::Slot { index: u32::try_from(index).expect("a call has few arguments"), last }
     }
 

@@ -9,7 +9,7 @@ use weir_host::{Mode, Resource, Text, Type, Value};
 
 use super::functions::counter;
 use super::recording::SHARED_FROM;
-use super::values::{data_type, definitions, has_updates, value};
+use super::values::{data_type, definitions, entry, has_updates, value};
 use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable, round_type};
 use crate::program::{Entry, Flow, Origin, SharedValue};
@@ -30,6 +30,12 @@ pub fn computing_case(seed: u64) -> Case {
     generated(seed, Emphasis::Computing)
 }
 
+/// Returns the case of this seed, which computes, and most of all reads, adds and replaces elements of lists and maps.
+#[must_use]
+pub fn elements_case(seed: u64) -> Case {
+    generated(seed, Emphasis::Elements)
+}
+
 /// Returns the case of this seed, with much for passes to rewrite; calls of it may fault, which engines do not order.
 #[must_use]
 pub fn rewritable_case(seed: u64) -> Case {
@@ -45,6 +51,8 @@ pub(super) enum Emphasis {
     Rewritable,
     /// Loops and arithmetic.
     Computing,
+    /// Loops, and reads and updates of elements in them.
+    Elements,
 }
 
 fn generated(seed: u64, emphasis: Emphasis) -> Case {
@@ -61,7 +69,8 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
         shared: shared.clone(),
         random,
         rewritable: emphasis == Emphasis::Rewritable,
-        computing: emphasis == Emphasis::Computing,
+        computing: matches!(emphasis, Emphasis::Computing | Emphasis::Elements),
+        elements: emphasis == Emphasis::Elements,
         result: result.clone(),
         variables: 0,
         sites: 0,
@@ -115,11 +124,13 @@ pub(super) struct Generator {
     session: Atom,
     /// True if the program has much for passes to rewrite.
     pub(super) rewritable: bool,
+    /// True if it prefers reads and updates of elements.
+    pub(super) elements: bool,
     /// True if the program computes more than it waits.
     pub(super) computing: bool,
     result: Type,
     /// The number of bindings that may still be made.
-    budget: usize,
+    pub(super) budget: usize,
     variables: u32,
     sites: u32,
     depth: usize,
@@ -250,6 +261,9 @@ impl Generator {
         if !self.computing || *ty == counter() || self.random.chance(4) {
             return None;
         }
+        if let Some(op) = self.of_elements(ty, lets) {
+            return Some(op);
+        }
         Some(match self.random.below(10) {
             0 | 1 if nests => self.switch(ty, lets),
             2 | 3 if nests => self.fold(ty, lets),
@@ -286,19 +300,24 @@ impl Generator {
     }
 
     fn map(&mut self, to: &Type, lets: &mut Vec<Let>) -> Op {
-        let ty = self.random.pick(&[Type::Int, Type::Int, Type::Text]).clone();
+        let ty = if self.elements && self.random.chance(50) {
+            entry()
+        } else {
+            self.random.pick(&[Type::Int, Type::Int, Type::Text]).clone()
+        };
         let list = self.operand(&Type::list(ty.clone()), lets);
         let element = self.variable(ty);
-        let body = self.body(std::slice::from_ref(&element), to, false);
+        let body = self.body_of_elements(std::slice::from_ref(&element), &element, to);
         Op::Map { list, element, body }
     }
 
     fn fold(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
-        let list = self.operand(&Type::list(Type::Int), lets);
+        let of = if self.elements && self.random.chance(50) { entry() } else { Type::Int };
+        let list = self.operand(&Type::list(of.clone()), lets);
         let (init, state) = self.states(ty, lets);
-        let element = self.variable(Type::Int);
+        let element = self.variable(of);
         let own: Vec<Variable> = state.iter().chain([&element]).cloned().collect();
-        let body = self.carried(&own, &state, ty).unwrap_or_else(|| self.body(&own, ty, false));
+        let body = self.carried(&own, &state, ty).unwrap_or_else(|| self.body_of_elements(&own, &element, ty));
         Op::Fold { list, init, state, element, body }
     }
 

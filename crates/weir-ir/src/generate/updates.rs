@@ -6,11 +6,51 @@
 use weir_host::{Type, Value};
 
 use super::program::Generator;
-use super::values::{pair, texts};
-use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var};
+use super::values::{entry, has_updates, pair, texts};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Var, Variable};
 use crate::prim::Prim;
 
 impl Generator {
+    /// Generates an update of a part, or the addition of an element or of the parts of a text.
+    pub(super) fn of_elements(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Option<Op> {
+        if !self.elements || self.budget == 0 || self.random.chance(60) {
+            return None;
+        }
+        if has_updates(ty) && self.random.chance(60) {
+            return Some(self.update(ty, lets));
+        }
+        let (of, maker) = match ty {
+            Type::List(element) => (Type::clone(element), Prim::List),
+            Type::Text => (self.random.pick(&[Type::Text, Type::Int, Type::Bool, entry()]).clone(), Prim::Interpolate),
+            _ => return None,
+        };
+        let count = if maker == Prim::List { 1 } else { self.random.below(3) };
+        // The operand is most often not used afterwards, and sometimes a part of what is added.
+        let whole = self.operand(ty, lets);
+        let parts = (0..count).map(|_| self.operand(&of, lets)).collect();
+        let added = self.bind(ty.clone(), Op::Prim(maker, parts), lets);
+        self.scope.retain(|known| known.var != added);
+        Some(Op::Prim(Prim::Add, vec![whole, Atom::Var(added)]))
+    }
+
+    /// Returns the body of a loop; it uses an element that is a tuple most often only field by field.
+    pub(super) fn body_of_elements(&mut self, own: &[Variable], element: &Variable, want: &Type) -> Block {
+        let Type::Tuple(fields) = &element.ty else { return self.body(own, want, false) };
+        let from = self.scope.len();
+        let whole = self.random.chance(20);
+        self.scope.extend(own.iter().filter(|variable| whole || variable.var != element.var).cloned());
+        let mut lets = Vec::new();
+        for _ in 0..1 + self.random.below(3) {
+            let field = self.random.below(fields.len());
+            let read = Op::Prim(Prim::Field(field as u32), vec![Atom::Var(element.var)]);
+            self.bind(fields[field].clone(), read, &mut lets);
+        }
+        let mut block = self.body(&[], want, false);
+        self.scope.truncate(from);
+        block.lets.splice(0..0, lets);
+        block
+    }
+
     /// Returns an update of a part of a value of a type of which parts can be updated.
     pub(super) fn update(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let whole = self.operand(ty, lets);

@@ -50,7 +50,7 @@ pub(super) fn has_updates(ty: &Type) -> bool {
 }
 
 /// Returns the type of an entry of the maps.
-fn entry() -> Type {
+pub(super) fn entry() -> Type {
     Type::Tuple([Type::Text, Type::Int].into())
 }
 

@@ -30,6 +30,22 @@ pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Result<Text, B
     })
 }
 
+/// Adds the text of a part of an interpolation at the end of a text, without making it first.
+///
+/// # Errors
+/// Fails if there is no room for the text.
+pub fn append_part(text: &mut Text, part: &Value) -> Result<(), Box<Failure>> {
+    match part {
+        Value::Text(part) => {
+            ask(part.len())?;
+            text.push(part);
+        }
+        Value::Int(part) => text.push(itoa::Buffer::new().format(*part)),
+        other => text.push(&interpolate(std::iter::once(other))?),
+    }
+    Ok(())
+}
+
 fn appended<'a>(text: &mut String, mut parts: impl Iterator<Item = &'a Value>) -> Result<(), Box<Failure>> {
     parts.try_for_each(|part| append(text, part))?;
     // For the copy.

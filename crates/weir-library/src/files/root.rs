@@ -34,6 +34,8 @@ pub struct Root {
     has_times: bool,
     cache: Arc<FileCache>,
     appended: Arc<AppendedFiles>,
+    /// `true` if programs and plans are not among the files.
+    hides_programs: bool,
 }
 
 impl Root {
@@ -49,13 +51,30 @@ impl Root {
         let cache = Arc::new(FileCache::new(FileCacheOptions::default()));
         let (directory, path) = (Arc::new(directory), path.to_owned());
         let appended = Arc::default();
-        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache, appended })
+        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache, appended, hides_programs: false })
     }
 
     /// Returns the root with a different maximum size of a file that is read as a whole.
     #[must_use]
     pub fn with_file_bytes_max(self, file_bytes_max: u64) -> Root {
         Root { file_bytes_max, ..self }
+    }
+
+    /// Returns the root without the programs and plans in it: files whose names end in `.weir` or `.plan.toml` cannot be
+    /// read, written or listed.
+    #[must_use]
+    pub fn without_programs(self) -> Root {
+        Root { hides_programs: true, ..self }
+    }
+
+    /// Returns `true` if the root does not contain files of this name.
+    pub(super) fn hides(&self, path: &str) -> bool {
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let ends_in = |end: &str| {
+            let start = name.len().checked_sub(end.len());
+            start.is_some_and(|start| name.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
+        };
+        self.hides_programs && (ends_in(".weir") || ends_in(".plan.toml"))
     }
 
     /// Returns the root with an empty file cache of these limits.
@@ -115,6 +134,9 @@ impl Root {
             }
         }
         let opened = self.now();
+        if self.hides(path) {
+            return Some(Err(FileError::NotFound(path.into())));
+        }
         match page_cache::read(&self.directory, path)? {
             Ok(ready) => {
                 let status = FileStatus::of(&ready.stat);
@@ -164,6 +186,7 @@ impl Root {
             let entry = entry.map_err(|errno| explain(path, errno))?;
             match entry.file_name().to_str() {
                 Ok("." | "..") | Err(_) => {}
+                Ok(name) if self.hides(name) => {}
                 Ok(_) if names.len() == ENTRIES_MAX => {
                     return Err(FileError::TooLarge { path: path.into(), limit: ENTRIES_MAX as u64 });
                 }
@@ -228,6 +251,9 @@ impl Root {
             return Err(FileError::NotAPath(path.into()));
         }
         let below = BeneathPath::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
+        if self.hides(path) {
+            return Err(FileError::NotFound(path.into()));
+        }
         open(&self.directory, &below, access).map_err(|errno| explain(path, errno))
     }
 }

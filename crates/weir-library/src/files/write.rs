@@ -29,6 +29,9 @@ impl Root {
         if matches!(name, "" | "." | "..") {
             return Err(FileError::NotAFile(path.into()));
         }
+        if self.hides(name) {
+            return Err(FileError::NotFound(path.into()));
+        }
         let directory = self.open_directory(above)?;
         let beside = format!(".weir-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let refused = |reason: io::Error| FileError::not_written(path, reason);

@@ -33,7 +33,8 @@ pub(super) fn field_input(
     input(parameter, text, definitions).map_err(problem)
 }
 
-/// Parses the input that comes from the cookie `name`, the first of this name.
+/// Parses the input that comes from the cookie `name`. The order of cookies says nothing about who set them, so that two
+/// different values of one name are refused.
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
     name: &str,
@@ -41,9 +42,14 @@ pub(super) fn cookie_input(
     definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let lines = header.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let value = pairs.find(|(found, _)| *found == name).map(|(_, value)| value);
-    input(parameter, value, definitions).map_err(|what| InputError::new(format!("the cookie `{name}`"), what))
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut values = pairs.filter(|(found, _)| *found == name).map(|(_, value)| value);
+    let value = values.next();
+    let problem = |what| InputError::new(format!("the cookie `{name}`"), what);
+    if values.any(|other| Some(other) != value) {
+        return Err(problem("given twice".into()));
+    }
+    input(parameter, value, definitions).map_err(problem)
 }
 
 fn input(parameter: &RouteParameter, text: Option<&str>, definitions: NamedTypes<'_>) -> Result<Value, String> {

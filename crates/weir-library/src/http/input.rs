@@ -2,10 +2,55 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use weir::{RouteParameter, Type, Value};
 
 pub(super) use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
+
+/// Characters that a path contains in percent-encoding only (RFC 3986, section 3.3).
+const NOT_IN_PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'|');
+
+/// Returns the literal part of a route as requests contain it: in normalized percent-encoding. It may be encoded already.
+pub(super) fn encode_path(literal: &str) -> String {
+    const WITH_PERCENT: &AsciiSet = &NOT_IN_PATH.add(b'%');
+    if is_well_encoded(literal) {
+        return normalized_path(&utf8_percent_encode(literal, NOT_IN_PATH).to_string()).into_owned();
+    }
+    utf8_percent_encode(literal, WITH_PERCENT).to_string()
+}
+
+/// Normalizes the percent-encoding of a path (RFC 3986, sections 6.2.2.1 and 6.2.2.2), so that equivalent paths have the
+/// same route: hexadecimal digits are in upper case, and letters, digits, `-`, `.`, `_` and `~` are not encoded.
+pub(super) fn normalized_path(path: &str) -> Cow<'_, str> {
+    if !path.bytes().any(|byte| byte == b'%') || !is_well_encoded(path) {
+        return Cow::Borrowed(path);
+    }
+    let mut normalized = String::with_capacity(path.len());
+    let mut parts = path.split('%');
+    normalized.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        let byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+        match byte {
+            b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => normalized.push(char::from(byte)),
+            _ => normalized.push_str(&format!("%{byte:02X}")),
+        }
+        normalized.push_str(rest);
+    }
+    Cow::Owned(normalized)
+}
 
 /// Percent-decodes a component of a path; `None` if the encoding is malformed or the result is not UTF-8.
 pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{
     ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE, X_CONTENT_TYPE_OPTIONS,
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::Typed;
@@ -197,6 +197,8 @@ impl Response {
         };
         if let Some(content_type) = answer.content_type.filter(|_| !without_body) {
             fields.insert(CONTENT_TYPE, content_type);
+            // Browsers would guess the type of what a text or an upload looks like.
+            fields.entry(X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
         }
         if to_head && !without_body {
             fields.insert(CONTENT_LENGTH, HeaderValue::from(length));

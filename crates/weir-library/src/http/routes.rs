@@ -8,7 +8,7 @@ use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::cookies::HOST_PREFIX;
 use super::fields;
-use super::input::{InputError, NamedTypes, decode_path, is_scalar, left_out, scalar_or_error};
+use super::input::{InputError, NamedTypes, decode_path, encode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
 use crate::json::decode;
 
@@ -19,6 +19,8 @@ pub(super) struct Routes {
     sources: Vec<Vec<ParameterSource>>,
     router: Router<usize>,
     paths: Vec<PathRoutes>,
+    /// The methods of all routes, for `OPTIONS *`.
+    allow: HeaderValue,
 }
 
 /// The routes of one path pattern.
@@ -58,13 +60,15 @@ impl Routes {
     /// # Errors
     /// Fails if two routes have the same method and path, or if a request cannot hold a parameter of the given type.
     pub(super) fn new(routes: std::sync::Arc<[Route]>) -> Result<Routes, Failure> {
-        let mut all = Routes { routes, sources: Vec::new(), router: Router::new(), paths: Vec::new() };
+        let mut all =
+            Routes { routes, sources: Vec::new(), router: Router::new(), paths: Vec::new(), allow: allow(&[]) };
         for index in 0..all.routes.len() {
             all.add(index)?;
         }
         for path in &mut all.paths {
             path.allow = allow(&path.methods);
         }
+        all.allow = allow(&all.paths.iter().flat_map(|path| path.methods.clone()).collect::<Vec<_>>());
         Ok(all)
     }
 
@@ -95,8 +99,11 @@ impl Routes {
         Ok(())
     }
 
-    /// Finds the route of a request. `HEAD` uses the route of `GET`.
+    /// Finds the route of a request, whose path is normalized. `HEAD` uses the route of `GET`.
     pub(super) fn find<'r, 'p>(&'r self, method: &Method, path: &'p str) -> RouteMatch<'r, 'p> {
+        if path == "*" {
+            return RouteMatch::Options(self.allow.clone());
+        }
         let Ok(found) = self.router.at(path) else { return RouteMatch::NotFound };
         let PathRoutes { methods, allow, .. } = &self.paths[*found.value];
         let route_of = |method: &Method| methods.iter().find(|(other, _)| other == method).map(|(_, route)| *route);
@@ -146,6 +153,11 @@ impl Routes {
         if problems.is_empty() { Ok(body) } else { Err(problems) }
     }
 
+    /// Returns true if the body of the route's requests is JSON.
+    pub(super) fn takes_json(&self, route: usize, parameter: usize) -> bool {
+        !matches!(self.routes[route].parameters[parameter].ty, Type::Bytes | Type::Text)
+    }
+
     /// Parses the body as the input of the route's body parameter.
     ///
     /// # Errors
@@ -174,11 +186,11 @@ fn without_names(pattern: &str) -> (String, Vec<&str>) {
     while let Some((before, name, after)) = next_parameter(left) {
         let rest_of_path = name.ends_with("..");
         let star = if rest_of_path { "*" } else { "" };
-        numbered.push_str(&format!("{before}{{{star}{}}}", names.len()));
+        numbered.push_str(&format!("{}{{{star}{}}}", encode_path(before), names.len()));
         names.push(name.trim_end_matches('.'));
         left = after;
     }
-    numbered.push_str(left);
+    numbered.push_str(&encode_path(left));
     (numbered, names)
 }
 
@@ -222,7 +234,12 @@ fn cannot_hold(parameter: &RouteParameter) -> String {
 }
 
 fn allow(methods: &[(Method, usize)]) -> HeaderValue {
-    let mut names: Vec<&str> = methods.iter().map(|(method, _)| method.as_str()).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for (method, _) in methods {
+        if !names.contains(&method.as_str()) {
+            names.push(method.as_str());
+        }
+    }
     if names.contains(&"GET") && !names.contains(&"HEAD") {
         names.push("HEAD");
     }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::Incoming;
-use hyper::header::HeaderMap;
-use hyper::{Method, Request, StatusCode};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use hyper::{Method, Request, StatusCode, Version};
 use weir::{
     Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, SourceProblem, Stop,
     Value, memory,
@@ -20,7 +20,7 @@ use weir::{
 use weir_events::until;
 
 use super::cross_site::is_cross_site_write;
-use super::input::InputError;
+use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::response::Response;
 use super::routes::{RouteMatch, Routes};
@@ -215,6 +215,13 @@ impl FlowHandler {
         input.map_err(|problem| refusal(&[problem]))
     }
 
+    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
+    fn is_other_type(&self, route: usize, parameter: usize, request: &Request<Incoming>) -> bool {
+        let says = request.headers().get(CONTENT_TYPE);
+        let is_empty = request.body().size_hint().exact() == Some(0);
+        self.routes.takes_json(route, parameter) && !is_empty && !says.is_some_and(is_json)
+    }
+
     /// Finds the route of a request and fills in its inputs, except for the body, which has not been read. Returns the
     /// route and the index of the body input.
     fn beginning(
@@ -223,23 +230,53 @@ impl FlowHandler {
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
         let uri = request.uri();
+        if has_other_host(request) {
+            return Err(Box::new(Response::plain(StatusCode::BAD_REQUEST, "`host` and `:authority` differ")));
+        }
+        let path = normalized_path(uri.path());
         if !self.cross_site_writes && is_cross_site_write(request.method(), uri, request.headers()) {
             let text = "a page of another site sent this request";
             return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
         }
-        match self.routes.find(request.method(), uri.path()) {
+        match self.routes.find(request.method(), &path) {
             RouteMatch::Route(route, parts) => {
                 let body = self
                     .routes
                     .inputs(route, &parts, uri.query(), request.headers(), inputs)
                     .map_err(|all| refusal(&all))?;
-                Ok((route, body))
+                match body {
+                    Some(parameter) if self.is_other_type(route, parameter, request) => Err(Box::new(not_json())),
+                    body => Ok((route, body)),
+                }
             }
             RouteMatch::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
             RouteMatch::Options(allow) => Err(Box::new(Response::options(allow))),
             RouteMatch::NotFound => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
         }
     }
+}
+
+/// Returns `true` if an HTTP/2 request names two hosts, or has user information in its authority (RFC 9113, section 8.3.1).
+/// Requests of HTTP/1 are validated before hyper parses them.
+fn has_other_host(request: &Request<Incoming>) -> bool {
+    let (Version::HTTP_2, Some(authority)) = (request.version(), request.uri().authority()) else { return false };
+    let mut hosts = request.headers().get_all(HOST).iter();
+    authority.as_str().contains('@')
+        || hosts.any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()))
+}
+
+/// Returns the answer to a body that does not say that it is JSON: pages of other sites may send texts and forms without
+/// asking, and a browser asks before it sends JSON.
+fn not_json() -> Response {
+    let text = "the body must be JSON and say so: `Content-Type: application/json`";
+    Response::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text)
+}
+
+/// Returns `true` for the media type of JSON, or one based on it, such as `application/problem+json`.
+fn is_json(media_type: &HeaderValue) -> bool {
+    let essence = media_type.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let essence = essence.to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
 fn refusal(problems: &[InputError]) -> Box<Response> {

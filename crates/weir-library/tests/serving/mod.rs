@@ -168,7 +168,8 @@ impl Service {
     pub(crate) fn ask(&self, method: &str, target: &str, body: &str) -> Answer {
         let mut client = Client::connect(self.address);
         let length = body.len();
-        client.send(&format!("{method} {target} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{body}"));
+        let fields = format!("Host: a\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n");
+        client.send(&format!("{method} {target} HTTP/1.1\r\n{fields}\r\n{body}"));
         client.answer_to(method)
     }
 

@@ -53,9 +53,24 @@ struct SectionEngine {
     full: AtomicUsize,
 }
 
+/// Maximum number of thread pools, and so of sections with threads of their own. Systems refuse more threads at some point,
+/// in the middle of the start.
+const POOLS_MAX: usize = 4096;
+
+/// Refuses a program with too many sections before any thread starts.
+fn check_pools(count: usize) -> io::Result<()> {
+    if count <= POOLS_MAX {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "the engine makes {count} sections with threads of their own, and at most {POOLS_MAX} are possible"
+    )))
+}
+
 /// Starts the engine; `threading` is the threading model of the sections for which the plan names no engine.
 pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
     let placement = place(threading, setup);
+    check_pools(placement.pools.len())?;
     let instance = setup.planned.instance;
     let (segments, placed) = (Arc::new(placement.segments), Arc::new(placement.sections));
     let resume_callback = ResumeCallback::default();

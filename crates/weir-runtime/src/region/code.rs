@@ -53,6 +53,8 @@ pub(crate) struct Tables {
     pub calls: Vec<SlotCall>,
     /// Calls with registers.
     pub word_calls: Vec<WordCall>,
+    /// Replacements of elements.
+    pub replacements: Vec<ElementReplacement>,
     /// Switches on values.
     pub switches: Vec<ValueSwitch>,
     /// Targets by the number of an arm.
@@ -95,9 +97,55 @@ pub(crate) struct WordCall {
     pub arguments: Box<[Register]>,
 }
 
+/// A call of a function whose result is its first argument with one element replaced. An element that the list or map has
+/// is replaced without the call.
+pub(crate) struct ElementReplacement {
+    /// The slot of the list or map, which is changed in place.
+    pub whole: FrameSlot,
+    pub key: RegionOperand,
+    pub value: RegionOperand,
+    pub call: SlotCall,
+}
+
+/// An operand that is a word or a value.
+#[derive(Clone, Copy)]
+pub(crate) enum RegionOperand {
+    /// A word, and the slot in which a call finds it after it is stored there.
+    Word(Register, Scalar, FrameSlot),
+    /// A value of a slot or a constant.
+    Value(Argument),
+}
+
+/// A look-up in a map whose `Option` a switch takes apart at once, so that it is never made.
+pub(crate) struct LookUp {
+    pub map: Argument,
+    pub key: Argument,
+    /// True if nothing reads the entry afterwards, so that its value may be moved out.
+    pub detaches: bool,
+    /// The slots that are not used afterwards.
+    pub dead: Box<[u32]>,
+    /// The destination of the value that is found.
+    pub output: LookUpOutput,
+    /// The arm for a value that is found.
+    pub some: Option<usize>,
+    /// The arm for a missing key.
+    pub none: Option<usize>,
+}
+
+/// The destination of the value that a look-up finds.
+#[derive(Clone, Copy)]
+pub(crate) enum LookUpOutput {
+    /// It is not used.
+    Nothing,
+    Word(Register),
+    Slot(FrameSlot),
+}
+
 /// A switch on a value.
 pub(crate) struct ValueSwitch {
     pub subject: Argument,
+    /// The look-up of which the subject would be the result.
+    pub look_up: Option<LookUp>,
     /// True if the payload may have to be moved.
     pub moves: bool,
     pub arms: Box<[ValueArm]>,
@@ -151,7 +199,26 @@ impl Tables {
                     .iter_mut()
                     .for_each(|register| see(register, RegisterAccess::Read));
             }
-            Instruction::FirstWord(row, ..) | Instruction::FirstValue(row, ..) => {
+            Instruction::Switch(row) => {
+                let look_up = &mut self.switches[usize::from(row)].look_up;
+                if let Some(LookUpOutput::Word(register)) = look_up.as_mut().map(|look_up| &mut look_up.output) {
+                    see(register, RegisterAccess::Write);
+                }
+            }
+            Instruction::Replace(row) => {
+                let row = &mut self.replacements[usize::from(row)];
+                for operand in [&mut row.key, &mut row.value] {
+                    if let RegionOperand::Word(register, ..) = operand {
+                        see(register, RegisterAccess::Read);
+                    }
+                }
+            }
+            Instruction::ElementWord(_, row, _)
+            | Instruction::ElementField(_, row, _)
+            | Instruction::TakeElementField(_, row, _) => {
+                see(&mut self.loops[usize::from(row)].count, RegisterAccess::Read);
+            }
+            Instruction::FirstWord(row, ..) | Instruction::FirstValue(row, ..) | Instruction::FirstElement(row, ..) => {
                 see(&mut self.loops[usize::from(row)].count, RegisterAccess::Write);
             }
             _ => {}
@@ -171,6 +238,7 @@ impl Region {
         match self.code.get(at)? {
             Instruction::Call(row) => Some(&self.tables.calls[usize::from(*row)].path),
             Instruction::CallWords(_, row) => Some(&self.tables.word_calls[usize::from(*row)].path),
+            Instruction::Replace(row) => Some(&self.tables.replacements[usize::from(*row)].call.path),
             _ => None,
         }
     }

@@ -114,6 +114,10 @@ pub(crate) enum Instruction {
     CallWords(Register, TableIndex),
     /// Tests a value and jumps to the arm: a row of `switches`.
     Switch(TableIndex),
+    /// Replaces an element of a list or map in its slot: a row of `replacements`.
+    Replace(TableIndex),
+    /// Adds the parts of an interpolation at the end of a text in its slot: a row of `prims`, whose result is the text.
+    AppendParts(TableIndex),
     /// Puts an empty list for the results of a `for` into a slot.
     BeginMap(FrameSlot),
     /// Begins a loop over a list of scalars with its first element, or jumps if there is none: a row of `loops`, the
@@ -125,6 +129,16 @@ pub(crate) enum Instruction {
     FirstValue(TableIndex, FrameSlot, Target),
     /// Does what [`Instruction::NextWord`] does, with a slot for the element.
     NextValue(TableIndex, FrameSlot, Target),
+    /// Begins a loop over a list whose elements stay in it, or jumps if there is none: a row of `loops`, the target.
+    FirstElement(TableIndex, Target),
+    /// Goes on with the next element, which stays in the list, and jumps; falls through if there is none. A safe point.
+    NextElement(TableIndex, Target),
+    /// Loads a scalar field of the current element: register, a row of `loops`, field.
+    ElementWord(Register, TableIndex, u16),
+    /// Clones a field of the current element to a slot: slot, a row of `loops`, field.
+    ElementField(FrameSlot, TableIndex, u16),
+    /// Does the same for the only read of the field, which moves out of a list that is not shared.
+    TakeElementField(FrameSlot, TableIndex, u16),
     /// Adds a scalar at the end of a list: slot of the list, register, scalar.
     Push(FrameSlot, Register, u16),
     /// Moves a value to the end of a list: slot of the list, slot of the value.
@@ -200,6 +214,7 @@ impl Instruction {
             | Length(out, _)
             | Field(out, _, _)
             | CallWords(out, _)
+            | ElementWord(out, _, _)
             | FirstWord(_, out, _)
             | NextWord(_, out, _) => see(out, RegisterAccess::Write),
             _ => {}
@@ -221,6 +236,8 @@ impl Instruction {
             | NextWord(_, _, target)
             | FirstValue(_, _, target)
             | NextValue(_, _, target)
+            | FirstElement(_, target)
+            | NextElement(_, target)
             | AgainUnless(_, _, target) => Some(target),
             _ => None,
         }
@@ -232,10 +249,21 @@ impl Instruction {
         matches!(self, Jump(_) | JumpTable(..) | Switch(_) | Return(_) | Fail(_) | Never | End)
     }
 
+    /// Returns true if the instruction computes with registers alone, and then goes on with the next
+    /// one or ends the flow.
+    pub(crate) fn is_on_words(self) -> bool {
+        use Instruction::*;
+        let copies = matches!(self, Nothing | Move(..) | Not(..) | And(..) | Or(..));
+        let computes = matches!(self, AddFloat(..) | SubtractFloat(..) | MultiplyFloat(..) | DivideFloat(..));
+        let counts = matches!(self, AddInt(..) | SubtractInt(..) | MultiplyInt(..) | DivideInt(..) | RemainderInt(..));
+        let compares = matches!(self, EqualWords(..) | NotEqualWords(..) | LessInt(..) | LessOrEqualInt(..));
+        copies || computes || counts || compares || matches!(self, LessFloat(..) | LessOrEqualFloat(..))
+    }
+
     /// Returns true if the instruction is a safe point: the back edge of a loop.
     pub(crate) fn is_safe_point(self) -> bool {
         use Instruction::*;
-        matches!(self, NextWord(..) | NextValue(..) | AgainUnless(..))
+        matches!(self, NextWord(..) | NextValue(..) | NextElement(..) | AgainUnless(..))
     }
 }
 

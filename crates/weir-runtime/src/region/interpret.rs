@@ -8,7 +8,8 @@
 use weir_host::{Environment, Shared, Value};
 
 use super::instruction::{Instruction, Register, TableIndex, Target};
-use super::outside::{Outside, word_at};
+use super::outcome::Outside;
+use super::outside::word_at;
 use super::stop::{After, RegionStop};
 use crate::platform::Platform;
 use crate::region::code::{LoopRow, Region};
@@ -32,6 +33,24 @@ pub(crate) struct Machine<'a> {
     pub(crate) at: &'a mut usize,
 }
 
+/// Leaves the interpreter's loop if the instruction fails.
+macro_rules! or_fail {
+    ($succeeds:expr) => {
+        if !$succeeds {
+            break;
+        }
+    };
+}
+
+/// Leaves the interpreter behind this instruction if the slice is over.
+macro_rules! or_yield {
+    ($is_over:expr, $at:expr) => {
+        if $is_over {
+            return RegionStop::Yields($at.wrapping_add(1));
+        }
+    };
+}
+
 impl Region {
     /// Sets the words to their initial state, for a run that begins at instruction 0.
     pub(crate) fn begin(&self, words: &mut Vec<u64>) {
@@ -52,11 +71,11 @@ impl Region {
         loop {
             match self.code[at] {
                 Move(out, a) => words[r(out)] = words[r(a)],
-                AddInt(out, a, b) if !put(words, out, int(words, a).checked_add(int(words, b))) => break,
-                SubtractInt(out, a, b) if !put(words, out, int(words, a).checked_sub(int(words, b))) => break,
-                MultiplyInt(out, a, b) if !put(words, out, int(words, a).checked_mul(int(words, b))) => break,
-                DivideInt(out, a, b) if !put(words, out, int(words, a).checked_div(int(words, b))) => break,
-                RemainderInt(out, a, b) if !put(words, out, remainder(int(words, a), int(words, b))) => break,
+                AddInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_add(int(words, b)))),
+                SubtractInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_sub(int(words, b)))),
+                MultiplyInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_mul(int(words, b)))),
+                DivideInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_div(int(words, b)))),
+                RemainderInt(out, a, b) => or_fail!(put(words, out, remainder(int(words, a), int(words, b)))),
                 AddFloat(out, a, b) => words[r(out)] = (float(words, a) + float(words, b)).to_bits(),
                 SubtractFloat(out, a, b) => words[r(out)] = (float(words, a) - float(words, b)).to_bits(),
                 MultiplyFloat(out, a, b) => words[r(out)] = (float(words, a) * float(words, b)).to_bits(),
@@ -67,32 +86,32 @@ impl Region {
                 LessOrEqualInt(out, a, b) => words[r(out)] = (int(words, a) <= int(words, b)).into(),
                 LessFloat(out, a, b) => words[r(out)] = (float(words, a) < float(words, b)).into(),
                 LessOrEqualFloat(out, a, b) => words[r(out)] = (float(words, a) <= float(words, b)).into(),
+                EqualFloat(out, a, b) => words[r(out)] = (float(words, a) == float(words, b)).into(),
+                Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
+                And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
+                Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
                 Jump(target) => at = before(target),
-                JumpIf(a, target) if words[r(a)] != 0 => at = before(target),
-                JumpUnless(a, target) if words[r(a)] == 0 => at = before(target),
-                JumpIfEqual(a, b, target) if words[r(a)] == words[r(b)] => at = before(target),
-                JumpIfNotEqual(a, b, target) if words[r(a)] != words[r(b)] => at = before(target),
-                JumpIfLess(a, b, target) if int(words, a) < int(words, b) => at = before(target),
-                JumpIfLessOrEqual(a, b, target) if int(words, a) <= int(words, b) => at = before(target),
-                Index(out, list, a) if !put(words, out, outside.element(list, int(words, a))) => break,
+                JumpIf(a, target) => at = next(words[r(a)] != 0, at, target),
+                JumpUnless(a, target) => at = next(words[r(a)] == 0, at, target),
+                JumpIfEqual(a, b, target) => at = next(words[r(a)] == words[r(b)], at, target),
+                JumpIfNotEqual(a, b, target) => at = next(words[r(a)] != words[r(b)], at, target),
+                JumpIfLess(a, b, target) => at = next(int(words, a) < int(words, b), at, target),
+                JumpIfLessOrEqual(a, b, target) => at = next(int(words, a) <= int(words, b), at, target),
+                Index(out, list, a) => or_fail!(put(words, out, outside.element(list, int(words, a)))),
                 NextWord(row, out, target) => {
-                    if self.next_word(row, out, words, &outside) {
-                        at = before(target);
-                    }
-                    if self.is_slice_over(row, units, platform) {
-                        return RegionStop::Yields(at.wrapping_add(1));
-                    }
+                    at = next(self.next_word(row, out, words, &outside), at, target);
+                    or_yield!(self.is_slice_over(row, units, platform), at);
                 }
-                AgainUnless(row, done, target) if words[r(done)] == 0 => {
-                    if !self.begin_round(row, words) {
-                        break;
-                    }
+                NextElement(row, target) => {
+                    at = next(self.next_element(row, words, &outside), at, target);
+                    or_yield!(self.is_slice_over(row, units, platform), at);
+                }
+                AgainUnless(_, done, _) if words[r(done)] != 0 => {}
+                AgainUnless(row, _, target) => {
+                    or_fail!(self.begin_round(row, words));
                     at = before(target);
-                    if self.is_slice_over(row, units, platform) {
-                        return RegionStop::Yields(at.wrapping_add(1));
-                    }
+                    or_yield!(self.is_slice_over(row, units, platform), at);
                 }
-                other if other.is_done() => {}
                 other => match self.step(other, at, words, &mut outside, units) {
                     After::Next => {}
                     After::Jump(target) => at = before(target),
@@ -115,6 +134,16 @@ impl Region {
         true
     }
 
+    /// Goes on with the next element of a list, which stays there; returns false if there is none.
+    #[inline(always)]
+    fn next_element(&self, row: TableIndex, words: &mut [u64], outside: &Outside<'_>) -> bool {
+        let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
+        let Value::List(elements) = &outside.slots[usize::from(list)] else { return false };
+        let has_more = words[r(count)] < elements.len() as u64;
+        words[r(count)] += u64::from(has_more);
+        has_more
+    }
+
     /// Spends the units of a round; returns true if the slice is over.
     #[inline(always)]
     fn is_slice_over(&self, row: TableIndex, units: &Units, platform: &dyn Platform) -> bool {
@@ -130,31 +159,6 @@ impl Region {
     }
 }
 
-impl Instruction {
-    /// Returns true if the interpreter's loop has executed the instruction in the guard of its arm: a computation that did
-    /// not fail, or a jump that is not taken.
-    #[inline(always)]
-    fn is_done(self) -> bool {
-        use Instruction::*;
-        matches!(
-            self,
-            AddInt(..)
-                | SubtractInt(..)
-                | MultiplyInt(..)
-                | DivideInt(..)
-                | RemainderInt(..)
-                | Index(..)
-                | JumpIf(..)
-                | JumpUnless(..)
-                | JumpIfEqual(..)
-                | JumpIfNotEqual(..)
-                | JumpIfLess(..)
-                | JumpIfLessOrEqual(..)
-                | AgainUnless(..)
-        )
-    }
-}
-
 #[inline(always)]
 fn r(register: Register) -> usize {
     usize::from(register)
@@ -164,6 +168,12 @@ fn r(register: Register) -> usize {
 #[inline(always)]
 fn before(target: Target) -> usize {
     usize::from(target).wrapping_sub(1)
+}
+
+/// Returns the number of the instruction before the next one: the target if the jump is taken.
+#[inline(always)]
+fn next(is_taken: bool, at: usize, target: Target) -> usize {
+    if is_taken { before(target) } else { at }
 }
 
 #[inline(always)]

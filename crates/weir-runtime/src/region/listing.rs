@@ -5,7 +5,7 @@ use std::fmt;
 
 use weir_host::Argument;
 
-use super::code::Region;
+use super::code::{Region, RegionOperand};
 use super::instruction::{Instruction, TableIndex};
 use super::shapes::Scalar;
 
@@ -74,6 +74,18 @@ impl Region {
                 let row = &tables.calls[at(row)];
                 format!("{} {}", row.path, arguments(&row.arguments))
             }
+            Instruction::Replace(row) => {
+                let row = &tables.replacements[at(row)];
+                let operand = |operand: &RegionOperand| match operand {
+                    RegionOperand::Word(register, ..) => format!("r{register}"),
+                    RegionOperand::Value(argument) => arguments(&[*argument]),
+                };
+                format!("s{}, {} {}, {}", row.whole, row.call.path, operand(&row.key), operand(&row.value))
+            }
+            Instruction::AppendParts(row) => {
+                let row = &tables.prims[at(row)];
+                format!("s{}, {}", row.out, arguments(&row.operands))
+            }
             Instruction::CallWords(_, row) => {
                 let row = &tables.word_calls[at(row)];
                 let registers = row.arguments.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
@@ -82,7 +94,11 @@ impl Region {
             Instruction::Switch(row) => {
                 let row = &tables.switches[at(row)];
                 let arms = row.arms.iter().map(|arm| format!("{:?} ->{}", arm.test, arm.target));
-                format!("{}: {}", arguments(&[row.subject]), arms.collect::<Vec<_>>().join(", "))
+                let subject = match &row.look_up {
+                    Some(look_up) => format!("look_up {}", arguments(&[look_up.map, look_up.key])),
+                    None => arguments(&[row.subject]),
+                };
+                format!("{subject}: {}", arms.collect::<Vec<_>>().join(", "))
             }
             Instruction::JumpTable(_, row) => {
                 let targets = tables.jumps[at(row)].iter().map(|target| format!("->{target}"));
@@ -126,10 +142,13 @@ fn kinds(instruction: Instruction) -> &'static str {
         Field(..) => "rsn",
         CallWords(..) => "r",
         FirstWord(..) | NextWord(..) => "lrt",
+        FirstElement(..) | NextElement(..) => "lt",
+        ElementWord(..) => "rln",
+        ElementField(..) | TakeElementField(..) => "sln",
         AgainUnless(..) => "mrt",
         FirstValue(..) | NextValue(..) => "lst",
-        Scalars(_) | LoadRecord(_) | StoreRecord(_) | Prim(_) | Call(_) | Switch(_) | Return(_) | Fail(_) | Nothing
-        | Never | End => "",
+        Scalars(_) | LoadRecord(_) | StoreRecord(_) | Prim(_) | AppendParts(_) | Call(_) | Replace(_) | Switch(_)
+        | Return(_) | Fail(_) | Nothing | Never | End => "",
         _ => "rrr",
     }
 }

@@ -1,28 +1,17 @@
 //! Instructions on values: everything that is not in the loop of the interpreter.
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Elements, Environment, Failure, Shared, Value};
+use weir_host::{Argument, Call, Elements, Failure, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
 use super::instruction::{FrameSlot, Instruction, RegisterAccess, TableIndex};
+use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
-use crate::platform::Platform;
 use crate::region::code::{Region, ScalarPrim, SlotCall};
-use crate::units::{self, Spent, Units};
-
-/// The part of a region's state that is no word.
-pub(crate) struct Outside<'a> {
-    pub slots: &'a mut [Value],
-    pub choices: &'a mut [u32],
-    pub shared: &'a [Shared],
-    pub environment: &'a Environment,
-    pub platform: &'a dyn Platform,
-    /// The instruction that is reported if a host function panics.
-    pub current: &'a mut usize,
-}
+use crate::units::{Spent, Units};
 
 impl Outside<'_> {
     /// Returns the scalar element of a list, as the bits of an integer; `None` if there is none.
@@ -56,11 +45,10 @@ impl Region {
         use Instruction::*;
         let (tables, slots) = (&self.tables, &mut *outside.slots);
         match instruction {
-            EqualFloat(out, a, b) => words[r(out)] = (float(words[r(a)]) == float(words[r(b)])).into(),
-            NotEqualFloat(out, a, b) => words[r(out)] = (float(words[r(a)]) != float(words[r(b)])).into(),
-            Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
-            And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
-            Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
+            NotEqualFloat(out, a, b) => {
+                let [one, other] = [a, b].map(|register| f64::from_bits(words[r(register)]));
+                words[r(out)] = (one != other).into();
+            }
             Scalars(row) => return scalar_prim(&tables.scalars[r(row)], at, words),
             JumpTable(a, row) => match tables.jumps[r(row)].get(words[r(a)] as usize) {
                 Some(target) => return After::Jump(*target),
@@ -84,9 +72,13 @@ impl Region {
             Field(out, slot, field) => words[r(out)] = field_of(&slots[r(slot)], r(field)),
             Call(row) => return self.call(&tables.calls[r(row)], at, words, outside, units),
             CallWords(..) => return self.call_words(instruction, at, words, outside, units),
-            Switch(row) => return self.switch(row, at, outside),
+            Switch(row) => return self.switch(row, at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside, units),
+            FirstElement(..) | ElementWord(..) | ElementField(..) | TakeElementField(..) | Replace(_)
+            | AppendParts(_) => {
+                return self.step_on_elements(instruction, at, words, outside, units);
+            }
             Push(list, a, scalar) => push(&mut slots[r(list)], Scalar::ALL[r(scalar)].value(words[r(a)])),
             PushValue(list, from) => {
                 let value = slots[r(from)].take();
@@ -110,28 +102,15 @@ pub(crate) fn word_at(elements: &Elements, index: usize) -> Option<u64> {
     if let Some(all) = elements.as_ints() {
         return all.get(index).map(|element| element.cast_unsigned());
     }
+    if let Some(all) = elements.as_floats() {
+        return all.get(index).map(|element| element.to_bits());
+    }
     word_at_of_others(elements, index)
 }
 
 #[inline(never)]
 fn word_at_of_others(elements: &Elements, index: usize) -> Option<u64> {
-    if let Some(all) = elements.as_floats() {
-        return all.get(index).map(|element| element.to_bits());
-    }
     elements.get(index).map(|element| word_of(&element))
-}
-
-fn r(number: u16) -> usize {
-    usize::from(number)
-}
-
-fn float(word: u64) -> f64 {
-    f64::from_bits(word)
-}
-
-#[cold]
-fn fails(at: usize, failure: Box<Failure>) -> After {
-    After::Stop(RegionStop::Ends(at, Err(failure)))
 }
 
 /// Executes a primitive of scalars.
@@ -230,8 +209,11 @@ impl Region {
         After::Next
     }
 
-    fn switch(&self, row: TableIndex, at: usize, outside: &mut Outside<'_>) -> After {
+    fn switch(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         let row = &self.tables.switches[r(row)];
+        if let Some(look_up) = &row.look_up {
+            return self.look_up(look_up, &row.arms, at, (words, outside.slots));
+        }
         let subject = match row.subject {
             Argument::Slot { index, .. } => &outside.slots[index as usize],
             Argument::Constant(index) => &self.constants[index as usize],
@@ -243,7 +225,14 @@ impl Region {
         After::Jump(arm.target)
     }
 
-    fn call(&self, row: &SlotCall, at: usize, words: &mut [u64], outside: &mut Outside<'_>, units: &Units) -> After {
+    pub(super) fn call(
+        &self,
+        row: &SlotCall,
+        at: usize,
+        words: &mut [u64],
+        outside: &mut Outside<'_>,
+        units: &Units,
+    ) -> After {
         *outside.current = at;
         let out = if let Out::Value(slot) = row.out { Some(slot) } else { None };
         out.into_iter().for_each(|slot| outside.slots[slot as usize].clear());
@@ -318,13 +307,5 @@ impl Region {
         });
         let operands = registers.into_iter().zip(&row.operands).map(|(register, (_, scalar))| (register, *scalar));
         scalars(&ScalarPrim { prim: row.prim, operands: operands.collect(), out: row.out }, words).err()
-    }
-}
-
-/// Spends the units of a call, which may have taken long.
-fn spent_call(at: usize, units: &Units, platform: &dyn Platform) -> After {
-    match units.spend_timed(units::CALL, platform) {
-        Spent::GoOn => After::Next,
-        Spent::Yield => After::Stop(RegionStop::Yields(at + 1)),
     }
 }

@@ -127,6 +127,14 @@ impl WordTypes<'_> {
         self.within(ty, DEPTH_MAX).filter(|shape| shape.leaves().len() <= LEAVES_MAX)
     }
 
+    /// Returns true if the type is a record of the program or the library.
+    pub(crate) fn is_record(&self, ty: &Type) -> bool {
+        let Type::Named(name) = ty else { return false };
+        let own = self.types.iter().find(|definition| definition.name == *name);
+        let definition = own.or_else(|| self.library.definition(name));
+        definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Record(_)))
+    }
+
     fn within(&self, ty: &Type, depth: usize) -> Option<WordShape> {
         if let Some(scalar) = Scalar::of(ty) {
             return Some(WordShape::Scalar(scalar));

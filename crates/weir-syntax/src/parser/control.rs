@@ -57,7 +57,12 @@ impl Parser<'_> {
         }
         let start = self.span();
         let kind = match self.peek() {
-            T::If | T::Word if is_one_word || self.at(T::If) => self.nested(Self::if_kind).unwrap_or(ExprKind::Error),
+            T::If | T::Word if is_one_word || self.at(T::If) => {
+                self.else_ifs += 1;
+                let kind = self.nested(Self::if_kind).unwrap_or(ExprKind::Error);
+                self.else_ifs -= 1;
+                kind
+            }
             _ => ExprKind::Block(self.block()),
         };
         self.expr(start, kind)

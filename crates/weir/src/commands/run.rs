@@ -113,8 +113,11 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     let exit = project.report(arguments.error_format, terminal);
     let Some(mut program) = compiled else { return Err(exit) };
     configuration.check(terminal)?;
-    let root = arguments.root.clone().unwrap_or_else(|| folder(&arguments.file));
-    library.environment.insert(open_root(&root, terminal)?.with_cache_options(keeping(arguments)));
+    let root = match &arguments.root {
+        Some(root) => open_root(root, terminal)?,
+        None => open_root(&folder(&arguments.file), terminal)?.without_programs(),
+    };
+    library.environment.insert(root.with_cache_options(keeping(arguments)));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "add an entry point: `service … on http(…)` or `for … in …`";

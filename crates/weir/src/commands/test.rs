@@ -1,19 +1,16 @@
 //! `weir test`: runs the tests of programs in parallel on the reference evaluator.
 //!
 //! Every test has its own shared values, and draws its random numbers from the same seed, so that tests are independent
-//! and give the same result each time.
+//! and give the same result each time. A test that takes longer than the time limit fails, and is left behind.
+
+mod difference;
+mod workers;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_host::Failure;
-use weir_ir::evaluate::Evaluator;
-use weir_ir::expr::Program;
 use weir_library::crypto::Secrets;
 use weir_library::files::Root;
-use weir_library::random::Randomness;
 use weir_syntax::SourceFile;
 use weir_syntax::ast::{ItemKind, Tree};
 
@@ -23,6 +20,7 @@ use crate::programs::folder;
 use crate::project::Project;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, programs};
+use workers::{TestResult, TestRun, run_all};
 
 /// Counts over all files.
 #[derive(Default)]
@@ -53,7 +51,7 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
     let (mut total, mut worst) = (TestSummary::default(), Exit::Success);
     for file in &files {
         if let Ok(root) = Root::open(&folder(file)) {
-            library.environment.insert(root);
+            library.environment.insert(root.without_programs());
         }
         let tested = test_file(file, arguments, &library, runtime.handle(), &mut total, terminal);
         if let Err(exit) = tested
@@ -114,11 +112,19 @@ fn test_file(
         return Ok(());
     }
     configuration.check(terminal)?;
-    let seeded = SeededLibrary { library: &library, seed: arguments.seed };
+    let run = TestRun {
+        tests,
+        chosen: chosen.clone(),
+        library,
+        seed: arguments.seed,
+        limit: Duration::from_secs(arguments.time_limit.into()),
+    };
     let mut text = format!("{}\n", terminal.output().bold(&path.display().to_string()));
-    for (at, outcome) in chosen.iter().zip(run_all(&tests, &chosen, &seeded, runtime)) {
-        let place = places.get(*at).map_or("", String::as_str);
-        text.push_str(&line(&names[*at], place, &outcome, terminal.output()));
+    for (at, outcome) in chosen.iter().zip(run_all(run, runtime)) {
+        let failed_at = outcome.failed_at.filter(|origin| origin.end > 0);
+        let place = failed_at.map(|origin| weir_syntax::location(project.sources.file(id), origin.start));
+        let place = place.or_else(|| places.get(*at).cloned()).unwrap_or_default();
+        text.push_str(&line(&names[*at], &place, &outcome, terminal.output()));
         *(if outcome.failure.is_none() { &mut total.passed } else { &mut total.failed }) += 1;
     }
     terminal.print(&(text + "\n"));
@@ -134,63 +140,13 @@ fn places(tree: &Tree, file: &SourceFile) -> Vec<String> {
     tests.collect()
 }
 
-/// Result of one test.
-struct TestResult {
-    failure: Option<Failure>,
-    took: Duration,
-}
-
-/// A library, and the seed of the random numbers of each test.
-struct SeededLibrary<'a> {
-    library: &'a Library,
-    seed: u64,
-}
-
-impl SeededLibrary<'_> {
-    /// Returns the library of one test, with a generator of its own.
-    fn of_test(&self) -> Library {
-        let mut library = self.library.clone();
-        library.environment.insert(Randomness::seeded(self.seed));
-        library
-    }
-}
-
-/// Runs the tests on one thread per core; the results are in the order of `chosen`.
-fn run_all(
-    tests: &Program,
-    chosen: &[usize],
-    library: &SeededLibrary<'_>,
-    runtime: &tokio::runtime::Handle,
-) -> Vec<TestResult> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let _inside = runtime.enter();
-        let claim = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|claimed| *claimed < chosen.len());
-        std::iter::from_fn(claim).map(|claimed| (claimed, run(tests, chosen[claimed], &library.of_test()))).collect()
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(chosen.len());
-    let mut outcomes: Vec<(usize, TestResult)> = thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let done = running.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Vec::new()));
-        done.collect::<Vec<Vec<_>>>().into_iter().flatten().collect()
-    });
-    outcomes.sort_by_key(|(claimed, _)| *claimed);
-    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
-}
-
-fn run(tests: &Program, at: usize, library: &Library) -> TestResult {
-    let begun = Instant::now();
-    let result = Evaluator::new(tests, library)
-        .and_then(|mut evaluator| evaluator.run(0, at, Vec::new()).map_err(|failure| *failure));
-    TestResult { failure: result.err(), took: begun.elapsed() }
-}
-
 fn line(name: &str, place: &str, outcome: &TestResult, paint: Paint) -> String {
     let took = paint.faint(&shown(outcome.took));
     match &outcome.failure {
         None => format!("  {} {name} {took}\n", paint.green("ok  ")),
         Some(failure) => {
-            let shown: String = failure.message.lines().map(|line| format!("       {line}\n")).collect();
+            let message = difference::shortened(&failure.message);
+            let shown: String = message.lines().map(|line| format!("       {line}\n")).collect();
             format!("  {} {name} {took}\n       {}\n{shown}", paint.red("FAIL"), paint.faint(&format!("at {place}")))
         }
     }

@@ -71,7 +71,7 @@ for number in stream.range(0, 3) {
 
 #[test]
 fn a_source_that_fails_has_no_end() {
-    let program = "use csv, stdio\n\nshared sum = 0\n\nfor row in csv.rows(\"in\") {\n  sum.add(1)\n} at end {\n  stdio.print(\"{sum} in all\")?\n}\n";
+    let program = "use csv, stdio\n\nshared sum = 0\n\nfor row in csv.rows(\"in\", strict: true) {\n  sum.add(1)\n} at end {\n  stdio.print(\"{sum} in all\")?\n}\n";
     let folder = Folder::new("failed-end", program);
     folder.write("in", "a,b\n1,2\n3\n");
     let said = say(&["run", &folder.program()]);

@@ -43,6 +43,21 @@ fn each_pass_has_a_time() {
 }
 
 #[test]
+fn elements_are_read_added_and_replaced_where_they_are() {
+    let program = b"use list, map, stdio, stream\n\nrecord P { name: Text, age: Int }\n\nshared ps: List(P) = []\n\nfor n in stream.range(1, 9) {\n  let counts = fold m = [:] for p in ps { m.with(p.name, (m[p.name] else { 0 }) + 1) }\n  let ages = fold xs = [] for p in ps { xs + [p.age] }\n  let line = fold s = \"\" for p in ps { s + \"{p.name} \" }\n  stdio.print(\"{counts} {ages} {line}\")?\n}\n";
+    let file = Scratch::new("elements.weir", program);
+    let said = say(&["graph", file.path(), "--regions"]);
+    assert_eq!((said.code, said.messages.as_str()), (0, ""));
+    // No record is taken out of its list, no `Option` is made, and neither a list nor a text to be added.
+    for instruction in ["next_element", "look_up", "replace ", "push ", "append_parts"] {
+        assert!(said.output.contains(instruction), "{instruction} is missing:\n{}", said.output);
+    }
+    for instruction in ["next_value", "prim                  s8, index", ", list s", ", add s"] {
+        assert!(!said.output.contains(instruction), "{instruction}:\n{}", said.output);
+    }
+}
+
+#[test]
 fn regions_are_shown_with_their_instructions_and_why_they_end() {
     let program = b"use stdio, stream\n\nfor n in stream.range(1, 9) {\n  let sum = fold s = 0 for i in [1, 2, n] { s + i * 3 % 7 }\n  stdio.print(\"{sum}\")?\n}\n";
     let file = Scratch::new("regions.weir", program);

@@ -15,3 +15,4 @@ mod streams;
 mod support;
 mod time;
 mod top;
+mod weir_test;

@@ -90,7 +90,9 @@ fn parameters_come_from_the_header_and_from_cookies() {
         let answer = read_answer(stream);
         format!("{} {}", answer.status, String::from_utf8(answer.body).expect("a text"))
     };
-    assert_eq!(ask("Cookie: a=b; visitor=mal; __Host-visitor=ada;__Host-visitor=eve\r\n"), "200 ada 1 -");
+    assert_eq!(ask("Cookie: a=b; visitor=mal; __Host-visitor=ada;__Host-visitor=ada\r\n"), "200 ada 1 -");
+    let twice = "400 the cookie `__Host-visitor`: given twice";
+    assert_eq!(ask("Cookie: __Host-visitor=ada;__Host-visitor=eve\r\n"), twice);
     assert_eq!(ask("X-Count: 5\r\nCookie: __Host-visitor=ada\r\nIf-Match: *\r\n"), "200 ada 6 *");
     assert_eq!(ask("cookie: theme=dark\r\ncookie: __Host-visitor=eve; __Host-theme=light\r\n"), "200 eve 1 -dark");
     let missing = "400 the cookie `__Host-visitor`: missing, expected a text";
@@ -331,7 +333,8 @@ fn who_waits_for_a_notice_is_answered_when_it_comes() {
         let waits = served.ask("/hooks");
         let mut sends = served.connect();
         let event = r#"{"b":[1,null],"a":"x"}"#;
-        let head = format!("POST /hooks/shop HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", served.address);
+        let fields = "Connection: close\r\nContent-Type: application/json\r\n";
+        let head = format!("POST /hooks/shop HTTP/1.1\r\nHost: {}\r\n{fields}", served.address);
         write!(sends, "{head}Content-Length: {}\r\n\r\n{event}", event.len()).expect("the notice is sent");
         assert_eq!(text(&read_answer(sends)), (202, "notice 1"));
         let answer = read_answer(waits);

@@ -18,6 +18,7 @@
 mod support;
 
 mod commands;
+mod explain;
 mod grammar;
 mod markdown;
 mod programs;

@@ -47,8 +47,9 @@ fn answer(served: &Served, exchange: &Exchange<'_>) -> String {
     let mut stream = served.connect();
     let Exchange { method, path, body, .. } = exchange;
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n{body}",
         served.address,
+        if body.starts_with(['{', '[']) { "application/json" } else { "application/x-www-form-urlencoded" },
         body.len()
     );
     stream.write_all(request.as_bytes()).expect("the request is sent");

@@ -4,7 +4,8 @@ use ecow::EcoVec;
 use triomphe::Arc;
 
 use super::packed::Packed;
-use crate::Value;
+use super::sequence::Sequence;
+use crate::{Elements, Value};
 
 /// The representation of a list's elements, in two words.
 #[derive(Clone)]
@@ -29,6 +30,17 @@ impl ListForm {
         match self {
             ListForm::Values(all) => all.get(index).cloned(),
             ListForm::Packed(all) => all.get(index),
+        }
+    }
+
+    #[inline]
+    pub(super) fn borrowed(&self, index: usize) -> Option<&Value> {
+        match self {
+            ListForm::Values(all) => all.get(index),
+            ListForm::Packed(all) => match &**all {
+                Packed::Persistent(all) => all.borrowed(index),
+                _ => None,
+            },
         }
     }
 
@@ -174,11 +186,11 @@ impl ListForm {
         }
     }
 
-    /// Moves the elements into nodes that can be shared.
+    /// Makes a persistent sequence of the elements, whose nodes can be shared.
     pub(super) fn make_persistent(&mut self) {
         if !self.is_persistent() {
-            let sequence = std::mem::take(self).into_values().into_iter().collect();
-            *self = ListForm::Packed(Arc::new(Packed::Persistent(sequence)));
+            *self =
+                ListForm::Packed(Arc::new(Packed::Persistent(Sequence::over(Elements { form: std::mem::take(self) }))));
         }
     }
 

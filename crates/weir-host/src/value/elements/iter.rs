@@ -9,8 +9,8 @@ use triomphe::Arc;
 use super::Element;
 use super::form::ListForm;
 use super::packed::Packed;
+use super::sequence::SequenceIter;
 use crate::Value;
-use crate::value::trie;
 
 /// The elements of a list, in order.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct ElementIter<'v> {
 enum ListFormIter<'v> {
     Values(slice::Iter<'v, Value>),
     Packed(&'v Packed, usize),
-    Persistent(trie::TrieIter<'v, Value>),
+    Persistent(SequenceIter<'v>),
 }
 
 impl<'v> ElementIter<'v> {
@@ -52,7 +52,7 @@ impl<'v> Iterator for ElementIter<'v> {
                 *next += 1;
                 all.get(*next - 1).map(Cow::Owned)
             }
-            ListFormIter::Persistent(all) => all.next().map(Cow::Borrowed),
+            ListFormIter::Persistent(all) => all.next(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The forms of a list that are stored behind one pointer: packed scalars, and persistent nodes.
 
+use std::borrow::Cow;
+
 use super::sequence::Sequence;
 use crate::Value;
 
@@ -65,7 +67,7 @@ macro_rules! packed {
             pub(super) fn get(&self, index: usize) -> Option<Value> {
                 match self {
                     $(Packed::$form(all) => all.get(index).copied().map(Value::$value),)+
-                    Packed::Persistent(all) => all.get(index).cloned(),
+                    Packed::Persistent(all) => all.get(index).map(Cow::into_owned),
                 }
             }
 

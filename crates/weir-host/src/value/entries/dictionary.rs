@@ -8,13 +8,11 @@
 //! A dictionary of up to [`SMALL_MAX`] positions has no hash table: its keys are compared one after the other, which costs
 //! less than to hash a key, and to allocate a table.
 
-use std::hash::BuildHasher;
 use std::slice;
 
 use hashbrown::HashTable;
 
-use super::SEED;
-use super::persistent::{Entry, PersistentDictionary};
+use super::hash_of;
 use crate::Value;
 
 /// A hash table over a vector with gaps.
@@ -30,6 +28,9 @@ pub(super) struct Dictionary {
     length: usize,
     /// No entry lies before this position.
     first: usize,
+    /// The position that was found last, so that reading an entry and replacing it looks it up once. May name a gap, or
+    /// another entry.
+    recent: u32,
 }
 
 /// A position of the vector.
@@ -58,7 +59,7 @@ impl Dictionary {
     pub(super) fn with_capacity(capacity: usize) -> Self {
         let is_indexed = capacity > SMALL_MAX;
         let positions = HashTable::with_capacity(if is_indexed { capacity } else { 0 });
-        Dictionary { positions, is_indexed, slots: Vec::with_capacity(capacity), length: 0, first: 0 }
+        Dictionary { positions, is_indexed, slots: Vec::with_capacity(capacity), length: 0, first: 0, recent: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -79,10 +80,14 @@ impl Dictionary {
         self.slots.into_iter().filter_map(|slot| slot.entry)
     }
 
-    /// Returns a persistent dictionary with clones of the entries.
-    pub(super) fn to_persistent(&self) -> PersistentDictionary {
-        let entry = |slot: &Slot| slot.entry.clone().map(|(key, value)| Entry { hash: slot.hash, key, value });
-        self.slots().filter_map(entry).collect()
+    /// Returns the number of positions, those of gaps included.
+    pub(super) fn positions(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns a position of the vector.
+    pub(super) fn at(&self, position: usize) -> Option<&Slot> {
+        self.slots.get(position)
     }
 
     pub(super) fn get(&self, key: &Value) -> Option<&Value> {
@@ -90,10 +95,19 @@ impl Dictionary {
         self.slots[position].entry.as_ref().map(|(_, value)| value)
     }
 
-    /// Returns the value under a key, to change it.
+    /// Returns the value under a key, to change it, and remembers its position.
+    #[inline]
     pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
         let position = self.find(key)?;
+        self.recent = position as u32;
         self.slots[position].entry.as_mut().map(|(_, value)| value)
+    }
+
+    /// Returns the value that was found last, to change it, if it is the one under this key.
+    #[inline]
+    pub(super) fn recent_mut(&mut self, key: &Value) -> Option<&mut Value> {
+        let slot = self.slots.get_mut(self.recent as usize)?;
+        slot.entry.as_mut().filter(|(found, _)| found == key).map(|(_, value)| value)
     }
 
     /// Returns the position of a key.
@@ -102,6 +116,9 @@ impl Dictionary {
     }
 
     pub(super) fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
+        if let Some(before) = self.recent_mut(&key) {
+            return Some(std::mem::replace(before, value));
+        }
         let mut hash = self.hash(&key);
         if let Some(position) = self.find_hashed(hash, &key) {
             let (_, before) = self.slots[position].entry.as_mut().expect("the table names no gaps");
@@ -115,11 +132,10 @@ impl Dictionary {
         }
         let position = self.slots.len() as u32;
         self.slots.push(Slot { hash, entry: Some((key, value)) });
-        if self.is_indexed {
-            let slots = &self.slots;
-            self.positions.insert_unique(hash, position, |position| slots[*position as usize].hash);
-        }
         self.length += 1;
+        if self.is_indexed {
+            self.index_last(hash, position);
+        }
         None
     }
 
@@ -155,11 +171,12 @@ impl Dictionary {
     /// Returns the hash of a key if there is a hash table, otherwise 0.
     #[inline]
     fn hash(&self, key: &Value) -> u64 {
-        if self.is_indexed { SEED.hash_one(key) } else { 0 }
+        if self.is_indexed { hash_of(key) } else { 0 }
     }
 
+    /// Returns the position of a key with this hash.
     #[inline]
-    fn find_hashed(&self, hash: u64, key: &Value) -> Option<usize> {
+    pub(super) fn find_hashed(&self, hash: u64, key: &Value) -> Option<usize> {
         if !self.is_indexed {
             return self.slots.iter().position(|slot| slot.entry.as_ref().is_some_and(|(found, _)| found == key));
         }
@@ -189,9 +206,21 @@ impl Dictionary {
     fn make_indexed(&mut self) {
         self.is_indexed = true;
         for slot in &mut self.slots {
-            slot.hash = slot.entry.as_ref().map_or(0, |(key, _)| SEED.hash_one(key));
+            slot.hash = slot.entry.as_ref().map_or(0, |(key, _)| hash_of(key));
         }
         self.fill_table();
+    }
+
+    /// Adds the last position to the hash table.
+    fn index_last(&mut self, hash: u64, position: u32) {
+        if self.positions.len() == self.positions.capacity() {
+            // Filled in the order of the entries, a larger table takes fewer misses of the processor's cache than if it is
+            // filled in the order of the smaller one.
+            self.positions = HashTable::with_capacity(2 * self.length);
+            return self.fill_table();
+        }
+        let slots = &self.slots;
+        self.positions.insert_unique(hash, position, |position| slots[*position as usize].hash);
     }
 
     /// Fills the hash table with the positions of all entries.
@@ -200,11 +229,5 @@ impl Dictionary {
         for (position, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.entry.is_some()) {
             self.positions.insert_unique(slot.hash, position as u32, |position| self.slots[*position as usize].hash);
         }
-    }
-
-    /// Returns the number of positions.
-    #[cfg(test)]
-    pub(super) fn positions(&self) -> usize {
-        self.slots.len()
     }
 }

@@ -52,26 +52,6 @@ impl Index {
         }
     }
 
-    /// Creates an index of hashes with their positions, node by node.
-    pub(super) fn collect(all: Vec<(u64, u64)>) -> Index {
-        Index::collect_below(all, 0)
-    }
-
-    fn collect_below(all: Vec<(u64, u64)>, shift: u32) -> Index {
-        if all.len() <= BUCKET_MAX || shift >= u64::BITS {
-            return Index::Bucket(all.into());
-        }
-        let mut parts: [Vec<(u64, u64)>; 1 << BITS] = Default::default();
-        for (hash, position) in all {
-            parts[digit(hash, shift) as usize].push((hash, position));
-        }
-        let mut children: Sparse<Index> = Sparse::default();
-        for (digit, part) in (0..).zip(parts).filter(|(_, part)| !part.is_empty()) {
-            children.get_or_insert(digit, || Index::collect_below(part, shift + BITS));
-        }
-        Index::Branch(children)
-    }
-
     /// Removes a position that is in the index, and the nodes that become empty.
     pub(super) fn remove(&mut self, hash: u64, position: u64) {
         self.remove_below(hash, position, 0);
@@ -131,10 +111,8 @@ mod tests {
             _ => position.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         };
         (0..300).for_each(|position| index.insert(hash_of(position), position));
-        let collected = Index::collect((0..300).map(|position| (hash_of(position), position)).collect());
         for position in 0..300 {
             assert_eq!(index.find(hash_of(position), |found| found == position), Some(position));
-            assert_eq!(collected.find(hash_of(position), |found| found == position), Some(position));
         }
         let snapshot = index.clone();
         for position in (0..300).rev() {

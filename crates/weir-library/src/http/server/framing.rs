@@ -1,7 +1,7 @@
 //! Request validation: follows the bytes of an HTTP/1 connection to detect ambiguous framing.
 //!
 //! hyper parses requests liberally: it accepts a bare line feed as a line terminator, both `Content-Length` and
-//! `Transfer-Encoding`, and any number of `Host` fields. If a proxy in front interprets the same bytes differently, a
+//! `Transfer-Encoding`, any number of `Host` fields, blanks after a chunk size, and request targets of any scheme. If a proxy in front interprets the same bytes differently, a
 //! request can be smuggled past it. RFC 9112 (§§2.2, 3.2, 6.1) lets a server refuse all of these, and this one does.
 //!
 //! The bytes of a connection are a sequence of *heads*, each followed by a *body* whose length the head determines.
@@ -211,19 +211,26 @@ impl Framing {
         let Some(line) = line.strip_suffix(b"\r\n") else { return Err(FramingError) };
         match self.state {
             FramingState::Between if line.is_empty() => {}
-            FramingState::Between => self.first_line(line),
+            FramingState::Between => self.first_line(line)?,
             FramingState::Fields if line.is_empty() => self.end_head()?,
             FramingState::Fields => self.head.field(line)?,
             FramingState::ChunkSize => self.chunk_size(line)?,
             FramingState::Trailers if line.is_empty() => self.state = FramingState::Between,
+            FramingState::Trailers if line.iter().any(|byte| is_control(*byte)) => return Err(FramingError),
             FramingState::Trailers | FramingState::Counted { .. } => {}
         }
         Ok(())
     }
 
-    fn first_line(&mut self, line: &[u8]) {
+    fn first_line(&mut self, line: &[u8]) -> Result<(), FramingError> {
         self.head = RequestHead { needs_host: line.ends_with(b" HTTP/1.1"), ..RequestHead::default() };
         self.state = FramingState::Fields;
+        let mut words = line.splitn(3, |byte| *byte == b' ');
+        match (words.next(), words.next()) {
+            (Some(method), Some(target)) => request_target(method, target),
+            // hyper refuses it.
+            _ => Ok(()),
+        }
     }
 
     fn end_head(&mut self) -> Result<(), FramingError> {
@@ -234,6 +241,7 @@ impl Framing {
     /// Parses `chunk-size [ chunk-ext ]`. The line terminator after the data counts as part of it.
     fn chunk_size(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        chunk_extensions(&line[digits..])?;
         let size = std::str::from_utf8(&line[..digits]).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
         self.state = match size.ok_or(FramingError)? {
             0 => FramingState::Trailers,
@@ -302,6 +310,36 @@ impl RequestHead {
             (Some(left), false) => Ok(FramingState::Counted { left, then: AfterCounted::Between }),
         }
     }
+}
+
+/// Accepts the extensions of a chunk: nothing, or `;` and more without control characters (RFC 9112 §7.1.1). Blanks may
+/// precede the `;`, but not the end of the line: some servers count them as a part of the size.
+fn chunk_extensions(extensions: &[u8]) -> Result<(), FramingError> {
+    let first = extensions.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+    let begins = extensions.is_empty() || first == Some(&b';');
+    if begins && !extensions.iter().any(|byte| is_control(*byte)) { Ok(()) } else { Err(FramingError) }
+}
+
+/// Accepts the target of a request: a path; a URL of this scheme without user information (RFC 9110 §4.2.4 and §7.4); `*`
+/// for `OPTIONS`; and the authority for `CONNECT`.
+fn request_target(method: &[u8], target: &[u8]) -> Result<(), FramingError> {
+    let accepted = match target.first() {
+        Some(b'/') => true,
+        Some(b'*') => target == b"*" && method == b"OPTIONS",
+        _ if method == b"CONNECT" => true,
+        _ => match target.split_at_checked(b"http://".len()) {
+            Some((scheme, rest)) => {
+                let authority = rest.split(|byte| matches!(byte, b'/' | b'?')).next().unwrap_or_default();
+                scheme.eq_ignore_ascii_case(b"http://") && !authority.is_empty() && !authority.contains(&b'@')
+            }
+            None => false,
+        },
+    };
+    if accepted { Ok(()) } else { Err(FramingError) }
+}
+
+fn is_control(byte: u8) -> bool {
+    byte.is_ascii_control() && byte != b'\t'
 }
 
 /// Returns the value of the field `name`, which the caller passes in lower case and with its colon.

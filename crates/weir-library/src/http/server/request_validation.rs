@@ -1,9 +1,9 @@
 //! Stream between a socket and hyper that validates requests and records the connection's activity.
 //!
 //! 1. [`Framing`] follows the bytes of the socket before hyper sees them.
-//! 2. At the byte where a request becomes invalid, hyper reads a NUL instead, then the end of a head, and nothing after
-//!    it. No part of a head may contain a NUL, so hyper answers 400 and closes, once it has answered the requests
-//!    before.
+//! 2. At the byte where a request becomes invalid, hyper reads [`MALFORMED`] instead, and nothing after it. It is
+//!    invalid in a head, in a chunk size and in a trailer, so hyper answers 400 and closes, once it has answered the
+//!    requests before.
 //! 3. Short vectored writes are gathered into one buffer, because a single buffer is cheaper for the kernel by more
 //!    than copying costs.
 //! 4. If a connection ends with unread input, it is read on for a while after the last byte was written (*lingering
@@ -23,9 +23,10 @@ use tokio::net::TcpStream;
 use super::activity::ActivityTracker;
 use super::framing::{Framing, FramingVerdict};
 
-/// Bytes that hyper reads in place of an invalid request: a byte that is allowed nowhere in a head, and the end of a
+/// Bytes that hyper reads in place of an invalid request: a byte that is allowed nowhere in a head; a carriage return
+/// without its line feed, at which hyper refuses a trailer, whose bytes it does not examine before its end; and the end of a
 /// head, because hyper examines an incomplete head only when it ends.
-const MALFORMED_HEAD: &[u8] = b"\0\n\n";
+const MALFORMED: &[u8] = b"\0\r\0\n\n";
 /// Maximum number of bytes read from a lingering connection before it is reset.
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 
@@ -53,7 +54,7 @@ enum InputState {
     Followed(Framing),
     /// HTTP/2, which has frames of its own.
     Opaque,
-    /// The rest of [`MALFORMED_HEAD`].
+    /// The rest of [`MALFORMED`].
     Refused(&'static [u8]),
 }
 
@@ -96,12 +97,12 @@ impl ValidatingStream {
         self.activity.heads.set(self.activity.heads.get() + framing.heads_begun() - heads_before);
         if let FramingVerdict::Refuse { at } = verdict {
             buf.set_filled(start + at);
-            self.input = InputState::Refused(MALFORMED_HEAD);
+            self.input = InputState::Refused(MALFORMED);
             self.refuse(buf);
         }
     }
 
-    /// Gives hyper the rest of [`MALFORMED_HEAD`]; returns `false` if nothing is left.
+    /// Gives hyper the rest of [`MALFORMED`]; returns `false` if nothing is left.
     fn refuse(&mut self, buf: &mut ReadBuf<'_>) -> bool {
         let InputState::Refused(left) = &mut self.input else { return false };
         let (now, later) = left.split_at(left.len().min(buf.remaining()));

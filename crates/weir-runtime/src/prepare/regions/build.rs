@@ -20,6 +20,7 @@ use scope::{Scope, arms_around, real_user};
 use simplify::simplify;
 
 mod control;
+mod elements;
 mod emitter;
 mod finish;
 mod loops;
@@ -84,11 +85,16 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         match &graph.nodes[node].kind {
-            NodeKind::Prim(prim) => match self.word_prim(scope, node)? {
+            NodeKind::Prim(prim) => {
+                if self.field_of_element(scope, node) || self.word_prim(scope, node)? {
+                    return Ok(());
+                }
+                self.value_prim(scope, node, *prim)
+            }
+            NodeKind::Call { .. } => match self.replacement(scope, node)? {
                 true => Ok(()),
-                false => self.value_prim(scope, node, *prim),
+                false => self.call(scope, node),
             },
-            NodeKind::Call { .. } => self.call(scope, node),
             NodeKind::Switch { .. } => self.switch(scope, node),
             NodeKind::Select { .. } => self.select(scope, node),
             NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => self.repeat(scope, node),

@@ -22,6 +22,8 @@ fn place(text: &str) -> Option<usize> {
     whole
 }
 
+/// A head whose body comes in chunks.
+const CHUNKED: &str = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 const OK: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
@@ -32,6 +34,10 @@ fn valid_requests_leave_the_connection_between_requests() {
         "GET / HTTP/1.1\r\nHost:\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n",
         "GET / HTTP/1.0\r\n\r\n",
+        "GET http://a/b@c HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET HTTP://a HTTP/1.1\r\nHost: a\r\n\r\n",
+        "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1 ;a=\"b\"\r\nx\r\n0;c\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n\nabc\n",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n4;x=y\r\n\nab\n\r\n0\r\nT: u\r\n\r\n",
@@ -50,6 +56,19 @@ fn valid_requests_leave_the_connection_between_requests() {
 fn invalid_requests_are_refused_at_the_end_of_their_line() {
     for (before, line) in [
         ("", "GET / HTTP/1.1\n"),
+        ("", "GET http://user@a/ HTTP/1.1\r\n"),
+        ("", "GET http://user:secret@a HTTP/1.1\r\n"),
+        ("", "GET https://a/ HTTP/1.1\r\n"),
+        ("", "GET ftp://a/ HTTP/1.1\r\n"),
+        ("", "GET http:///x HTTP/1.1\r\n"),
+        ("", "GET a HTTP/1.1\r\n"),
+        ("", "GET * HTTP/1.1\r\n"),
+        ("", "OPTIONS *x HTTP/1.1\r\n"),
+        (CHUNKED, "3 \r\n"),
+        (CHUNKED, "3 a\r\n"),
+        (CHUNKED, "3;a=\0\r\n"),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "T: u\n"),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "T: \0\r\n"),
         ("", "\n"),
         ("GET / HTTP/1.1\r\n", "Host: a\n"),
         ("GET / HTTP/1.1\r\nHost: a\r\n", "\n"),

@@ -79,6 +79,10 @@ impl<'a> Builder<'a> {
         let NodeKind::Switch { arms } = &node.kind else { return Err(RegionProblem::Unsupported) };
         let first = node.first_port(arm);
         for port in first..first + arms[arm as usize].payload {
+            // A look-up has put it into a register.
+            if scope.ports[switch][port as usize].is_some() {
+                continue;
+            }
             let shape = self.types.shape(&node.outputs[port as usize]);
             if let (Some(shape), Some(index)) = (shape, scope.slot_of_port(switch, port as usize)) {
                 scope.ports[switch][port as usize] = Some(self.load(scope.base + index, &shape));
@@ -193,6 +197,7 @@ impl<'a> Builder<'a> {
         let body = scope.body;
         let Action::Switch(step) = body.steps[switch].action.form() else { return Err(RegionProblem::Unsupported) };
         let subject = self.argument(scope, step.subject, &scope.graph.nodes[switch].inputs[0])?;
+        let look_up = self.look_up(scope, switch, step, subject);
         let located = |port: &u32| scope.base + port;
         let arms = step.arms.iter().zip(labels);
         let arms = arms.map(|((test, ports), label)| ValueArm {
@@ -200,7 +205,7 @@ impl<'a> Builder<'a> {
             ports: ports.iter().map(located).collect(),
             target: *label,
         });
-        let row = ValueSwitch { subject, moves: step.moves, arms: arms.collect() };
+        let row = ValueSwitch { subject, look_up, moves: step.moves, arms: arms.collect() };
         let row = add(&mut self.emitter.tables.switches, row);
         self.emitter.emit(Instruction::Switch(row));
         Ok(())

@@ -32,6 +32,25 @@ impl CodeEmitter {
         self.code.push(instruction);
     }
 
+    /// Removes the instructions from this one on; returns false if a jump goes behind it, so that they have to stay.
+    pub(super) fn retract(&mut self, from: usize) -> bool {
+        let is_behind = |at: &usize| *at > from;
+        if self.labels.iter().flatten().any(is_behind) || self.tables.fallible.iter().any(|(at, _)| *at >= from) {
+            return false;
+        }
+        self.code.truncate(from);
+        let behind = self.places.iter().position(|(first, _)| is_behind(first));
+        if let Some((_, last)) = behind.and_then(|behind| self.places.drain(behind..).next_back()) {
+            self.place(last);
+        }
+        true
+    }
+
+    /// Returns true if no jump goes behind this instruction.
+    pub(super) fn is_straight_from(&self, at: usize) -> bool {
+        !self.labels.iter().flatten().any(|label| *label > at)
+    }
+
     /// Sets the place of the instructions that follow.
     pub(super) fn place(&mut self, place: CodePlace) {
         match self.places.last_mut() {

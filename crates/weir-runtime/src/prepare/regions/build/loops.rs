@@ -13,7 +13,7 @@
 //! A captured value stays in its slot: the body refers to it there. A value that the body changes moves into a slot of
 //! the body and back, as it does between frames in the step form.
 
-use weir_host::Argument;
+use weir_host::{Argument, Type};
 use weir_ir::graph::Graph;
 
 use super::Builder;
@@ -176,6 +176,12 @@ impl<'a> Builder<'a> {
     fn begin_list(&mut self, parts: &mut LoopParts<'a, '_>, parameter: usize) -> Result<Round, RegionProblem> {
         let (row, _) = self.row(parts, u64::MAX);
         let (head, out) = (self.emitter.label(), self.emitter.label());
+        if self.is_record(&parts.graph.parameters[parameter]) && parts.inner.reads_only_fields(parameter) {
+            self.emitter.emit(Instruction::FirstElement(row, out));
+            self.emitter.bind(head);
+            parts.inner.elements[parameter] = Some(row);
+            return Ok(Round { next: Instruction::NextElement(row, head), out });
+        }
         let shape = self.types.shape(&parts.graph.parameters[parameter]);
         let index = parts.inner.base + parameter as u32;
         let word = match &shape {
@@ -192,15 +198,21 @@ impl<'a> Builder<'a> {
             (None, Some(shape)) => Some(self.load(index, shape)),
             (None, None) => None,
         };
-        Ok(Round { row, word, slot: index, head, out })
+        let next = match word {
+            Some(word) => Instruction::NextWord(row, word, head),
+            None => Instruction::NextValue(row, slot(index), head),
+        };
+        Ok(Round { next, out })
+    }
+
+    /// Returns true if values of the type have fields.
+    fn is_record(&self, ty: &Type) -> bool {
+        matches!(ty, Type::Tuple(_)) || self.types.is_record(ty)
     }
 
     fn end_list(&mut self, parts: &LoopParts<'a, '_>, round: Round) {
         self.emitter.place(parts.outer.place(parts.node));
-        self.emitter.emit(match round.word {
-            Some(word) => Instruction::NextWord(round.row, word, round.head),
-            None => Instruction::NextValue(round.row, slot(round.slot), round.head),
-        });
+        self.emitter.emit(round.next);
         self.emitter.bind(round.out);
     }
 
@@ -215,9 +227,8 @@ impl<'a> Builder<'a> {
 
 /// The parts of a loop over a list that its end refers to.
 struct Round {
-    row: TableIndex,
-    word: Option<Register>,
-    slot: u32,
-    head: Target,
+    /// The instruction that goes on with the next element.
+    next: Instruction,
+    /// The label behind the loop.
     out: Target,
 }

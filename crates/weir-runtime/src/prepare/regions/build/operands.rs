@@ -8,7 +8,7 @@ use super::emitter::{add, slot};
 use super::problem::RegionProblem;
 use super::scope::Scope;
 use crate::region::RecordTransfer;
-use crate::region::{Instruction, Register};
+use crate::region::{FrameSlot, Instruction, Register};
 use crate::region::{Scalar, WordShape};
 
 impl<'a> Builder<'a> {
@@ -147,12 +147,30 @@ impl<'a> Builder<'a> {
     pub(super) fn put(&mut self, to: u32, from: Argument) {
         let instruction = match from {
             Argument::Slot { index, .. } if index == to => return,
-            Argument::Slot { index, last: true } => Instruction::TakeValue(slot(to), slot(index)),
+            Argument::Slot { index, last: true } => match self.origin(slot(index)) {
+                origin if origin == slot(to) => return,
+                origin => Instruction::TakeValue(slot(to), origin),
+            },
             Argument::Slot { index, last: false } => Instruction::CloneValue(slot(to), slot(index)),
             Argument::Constant(index) => Instruction::ConstantValue(slot(to), slot(index)),
             Argument::Shared(_) => Instruction::Clear(slot(to), 1),
         };
         self.emitter.emit(instruction);
+    }
+
+    /// Returns the slot from which a value came to this one, if the last instructions have moved it and done nothing else
+    /// with slots. They are removed: the value goes on from where it was.
+    fn origin(&mut self, mut slot: FrameSlot) -> FrameSlot {
+        while let Some(found) = self.emitter.code.iter().rposition(|instruction| !instruction.is_on_words()) {
+            match self.emitter.code[found] {
+                Instruction::TakeValue(to, from) if to == slot && self.emitter.is_straight_from(found) => {
+                    self.emitter.code[found] = Instruction::Nothing;
+                    slot = from;
+                }
+                _ => break,
+            }
+        }
+        slot
     }
 
     /// Copies words to other registers, as if all copies happened at once.

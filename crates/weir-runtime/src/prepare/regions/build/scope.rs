@@ -1,10 +1,11 @@
 //! The scope of a graph while its nodes are compiled: where the values of its ports and parameters are.
 
 use weir_host::Argument;
-use weir_ir::graph::{Control, Graph, NodeId, NodeKind, Operand};
+use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
+use weir_ir::prim::Prim;
 
 use crate::region::CodePlace;
-use crate::region::{Register, Target};
+use crate::region::{Register, TableIndex, Target};
 use crate::step::{Action, Body, NONE, Out};
 
 /// The words of a port or parameter; `None` if they are not in registers (yet).
@@ -19,6 +20,8 @@ pub(super) struct Scope<'a> {
     /// For each parameter that is a captured value, its location in the frame.
     pub captured: Vec<Option<Argument>>,
     pub parameters: Vec<PortWords>,
+    /// For each parameter that is an element which stays in its list, the row of its loop.
+    pub elements: Vec<Option<TableIndex>>,
     pub ports: Vec<Vec<PortWords>>,
     /// For each switch that a call decides or that stands outside of the region, the register of its choice.
     pub choices: Vec<Option<Register>>,
@@ -51,6 +54,7 @@ impl<'a> Scope<'a> {
             base,
             captured: vec![None; graph.parameters.len()],
             parameters: vec![None; graph.parameters.len()],
+            elements: vec![None; graph.parameters.len()],
             ports: graph.nodes.iter().map(|node| vec![None; node.outputs.len()]).collect(),
             choices: vec![None; graph.nodes.len()],
             open: Vec::new(),
@@ -97,6 +101,28 @@ impl<'a> Scope<'a> {
     pub(super) fn is_part_of_condition(&self, node: usize) -> bool {
         matches!(self.graph.nodes[node].kind, NodeKind::Prim(_))
             && matches!(self.body.steps[node].action.form(), Action::Nothing)
+    }
+
+    /// Returns true if the nodes use a parameter only to read fields that can be cloned.
+    pub(super) fn reads_only_fields(&self, parameter: usize) -> bool {
+        let operand = Operand::Parameter(parameter as u32);
+        let reads_field = |(node, of): (usize, &Node)| match self.body.steps[node].action.form() {
+            Action::Prim(step) => matches!(step.prim, Prim::Field(_) | Prim::DetachField(_)) && !step.moves,
+            _ => !of.inputs.contains(&operand),
+        };
+        let mut users = self.graph.nodes.iter().enumerate().filter(|(_, node)| node.inputs.contains(&operand));
+        self.graph.result != operand && users.all(reads_field)
+    }
+
+    /// Returns the number of nodes that read a field of a parameter.
+    pub(super) fn reads_of_field(&self, parameter: u32, field: u16) -> usize {
+        let reads = |node: &&Node| match node.kind {
+            NodeKind::Prim(Prim::Field(other) | Prim::DetachField(other)) => {
+                other == u32::from(field) && node.inputs[..] == [Operand::Parameter(parameter)]
+            }
+            _ => false,
+        };
+        self.graph.nodes.iter().filter(reads).count()
     }
 
     /// Returns the selects of a switch.

@@ -24,6 +24,9 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         let operands = self.arguments(scope, node, &step.operands)?;
+        if step.reuses && self.appended(scope, node, &operands) {
+            return Ok(());
+        }
         let (dead, out) = (dead_slots(scope, &step.dead), scope.base + step.out);
         let (moves, reuses) = (step.moves, step.reuses);
         let row = add(&mut self.emitter.tables.prims, PrimStep { prim, operands, dead, moves, reuses, out });

@@ -1,0 +1,37 @@
+//! The state beside the words that instructions work on, and their outcomes.
+
+use weir_host::{Environment, Failure, Shared, Value};
+
+use super::stop::{After, RegionStop};
+use crate::platform::Platform;
+use crate::units::{self, Spent, Units};
+
+/// The part of a region's state that is no word.
+pub(crate) struct Outside<'a> {
+    pub slots: &'a mut [Value],
+    pub choices: &'a mut [u32],
+    pub shared: &'a [Shared],
+    pub environment: &'a Environment,
+    pub platform: &'a dyn Platform,
+    /// The instruction that is reported if a host function panics.
+    pub current: &'a mut usize,
+}
+
+/// Returns the number of a register, slot or row as an index.
+pub(super) fn r(number: u16) -> usize {
+    usize::from(number)
+}
+
+/// Ends the flow with the failure of an instruction.
+#[cold]
+pub(super) fn fails(at: usize, failure: Box<Failure>) -> After {
+    After::Stop(RegionStop::Ends(at, Err(failure)))
+}
+
+/// Spends the units of a call, which may have taken long.
+pub(super) fn spent_call(at: usize, units: &Units, platform: &dyn Platform) -> After {
+    match units.spend_timed(units::CALL, platform) {
+        Spent::GoOn => After::Next,
+        Spent::Yield => After::Stop(RegionStop::Yields(at + 1)),
+    }
+}

@@ -1,0 +1,140 @@
+//! The threads that run tests, and the time limit of each test.
+//!
+//! 1. A worker claims a test, says that it begins, runs it, and sends its result.
+//! 2. The receiver waits for the next message until the earliest deadline of the tests that run.
+//! 3. If a deadline passes, the test has failed. Nothing can interrupt the evaluator, so its worker is left behind, and
+//!    another one takes its place; the process ends without waiting for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_host::{Failure, FailureKind};
+use weir_ir::evaluate::Evaluator;
+use weir_ir::expr::{Origin, Program};
+use weir_library::random::Randomness;
+
+use crate::Library;
+
+/// Tests to run.
+pub(super) struct TestRun {
+    pub(super) tests: Program,
+    /// The indices of the tests that were chosen.
+    pub(super) chosen: Vec<usize>,
+    pub(super) library: Library,
+    /// The seed of the random numbers that each test draws.
+    pub(super) seed: u64,
+    /// The time limit of each test.
+    pub(super) limit: Duration,
+}
+
+/// Result of one test.
+pub(super) struct TestResult {
+    pub(super) failure: Option<Failure>,
+    /// The place in the source of the operation that failed.
+    pub(super) failed_at: Option<Origin>,
+    pub(super) took: Duration,
+}
+
+/// A message of a worker about the test at this position among the chosen ones.
+enum TestProgress {
+    Begins(usize),
+    Ends(usize, TestResult),
+}
+
+/// The tests and the number of those that were claimed.
+struct ClaimedTests {
+    run: TestRun,
+    next: AtomicUsize,
+}
+
+/// Runs the tests on one thread per core; the results are in the order of `chosen`.
+pub(super) fn run_all(run: TestRun, runtime: &tokio::runtime::Handle) -> Vec<TestResult> {
+    let (count, limit) = (run.chosen.len(), run.limit);
+    let tests = Arc::new(ClaimedTests { run, next: AtomicUsize::new(0) });
+    let (sender, progress) = channel();
+    let begin = || begin_worker(&tests, &sender, runtime);
+    (0..thread::available_parallelism().map_or(1, usize::from).min(count)).for_each(|_| begin());
+    collect(&progress, count, limit, begin)
+}
+
+/// Collects the results of this many tests.
+fn collect(progress: &Receiver<TestProgress>, count: usize, limit: Duration, begin: impl Fn()) -> Vec<TestResult> {
+    let mut begun: BTreeMap<usize, Instant> = BTreeMap::new();
+    let mut results: BTreeMap<usize, TestResult> = BTreeMap::new();
+    while results.len() < count {
+        let earliest = begun.iter().min_by_key(|(_, since)| **since).map(|(at, since)| (*at, *since));
+        let left = earliest.map_or(limit, |(_, since)| limit.saturating_sub(since.elapsed()));
+        match (progress.recv_timeout(left), earliest) {
+            (Ok(TestProgress::Begins(at)), _) => _ = begun.insert(at, Instant::now()),
+            // The result of a test whose time was up comes too late.
+            (Ok(TestProgress::Ends(at, result)), _) => {
+                if begun.remove(&at).is_some() {
+                    results.insert(at, result);
+                }
+            }
+            (Err(RecvTimeoutError::Timeout), Some((at, since))) => {
+                begun.remove(&at);
+                results.insert(at, overdue(limit, since));
+                begin();
+            }
+            (Err(RecvTimeoutError::Timeout), None) => {}
+            (Err(RecvTimeoutError::Disconnected), _) => break,
+        }
+    }
+    results.into_values().collect()
+}
+
+fn overdue(limit: Duration, since: Instant) -> TestResult {
+    let message = format!("the test takes longer than its limit of {limit:?}; `--time-limit` sets another one");
+    let failure = Some(Failure::new(FailureKind::Timeout, message));
+    TestResult { failure, failed_at: None, took: since.elapsed() }
+}
+
+/// Starts a thread that runs tests until none is left.
+fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<TestProgress>, runtime: &tokio::runtime::Handle) {
+    let (tests, progress, runtime) = (Arc::clone(tests), progress.clone(), runtime.clone());
+    thread::spawn(move || {
+        let _inside = runtime.enter();
+        while let Some(at) = tests.claim() {
+            let ended = progress.send(TestProgress::Begins(at)).and_then(|()| {
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tests.run.result(at)));
+                progress.send(TestProgress::Ends(at, result.unwrap_or_else(|_| panicked())))
+            });
+            if ended.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+fn panicked() -> TestResult {
+    let failure = Failure::new(FailureKind::Panic, "the evaluator panicked: this is a bug of Weir");
+    TestResult { failure: Some(failure), failed_at: None, took: Duration::ZERO }
+}
+
+impl ClaimedTests {
+    fn claim(&self) -> Option<usize> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        (at < self.run.chosen.len()).then_some(at)
+    }
+}
+
+impl TestRun {
+    /// Runs the test at this position among the chosen ones.
+    fn result(&self, at: usize) -> TestResult {
+        let mut library = self.library.clone();
+        library.environment.insert(Randomness::seeded(self.seed));
+        let begun = Instant::now();
+        let mut failed_at = None;
+        let result = Evaluator::new(&self.tests, &library).and_then(|mut evaluator| {
+            let result = evaluator.run(0, self.chosen[at], Vec::new());
+            failed_at = evaluator.failed_at();
+            result.map_err(|failure| *failure)
+        });
+        TestResult { failure: result.err(), failed_at, took: begun.elapsed() }
+    }
+}
