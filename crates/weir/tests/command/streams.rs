@@ -135,7 +135,7 @@ fn a_lack_of_descriptors_is_logged() {
     command.stderr(Stdio::piped());
     let mut served = Served::spawn(command);
     let connections: Vec<_> = (0..40).map(|_| served.connect()).collect();
-    served.wait_for("connection not accepted in http.http: Too many open files");
+    served.wait_for("trying again in http.http: a connection cannot be accepted: Too many open files");
     drop(connections);
     assert_eq!(served.get("/").status, 200, "the service goes on");
 }
