@@ -1,7 +1,7 @@
 //! Memory accounts: how much the flow that runs on a thread holds, and how much the process holds.
 //!
 //! The allocator of the command reports each allocation and release ([`allocated`], [`released`]). Reports go to plain
-//! cells of their thread, and from there to the total of the process whenever they sum up to [`SETTLED_BYTES`]. The total
+//! cells of their thread, and from there to the total of the process whenever they sum up to `SETTLED_BYTES`. The total
 //! therefore misses at most that much for each thread; a thread that has run a flow settles the rest when it ends.
 //!
 //! A flow is charged for what its thread allocates, minus what it releases, while the flow runs: [`enter`] notes the cells
