@@ -16,6 +16,8 @@ use weir_syntax::{Code, Diagnostic, Span};
 pub(crate) struct HandlerUses {
     /// The positions of the handlers that some failure reaches.
     used: BTreeSet<u32>,
+    /// The positions of the handlers whose bypass ends a flow, which `around` has reported.
+    reported: BTreeSet<u32>,
     /// The bypasses in each `fn`, by its index.
     bypasses: BTreeMap<usize, Vec<Bypass>>,
 }
@@ -70,17 +72,32 @@ impl HandlerUses {
         }
     }
 
-    /// Returns a warning for each of these handlers that is bypassed inside the `fn`.
-    pub(crate) fn around(&self, function: usize, handlers: &[&FailureHandler]) -> Vec<Diagnostic> {
+    /// Returns a warning for each of these handlers that a failure inside the `fn` bypasses, to end the flow around them.
+    pub(crate) fn around(&mut self, function: usize, handlers: &[&FailureHandler]) -> Vec<Diagnostic> {
         let bypasses = self.bypasses.get(&function).into_iter().flatten();
         let here = bypasses.filter(|bypass| handlers.iter().any(|handler| handler.span.start == bypass.position));
-        here.map(Bypass::warning).collect()
+        let mut warnings = Vec::new();
+        for bypass in here {
+            self.reported.insert(bypass.position);
+            let function = &bypass.function;
+            warnings.push(
+                bypass.warning().hint(format!("handle the failures of `{function}`: `on failure of {function}`")),
+            );
+        }
+        warnings
     }
 
-    /// Returns a warning for each handler that is only bypassed.
+    /// Returns a warning for each handler that is only bypassed, although no such failure ends a flow.
     pub(crate) fn unused(&self) -> Vec<Diagnostic> {
-        let unused = self.bypasses.values().flatten().filter(|bypass| !self.used.contains(&bypass.position));
-        unused.map(Bypass::warning).collect()
+        let known =
+            |bypass: &&Bypass| !self.used.contains(&bypass.position) && !self.reported.contains(&bypass.position);
+        let warning = |bypass: &Bypass| {
+            let function = &bypass.function;
+            bypass.warning().hint(format!(
+                "no failure reaches it: remove it if the callers of `{function}` handle the `Err`, else write `on failure of {function}`"
+            ))
+        };
+        self.bypasses.values().flatten().filter(known).map(warning).collect()
     }
 }
 
@@ -90,6 +107,5 @@ impl Bypass {
         Diagnostic::new(Code::BypassedHandler, format!("a failure of `{handled}` bypasses this handler"))
             .at(self.handler, "does not see it")
             .because(self.given, format!("goes to the caller of `{function}` here, as an `Err`"))
-            .hint(format!("handle the failures of `{function}`: `on failure of {function}`"))
     }
 }

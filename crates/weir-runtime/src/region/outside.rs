@@ -20,15 +20,6 @@ impl Outside<'_> {
         let Value::List(elements) = &self.slots[usize::from(list)] else { return None };
         word_at(elements, usize::try_from(index).ok()?).map(u64::cast_signed)
     }
-
-    fn value(&mut self, constants: &[Value], argument: Argument) -> Value {
-        match argument {
-            Argument::Slot { index, last: true } => self.slots[index as usize].take(),
-            Argument::Slot { index, last: false } => self.slots[index as usize].clone(),
-            Argument::Constant(index) => constants[index as usize].clone(),
-            Argument::Shared(_) => Value::Absent,
-        }
-    }
 }
 
 impl Region {
@@ -84,11 +75,11 @@ impl Region {
                 let value = slots[r(from)].take();
                 push(&mut slots[r(list)], value);
             }
-            Return(row) => {
-                let answer = outside.value(&self.constants, tables.arguments[r(row)]);
-                return After::Stop(RegionStop::Ends(at, Ok(answer)));
+            Return(row) | Fail(row) => {
+                let value = operations::value(tables.arguments[r(row)], slots, &self.constants);
+                let end = if matches!(instruction, Return(_)) { Ok(value) } else { Err(failure_of(value)) };
+                return After::Stop(RegionStop::Ends(at, end));
             }
-            Fail(row) => return fails(at, failure_of(outside.value(&self.constants, tables.arguments[r(row)]))),
             End => return After::Stop(RegionStop::Done),
             _ => return fails(at, operations::never()),
         }
