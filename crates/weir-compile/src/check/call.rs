@@ -103,16 +103,23 @@ impl<'a> TypeChecker<'a, '_> {
         self.calls_fn(at, span);
         let (name, declared) = self.typed.declarations.functions.get_index(at).expect("its index was just found");
         let name = name.clone();
-        let result = declared.result.clone();
+        let is_generic = !declared.type_parameters.is_empty();
+        let (mut types, inference) = (Substitution::new(), &mut self.inference);
+        let mut instantiated = |ty: &Ty| if is_generic { ty.instantiated(&mut types, inference) } else { ty.clone() };
+        let result = instantiated(&declared.result);
         let taken = declared.parameters.iter().map(|parameter| CalleeParameter {
             name: Some(parameter.name.clone()),
-            ty: parameter.ty.clone(),
+            ty: instantiated(&parameter.ty),
             passing: None,
             has_default: parameter.has_default,
             place: Some(parameter.span),
         });
         let taken = taken.collect();
+        let call = given.call.map(|call| call.id);
         self.arguments(&name, CallTarget::Function(at), taken, given);
+        if is_generic {
+            self.use_of_generic(at, call, types, span);
+        }
         result
     }
 

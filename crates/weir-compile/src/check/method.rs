@@ -8,6 +8,7 @@ use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
+use super::generics::stands_for_any;
 use super::{Exits, TypeChecker};
 use crate::dialects::{self, Advice};
 use crate::lang_items::STATE;
@@ -117,7 +118,10 @@ impl<'a> TypeChecker<'a, '_> {
         let length = has_length(&ty).then_some("length");
         let functions = module.into_iter().flat_map(|module| module.functions.keys().map(Text::as_str)).chain(length);
         let advice = self.dialect_method(&ty, name);
-        if let Some(advice) = advice {
+        if let Some(parameter) = ty.parameter_name() {
+            let hint = format!("take the function as a parameter: `{name}: fn({parameter}) -> …`");
+            diagnostic = diagnostic.note(stands_for_any(parameter)).hint(hint);
+        } else if let Some(advice) = advice {
             diagnostic = super::names::advised(diagnostic, name, advice);
         } else if let Some(near) = nearest(name.as_str(), functions) {
             diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);

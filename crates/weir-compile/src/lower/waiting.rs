@@ -190,6 +190,7 @@ impl<'a> Lowering<'a, '_> {
             function: None,
             handlers: Vec::new(),
             parameters: Names::new(),
+            types: self.types.clone(),
         });
         let value_type = body.value().map_or(Type::Unit, |value| self.ty(value));
         let mut open_block = self.build_block(|lowering| {
