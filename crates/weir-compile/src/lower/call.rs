@@ -178,6 +178,7 @@ impl<'a> Lowering<'a, '_> {
             result: result.clone(),
             kind: InlineFrameKind::Function,
             function: Some(at),
+            called_at: span,
             handlers,
             parameters,
         });

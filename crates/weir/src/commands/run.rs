@@ -8,7 +8,7 @@
 //!    the process at once.
 
 mod banner;
-mod failure_location;
+pub(super) mod failure_location;
 mod log;
 mod log_rate;
 mod port;
