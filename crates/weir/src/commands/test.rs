@@ -14,11 +14,12 @@ use weir_library::files::Root;
 use weir_syntax::SourceFile;
 use weir_syntax::ast::{ItemKind, Tree};
 
-use crate::arguments::{ErrorFormat, TestArguments};
-use crate::commands::run::failure_location::passed;
+use crate::arguments::ErrorFormat;
+use crate::commands::arguments::TestArguments;
 use crate::configuration::Configuration;
 use crate::programs::folder;
 use crate::project::Project;
+use crate::run::failure_location::passed;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, programs};
 use workers::{TestResult, TestRun, run_all};

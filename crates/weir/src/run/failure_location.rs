@@ -42,7 +42,7 @@ impl FailureLocator {
 }
 
 /// Describes a place in a file where `function` has given a failure of `failed` to its caller.
-pub(in crate::commands) fn passed(file: &SourceFile, failed: &str, function: &str, position: u32) -> String {
+pub(crate) fn passed(file: &SourceFile, failed: &str, function: &str, position: u32) -> String {
     let place = weir_syntax::location(file, position);
     let failed = if failed.is_empty() { "failed" } else { failed };
     format!("{failed} at {place}, in `{function}`")
