@@ -49,7 +49,6 @@ pub(crate) fn check(context: &mut CheckContext<'_>) -> TypedTree {
     checker.finish()
 }
 
-pub(crate) use expr::listed;
 pub(crate) use test_items::tests;
 
 /// A type that a place expects, and the reason.

@@ -138,6 +138,8 @@ struct InlineFrame<'a> {
     kind: InlineFrameKind,
     /// The index of the inlined `fn`.
     function: Option<usize>,
+    /// The call that is inlined.
+    called_at: Span,
     /// The failure handlers that apply in it, innermost first.
     handlers: Vec<&'a FailureHandler>,
     /// The bindings of its parameters, kept if it has handlers.
@@ -240,6 +242,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             result: result_of,
             kind: InlineFrameKind::Flow,
             function: None,
+            called_at: Span { source: self.context.source, start: 0, end: 0 },
             handlers,
             parameters,
             types: self.types.clone(),

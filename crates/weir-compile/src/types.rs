@@ -138,6 +138,14 @@ impl Ty {
         }
     }
 
+    /// Returns whether `<` works on values of the type. On those of a type parameter it does if it works on the type that
+    /// the parameter stands for.
+    pub(crate) fn has_order(&self) -> bool {
+        const ORDERED: [Ty; 9] =
+            [Ty::INT, Ty::FLOAT, Ty::TEXT, Ty::TIME, Ty::DURATION, Ty::SIZE, Ty::BYTES, Ty::Error, Ty::NEVER];
+        self.parameter_name().is_some() || ORDERED.contains(self)
+    }
+
     /// Returns the types that this type is composed of.
     fn parts(&self) -> Vec<&Ty> {
         match self {

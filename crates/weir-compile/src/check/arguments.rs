@@ -8,7 +8,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Expected, TypeChecker};
 use crate::lang_items::SHARED_READ;
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::typed_tree::{ArgumentSource, CallTarget, Resolution, ResolvedCall};
 use crate::types::Ty;
 
@@ -123,7 +123,7 @@ impl<'a> TypeChecker<'a, '_> {
             } else {
                 let known: Vec<String> = known.map(str::to_owned).collect();
                 if !known.is_empty() {
-                    diagnostic = diagnostic.hint(format!("it takes {}", super::expr::listed(&known)));
+                    diagnostic = diagnostic.hint(format!("it takes {}", listed(&known)));
                 }
             }
             self.report(diagnostic);

@@ -10,7 +10,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::TypeChecker;
 use super::arguments::{CallArguments, CalleeParameter};
 use super::names::{ResolvedVariant, path_of};
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::typed_tree::CallTarget;
 use crate::types::{Substitution, Ty};
@@ -215,11 +215,11 @@ impl<'a> TypeChecker<'a, '_> {
             Some(near) => diagnostic.suggest(format!("did you mean `{module}.{near}`?"), name.span, near),
             None if found.functions.len() <= FUNCTIONS_LISTED_MAX && !found.functions.is_empty() => {
                 let names: Vec<String> = found.functions.keys().map(Text::to_string).collect();
-                diagnostic.hint(format!("it has {}", super::expr::listed(&names)))
+                diagnostic.hint(format!("it has {}", listed(&names)))
             }
             None if found.functions.is_empty() => {
                 let sources: Vec<String> = found.sources.keys().map(|name| format!("{module}.{name}")).collect();
-                diagnostic.hint(format!("it has no functions, only sources: {}", super::expr::listed(&sources)))
+                diagnostic.hint(format!("it has no functions, only sources: {}", listed(&sources)))
             }
             None => diagnostic,
         };

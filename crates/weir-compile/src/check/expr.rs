@@ -386,13 +386,3 @@ pub(super) fn literal_type(literal: &Literal) -> Ty {
         LiteralValue::Duration(_) => Ty::DURATION,
     }
 }
-
-/// Formats a list of words: `` `a`, `b` and `c` ``.
-pub(crate) fn listed(words: &[String]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
-}

@@ -12,7 +12,6 @@ use weir_syntax::ast::ExprId;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::TypeChecker;
-use super::operators::has_order;
 use crate::types::{Substitution, Ty};
 
 /// A property that a body demands of a type parameter.
@@ -107,7 +106,7 @@ impl TypeChecker<'_, '_> {
     fn satisfies(&self, ty: &Ty, demand: Demand) -> bool {
         match demand {
             Demand::Equality => self.has_equality(ty),
-            Demand::Order => matches!(ty, Ty::Unknown(_)) || has_order(ty),
+            Demand::Order => matches!(ty, Ty::Unknown(_)) || ty.has_order(),
             Demand::Text => self.has_text(ty, &mut Vec::new()),
         }
     }

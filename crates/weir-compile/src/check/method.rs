@@ -12,7 +12,7 @@ use super::generics::stands_for_any;
 use super::{Exits, TypeChecker};
 use crate::dialects::{self, Advice};
 use crate::lang_items::STATE;
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::typed_tree::{CallTarget, Resolution};
 use crate::types::Ty;
 
@@ -135,7 +135,7 @@ impl<'a> TypeChecker<'a, '_> {
             diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Some(module) = module {
             let known: Vec<String> = module.functions.keys().map(Text::to_string).collect();
-            diagnostic = diagnostic.hint(format!("`{}` has {}", module.name, super::expr::listed(&known)));
+            diagnostic = diagnostic.hint(format!("`{}` has {}", module.name, listed(&known)));
         }
         self.report(diagnostic);
     }

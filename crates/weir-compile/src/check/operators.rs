@@ -54,7 +54,7 @@ impl<'a> TypeChecker<'a, '_> {
         self.expr(right, Some(&Expected::new(ty.clone(), left.span, why)));
         let ty = self.inference.resolve(&ty);
         let equality = matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
-        let fits = if equality { self.has_equality(&ty) } else { has_order(&ty) };
+        let fits = if equality { self.has_equality(&ty) } else { ty.has_order() };
         self.demand(&ty, if equality { Demand::Equality } else { Demand::Order }, span);
         if !fits {
             let what = if equality { "compared" } else { "ordered" };
@@ -132,14 +132,6 @@ fn arithmetic_hint(diagnostic: Diagnostic, operator: BinaryOperator, l: &Ty, r: 
         return diagnostic.hint("unwrap the value first, with `?` or `else { … }`");
     }
     diagnostic
-}
-
-/// Returns whether values of the type are ordered. Those of a type parameter are, if those of the type that it stands for
-/// are.
-pub(super) fn has_order(ty: &Ty) -> bool {
-    ty.parameter_name().is_some()
-        || [Ty::INT, Ty::FLOAT, Ty::TEXT, Ty::TIME, Ty::DURATION, Ty::SIZE, Ty::BYTES, Ty::Error, Ty::NEVER]
-            .contains(ty)
 }
 
 /// Returns the result type of an arithmetic operator; lists are handled elsewhere.

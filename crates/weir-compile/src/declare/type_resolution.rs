@@ -5,10 +5,9 @@ use weir_syntax::ast::{self, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Declarations;
-use crate::check::listed;
 use crate::context::CheckContext;
 use crate::dialects::{self, Advice};
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::types::Ty;
 

@@ -196,6 +196,7 @@ impl<'a> Lowering<'a, '_> {
             result: result.clone(),
             kind: InlineFrameKind::Function,
             function: Some(at),
+            called_at: span,
             handlers,
             parameters,
             types: self.types.clone(),

@@ -188,6 +188,7 @@ impl<'a> Lowering<'a, '_> {
             result: result.clone(),
             kind: InlineFrameKind::Retry,
             function: None,
+            called_at: span,
             handlers: Vec::new(),
             parameters: Names::new(),
             types: self.types.clone(),
