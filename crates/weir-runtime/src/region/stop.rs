@@ -3,14 +3,16 @@
 use weir_host::{Failure, Value};
 
 use super::instruction::Target;
+use crate::frame::LongCall;
 
 /// The reason why a region stops.
-#[derive(Debug)]
 pub(crate) enum RegionStop {
     /// All its nodes have run.
     Done,
     /// The slice is over; it goes on at this instruction.
     Yields(usize),
+    /// The call of this instruction takes too long for the thread, and has not begun.
+    Calls(usize, LongCall),
     /// An instruction ends the flow, with an answer or a failure.
     Ends(usize, Result<Value, Box<Failure>>),
 }
