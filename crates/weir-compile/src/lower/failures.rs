@@ -144,7 +144,7 @@ impl<'a> Lowering<'a, '_> {
     fn argument_type(&self, pattern: &Pattern) -> Type {
         match pattern.kind {
             PatternKind::Wildcard => Type::Unit,
-            _ => self.typed.pattern_type(pattern.id).to_type(),
+            _ => self.pattern_type(pattern.id),
         }
     }
 
@@ -225,6 +225,7 @@ impl<'a> Lowering<'a, '_> {
         let position = handlers.iter().position(|known| known.span == handler.span).map_or(0, |found| found + 1);
         self.frames[at].handlers.drain(..position);
         let outer_names = std::mem::replace(&mut self.names, self.frames[at].parameters.clone());
+        let outer_types = std::mem::replace(&mut self.types, self.frames[at].types.clone());
         if let Some(local) = self.typed.handlers.get(&handler.span.start).and_then(|of| of.local) {
             self.names.insert(local, Binding::Atom(failure));
         }
@@ -237,6 +238,7 @@ impl<'a> Lowering<'a, '_> {
         }
         let value = self.block(&handler.body);
         self.names = outer_names;
+        self.types = outer_types;
         self.frames[at].handlers = handlers;
         // A flow without an answer drops the value of a handler of the file.
         let nothing = self.frames[at].result == Type::Unit;
