@@ -71,9 +71,18 @@ impl<'a> Lowering<'a, '_> {
             return (given, ArgumentAtoms::new());
         }
         let complete = self.with_defaults(target, given.clone());
-        let kept = self.handled_calls.kept(&complete);
+        let kept = self.argument_atoms(&complete);
         // A default of a `fn` is an expression, which is evaluated once; that of a host function is passed as it is.
         (if matches!(target, CallTarget::Function(_)) { complete } else { given }, kept)
+    }
+
+    /// Returns the arguments that are values, if any handler uses arguments.
+    fn argument_atoms(&self, given: &[Option<ArgumentBinding<'a>>]) -> ArgumentAtoms {
+        let atom = |given: &Option<ArgumentBinding<'a>>| match given {
+            Some(Binding::Atom(atom)) => Some(atom.clone()),
+            _ => None,
+        };
+        if self.handled_calls.are_wanted() { given.iter().map(atom).collect() } else { ArgumentAtoms::new() }
     }
 
     /// Lowers the call of this callee. `why` is the type of the first argument.
@@ -228,7 +237,7 @@ impl<'a> Lowering<'a, '_> {
             kind: InlineFrameKind::Function,
             function: Some(at),
             called_at: span,
-            arguments: self.handled_calls.kept(&given),
+            arguments: self.argument_atoms(&given),
             handlers,
             parameters,
             types: self.types.clone(),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use weir_ir::expr::Atom;
 use weir_syntax::ast::ExprId;
 
-use super::Binding;
 use crate::typed_tree::{LocalId, TypedTree};
 
 /// The arguments of a call by parameter; `None` for a function, and for one that is left out.
@@ -30,15 +29,6 @@ impl HandledCalls {
     /// Returns true if any handler uses arguments.
     pub(super) fn are_wanted(&self) -> bool {
         self.wanted
-    }
-
-    /// Returns the arguments to keep for a call.
-    pub(super) fn kept(&self, given: &[Option<Binding<'_>>]) -> ArgumentAtoms {
-        let atom = |given: &Option<Binding<'_>>| match given {
-            Some(Binding::Atom(atom)) => Some(atom.clone()),
-            _ => None,
-        };
-        if self.wanted { given.iter().map(atom).collect() } else { ArgumentAtoms::new() }
     }
 
     /// Notes that a call was lowered.
