@@ -135,7 +135,7 @@ pub(crate) struct ResolvedHandler {
     /// The local that holds the failure.
     pub(crate) local: Option<LocalId>,
     pub(crate) failure: Ty,
-    /// Whether it uses the arguments of the call that failed.
+    /// True if it uses the arguments of the call that failed.
     pub(crate) uses_arguments: bool,
 }
 

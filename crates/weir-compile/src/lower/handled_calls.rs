@@ -12,7 +12,7 @@ pub(super) type ArgumentAtoms = Vec<Option<Atom>>;
 
 /// The arguments of the calls whose failures a `?` may give to a handler.
 pub(super) struct HandledCalls {
-    /// Whether any handler of the program uses arguments; otherwise nothing is kept.
+    /// True if any handler of the program uses arguments; otherwise nothing is kept.
     wanted: bool,
     /// The call that was lowered last.
     last: Option<(ExprId, ArgumentAtoms)>,
