@@ -328,8 +328,9 @@ module.exports = grammar({
 
     // Types
 
-    _type: ($) => choice($.named_type, $.tuple_type, $.function_type),
+    _type: ($) => choice($.named_type, $.type_parameter, $.tuple_type, $.function_type),
     named_type: ($) => prec.right(seq($.record_path, optional(seq('(', commas($._type), ')')))),
+    type_parameter: ($) => $.identifier,
     tuple_type: ($) => seq('(', commas($._type), ')'),
     function_type: ($) => prec.right(seq('fn', '(', commas($._type), ')', optional(seq('->', $._type)))),
     path: ($) => seq($.identifier, repeat(seq('.', $.identifier))),

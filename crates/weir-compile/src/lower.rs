@@ -37,7 +37,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
-use crate::types::Ty;
+use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
@@ -104,8 +104,14 @@ enum Binding<'a> {
 /// Something that is inlined where it is called.
 #[derive(Clone)]
 enum Callable<'a> {
-    Closure { parameters: &'a [ClosureParameter], body: &'a Expr, names: Rc<Names<'a>> },
-    Function(usize),
+    Closure {
+        parameters: &'a [ClosureParameter],
+        body: &'a Expr,
+        names: Rc<Names<'a>>,
+        types: Rc<Substitution>,
+    },
+    /// A `fn`, by its index, with the types that stand for its type parameters.
+    Function(usize, Rc<Substitution>),
     Host(Text),
 }
 
@@ -132,10 +138,14 @@ struct InlineFrame<'a> {
     kind: InlineFrameKind,
     /// The index of the inlined `fn`.
     function: Option<usize>,
+    /// The call that is inlined.
+    called_at: Span,
     /// The failure handlers that apply in it, innermost first.
     handlers: Vec<&'a FailureHandler>,
     /// The bindings of its parameters, kept if it has handlers.
     parameters: Names<'a>,
+    /// The types that stand for its type parameters.
+    types: Rc<Substitution>,
 }
 
 /// An atomic step around the current expression.
@@ -164,6 +174,8 @@ struct Lowering<'a, 'd> {
     typed: &'a TypedTree,
     vars: VariableSupply,
     names: Names<'a>,
+    /// The types that stand for the type parameters of the current code.
+    types: Rc<Substitution>,
     frames: Vec<InlineFrame<'a>>,
     frame_count: u32,
     builders: Vec<BlockBuilder>,
@@ -194,6 +206,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             typed,
             vars: VariableSupply::default(),
             names: BTreeMap::new(),
+            types: Rc::default(),
             frames: Vec::new(),
             frame_count: 0,
             builders: Vec::new(),
@@ -229,8 +242,10 @@ impl<'a, 'd> Lowering<'a, 'd> {
             result: result_of,
             kind: InlineFrameKind::Flow,
             function: None,
+            called_at: Span { source: self.context.source, start: 0, end: 0 },
             handlers,
             parameters,
+            types: self.types.clone(),
         });
         let open_block = self.build_block(body);
         self.frames.pop();
@@ -343,7 +358,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
     fn parameters(&mut self, locals: &[LocalId]) -> Vec<Variable> {
         let bound = locals.iter().map(|id| {
             let local = self.typed.local(*id);
-            let variable = self.vars.variable(&local.name, local.ty.to_type());
+            let variable = self.vars.variable(&local.name, self.local_type(*id));
             self.names.insert(*id, Binding::Atom(Atom::Var(variable.var)));
             variable
         });

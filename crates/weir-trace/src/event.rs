@@ -77,6 +77,8 @@ pub enum EventKind {
         kind: &'static str,
         /// The message of the failure.
         message: Arc<str>,
+        /// The places where a `fn` has given the failure to its caller, innermost first.
+        backtrace: Vec<BacktraceEntry>,
     },
     /// A flow was cancelled before its end: its client disconnected, or the program stopped.
     FlowGivenUp {
@@ -204,6 +206,17 @@ impl fmt::Display for FlowKey {
     }
 }
 
+/// A place where a `fn` has given a failure to its caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BacktraceEntry {
+    /// The function that failed there; empty if it was no call.
+    pub failed: Arc<str>,
+    /// The `fn` with that place.
+    pub function: Arc<str>,
+    /// The place in the source, in bytes.
+    pub position: u32,
+}
+
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -212,7 +225,7 @@ impl fmt::Display for EventKind {
             EventKind::SourceEnded { entry, failure: Some(failure) } => write!(f, "source {entry} failed: {failure}"),
             EventKind::FlowBegan { flow } => write!(f, "flow {flow} began"),
             EventKind::FlowEnded { flow } => write!(f, "flow {flow} ended"),
-            EventKind::FlowFailed { flow, path, kind, message } => {
+            EventKind::FlowFailed { flow, path, kind, message, .. } => {
                 write!(f, "flow {flow} failed in {path} ({kind}): {message}")
             }
             EventKind::FlowGivenUp { flow } => write!(f, "flow {flow} given up"),

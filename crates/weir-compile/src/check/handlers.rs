@@ -91,6 +91,14 @@ impl<'a> TypeChecker<'a, '_> {
                         symbol: crate::symbol::Symbol::Function(name.as_str().into()),
                         defines: false,
                     });
+                    if matches!(&declared.result, Ty::Result(pair) if pair.1.mentions_parameter()) {
+                        let message = format!("the failures of the generic `fn` `{name}` cannot be handled together");
+                        let diagnostic = Diagnostic::new(Code::GenericFunction, message)
+                            .at(name.span, "fails with another type in each call")
+                            .hint("handle each failure at its call: `… else as failure { … }`");
+                        self.context.report(diagnostic);
+                        return None;
+                    }
                     // A `fn` without a `Result` still fails: a `?` in it ends the flow.
                     let failure = match &declared.result {
                         Ty::Result(pair) => pair.1.clone(),

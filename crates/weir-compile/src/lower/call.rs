@@ -1,5 +1,7 @@
 //! Lowers calls: of host functions to call operations, of everything else by inlining.
 
+use std::rc::Rc;
+
 use weir_host::{Passing, Text, Type, Value};
 use weir_ir::expr::{Atom, Call};
 use weir_ir::prim::Prim;
@@ -9,6 +11,7 @@ use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 use super::block_builder::InlineFrameId;
 use super::{Binding, Callable, InlineFrame, InlineFrameKind, Lowering, Names};
 use crate::typed_tree::{ArgumentSource, CallTarget, ResolvedCall};
+use crate::types::Substitution;
 
 /// An evaluated argument.
 type ArgumentBinding<'a> = Binding<'a>;
@@ -53,7 +56,10 @@ impl<'a> Lowering<'a, '_> {
         }
         match target {
             CallTarget::Host(path) => self.call_host(path, given, ty, (expr.span, &written)),
-            CallTarget::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
+            CallTarget::Function(at) => {
+                let types = self.instance(expr);
+                self.inline_fn((*at, types), given, &ty, expr.span)
+            }
             CallTarget::Variant(tag) => {
                 let operands = atoms(given);
                 self.prim(Prim::Variant(*tag), operands, ty, expr.span)
@@ -123,8 +129,13 @@ impl<'a> Lowering<'a, '_> {
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
         match callable {
-            Callable::Closure { parameters, body, names } => self.inline_closure(parameters, body, &names, given),
-            Callable::Function(at) => self.inline_fn(at, given, ty, span),
+            Callable::Closure { parameters, body, names, types } => {
+                let outer = std::mem::replace(&mut self.types, types);
+                let value = self.inline_closure(parameters, body, &names, given);
+                self.types = outer;
+                value
+            }
+            Callable::Function(at, types) => self.inline_fn((at, types), given, ty, span),
             Callable::Host(path) => self.call_host(&path, given, ty.clone(), (span, written)),
         }
     }
@@ -153,7 +164,13 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    fn inline_fn(&mut self, at: usize, given: Vec<Option<ArgumentBinding<'a>>>, ty: &Type, span: Span) -> Atom {
+    fn inline_fn(
+        &mut self,
+        (at, types): (usize, Rc<Substitution>),
+        given: Vec<Option<ArgumentBinding<'a>>>,
+        ty: &Type,
+        span: Span,
+    ) -> Atom {
         let declared = &self.typed.declarations.functions[at];
         let ItemKind::Function(function) = &self.context.tree().items[declared.item].kind else {
             return Atom::Value(Value::Unit);
@@ -169,7 +186,8 @@ impl<'a> Lowering<'a, '_> {
         let site = format!("{}/", self.unique(site));
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);
-        let result = declared.result.to_type();
+        let outer_types = std::mem::replace(&mut self.types, types);
+        let result = self.concrete(&declared.result).to_type();
         let handlers: Vec<_> = super::failures::handlers_of(&function.body).collect();
         let parameters = Names::new();
         self.frames.push(InlineFrame {
@@ -178,8 +196,10 @@ impl<'a> Lowering<'a, '_> {
             result: result.clone(),
             kind: InlineFrameKind::Function,
             function: Some(at),
+            called_at: span,
             handlers,
             parameters,
+            types: self.types.clone(),
         });
         let outer = std::mem::take(&mut self.names);
         let mut open_block = self.build_block(|lowering| {
@@ -188,6 +208,7 @@ impl<'a> Lowering<'a, '_> {
             lowering.block(&function.body)
         });
         self.names = outer;
+        self.types = outer_types;
         open_block.resolve_exits(id);
         let value = self.join(open_block, if result == Type::Never { ty } else { &result }, span);
         self.frames.pop();

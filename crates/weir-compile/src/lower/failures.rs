@@ -54,11 +54,46 @@ impl<'a> Lowering<'a, '_> {
         }
         if to == FailureTarget::Caller {
             self.note_bypassed(body, of, failed, ty, span);
+            let (failure, _) = self.propagated(failure, ty, of, (body, span));
             self.exit_with_err(body, failure, span)
         } else {
             self.report_bypassed(of);
+            let (failure, span) = self.propagated(failure, ty, of, (0, span));
             self.fail(failure, span)
         }
+    }
+
+    /// Adds the `fn`s that a failure leaves, up to this frame, to its backtrace. Returns the failure, and the place outside of
+    /// them where it goes on. `of` is the function that failed at `span`.
+    fn propagated(
+        &mut self,
+        failure: Atom,
+        ty: &Type,
+        of: Option<&CallTarget>,
+        (to, span): (usize, Span),
+    ) -> (Atom, Span) {
+        if *ty != Type::Failure {
+            return (failure, span);
+        }
+        let functions = &self.typed.declarations.functions;
+        let name = |at: usize| functions.get_index(at).map_or_else(Text::default, |(name, _)| (&**name).into());
+        let mut failed = match of {
+            Some(CallTarget::Host(path)) => path.clone(),
+            Some(CallTarget::Function(at)) => name(*at),
+            _ => Text::default(),
+        };
+        let (mut sites, mut at) = (Vec::new(), span);
+        for frame in self.frames[to..].iter().rev() {
+            let Some(function) = frame.function else { continue };
+            let parts = [Value::Text(failed), Value::Text(name(function)), Value::Int(at.start.into())];
+            sites.push(Value::Record(parts.into_iter().collect()));
+            (failed, at) = (name(function), frame.called_at);
+        }
+        if sites.is_empty() {
+            return (failure, span);
+        }
+        let sites = Atom::Value(Value::List(sites.into_iter().collect()));
+        (self.prim(Prim::Propagate, vec![failure, sites], Type::Failure, span), at)
     }
 
     /// Leaves the step with the failure; the handler follows the step.
@@ -145,11 +180,13 @@ impl<'a> Lowering<'a, '_> {
         let position = handlers.iter().position(|known| known.span == handler.span).map_or(0, |found| found + 1);
         self.frames[at].handlers.drain(..position);
         let outer_names = std::mem::replace(&mut self.names, self.frames[at].parameters.clone());
+        let outer_types = std::mem::replace(&mut self.types, self.frames[at].types.clone());
         if let Some(local) = self.typed.handlers.get(&handler.span.start).and_then(|of| of.local) {
             self.names.insert(local, Binding::Atom(failure));
         }
         let value = self.block(&handler.body);
         self.names = outer_names;
+        self.types = outer_types;
         self.frames[at].handlers = handlers;
         // A flow without an answer drops the value of a handler of the file.
         let nothing = self.frames[at].result == Type::Unit;

@@ -53,7 +53,7 @@ impl<'a> Lowering<'a, '_> {
                 let left_id = &left.id;
                 let (left, right) = (self.expr(left), self.expr(right));
                 let operands = vec![left.clone(), right.clone()];
-                let ty = self.typed.expr_type(*left_id).clone();
+                let ty = self.concrete(self.typed.expr_type(*left_id)).into_owned();
                 (self.prim(comparison(*operator), operands, Type::Bool, span), Some((left, right, ty)))
             }
             _ => (self.expr(condition), None),

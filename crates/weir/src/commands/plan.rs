@@ -7,8 +7,8 @@ use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
 use weir_runtime::{EngineSection, Options};
 
-use super::effective_plan::{EffectivePlan, start_hints};
-use crate::arguments::PlanArguments;
+use crate::commands::arguments::PlanArguments;
+use crate::effective_plan::{EffectivePlan, start_hints};
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, project};
 
