@@ -15,7 +15,7 @@
 //! therefore out of date, and brought up to date where it is read: a connection stands in it at a time at or before its
 //! last activity, so the first one that stands at its true time is the one that has waited longest.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +46,7 @@ pub(super) struct ConnectionTable {
 #[derive(Default)]
 struct TableState {
     count: usize,
-    addresses: HashMap<IpAddr, Order>,
+    addresses: BTreeMap<IpAddr, Order>,
     /// The addresses by their numbers of connections.
     by_count: BTreeSet<(usize, IpAddr)>,
     connections_begun: u64,
