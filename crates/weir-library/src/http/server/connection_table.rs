@@ -40,20 +40,20 @@ pub(super) struct ConnectionTable {
     connections_max: usize,
     descriptors_max: usize,
     started: Instant,
-    state: Mutex<TableState>,
+    state: Mutex<ConnectionOrders>,
 }
 
 #[derive(Default)]
-struct TableState {
+struct ConnectionOrders {
     count: usize,
-    addresses: BTreeMap<IpAddr, Order>,
+    addresses: BTreeMap<IpAddr, AddressOrder>,
     /// The addresses by their numbers of connections.
     by_count: BTreeSet<(usize, IpAddr)>,
     connections_begun: u64,
 }
 
 /// The connections of one address, by time and number.
-type Order = BTreeMap<(u64, u64), TableConnection>;
+type AddressOrder = BTreeMap<(u64, u64), TableConnection>;
 
 struct TableConnection {
     entry: Arc<TableEntry>,
@@ -135,7 +135,7 @@ impl ConnectionTable {
     }
 }
 
-impl TableState {
+impl ConnectionOrders {
     fn add(&mut self, address: IpAddr, connection: TableConnection) {
         let key = (connection.entry.last_activity(), connection.entry.number);
         connection.entry.stands_at.store(key.0, Ordering::Relaxed);
@@ -170,7 +170,7 @@ impl TableState {
             }
         }
         let (Some(newcomer), Some((count, address))) = (newcomer, most.first()) else { return false };
-        let own = self.addresses.get(&newcomer).map_or(0, Order::len);
+        let own = self.addresses.get(&newcomer).map_or(0, AddressOrder::len);
         let busy = self.addresses.get(address).and_then(|order| order.keys().next().copied());
         own + 1 < *count && busy.is_some_and(|key| self.close(*address, key))
     }
