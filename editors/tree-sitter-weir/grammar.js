@@ -147,7 +147,16 @@ module.exports = grammar({
         optional(seq('at', 'end', field('end', $.block))),
       ),
     failure_handler: ($) =>
-      seq('on', 'failure', 'of', field('function', $.path), optional(seq('as', $.identifier)), field('body', $.block)),
+      seq(
+        'on',
+        'failure',
+        'of',
+        field('function', $.path),
+        optional(field('arguments', $.handler_arguments)),
+        optional(seq('as', $.identifier)),
+        field('body', $.block),
+      ),
+    handler_arguments: ($) => seq('(', optional(seq($._pattern, repeat(seq(',', $._pattern)), optional(','))), ')'),
     test_item: ($) => seq('test', field('name', choice($.text, $.block_text)), field('body', $.block)),
 
     // Statements
@@ -328,8 +337,9 @@ module.exports = grammar({
 
     // Types
 
-    _type: ($) => choice($.named_type, $.tuple_type, $.function_type),
+    _type: ($) => choice($.named_type, $.type_parameter, $.tuple_type, $.function_type),
     named_type: ($) => prec.right(seq($.record_path, optional(seq('(', commas($._type), ')')))),
+    type_parameter: ($) => $.identifier,
     tuple_type: ($) => seq('(', commas($._type), ')'),
     function_type: ($) => prec.right(seq('fn', '(', commas($._type), ')', optional(seq('->', $._type)))),
     path: ($) => seq($.identifier, repeat(seq('.', $.identifier))),

@@ -16,6 +16,7 @@ mod control;
 mod entry;
 mod expr;
 mod failures;
+mod generics;
 mod handlers;
 mod method;
 mod names;
@@ -33,7 +34,7 @@ use weir_syntax::ast::{self, Expr, ItemKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
-use crate::declare::{self, Declarations};
+use crate::declare::{self, Declarations, TypeParameters};
 use crate::effects::{self, BodyEffects};
 use crate::exhaustiveness;
 use crate::symbol::{Reference, Symbol};
@@ -104,6 +105,8 @@ struct TypeChecker<'a, 'c> {
     fn_calls: Vec<(usize, usize, Span)>,
     /// The `fn` being checked.
     current_fn: Option<usize>,
+    /// The uses of generic `fn`s, and the demands that bodies make on their type parameters.
+    generics: generics::Generics,
     /// The types of empty literals, such as `[]` and `None`. An error if they are still unknown at the end.
     open: Vec<(Span, Ty)>,
     /// The matches and patterns to check for exhaustiveness, once all types are known.
@@ -134,6 +137,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             scopes_of: BTreeMap::new(),
             fn_calls: Vec::new(),
             current_fn: None,
+            generics: generics::Generics::default(),
             open: Vec::new(),
             matches: Vec::new(),
         }
@@ -216,7 +220,12 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
     }
 
     fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
-        declare::resolve_type(&mut self.typed.declarations, self.context, ty)
+        let known = self.current_fn.and_then(|at| self.typed.declarations.functions.get_index(at));
+        let mut parameters = match known {
+            Some((name, declared)) => TypeParameters::of(name, &declared.type_parameters),
+            None => TypeParameters::none(),
+        };
+        declare::resolve_type(&mut self.typed.declarations, self.context, ty, &mut parameters)
     }
 
     /// Brings a local name into scope.
@@ -238,6 +247,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         self.begin_body(Exits::Start);
         self.resolve_all();
         self.unknown_types();
+        self.generic_uses();
         recursion::report(&self.fn_calls, &self.typed.declarations, self.context);
         let TypeChecker { context, mut typed, fn_seen, scopes_of, matches, .. } = self;
         typed.fn_effects = effects::close(&fn_seen);
@@ -260,6 +270,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         let inference = &self.inference;
         let types = self.typed.expr_types.iter_mut().chain(&mut self.typed.pattern_types);
         let types = types.chain(self.typed.locals.iter_mut().map(|local| &mut local.ty));
+        let types = types.chain(self.typed.instances.values_mut().flat_map(|instance| instance.values_mut()));
         for ty in types.chain(self.typed.declarations.shared.values_mut().map(|shared| &mut shared.ty)) {
             *ty = inference.resolve(ty);
         }

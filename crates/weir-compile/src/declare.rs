@@ -13,7 +13,7 @@ use crate::context::CheckContext;
 use crate::suggest::nearest;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
-pub(crate) use type_resolution::resolve_type;
+pub(crate) use type_resolution::{TypeParameters, resolve_type};
 
 /// The declarations of a file.
 #[derive(Default)]
@@ -47,6 +47,8 @@ pub(crate) struct DeclaredType {
 pub(crate) struct DeclaredFn {
     /// The index of the item in the tree.
     pub(crate) item: usize,
+    /// The names of its type parameters, in the order in which its signature mentions them.
+    pub(crate) type_parameters: Vec<Text>,
     pub(crate) parameters: Vec<DeclaredParameter>,
     pub(crate) result: Ty,
     /// The span of the result type, or of the name if no result type is written.
@@ -318,23 +320,27 @@ impl Declarer<'_, '_> {
     fn function(&mut self, item: usize, function: &ast::Function) {
         let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
         let mut parameters = Vec::new();
+        let mut signature = TypeParameters::introduced_by(&function.name);
         for parameter in &function.parameters {
             self.first_of(&mut seen, &parameter.name, "parameter");
-            let ty = self.resolve_type(&parameter.ty);
+            let ty = resolve_type(&mut self.declarations, self.context, &parameter.ty, &mut signature);
             let (name, span) = (parameter.name.text.clone(), parameter.span);
             parameters.push(DeclaredParameter { name, span, ty, has_default: parameter.default.is_some() });
         }
-        let result = function.returns.as_ref().map_or(Ty::UNIT, |ty| self.resolve_type(ty));
+        let result = function.returns.as_ref();
+        let result =
+            result.map_or(Ty::UNIT, |ty| resolve_type(&mut self.declarations, self.context, ty, &mut signature));
         let result_span = function.returns.as_ref().map_or(function.name.span, |ty| ty.span);
         if self.take(&function.name) {
             self.declarations.define(&function.name, Symbol::Function((&*function.name.text).into()));
-            let declared = DeclaredFn { item, parameters, result, result_span };
+            let type_parameters = signature.into_names();
+            let declared = DeclaredFn { item, type_parameters, parameters, result, result_span };
             self.declarations.functions.insert(function.name.text.clone(), declared);
         }
     }
 
     fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
-        resolve_type(&mut self.declarations, self.context, ty)
+        resolve_type(&mut self.declarations, self.context, ty, &mut TypeParameters::none())
     }
 }
 

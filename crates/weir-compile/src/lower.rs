@@ -14,6 +14,7 @@ mod constants;
 mod entry;
 mod expr;
 mod failures;
+mod handled_calls;
 mod join_points;
 mod matching;
 mod pattern;
@@ -37,10 +38,11 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
-use crate::types::Ty;
+use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
+use handled_calls::{ArgumentAtoms, HandledCalls};
 
 /// The maximum number of operations of one flow, after inlining.
 pub const OPERATIONS_MAX: usize = 100_000;
@@ -104,8 +106,14 @@ enum Binding<'a> {
 /// Something that is inlined where it is called.
 #[derive(Clone)]
 enum Callable<'a> {
-    Closure { parameters: &'a [ClosureParameter], body: &'a Expr, names: Rc<Names<'a>> },
-    Function(usize),
+    Closure {
+        parameters: &'a [ClosureParameter],
+        body: &'a Expr,
+        names: Rc<Names<'a>>,
+        types: Rc<Substitution>,
+    },
+    /// A `fn`, by its index, with the types that stand for its type parameters.
+    Function(usize, Rc<Substitution>),
     Host(Text),
 }
 
@@ -132,10 +140,16 @@ struct InlineFrame<'a> {
     kind: InlineFrameKind,
     /// The index of the inlined `fn`.
     function: Option<usize>,
+    /// The call that is inlined.
+    called_at: Span,
+    /// The arguments of that call, kept if handlers use arguments.
+    arguments: ArgumentAtoms,
     /// The failure handlers that apply in it, innermost first.
     handlers: Vec<&'a FailureHandler>,
     /// The bindings of its parameters, kept if it has handlers.
     parameters: Names<'a>,
+    /// The types that stand for its type parameters.
+    types: Rc<Substitution>,
 }
 
 /// An atomic step around the current expression.
@@ -154,8 +168,8 @@ struct DeferredHandler<'a> {
     frame: usize,
     /// The number of steps around the step in which the failure arose.
     step: usize,
-    /// The type of the failure.
-    failure: Type,
+    /// The type of what leaves the step: the failure, or a tuple of it and the arguments that the handler uses.
+    leaves: Type,
 }
 
 /// The state of lowering one flow.
@@ -164,6 +178,8 @@ struct Lowering<'a, 'd> {
     typed: &'a TypedTree,
     vars: VariableSupply,
     names: Names<'a>,
+    /// The types that stand for the type parameters of the current code.
+    types: Rc<Substitution>,
     frames: Vec<InlineFrame<'a>>,
     frame_count: u32,
     builders: Vec<BlockBuilder>,
@@ -175,6 +191,7 @@ struct Lowering<'a, 'd> {
     steps: Vec<StepScope<'a>>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
+    handled_calls: HandledCalls,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
     /// The variables whose values are known at compile time.
@@ -194,6 +211,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             typed,
             vars: VariableSupply::default(),
             names: BTreeMap::new(),
+            types: Rc::default(),
             frames: Vec::new(),
             frame_count: 0,
             builders: Vec::new(),
@@ -201,6 +219,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             session: None,
             steps: Vec::new(),
             deferred: BTreeMap::new(),
+            handled_calls: HandledCalls::new(typed),
             alone: false,
             constants: constants::Constants::default(),
             call_paths: IndexMap::new(),
@@ -229,8 +248,11 @@ impl<'a, 'd> Lowering<'a, 'd> {
             result: result_of,
             kind: InlineFrameKind::Flow,
             function: None,
+            called_at: Span { source: self.context.source, start: 0, end: 0 },
+            arguments: ArgumentAtoms::new(),
             handlers,
             parameters,
+            types: self.types.clone(),
         });
         let open_block = self.build_block(body);
         self.frames.pop();
@@ -343,7 +365,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
     fn parameters(&mut self, locals: &[LocalId]) -> Vec<Variable> {
         let bound = locals.iter().map(|id| {
             let local = self.typed.local(*id);
-            let variable = self.vars.variable(&local.name, local.ty.to_type());
+            let variable = self.vars.variable(&local.name, self.local_type(*id));
             self.names.insert(*id, Binding::Atom(Atom::Var(variable.var)));
             variable
         });

@@ -49,6 +49,16 @@ fn next_row(i: usize, (a, b): (&[char], &[char]), (before, last): (&[u8], &[u8])
     }
 }
 
+/// Formats a list of words: `` `a`, `b` and `c` ``.
+pub(crate) fn listed(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

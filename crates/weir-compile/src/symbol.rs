@@ -20,6 +20,8 @@ pub enum Symbol {
     Service(Text),
     /// A record, enum or host type, by its qualified name.
     Type(Text),
+    /// A type parameter: its `fn` and its name.
+    TypeParameter(Text, Text),
     /// A variant: its enum and its name.
     Variant(Text, Text),
     /// A field: its record and its name.

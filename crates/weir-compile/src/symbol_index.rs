@@ -102,6 +102,7 @@ impl Checked {
                 let signature = type_signature(name, &definition.shape);
                 Some(SymbolInfo { signature, doc: definition.doc.to_string(), effects: None })
             }
+            Symbol::TypeParameter(of, name) => plain(format!("type parameter {name} of {of}")),
             Symbol::Variant(of, name) => {
                 let definition = self.typed.declarations.definition(library, of)?;
                 let TypeShape::Enum(variants) = &definition.shape else { return None };

@@ -9,7 +9,7 @@ use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
 
 use crate::declare::Declarations;
 use crate::effects::EffectSummary;
-use crate::types::Ty;
+use crate::types::{Substitution, Ty};
 
 /// The resolved names and types of a tree.
 pub struct TypedTree {
@@ -19,6 +19,8 @@ pub struct TypedTree {
     pub(crate) pattern_types: Vec<Ty>,
     pub(crate) resolutions: BTreeMap<ExprId, Resolution>,
     pub(crate) calls: BTreeMap<ExprId, ResolvedCall>,
+    /// The types that stand for the type parameters of a generic `fn`, by the call or the name of the `fn`.
+    pub(crate) instances: BTreeMap<ExprId, Substitution>,
     pub(crate) tries: BTreeMap<ExprId, ResolvedTry>,
     /// By the offset of each handler.
     pub(crate) handlers: BTreeMap<u32, ResolvedHandler>,
@@ -133,6 +135,8 @@ pub(crate) struct ResolvedHandler {
     /// The local that holds the failure.
     pub(crate) local: Option<LocalId>,
     pub(crate) failure: Ty,
+    /// True if it uses the arguments of the call that failed.
+    pub(crate) uses_arguments: bool,
 }
 
 /// The target of a `?`'s failure.
@@ -182,6 +186,7 @@ impl TypedTree {
             pattern_types: vec![Ty::Error; patterns],
             resolutions: BTreeMap::new(),
             calls: BTreeMap::new(),
+            instances: BTreeMap::new(),
             tries: BTreeMap::new(),
             handlers: BTreeMap::new(),
             locals: Vec::new(),

@@ -49,6 +49,10 @@ impl Ty {
         Ty::Plain(Type::Named(name.into()))
     }
 
+    pub(crate) fn parameter(name: &Text) -> Ty {
+        Ty::Plain(Type::Parameter(name.clone()))
+    }
+
     pub(crate) fn list(element: Ty) -> Ty {
         Ty::List(Arc::new(element))
     }
@@ -91,6 +95,32 @@ impl Ty {
         }
     }
 
+    /// Returns the type with each type parameter replaced by its type, or by a new unknown if it has none yet.
+    pub(crate) fn instantiated(&self, types: &mut Substitution, inference: &mut Inference) -> Ty {
+        self.map_parameters(&mut |name| types.entry(name.clone()).or_insert_with(|| inference.fresh()).clone())
+    }
+
+    /// Returns the type with each type parameter replaced by its type, where it has one.
+    pub(crate) fn substituted(&self, types: &Substitution) -> Ty {
+        self.map_parameters(&mut |name| types.get(name).cloned().unwrap_or_else(|| Ty::parameter(name)))
+    }
+
+    fn map_parameters(&self, replace: &mut dyn FnMut(&Text) -> Ty) -> Ty {
+        match self {
+            Ty::Plain(Type::Parameter(name)) => replace(name),
+            Ty::Error | Ty::Unknown(_) | Ty::Plain(_) => self.clone(),
+            Ty::List(element) => Ty::list(element.map_parameters(replace)),
+            Ty::Map(pair) => Ty::map(pair.0.map_parameters(replace), pair.1.map_parameters(replace)),
+            Ty::Option(some) => Ty::option(some.map_parameters(replace)),
+            Ty::Result(pair) => Ty::result(pair.0.map_parameters(replace), pair.1.map_parameters(replace)),
+            Ty::Tuple(elements) => Ty::Tuple(elements.iter().map(|element| element.map_parameters(replace)).collect()),
+            Ty::Function(signature) => {
+                let taken = signature.0.iter().map(|ty| ty.map_parameters(replace)).collect();
+                Ty::function(taken, signature.1.map_parameters(replace))
+            }
+        }
+    }
+
     /// Converts a type without type parameters.
     pub(crate) fn fixed(ty: &Type) -> Ty {
         Ty::of(ty, &mut Substitution::new(), &mut Inference::default())
@@ -104,6 +134,51 @@ impl Ty {
     pub(crate) fn name(&self) -> Option<&Text> {
         match self {
             Ty::Plain(Type::Named(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns whether `<` works on values of the type. On those of a type parameter it does if it works on the type that
+    /// the parameter stands for.
+    pub(crate) fn has_order(&self) -> bool {
+        const ORDERED: [Ty; 9] =
+            [Ty::INT, Ty::FLOAT, Ty::TEXT, Ty::TIME, Ty::DURATION, Ty::SIZE, Ty::BYTES, Ty::Error, Ty::NEVER];
+        self.parameter_name().is_some() || ORDERED.contains(self)
+    }
+
+    /// Returns the types that this type is composed of.
+    fn parts(&self) -> Vec<&Ty> {
+        match self {
+            Ty::Error | Ty::Unknown(_) | Ty::Plain(_) => Vec::new(),
+            Ty::List(part) | Ty::Option(part) => vec![part],
+            Ty::Map(pair) | Ty::Result(pair) => vec![&pair.0, &pair.1],
+            Ty::Tuple(parts) => parts.iter().collect(),
+            Ty::Function(signature) => signature.0.iter().chain([&signature.1]).collect(),
+        }
+    }
+
+    /// Calls `visit` with each type parameter in the type.
+    pub(crate) fn each_parameter(&self, visit: &mut dyn FnMut(&Text)) {
+        match self.parameter_name() {
+            Some(name) => visit(name),
+            None => self.parts().into_iter().for_each(|part| part.each_parameter(visit)),
+        }
+    }
+
+    /// Returns whether a type parameter is a part of the type.
+    pub(crate) fn mentions_parameter(&self) -> bool {
+        self.parameter_name().is_some() || self.parts().into_iter().any(Ty::mentions_parameter)
+    }
+
+    /// Returns whether the type is or contains that of a function.
+    pub(crate) fn mentions_function(&self) -> bool {
+        matches!(self, Ty::Function(_)) || self.parts().into_iter().any(Ty::mentions_function)
+    }
+
+    /// Returns the name of a type parameter.
+    pub(crate) fn parameter_name(&self) -> Option<&Text> {
+        match self {
+            Ty::Plain(Type::Parameter(name)) => Some(name),
             _ => None,
         }
     }

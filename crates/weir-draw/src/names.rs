@@ -141,7 +141,7 @@ impl<'a> GraphScope<'a> {
             }
             (Prim::Payload(_) | Prim::WithField(_), _) => operand(0),
             (Prim::Pairs, _) => format!("pairs of {}", operand(0)),
-            (Prim::Flatten | Prim::Failure, _) => operand(0),
+            (Prim::Flatten | Prim::Failure | Prim::Propagate, _) => operand(0),
             (Prim::Length, _) => format!("length of {}", operand(0)),
             (Prim::List, _) => format!("[{}]", if inputs.is_empty() { "" } else { "…" }),
             _ => format!("{}(…)", prim.name()),

@@ -4,14 +4,40 @@ use std::fmt;
 
 use crate::Text;
 
+/// Maximum number of places in a backtrace; of a longer one the first are kept. Chosen by judgement.
+const BACKTRACE_MAX: usize = 32;
+
 /// Description of what went wrong, for people and for programs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Failures with other backtraces are equal: a backtrace tells a person how a failure came about, and a program cannot see
+/// it.
+#[derive(Clone, Debug)]
 pub struct Failure {
     /// The kind of failure.
     pub kind: FailureKind,
     /// One sentence without a full stop.
     pub message: Text,
+    backtrace: Vec<PropagationSite>,
 }
+
+/// A place where a `fn` has given a failure to its caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PropagationSite {
+    /// The function that failed there; empty if it was no call.
+    pub failed: Text,
+    /// The `fn` with that place; empty for the body of a flow or a test.
+    pub function: Text,
+    /// The place in the source, in bytes.
+    pub position: u32,
+}
+
+impl PartialEq for Failure {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.message == other.message
+    }
+}
+
+impl Eq for Failure {}
 
 /// The kind of a failure; a closed list, so that tools can count by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,7 +66,20 @@ impl Failure {
     /// Creates a failure of this kind.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<Text>) -> Self {
-        Failure { kind, message: message.into() }
+        Failure { kind, message: message.into(), backtrace: Vec::new() }
+    }
+
+    /// Returns the places that the failure has passed on its way, innermost first.
+    #[must_use]
+    pub fn backtrace(&self) -> &[PropagationSite] {
+        &self.backtrace
+    }
+
+    /// Appends a place to the backtrace, up to a limit.
+    pub fn propagated(&mut self, site: PropagationSite) {
+        if self.backtrace.len() < BACKTRACE_MAX {
+            self.backtrace.push(site);
+        }
     }
 
     /// Creates the failure of a host function.

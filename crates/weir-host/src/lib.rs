@@ -66,7 +66,7 @@ pub use call::{
     Pending, Settled, UnitBudget, WaitingCode, WordCode,
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
-pub use failure::{Failure, FailureKind};
+pub use failure::{Failure, FailureKind, PropagationSite};
 pub use library::{Function, Library, LibraryError, Module};
 pub use listen_address::{ListenAddress, ListenProtocol};
 pub use location::Location;

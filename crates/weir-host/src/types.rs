@@ -47,7 +47,7 @@ pub enum Type {
     Named(Text),
     /// A closure: its parameters and its result.
     Function(Arc<(Vec<Type>, Type)>),
-    /// A type parameter of a generic library function, such as `T`.
+    /// A type parameter of a generic library function, such as `a`.
     Parameter(Text),
 }
 

@@ -63,7 +63,7 @@ fn collections() {
     carried(IndexMap::from([(Text::from("b"), 1_i64), (Text::from("a"), 2)]), "Map(Text, Int)", "[\"b\": 1, \"a\": 2]");
     carried(BTreeMap::from([(2_i64, 1.5_f64)]), "Map(Int, Float)", "[2: 1.5]");
     carried(Box::new(3_i64), "Int", "3");
-    carried(Value::Int(3), "T", "3");
+    carried(Value::Int(3), "a", "3");
     carried(Generic::<'K'>(Value::Unit), "K", "()");
 }
 

@@ -50,7 +50,7 @@ fn first(list: &[Value], #[default(None)] or: Option<Value>) -> Option<Value> {
 }
 
 #[weir::function(pure)]
-fn swap(pair: (Generic<'K'>, Generic<'V'>)) -> (Generic<'V'>, Generic<'K'>) {
+fn swap(pair: (Generic<'k'>, Generic<'v'>)) -> (Generic<'v'>, Generic<'k'>) {
     (pair.1, pair.0)
 }
 
@@ -117,8 +117,8 @@ fn a_signature_is_read_off_the_rust_function_and_its_marks() {
          -> () | Writes idempotent\n\
          blog.look(Value within: Duration = 200ms, ) -> Int | Reads idempotent blocking fresh 120000000000\n\
          blog.log(Value type: Text, ) -> Result((), Failure) | Writes deferrable waits\n\
-         blog.first(Borrow list: List(T), Value or: Option(T) = #0, ) -> Option(T) | Pure idempotent\n\
-         blog.swap(Value pair: (K, V), ) -> (V, K) | Pure idempotent\n\
+         blog.first(Borrow list: List(a), Value or: Option(a) = #0, ) -> Option(a) | Pure idempotent\n\
+         blog.swap(Value pair: (k, v), ) -> (v, k) | Pure idempotent\n\
          blog.compress(Value chunk: Bytes, ) -> Bytes | Reads Write Deflate\n\
          blog.level() -> Int | Reads idempotent fresh 500000000 Read Deflate"
     );

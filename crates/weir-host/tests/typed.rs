@@ -56,7 +56,7 @@ fn malformed_type_text_is_refused_with_its_position() {
 
 #[test]
 fn a_function_gets_the_value_and_its_type() {
-    let typed: Typed<'T'> = Typed { value: Value::Int(7), of: everything().into() };
+    let typed: Typed<'a'> = Typed { value: Value::Int(7), of: everything().into() };
     let again = Typed::<'T'>::from_value(typed.clone().into_value().unwrap()).unwrap();
     assert_eq!((again.value, again.of), (typed.value, typed.of));
     assert!(Typed::<'T'>::from_value(Value::Int(7)).is_err());

@@ -1,7 +1,7 @@
 //! Primitives: the operations on values that need no host function.
 
 use weir_host::memory::ask;
-use weir_host::{Failure, FailureKind, Value};
+use weir_host::{Elements, Failure, FailureKind, PropagationSite, Type, Value};
 
 mod arithmetic;
 mod detaching;
@@ -91,11 +91,13 @@ pub enum Prim {
     Flatten,
     /// A failure of the program, with a text as its message.
     Failure,
+    /// A failure with more places in its backtrace: a list of the function that failed, the `fn` around it, and the position.
+    Propagate,
 }
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 36] = [
+    pub const ALL: [Prim; 37] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -132,6 +134,7 @@ impl Prim {
         Prim::Collect,
         Prim::Flatten,
         Prim::Failure,
+        Prim::Propagate,
     ];
 
     /// Returns the name in the printed IR, without the index.
@@ -174,6 +177,7 @@ impl Prim {
             Prim::Collect => "collect",
             Prim::Flatten => "flatten",
             Prim::Failure => "failure",
+            Prim::Propagate => "propagate",
         }
     }
 
@@ -341,10 +345,30 @@ impl Prim {
             (Prim::Failure, [Value::Text(message)]) => {
                 Ok(Value::Failure(Box::new(Failure::new(FailureKind::Program, message.clone()))))
             }
+            (Prim::Propagate, [Value::Failure(failure), Value::List(sites)]) => Ok(propagated(failure, sites)),
             (Prim::Flatten, [Value::List(lists)]) => lists::flatten(lists),
             (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
         }
     }
+}
+
+/// Returns the type of the second operand of [`Prim::Propagate`].
+pub(crate) fn propagation_sites() -> Type {
+    Type::list(Type::Tuple(vec![Type::Text, Type::Text, Type::Int].into()))
+}
+
+/// Appends the sites to the backtrace of a failure.
+fn propagated(failure: &Failure, sites: &Elements) -> Value {
+    let mut failure = Box::new(failure.clone());
+    for site in sites.iter() {
+        if let Value::Record(parts) = &*site
+            && let [Value::Text(failed), Value::Text(function), Value::Int(position)] = &**parts
+        {
+            let position = u32::try_from(*position).unwrap_or_default();
+            failure.propagated(PropagationSite { failed: failed.clone(), function: function.clone(), position });
+        }
+    }
+    Value::Failure(failure)
 }
 
 fn cloned<C: FromIterator<Value>>(values: &[&Value]) -> C {

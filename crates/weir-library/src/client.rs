@@ -73,7 +73,7 @@ pub async fn get(
 pub async fn post(
     #[environment] client: &Client,
     url: Text,
-    value: Typed<'T'>,
+    value: Typed<'a'>,
     #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
     client.run(json_call(Method::POST, &url, &value, options)?).await
@@ -87,7 +87,7 @@ pub async fn post(
 pub async fn put(
     #[environment] client: &Client,
     url: Text,
-    value: Typed<'T'>,
+    value: Typed<'a'>,
     #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
     client.run(json_call(Method::PUT, &url, &value, options)?).await
@@ -101,7 +101,7 @@ pub async fn put(
 pub async fn patch(
     #[environment] client: &Client,
     url: Text,
-    value: Typed<'T'>,
+    value: Typed<'a'>,
     #[options] options: CallOptions,
 ) -> Result<ClientResponse, Failure> {
     client.run(json_call(Method::PATCH, &url, &value, options)?).await
@@ -147,7 +147,7 @@ pub fn encode(part: &str) -> String {
     utf8_percent_encode(part, RESERVED).to_string()
 }
 
-fn json_call(method: Method, url: &str, value: &Typed<'T'>, options: CallOptions) -> Result<Call, Failure> {
+fn json_call(method: Method, url: &str, value: &Typed<'a'>, options: CallOptions) -> Result<Call, Failure> {
     let body = written(&value.value, &value.of)?;
     Call::new(method, url, options)?.with_body(body.into(), "application/json")
 }

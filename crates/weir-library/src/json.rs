@@ -147,7 +147,7 @@ pub fn write(value: &Json) -> String {
 /// Services read bodies in the same format. A value that nests more than 127 deep, or whose text is longer than 64 MiB,
 /// ends the flow.
 #[weir::function(pure, units = 2 * units::to_read(value))]
-pub fn encode(value: Typed<'T'>) -> Limited<String> {
+pub fn encode(value: Typed<'a'>) -> Limited<String> {
     let written = encode::written(&value.value, &value.of);
     Limited(written.map(|text| String::from_utf8(text).expect("JSON is written in UTF-8")))
 }

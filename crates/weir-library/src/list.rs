@@ -138,7 +138,7 @@ pub fn numbered(list: Vec<Value>) -> Vec<(usize, Value)> {
 
 /// Returns pairs of the elements at equal positions, as many as the shorter list has.
 #[weir::function(pure, total, room = room::of_pairs(list.len().min(other.len())), units = 4 * units::length(list))]
-pub fn zip(list: Vec<Value>, other: Vec<weir::Generic<'U'>>) -> Vec<(Value, weir::Generic<'U'>)> {
+pub fn zip(list: Vec<Value>, other: Vec<weir::Generic<'b'>>) -> Vec<(Value, weir::Generic<'b'>)> {
     list.into_iter().zip(other).collect()
 }
 

@@ -7,8 +7,8 @@ use weir::{Entries, Generic, Value};
 
 use crate::{room, units};
 
-type MapKey = Generic<'K'>;
-type MapValue = Generic<'V'>;
+type MapKey = Generic<'k'>;
+type MapValue = Generic<'v'>;
 
 weir::library! {
     /// Functions on maps: keys, values, entries, and copies with an entry added or removed.

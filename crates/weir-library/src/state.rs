@@ -35,7 +35,7 @@ pub fn add(number: &mut i64, by: i64) -> i64 {
 
 /// Returns the value of a shared map under the key.
 #[weir::function(reads)]
-pub fn get(map: &Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
+pub fn get(map: &Entries, key: Generic<'k'>) -> Option<Generic<'v'>> {
     map.get(&key.0).cloned().map(Generic)
 }
 
@@ -45,10 +45,10 @@ pub fn get(map: &Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
 #[weir::function(reads)]
 pub fn put(
     map: &mut Entries,
-    key: Generic<'K'>,
-    value: Generic<'V'>,
+    key: Generic<'k'>,
+    value: Generic<'v'>,
     #[default(10_000_000)] keep: usize,
-) -> Option<Generic<'V'>> {
+) -> Option<Generic<'v'>> {
     let before = map.insert(key.0, value.0);
     while map.len() > keep.min(KEPT_MAX) {
         map.remove_first();
@@ -58,7 +58,7 @@ pub fn put(
 
 /// Removes the key from a shared map, and returns its value.
 #[weir::function(reads)]
-pub fn remove(map: &mut Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
+pub fn remove(map: &mut Entries, key: Generic<'k'>) -> Option<Generic<'v'>> {
     map.remove(&key.0).map(Generic)
 }
 

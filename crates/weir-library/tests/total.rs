@@ -193,7 +193,7 @@ fn a_function_that_replaces_an_element_does_not_read_it() {
     for function in all.filter(|function| function.signature.effects.replaces_element) {
         for seed in 0..4 * CALLS {
             let mut values = Values::new(&library, seed);
-            values.parameters.extend(["T", "V"].map(|name| (name.into(), Type::Text)));
+            values.parameters.extend(["a", "v"].map(|name| (name.into(), Type::Text)));
             let parameters: Vec<Type> =
                 function.signature.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
             let arguments = values.each(parameters.iter(), 4).unwrap();

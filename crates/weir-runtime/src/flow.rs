@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 
-use weir_host::{Failure, Value, memory};
-use weir_trace::{Detail, EventKind, FlowKey};
+use weir_host::{Failure, PropagationSite, Value, memory};
+use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::frame::{Finished, FlowExit, Frame};
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
@@ -149,6 +149,11 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     /// it goes on to the end of the step, and begins no other.
     pub(crate) fn request_give_up(&mut self) -> bool {
         self.state.request_give_up()
+    }
+
+    /// Returns true if the flow, which waits, holds no thread meanwhile ([`Frame::leaves_thread`]).
+    pub(crate) fn leaves_thread(&self) -> bool {
+        self.state.frame.as_ref().is_some_and(|frame| frame.leaves_thread())
     }
 
     /// Returns the key of the flow.
@@ -313,6 +318,7 @@ impl FlowState {
                 path: format!("{}: {}", flow.name, ended.path(&flow.body)).into(),
                 kind: failure.kind.name(),
                 message: failure.message.as_str().into(),
+                backtrace: failure.backtrace().iter().map(entry).collect(),
             }
         });
     }
@@ -342,4 +348,9 @@ impl<L: Deref<Target = ProgramInstance>> Drop for ActiveFlow<L> {
     fn drop(&mut self) {
         self.state.give_up(&self.instance);
     }
+}
+
+fn entry(site: &PropagationSite) -> BacktraceEntry {
+    let (failed, function) = (site.failed.as_str().into(), site.function.as_str().into());
+    BacktraceEntry { failed, function, position: site.position }
 }

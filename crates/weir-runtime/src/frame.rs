@@ -403,6 +403,11 @@ impl Frame {
         !self.scopes.is_empty() || self.waits.iter().any(in_stage)
     }
 
+    /// Returns true if the flow holds no thread while the frame waits.
+    pub(crate) fn leaves_thread(&self) -> bool {
+        self.waits.iter().all(|wait| wait.stage.as_ref().is_some_and(|stage| stage.leaves_thread()))
+    }
+
     /// Records that a step has run or was skipped.
     fn through(&mut self, step: &PreparedStep, env: Env<'_>) {
         self.pass_ticket_gates(step, env);

@@ -305,12 +305,13 @@ fn more_flows_than_may_wait_are_refused() {
         let (feed, _running) = started([gates.waiting("a.wait", World::Reads)], "", body, options);
         let mut answers = vec![feed.begin(vec![Value::Int(0)])];
         let first = gates.next();
-        answers.push(feed.begin(vec![Value::Int(0)]));
-        let second = gates.next();
+        // Under `pool`, the first flow has left the queue, which has room for two more.
+        let room = if name == "pool" { 2 } else { 1 };
+        answers.extend((0..room).map(|_| feed.begin(vec![Value::Int(0)])));
         let refused = feed.run(vec![Value::Int(0)]);
         assert_eq!((refused.unwrap_err().kind, feed.refused()), (FailureKind::Limit, 1));
         first.release();
-        second.release();
+        (0..room).for_each(|_| gates.next().release());
         answers.into_iter().for_each(|answer| assert!(answer.blocking_recv().unwrap().is_ok()));
     });
 }

@@ -103,6 +103,7 @@ codes! {
     E0320 ClosedValue,
     E0321 TypeTooLarge,
     E0322 ConfigurationForm,
+    E0323 GenericFunction,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,

@@ -77,6 +77,8 @@ pub enum EventKind {
         kind: &'static str,
         /// The message of the failure.
         message: Arc<str>,
+        /// The places where a `fn` has given the failure to its caller, innermost first.
+        backtrace: Vec<BacktraceEntry>,
     },
     /// A flow was cancelled before its end: its client disconnected, or the program stopped.
     FlowGivenUp {
@@ -122,6 +124,14 @@ pub enum EventKind {
         /// The index of the entry point.
         entry: u32,
         /// The reason.
+        message: Arc<str>,
+    },
+    /// A source has reached its limit of connections, and has closed or refused some; at most once a second for each event
+    /// loop.
+    ConnectionsShed {
+        /// The index of the entry point.
+        entry: u32,
+        /// The numbers of connections, and the limit.
         message: Arc<str>,
     },
     /// A flow was refused, because the engine has reached its limit of flows.
@@ -180,6 +190,7 @@ impl EventKind {
             | EventKind::FlowFailed { .. }
             | EventKind::ElementSkipped { .. }
             | EventKind::SourceRetries { .. }
+            | EventKind::ConnectionsShed { .. }
             | EventKind::Refused { .. }
             | EventKind::Stopping => Detail::Log,
             EventKind::Section { .. } | EventKind::Route { .. } => Detail::Sections,
@@ -195,6 +206,17 @@ impl fmt::Display for FlowKey {
     }
 }
 
+/// A place where a `fn` has given a failure to its caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BacktraceEntry {
+    /// The function that failed there; empty if it was no call.
+    pub failed: Arc<str>,
+    /// The `fn` with that place.
+    pub function: Arc<str>,
+    /// The place in the source, in bytes.
+    pub position: u32,
+}
+
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -203,7 +225,7 @@ impl fmt::Display for EventKind {
             EventKind::SourceEnded { entry, failure: Some(failure) } => write!(f, "source {entry} failed: {failure}"),
             EventKind::FlowBegan { flow } => write!(f, "flow {flow} began"),
             EventKind::FlowEnded { flow } => write!(f, "flow {flow} ended"),
-            EventKind::FlowFailed { flow, path, kind, message } => {
+            EventKind::FlowFailed { flow, path, kind, message, .. } => {
                 write!(f, "flow {flow} failed in {path} ({kind}): {message}")
             }
             EventKind::FlowGivenUp { flow } => write!(f, "flow {flow} given up"),
@@ -216,6 +238,7 @@ impl fmt::Display for EventKind {
             EventKind::SourceRetries { entry, message } => {
                 write!(f, "source {entry} tries again: {message}")
             }
+            EventKind::ConnectionsShed { entry, message } => write!(f, "source {entry}: {message}"),
             EventKind::Refused { entry } => write!(f, "flow of source {entry} refused"),
             EventKind::Section { section, threads, waiting, passed, .. } => {
                 write!(f, "section {section}: {threads} threads, {waiting} waiting, {passed} passed")

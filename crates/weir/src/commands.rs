@@ -1,8 +1,8 @@
-//! The commands, one file each.
+//! The commands beside `run`, one file each, and their command line.
 
+pub(crate) mod arguments;
 mod check;
 mod doc;
-mod effective_plan;
 mod explain;
 mod fix;
 mod fmt;
@@ -10,7 +10,6 @@ mod graph;
 mod lsp;
 mod new;
 mod plan;
-mod run;
 mod test;
 mod top;
 mod watch;
@@ -24,7 +23,6 @@ pub(crate) use graph::graph;
 pub(crate) use lsp::lsp;
 pub(crate) use new::new;
 pub(crate) use plan::plan;
-pub(crate) use run::run;
 pub(crate) use test::test;
 pub(crate) use top::top;
 pub(crate) use watch::watch;

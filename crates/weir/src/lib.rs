@@ -16,18 +16,30 @@
 //! }
 //! ```
 //!
+//! [`Cli::run`] is the `weir` command with all its tools. A server needs only [`Cli::run_server`], which takes the options of
+//! `weir run`; without the feature `tools` the crate contains nothing else: no terminal interface, no language server, no
+//! drawing. `weir-run` is that binary with the standard library.
+//!
 //! Architecture invariant: only this crate knows the command line, colours and the terminal.
+
+#![cfg_attr(
+    not(feature = "tools"),
+    allow(dead_code, unused_imports, reason = "the commands use more of what they share")
+)]
 
 mod allocator;
 mod arguments;
+#[cfg(feature = "tools")]
 mod commands;
 mod configuration;
+mod effective_plan;
 mod exit;
 mod humanize;
 mod memory_size;
 mod plan_file;
 mod programs;
 mod project;
+mod run;
 mod terminal;
 mod trace_socket;
 
@@ -40,9 +52,12 @@ pub use weir_macros::{Type, batched, function, library};
 #[doc = include_str!("../../../docs/host-functions.md")]
 struct HostFunctions;
 
+#[cfg(feature = "tools")]
 use std::ffi::OsString;
 
-use arguments::{Arguments, Command};
+use arguments::ServerArguments;
+#[cfg(feature = "tools")]
+use commands::arguments::{Arguments, Command};
 use terminal::Terminal;
 
 /// Returns the command with the standard library.
@@ -75,41 +90,65 @@ impl Cli {
     }
 
     /// Parses the command line of this process and runs it.
+    #[cfg(feature = "tools")]
     #[must_use]
     pub fn run(self) -> Exit {
         self.run_from(std::env::args_os())
     }
 
     /// Runs a command line; the first argument is the name of the command.
+    #[cfg(feature = "tools")]
     #[must_use]
     pub fn run_from<I: IntoIterator<Item: Into<OsString> + Clone>>(self, arguments: I) -> Exit {
-        let arguments = match Arguments::read(arguments) {
+        let arguments: Arguments = match arguments::read(arguments) {
             Ok(arguments) => arguments,
             Err(exit) => return exit,
         };
         let mut terminal = Terminal::new();
-        if let Some(error) = self.refused {
-            return terminal.fail(Exit::Failure, &format!("invalid library: {error}"), &[]);
+        match self.valid(&mut terminal) {
+            Ok(library) => dispatch(library, &arguments.command, &mut terminal),
+            Err(exit) => exit,
         }
-        self.dispatch(&arguments.command, &mut terminal)
     }
 
-    fn dispatch(self, command: &Command, terminal: &mut Terminal) -> Exit {
-        let library = self.library;
-        match command {
-            Command::Run(arguments) if arguments.watch => commands::watch(arguments, &library, terminal),
-            Command::Run(arguments) => commands::run(arguments, library, terminal),
-            Command::Check(arguments) => commands::check(arguments, &library, terminal),
-            Command::Graph(arguments) => commands::graph(arguments, &library, terminal),
-            Command::Explain(arguments) => commands::explain(arguments, terminal),
-            Command::Fmt(arguments) => commands::fmt(arguments, terminal),
-            Command::Fix(arguments) => commands::fix(arguments, &library, terminal),
-            Command::Test(arguments) => commands::test(arguments, library, terminal),
-            Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
-            Command::Plan(arguments) => commands::plan(arguments, &library, terminal),
-            Command::Top(arguments) => commands::top(arguments, terminal),
-            Command::Lsp => commands::lsp(library, terminal),
-            Command::New(arguments) => commands::new(arguments, terminal),
+    /// Runs the program that the command line of this process names: the options are those of `weir run`.
+    #[must_use]
+    pub fn run_server(self) -> Exit {
+        let arguments: ServerArguments = match arguments::read(std::env::args_os()) {
+            Ok(arguments) => arguments,
+            Err(exit) => return exit,
+        };
+        let mut terminal = Terminal::new();
+        match self.valid(&mut terminal) {
+            Ok(library) => run::run(&arguments.run, library, &mut terminal),
+            Err(exit) => exit,
         }
+    }
+
+    /// Returns the library if all its modules are valid.
+    fn valid(self, terminal: &mut Terminal) -> Result<Library, Exit> {
+        match self.refused {
+            None => Ok(self.library),
+            Some(error) => Err(terminal.fail(Exit::Failure, &format!("invalid library: {error}"), &[])),
+        }
+    }
+}
+
+#[cfg(feature = "tools")]
+fn dispatch(library: Library, command: &Command, terminal: &mut Terminal) -> Exit {
+    match command {
+        Command::Run(command) if command.watch => commands::watch(&command.run, &library, terminal),
+        Command::Run(command) => run::run(&command.run, library, terminal),
+        Command::Check(arguments) => commands::check(arguments, &library, terminal),
+        Command::Graph(arguments) => commands::graph(arguments, &library, terminal),
+        Command::Explain(arguments) => commands::explain(arguments, terminal),
+        Command::Fmt(arguments) => commands::fmt(arguments, terminal),
+        Command::Fix(arguments) => commands::fix(arguments, &library, terminal),
+        Command::Test(arguments) => commands::test(arguments, library, terminal),
+        Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
+        Command::Plan(arguments) => commands::plan(arguments, &library, terminal),
+        Command::Top(arguments) => commands::top(arguments, terminal),
+        Command::Lsp => commands::lsp(library, terminal),
+        Command::New(arguments) => commands::new(arguments, terminal),
     }
 }

@@ -9,7 +9,7 @@ use weir_ir::plan::{Plan, PlanProblem, ProblemSeverity};
 use weir_syntax::SourceFile;
 
 use crate::Exit;
-use crate::arguments::{CheckArguments, ErrorFormat};
+use crate::arguments::ErrorFormat;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::{Paint, Terminal};
 
@@ -41,7 +41,7 @@ pub(crate) fn read(
 pub(crate) fn check(
     program_path: &Path,
     program: &Program,
-    arguments: &CheckArguments,
+    (format, deny_warnings): (ErrorFormat, bool),
     terminal: &mut Terminal,
 ) -> Exit {
     let Some(path) = beside(program_path) else { return Exit::Success };
@@ -50,12 +50,12 @@ pub(crate) fn check(
         Err(error) => return no_plan(&path, &error, terminal),
     };
     let (_, problems) = problems(&text, program);
-    let shown = problems.iter().map(|problem| match arguments.error_format {
+    let shown = problems.iter().map(|problem| match format {
         ErrorFormat::Human => render(problem, &path, &text, terminal.messages()),
         ErrorFormat::Json => render_json(problem, &path, &text),
     });
     terminal.eprint(&shown.collect::<String>());
-    let denied = arguments.deny_warnings && !problems.is_empty();
+    let denied = deny_warnings && !problems.is_empty();
     if denied || problems.iter().any(PlanProblem::is_error) { Exit::Failure } else { Exit::Success }
 }
 

@@ -13,6 +13,7 @@
 (path_parameter (identifier) @variable.parameter)
 
 (type_identifier) @type
+(type_parameter) @type
 (variant name: (type_identifier) @constructor)
 (function_item name: (identifier) @function)
 (service_item name: (identifier) @namespace)

@@ -8,7 +8,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Expected, TypeChecker};
 use crate::lang_items::SHARED_READ;
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::typed_tree::{ArgumentSource, CallTarget, Resolution, ResolvedCall};
 use crate::types::Ty;
 
@@ -97,7 +97,14 @@ impl<'a> TypeChecker<'a, '_> {
                 self.expr(&argument.value, None);
             }
         }
-        for (parameter, supplied) in taken.iter().zip(&supplied) {
+        // A closure is checked last, because the other arguments may determine the types of its parameters.
+        let pairs = || taken.iter().zip(&supplied);
+        for (parameter, supplied) in pairs().filter(|(_, supplied)| !is_closure(**supplied, &given)) {
+            self.argument(callee, parameter, *supplied, &given);
+        }
+        for (parameter, supplied) in pairs().filter(|(_, supplied)| is_closure(**supplied, &given)) {
+            // Its parameters are visible from where they stand, whatever was checked before.
+            self.reached = supplied.map_or(self.reached, |(_, span)| span.start);
             self.argument(callee, parameter, *supplied, &given);
         }
         self.missing(callee, &taken, &supplied, &given);
@@ -116,7 +123,7 @@ impl<'a> TypeChecker<'a, '_> {
             } else {
                 let known: Vec<String> = known.map(str::to_owned).collect();
                 if !known.is_empty() {
-                    diagnostic = diagnostic.hint(format!("it takes {}", super::expr::listed(&known)));
+                    diagnostic = diagnostic.hint(format!("it takes {}", listed(&known)));
                 }
             }
             self.report(diagnostic);
@@ -280,5 +287,15 @@ impl<'a> TypeChecker<'a, '_> {
                 diagnostic.hint(format!("replace the `let` by `shared {name}: {ty} = …` at the top of the file"));
         }
         self.report(diagnostic);
+    }
+}
+
+/// Returns whether a parameter gets a closure.
+fn is_closure(supplied: Option<(ArgumentSource, Span)>, given: &CallArguments<'_>) -> bool {
+    match supplied {
+        Some((ArgumentSource::Argument(at), _)) => {
+            given.arguments.get(at).is_some_and(|argument| matches!(argument.value.kind, ExprKind::Closure { .. }))
+        }
+        _ => false,
     }
 }

@@ -10,7 +10,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::TypeChecker;
 use super::arguments::{CallArguments, CalleeParameter};
 use super::names::{ResolvedVariant, path_of};
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::typed_tree::CallTarget;
 use crate::types::{Substitution, Ty};
@@ -103,16 +103,23 @@ impl<'a> TypeChecker<'a, '_> {
         self.calls_fn(at, span);
         let (name, declared) = self.typed.declarations.functions.get_index(at).expect("its index was just found");
         let name = name.clone();
-        let result = declared.result.clone();
+        let is_generic = !declared.type_parameters.is_empty();
+        let (mut types, inference) = (Substitution::new(), &mut self.inference);
+        let mut instantiated = |ty: &Ty| if is_generic { ty.instantiated(&mut types, inference) } else { ty.clone() };
+        let result = instantiated(&declared.result);
         let taken = declared.parameters.iter().map(|parameter| CalleeParameter {
             name: Some(parameter.name.clone()),
-            ty: parameter.ty.clone(),
+            ty: instantiated(&parameter.ty),
             passing: None,
             has_default: parameter.has_default,
             place: Some(parameter.span),
         });
         let taken = taken.collect();
+        let call = given.call.map(|call| call.id);
         self.arguments(&name, CallTarget::Function(at), taken, given);
+        if is_generic {
+            self.use_of_generic(at, call, types, span);
+        }
         result
     }
 
@@ -208,11 +215,11 @@ impl<'a> TypeChecker<'a, '_> {
             Some(near) => diagnostic.suggest(format!("did you mean `{module}.{near}`?"), name.span, near),
             None if found.functions.len() <= FUNCTIONS_LISTED_MAX && !found.functions.is_empty() => {
                 let names: Vec<String> = found.functions.keys().map(Text::to_string).collect();
-                diagnostic.hint(format!("it has {}", super::expr::listed(&names)))
+                diagnostic.hint(format!("it has {}", listed(&names)))
             }
             None if found.functions.is_empty() => {
                 let sources: Vec<String> = found.sources.keys().map(|name| format!("{module}.{name}")).collect();
-                diagnostic.hint(format!("it has no functions, only sources: {}", super::expr::listed(&sources)))
+                diagnostic.hint(format!("it has no functions, only sources: {}", listed(&sources)))
             }
             None => diagnostic,
         };

@@ -12,7 +12,7 @@ use super::names::path_of;
 use super::{Exits, Expected, TypeChecker};
 use crate::constant::constant;
 use crate::lang_items::JSON_VALUE;
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::typed_tree::{ArgumentSource, EntryInfo, LocalId, RouteInfo};
 use crate::types::Ty;
 
@@ -101,7 +101,7 @@ impl<'a> TypeChecker<'a, '_> {
         let transports: Vec<String> = transports.map(|module| module.name.to_string()).collect();
         let diagnostic = Diagnostic::new(Code::UnknownSource, format!("`{name}` cannot run a service"))
             .at(name.span, "has no source for services")
-            .hint(format!("use {}", super::expr::listed(&transports)));
+            .hint(format!("use {}", listed(&transports)));
         self.report(diagnostic);
         None
     }
@@ -350,7 +350,7 @@ impl<'a> TypeChecker<'a, '_> {
         let diagnostic = match near {
             Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), callee.span, near),
             None if known.is_empty() => diagnostic,
-            None => diagnostic.hint(format!("the sources are {}", super::expr::listed(&known))),
+            None => diagnostic.hint(format!("the sources are {}", listed(&known))),
         };
         self.report(diagnostic);
     }

@@ -4,6 +4,7 @@ use weir_host::TypeShape;
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLiteral, TextPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::generics::{Demand, stands_for_any};
 use super::{Exits, Expected, TypeChecker};
 use crate::typed_tree::Resolution;
 use crate::types::{TYPE_PARTS_MAX, Ty};
@@ -86,6 +87,9 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Adds the usual fix for a mismatch of these two types.
     fn mismatch_hint(&mut self, diagnostic: Diagnostic, span: Span, found: &Ty, wanted: &Ty) -> Diagnostic {
+        if let Some(name) = wanted.parameter_name().or(found.parameter_name()) {
+            return diagnostic.note(stands_for_any(name));
+        }
         match (found, wanted) {
             (Ty::Result(pair), wanted) if pair.0 == *wanted => diagnostic.suggest(
                 "add `?` to end the flow if it fails, or handle it with `else { … }`",
@@ -184,7 +188,7 @@ impl<'a> TypeChecker<'a, '_> {
     fn shown(&mut self, span: Span, ty: &Ty) {
         let ty = self.inference.resolve(ty);
         if self.has_text(&ty, &mut Vec::new()) {
-            return;
+            return self.demand(&ty, Demand::Text, span);
         }
         let mut diagnostic =
             Diagnostic::new(Code::NoText, format!("values of the type `{ty}` cannot be shown as text"))
@@ -199,7 +203,7 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Returns whether a value can be shown as text. The elements of a list or map must be plain: only the compiler
     /// knows the names of variants and fields, and it cannot generate code for each element.
-    fn has_text(&self, ty: &Ty, seen: &mut Vec<weir_host::Text>) -> bool {
+    pub(super) fn has_text(&self, ty: &Ty, seen: &mut Vec<weir_host::Text>) -> bool {
         match ty {
             Ty::Function(_) | Ty::Result(_) => false,
             Ty::Error | Ty::Unknown(_) => true,
@@ -237,7 +241,7 @@ impl<'a> TypeChecker<'a, '_> {
             Ty::List(part) => self.is_plain(part),
             Ty::Map(pair) => self.is_plain(&pair.0) && self.is_plain(&pair.1),
             Ty::Tuple(parts) => parts.iter().all(|part| self.is_plain(part)),
-            Ty::Plain(_) => ty.name().is_none(),
+            Ty::Plain(_) => ty.name().is_none() && ty.parameter_name().is_none(),
         }
     }
 
@@ -380,15 +384,5 @@ pub(super) fn literal_type(literal: &Literal) -> Ty {
         LiteralValue::Bool(_) => Ty::BOOL,
         LiteralValue::Size(_) => Ty::SIZE,
         LiteralValue::Duration(_) => Ty::DURATION,
-    }
-}
-
-/// Formats a list of words: `` `a`, `b` and `c` ``.
-pub(super) fn listed(words: &[String]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
     }
 }

@@ -8,10 +8,11 @@ use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
+use super::generics::stands_for_any;
 use super::{Exits, TypeChecker};
 use crate::dialects::{self, Advice};
 use crate::lang_items::STATE;
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::typed_tree::{CallTarget, Resolution};
 use crate::types::Ty;
 
@@ -117,7 +118,10 @@ impl<'a> TypeChecker<'a, '_> {
         let length = has_length(&ty).then_some("length");
         let functions = module.into_iter().flat_map(|module| module.functions.keys().map(Text::as_str)).chain(length);
         let advice = self.dialect_method(&ty, name);
-        if let Some(advice) = advice {
+        if let Some(parameter) = ty.parameter_name() {
+            let hint = format!("take the function as a parameter: `{name}: fn({parameter}) -> …`");
+            diagnostic = diagnostic.note(stands_for_any(parameter)).hint(hint);
+        } else if let Some(advice) = advice {
             diagnostic = super::names::advised(diagnostic, name, advice);
         } else if let Some(near) = nearest(name.as_str(), functions) {
             diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
@@ -131,7 +135,7 @@ impl<'a> TypeChecker<'a, '_> {
             diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Some(module) = module {
             let known: Vec<String> = module.functions.keys().map(Text::to_string).collect();
-            diagnostic = diagnostic.hint(format!("`{}` has {}", module.name, super::expr::listed(&known)));
+            diagnostic = diagnostic.hint(format!("`{}` has {}", module.name, listed(&known)));
         }
         self.report(diagnostic);
     }

@@ -14,7 +14,7 @@ use crate::move_checker::is_move_only;
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::typed_tree::{LocalId, Resolution};
-use crate::types::Ty;
+use crate::types::{Substitution, Ty};
 
 /// The locals in scope.
 #[derive(Default)]
@@ -161,8 +161,15 @@ impl TypeChecker<'_, '_> {
         if let Some((at, _, declared)) = self.typed.declarations.functions.get_full(&name.text) {
             let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
             let ty = Ty::function(taken, declared.result.clone());
+            let is_generic = !declared.type_parameters.is_empty();
             self.typed.resolutions.insert(expr.id, Resolution::Function(at));
             self.calls_fn(at, name.span);
+            if !is_generic {
+                return ty;
+            }
+            let mut types = Substitution::new();
+            let ty = ty.instantiated(&mut types, &mut self.inference);
+            self.use_of_generic(at, Some(expr.id), types, name.span);
             return ty;
         }
         if let Some(at) = self.typed.declarations.shared.get_index_of(&name.text) {

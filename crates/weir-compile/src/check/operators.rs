@@ -3,6 +3,7 @@
 use weir_syntax::ast::{BinaryOperator, Expr, UnaryOperator};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::generics::{Demand, stands_for_any};
 use super::{Expected, TypeChecker};
 use crate::types::Ty;
 
@@ -53,7 +54,8 @@ impl<'a> TypeChecker<'a, '_> {
         self.expr(right, Some(&Expected::new(ty.clone(), left.span, why)));
         let ty = self.inference.resolve(&ty);
         let equality = matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
-        let fits = if equality { self.has_equality(&ty) } else { has_order(&ty) };
+        let fits = if equality { self.has_equality(&ty) } else { ty.has_order() };
+        self.demand(&ty, if equality { Demand::Equality } else { Demand::Order }, span);
         if !fits {
             let what = if equality { "compared" } else { "ordered" };
             let diagnostic =
@@ -65,7 +67,7 @@ impl<'a> TypeChecker<'a, '_> {
         Ty::BOOL
     }
 
-    fn has_equality(&self, ty: &Ty) -> bool {
+    pub(super) fn has_equality(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Function(_) => false,
             Ty::List(part) | Ty::Option(part) => self.has_equality(part),
@@ -108,7 +110,10 @@ impl<'a> TypeChecker<'a, '_> {
             .at(span, format!("no `{symbol}` for these types"))
             .because(left.0.span, format!("this is `{l}`"))
             .because(right.0.span, format!("this is `{r}`"));
-        self.report(arithmetic_hint(diagnostic, operator, &l, &r));
+        self.report(match l.parameter_name().or(r.parameter_name()) {
+            Some(name) => diagnostic.note(stands_for_any(name)).hint("take a function that does this as a parameter"),
+            None => arithmetic_hint(diagnostic, operator, &l, &r),
+        });
     }
 }
 
@@ -127,10 +132,6 @@ fn arithmetic_hint(diagnostic: Diagnostic, operator: BinaryOperator, l: &Ty, r: 
         return diagnostic.hint("unwrap the value first, with `?` or `else { … }`");
     }
     diagnostic
-}
-
-fn has_order(ty: &Ty) -> bool {
-    [Ty::INT, Ty::FLOAT, Ty::TEXT, Ty::TIME, Ty::DURATION, Ty::SIZE, Ty::BYTES, Ty::Error, Ty::NEVER].contains(ty)
 }
 
 /// Returns the result type of an arithmetic operator; lists are handled elsewhere.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use weir_syntax::ast::{FieldPattern, Literal, Name, Pattern, PatternArgument, PatternKind, RestPattern};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::expr::{listed, literal_type};
+use super::expr::literal_type;
 use super::{ExhaustivenessCheck, Expected, TypeChecker};
+use crate::suggest::{listed, nearest};
 use crate::typed_tree::{LocalId, Resolution};
 use crate::types::Ty;
 
@@ -153,7 +154,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let mut diagnostic = Diagnostic::new(Code::UnknownVariant, format!("`{ty}` has no variant `{name}`"))
             .at(name.span, "no such variant");
-        diagnostic = match crate::suggest::nearest(name.as_str(), known.iter().map(String::as_str)) {
+        diagnostic = match nearest(name.as_str(), known.iter().map(String::as_str)) {
             Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
             None => diagnostic.hint(format!("it has {}", listed(&known))),
         };

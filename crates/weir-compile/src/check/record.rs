@@ -4,9 +4,8 @@ use weir_host::TypeShape;
 use weir_syntax::ast::{Expr, FieldValue, Name, Path};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::expr::listed;
 use super::{Expected, TypeChecker};
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::typed_tree::Resolution;
 use crate::types::Ty;

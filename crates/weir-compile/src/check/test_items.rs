@@ -67,6 +67,14 @@ impl<'a> TypeChecker<'a, '_> {
     fn function_named(&mut self, path: &Path) -> Option<ReplacedFunction> {
         match &path.names[..] {
             [name] => match self.typed.declarations.functions.get_full(&name.text) {
+                Some((_, _, declared)) if !declared.type_parameters.is_empty() => {
+                    let diagnostic =
+                        Diagnostic::new(Code::GenericFunction, format!("the generic `fn` `{name}` cannot be replaced"))
+                            .at(name.span, "has other types in each call")
+                            .hint("replace a function that it calls instead");
+                    self.report(diagnostic);
+                    None
+                }
                 Some((at, _, declared)) => {
                     let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
                     let defaults = declared.parameters.iter().map(|parameter| parameter.has_default);

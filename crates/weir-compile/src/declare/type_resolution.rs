@@ -7,18 +7,56 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::Declarations;
 use crate::context::CheckContext;
 use crate::dialects::{self, Advice};
-use crate::suggest::nearest;
+use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::types::Ty;
 
+/// The type parameters that a type may mention: names in lower case, each of which stands for any type.
+#[derive(Debug, Default)]
+pub(crate) struct TypeParameters {
+    /// The `fn` that they belong to; empty if there is none.
+    function: Text,
+    names: Vec<Text>,
+    /// True in a signature, where the first mention of a name introduces it.
+    introduces: bool,
+}
+
+impl TypeParameters {
+    /// Returns the type parameters of a place outside of every `fn`.
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
+    /// Returns those of the signature of a `fn`, none of which has been mentioned yet.
+    pub(crate) fn introduced_by(function: &Name) -> Self {
+        TypeParameters { function: function.as_str().into(), names: Vec::new(), introduces: true }
+    }
+
+    /// Returns those of the body of a `fn`: the ones that its signature mentions.
+    pub(crate) fn of(function: &str, names: &[Text]) -> Self {
+        TypeParameters { function: function.into(), names: names.to_vec(), introduces: false }
+    }
+
+    /// Returns their names, in the order of their first mentions.
+    pub(crate) fn into_names(self) -> Vec<Text> {
+        self.names
+    }
+}
+
 /// Returns the type that a type in the source denotes. Reports an unknown one.
-pub(crate) fn resolve_type(declarations: &mut Declarations, context: &mut CheckContext<'_>, ty: &ast::Type) -> Ty {
-    TypeResolver { declarations, context }.ty(ty)
+pub(crate) fn resolve_type(
+    declarations: &mut Declarations,
+    context: &mut CheckContext<'_>,
+    ty: &ast::Type,
+    parameters: &mut TypeParameters,
+) -> Ty {
+    TypeResolver { declarations, context, parameters }.ty(ty)
 }
 
 struct TypeResolver<'a, 'c> {
     declarations: &'a mut Declarations,
     context: &'a mut CheckContext<'c>,
+    parameters: &'a mut TypeParameters,
 }
 
 /// The built-in types without arguments.
@@ -104,8 +142,43 @@ impl TypeResolver<'_, '_> {
             Some(Advice::Write(ours)) => return self.unknown(&path, Some(ours.to_owned())),
             None => {}
         }
-        let near = nearest(word, known).map(str::to_owned).or_else(|| self.elsewhere(word));
+        let capitalised = known.clone().find(|known| known.eq_ignore_ascii_case(word)).map(str::to_owned);
+        if capitalised.is_none() && !name.is_upper() {
+            return self.type_parameter(name);
+        }
+        let near = capitalised.or_else(|| nearest(word, known).map(str::to_owned)).or_else(|| self.elsewhere(word));
         self.unknown(&path, near)
+    }
+
+    /// Resolves a name in lower case. The signature of a `fn` introduces it; elsewhere it must be known.
+    fn type_parameter(&mut self, name: &Name) -> Option<(Ty, usize)> {
+        let word: Text = name.as_str().into();
+        let is_known = self.parameters.names.contains(&word);
+        if !is_known && !self.parameters.introduces {
+            self.unknown_parameter(name);
+            return None;
+        }
+        let symbol = Symbol::TypeParameter(self.parameters.function.clone(), word.clone());
+        if is_known {
+            self.declarations.refer(name.span, symbol);
+        } else {
+            self.declarations.define(name, symbol);
+            self.parameters.names.push(word.clone());
+        }
+        Some((Ty::parameter(&word), 0))
+    }
+
+    fn unknown_parameter(&mut self, name: &Name) {
+        let diagnostic = Diagnostic::new(Code::UnknownType, format!("there is no type `{name}`"))
+            .at(name.span, "not declared")
+            .note("types begin with an upper-case letter; a name in lower case is a type parameter");
+        let known: Vec<String> = self.parameters.names.iter().map(Text::to_string).collect();
+        let TypeParameters { function, .. } = &self.parameters;
+        self.context.report(match (function.is_empty(), known.is_empty()) {
+            (true, _) => diagnostic.hint("write the type: only a `fn` has type parameters"),
+            (false, true) => diagnostic.hint(format!("use it in the parameters of `{function}` to introduce it")),
+            (false, false) => diagnostic.hint(format!("`{function}` has the type parameters {}", listed(&known))),
+        });
     }
 
     /// Returns the qualified name of the type in a module of the library.

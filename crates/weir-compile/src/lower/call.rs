@@ -1,5 +1,7 @@
 //! Lowers calls: of host functions to call operations, of everything else by inlining.
 
+use std::rc::Rc;
+
 use weir_host::{Passing, Text, Type, Value};
 use weir_ir::expr::{Atom, Call};
 use weir_ir::prim::Prim;
@@ -7,8 +9,10 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 
 use super::block_builder::InlineFrameId;
+use super::handled_calls::ArgumentAtoms;
 use super::{Binding, Callable, InlineFrame, InlineFrameKind, Lowering, Names};
 use crate::typed_tree::{ArgumentSource, CallTarget, ResolvedCall};
+use crate::types::Substitution;
 
 /// An evaluated argument.
 type ArgumentBinding<'a> = Binding<'a>;
@@ -48,12 +52,54 @@ impl<'a> Lowering<'a, '_> {
             ArgumentSource::Default => None,
         });
         let written: Vec<Option<&'a Expr>> = written.collect();
-        if let Some(value) = self.call_replaced(target, &given, &ty, (expr.span, &written)) {
-            return value;
+        let (given, kept) = self.kept_arguments(target, given);
+        let value = match self.call_replaced(target, &given, &ty, (expr.span, &written)) {
+            Some(value) => value,
+            None => self.call_target(expr, target, (given, &written), why),
+        };
+        self.handled_calls.called(expr.id, kept);
+        value
+    }
+
+    /// Returns the arguments of a call, and those that handlers may use: with the defaults of the callee.
+    fn kept_arguments(
+        &mut self,
+        target: &CallTarget,
+        given: Vec<Option<ArgumentBinding<'a>>>,
+    ) -> (Vec<Option<ArgumentBinding<'a>>>, ArgumentAtoms) {
+        if !self.handled_calls.are_wanted() {
+            return (given, ArgumentAtoms::new());
         }
+        let complete = self.with_defaults(target, given.clone());
+        let kept = self.argument_atoms(&complete);
+        // A default of a `fn` is an expression, which is evaluated once; that of a host function is passed as it is.
+        (if matches!(target, CallTarget::Function(_)) { complete } else { given }, kept)
+    }
+
+    /// Returns the arguments that are values, if any handler uses arguments.
+    fn argument_atoms(&self, given: &[Option<ArgumentBinding<'a>>]) -> ArgumentAtoms {
+        let atom = |given: &Option<ArgumentBinding<'a>>| match given {
+            Some(Binding::Atom(atom)) => Some(atom.clone()),
+            _ => None,
+        };
+        if self.handled_calls.are_wanted() { given.iter().map(atom).collect() } else { ArgumentAtoms::new() }
+    }
+
+    /// Lowers the call of this callee. `why` is the type of the first argument.
+    fn call_target(
+        &mut self,
+        expr: &'a Expr,
+        target: &CallTarget,
+        (given, written): (Vec<Option<ArgumentBinding<'a>>>, &[Option<&'a Expr>]),
+        why: Option<Type>,
+    ) -> Atom {
+        let ty = self.ty(expr);
         match target {
-            CallTarget::Host(path) => self.call_host(path, given, ty, (expr.span, &written)),
-            CallTarget::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
+            CallTarget::Host(path) => self.call_host(path, given, ty, (expr.span, written)),
+            CallTarget::Function(at) => {
+                let types = self.instance(expr);
+                self.inline_fn((*at, types), given, &ty, expr.span)
+            }
             CallTarget::Variant(tag) => {
                 let operands = atoms(given);
                 self.prim(Prim::Variant(*tag), operands, ty, expr.span)
@@ -65,7 +111,7 @@ impl<'a> Lowering<'a, '_> {
             CallTarget::Failure => self.prim(Prim::Failure, atoms(given), ty, expr.span),
             CallTarget::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
             CallTarget::Local(local) => match self.names.get(local).cloned() {
-                Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, (expr.span, &written)),
+                Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, (expr.span, written)),
                 _ => Atom::Value(Value::Unit),
             },
         }
@@ -123,8 +169,13 @@ impl<'a> Lowering<'a, '_> {
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
         match callable {
-            Callable::Closure { parameters, body, names } => self.inline_closure(parameters, body, &names, given),
-            Callable::Function(at) => self.inline_fn(at, given, ty, span),
+            Callable::Closure { parameters, body, names, types } => {
+                let outer = std::mem::replace(&mut self.types, types);
+                let value = self.inline_closure(parameters, body, &names, given);
+                self.types = outer;
+                value
+            }
+            Callable::Function(at, types) => self.inline_fn((at, types), given, ty, span),
             Callable::Host(path) => self.call_host(&path, given, ty.clone(), (span, written)),
         }
     }
@@ -153,7 +204,13 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    fn inline_fn(&mut self, at: usize, given: Vec<Option<ArgumentBinding<'a>>>, ty: &Type, span: Span) -> Atom {
+    fn inline_fn(
+        &mut self,
+        (at, types): (usize, Rc<Substitution>),
+        given: Vec<Option<ArgumentBinding<'a>>>,
+        ty: &Type,
+        span: Span,
+    ) -> Atom {
         let declared = &self.typed.declarations.functions[at];
         let ItemKind::Function(function) = &self.context.tree().items[declared.item].kind else {
             return Atom::Value(Value::Unit);
@@ -169,7 +226,8 @@ impl<'a> Lowering<'a, '_> {
         let site = format!("{}/", self.unique(site));
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);
-        let result = declared.result.to_type();
+        let outer_types = std::mem::replace(&mut self.types, types);
+        let result = self.concrete(&declared.result).to_type();
         let handlers: Vec<_> = super::failures::handlers_of(&function.body).collect();
         let parameters = Names::new();
         self.frames.push(InlineFrame {
@@ -178,8 +236,11 @@ impl<'a> Lowering<'a, '_> {
             result: result.clone(),
             kind: InlineFrameKind::Function,
             function: Some(at),
+            called_at: span,
+            arguments: self.argument_atoms(&given),
             handlers,
             parameters,
+            types: self.types.clone(),
         });
         let outer = std::mem::take(&mut self.names);
         let mut open_block = self.build_block(|lowering| {
@@ -188,6 +249,7 @@ impl<'a> Lowering<'a, '_> {
             lowering.block(&function.body)
         });
         self.names = outer;
+        self.types = outer_types;
         open_block.resolve_exits(id);
         let value = self.join(open_block, if result == Type::Never { ty } else { &result }, span);
         self.frames.pop();

@@ -1,19 +1,22 @@
 //! Lowers each form of expression to the atom that holds its value.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
 use weir_host::{Type, Value};
 use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{
-    BinaryOperator, Block, Expr, ExprKind, FieldValue, Let, Name, Statement, StatementKind, TextLiteral, TextPart,
-    UnaryOperator,
+    BinaryOperator, Block, Expr, ExprKind, FieldValue, Let, Name, PatternId, Statement, StatementKind, TextLiteral,
+    TextPart, UnaryOperator,
 };
 
 use super::branch::FallibleValue;
 use super::{Binding, Callable, DEPTH_MAX, Lowering};
 use crate::constant::literal_value;
-use crate::typed_tree::{FailureTarget, Resolution};
-use crate::types::Ty;
+use crate::typed_tree::{FailureTarget, LocalId, Resolution};
+use crate::types::{Substitution, Ty};
 
 impl<'a> Lowering<'a, '_> {
     /// Lowers an expression and returns its value.
@@ -33,7 +36,31 @@ impl<'a> Lowering<'a, '_> {
     }
 
     pub(super) fn ty(&self, expr: &Expr) -> Type {
-        self.typed.expr_type(expr.id).to_type()
+        self.concrete(self.typed.expr_type(expr.id)).to_type()
+    }
+
+    /// Returns the type with the current types in place of type parameters.
+    pub(super) fn concrete<'t>(&self, ty: &'t Ty) -> Cow<'t, Ty> {
+        if self.types.is_empty() { Cow::Borrowed(ty) } else { Cow::Owned(ty.substituted(&self.types)) }
+    }
+
+    pub(super) fn pattern_type(&self, id: PatternId) -> Type {
+        self.concrete(self.typed.pattern_type(id)).to_type()
+    }
+
+    pub(super) fn local_type(&self, id: LocalId) -> Type {
+        self.concrete(&self.typed.local(id).ty).to_type()
+    }
+
+    /// Returns the types that stand for the type parameters of the `fn` that an expression calls or names.
+    pub(super) fn instance(&self, expr: &Expr) -> Rc<Substitution> {
+        match self.typed.instances.get(&expr.id) {
+            Some(types) if self.types.is_empty() => Rc::new(types.clone()),
+            Some(types) => {
+                Rc::new(types.iter().map(|(name, ty)| (name.clone(), ty.substituted(&self.types))).collect())
+            }
+            None => Rc::default(),
+        }
     }
 
     fn form(&mut self, expr: &'a Expr) -> Atom {
@@ -100,8 +127,8 @@ impl<'a> Lowering<'a, '_> {
                 TextPart::Literal { value, .. } => parts.push(Atom::Value(Value::text(value))),
                 TextPart::Expr(expr) => {
                     let value = self.expr(expr);
-                    let typed = self.typed;
-                    parts.extend(self.shown(value, typed.expr_type(expr.id), 0, expr.span));
+                    let ty = self.concrete(self.typed.expr_type(expr.id));
+                    parts.extend(self.shown(value, &ty, 0, expr.span));
                 }
             }
         }
@@ -178,6 +205,10 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers `value?`. A failure ends the flow, or exits the `fn` as its `Err`.
     fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Atom {
         let subject = self.expr(value);
+        let arguments = match self.typed.resolutions.get(&value.id) {
+            Some(Resolution::Local(local)) => self.handled_calls.of_local(*local),
+            _ => self.handled_calls.of_call(value.id),
+        };
         let of_ty = self.ty(value);
         let of = self.typed.tries.get(&expr.id);
         let (to, failed) = of.map_or((FailureTarget::Flow, None), |of| (of.to, of.of.as_ref()));
@@ -188,7 +219,7 @@ impl<'a> Lowering<'a, '_> {
         };
         self.match_fallible(FallibleValue { subject, of: of_ty }, &self.ty(expr), span, |lowering, failure| {
             let failure = failure.unwrap_or(Atom::Value(Value::Unit));
-            lowering.failed(failure, &failure_type, (to, failed), span)
+            lowering.failed(failure, &failure_type, (to, failed, arguments), span)
         })
     }
 
@@ -257,12 +288,15 @@ impl<'a> Lowering<'a, '_> {
             return Atom::Value(Value::Unit);
         }
         let value = self.expr(&binding.value);
+        if let Some(local) = self.typed.pattern_locals.get(&binding.pattern.id) {
+            self.handled_calls.bound(*local, binding.value.id);
+        }
         let Some(otherwise) = &binding.otherwise else {
             self.hint_name(&binding.pattern, &value);
             self.bind(&binding.pattern, value);
             return Atom::Value(Value::Unit);
         };
-        let pattern_type = self.typed.pattern_type(binding.pattern.id).to_type();
+        let pattern_type = self.pattern_type(binding.pattern.id);
         let value_type = self.ty(&binding.value);
         let value = if pattern_type == value_type {
             value
@@ -329,14 +363,15 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the callable that an expression denotes; `None` if it is a value.
     pub(super) fn callable(&mut self, expr: &'a Expr) -> Option<Callable<'a>> {
         if let ExprKind::Closure { parameters, body } = &expr.kind {
-            return Some(Callable::Closure { parameters, body, names: std::rc::Rc::new(self.names.clone()) });
+            let (names, types) = (Rc::new(self.names.clone()), self.types.clone());
+            return Some(Callable::Closure { parameters, body, names, types });
         }
         match self.typed.resolutions.get(&expr.id)? {
             Resolution::Local(local) => match self.names.get(local)? {
                 Binding::Callable(callable) => Some(callable.clone()),
                 Binding::Atom(_) => None,
             },
-            Resolution::Function(at) => Some(Callable::Function(*at)),
+            Resolution::Function(at) => Some(Callable::Function(*at, self.instance(expr))),
             Resolution::Host(path) => Some(Callable::Host(path.clone())),
             _ => None,
         }

@@ -78,7 +78,7 @@ impl<'a> Lowering<'a, '_> {
             match self.names.get(&local) {
                 Some(Binding::Atom(atom)) if is_new(atom, from) => match self.constants.value(atom) {
                     Some(known) => _ = self.names.insert(local, Binding::Atom(Atom::Value(known.clone()))),
-                    None => live.push((local, self.typed.local(local).ty.to_type())),
+                    None => live.push((local, self.local_type(local))),
                 },
                 Some(Binding::Callable(Callable::Closure { names, .. })) if holds_new(names, from) => return None,
                 _ => {}

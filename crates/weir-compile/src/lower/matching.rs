@@ -97,7 +97,7 @@ impl<'a> Lowering<'a, '_> {
             _ => 0,
         });
         let variables = parts.iter().map(|part| {
-            let ty = self.typed.pattern_type(part.pattern.id).to_type();
+            let ty = self.pattern_type(part.pattern.id);
             self.vars.variable(pattern_name(part.pattern), ty)
         });
         variables.collect()

@@ -63,7 +63,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn bind_rest(&mut self, binding: &'a Pattern, value: Atom, (front, back): (usize, usize), span: Span) {
-        let ty = self.typed.pattern_type(binding.id).to_type();
+        let ty = self.pattern_type(binding.id);
         let count = |count: usize| Atom::Value(Value::Int(count as i64));
         let rest = match back {
             0 => self.prim(Prim::Rest, vec![value, count(front)], ty, span),
@@ -118,7 +118,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Projects a part out of its whole.
     pub(super) fn part(&mut self, part: &Subpattern<'a>, whole: Atom) -> Atom {
-        let ty = self.typed.pattern_type(part.pattern.id).to_type();
+        let ty = self.pattern_type(part.pattern.id);
         let span = part.pattern.span;
         match part.at {
             Projection::Payload(index) => self.prim(Prim::Payload(index), vec![whole], ty, span),
@@ -223,7 +223,7 @@ impl<'a> Lowering<'a, '_> {
         let Some((first, _)) = alternatives.split_first() else { return };
         let mut names = Vec::new();
         names_of(self, first, &mut names);
-        let types: Vec<Type> = names.iter().map(|(_, local)| self.typed.local(*local).ty.to_type()).collect();
+        let types: Vec<Type> = names.iter().map(|(_, local)| self.local_type(*local)).collect();
         let whole = if types.len() == 1 { types[0].clone() } else { Type::Tuple(types.clone().into()) };
         let bound = self.alternative(alternatives, &value, &names, (&types, &whole));
         for (index, (_, local)) in names.iter().enumerate() {

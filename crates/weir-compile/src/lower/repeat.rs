@@ -15,7 +15,7 @@ impl<'a> Lowering<'a, '_> {
         let list = self.elements(items);
         let result = self.ty(expr);
         let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
-        let element_type = self.typed.pattern_type(pattern.id).to_type();
+        let element_type = self.pattern_type(pattern.id);
         let element = self.vars.variable(pattern_name(pattern), element_type);
         let open_block = self.build_block(|lowering| {
             lowering.bind(pattern, Atom::Var(element.var));
@@ -105,8 +105,8 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let init = self.expr(initial);
         let list = self.elements(items);
-        let ty = self.typed.pattern_type(accumulator.id).to_type();
-        let element = self.vars.variable(pattern_name(pattern), self.typed.pattern_type(pattern.id).to_type());
+        let ty = self.pattern_type(accumulator.id);
+        let element = self.vars.variable(pattern_name(pattern), self.pattern_type(pattern.id));
         let so_far = self.vars.variable(pattern_name(accumulator), ty.clone());
         let open_block = self.build_block(|lowering| {
             lowering.bind(accumulator, Atom::Var(so_far.var));
@@ -141,7 +141,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let init = self.expr(initial);
         let at_most = self.typed.at_most.get(&expr.id).copied().unwrap_or(1);
-        let ty = self.typed.pattern_type(state.id).to_type();
+        let ty = self.pattern_type(state.id);
         let span = expr.span;
         let variable = self.vars.variable(pattern_name(state), ty.clone());
         let pair = Type::tuple(vec![ty.clone(), Type::Bool]);

@@ -53,7 +53,7 @@ impl<'a> Lowering<'a, '_> {
                 let left_id = &left.id;
                 let (left, right) = (self.expr(left), self.expr(right));
                 let operands = vec![left.clone(), right.clone()];
-                let ty = self.typed.expr_type(*left_id).clone();
+                let ty = self.concrete(self.typed.expr_type(*left_id)).into_owned();
                 (self.prim(comparison(*operator), operands, Type::Bool, span), Some((left, right, ty)))
             }
             _ => (self.expr(condition), None),
@@ -117,7 +117,11 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the arguments with the defaults of the replaced function, which its replacement receives as well.
-    fn with_defaults(&mut self, target: &CallTarget, given: Vec<Option<Binding<'a>>>) -> Vec<Option<Binding<'a>>> {
+    pub(super) fn with_defaults(
+        &mut self,
+        target: &CallTarget,
+        given: Vec<Option<Binding<'a>>>,
+    ) -> Vec<Option<Binding<'a>>> {
         match target {
             CallTarget::Host(path) => {
                 let function = self.context.library.function(path);

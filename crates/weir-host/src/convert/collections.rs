@@ -163,11 +163,11 @@ impl HostType for Elements {
     }
 }
 
-/// A map of any key and value types in place: `Map(K, V)`, with keys [`Generic<'K'>`](crate::Generic) and values
-/// `Generic<'V'>`.
+/// A map of any key and value types in place: `Map(k, v)`, with keys [`Generic<'k'>`](crate::Generic) and values
+/// `Generic<'v'>`.
 impl HostType for Entries {
     fn ty() -> Type {
-        Type::map(Generic::<'K'>::ty(), Generic::<'V'>::ty())
+        Type::map(Generic::<'k'>::ty(), Generic::<'v'>::ty())
     }
 
     fn from_value(value: Value) -> Result<Self, Failure> {

@@ -119,10 +119,10 @@ impl<T: HostType> HostType for Box<T> {
     }
 }
 
-/// A value of any type: the type parameter `T` of a generic function. For further parameters see [`Generic`].
+/// A value of any type: the type parameter `a` of a generic function. For further parameters see [`Generic`].
 impl HostType for Value {
     fn ty() -> Type {
-        Type::Parameter("T".into())
+        Type::Parameter("a".into())
     }
 
     #[inline]
@@ -151,7 +151,7 @@ impl HostType for Value {
     }
 }
 
-/// A value of any type: the type parameter called `NAME`, such as `Generic<'K'>` for `K`.
+/// A value of any type: the type parameter called `NAME`, such as `Generic<'k'>` for `k`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generic<const NAME: char>(pub Value);
 

@@ -149,7 +149,10 @@ impl Generator {
                 _ => self.apply(Prim::Variant(2), &[Type::Int, Type::Text], lets),
             },
             ty if *ty == counter() => self.call_of("count.new", vec![Atom::Value(Value::Int(0))]),
-            Type::Failure if self.random.chance(70) => self.apply(Prim::Failure, &[Type::Text], lets),
+            Type::Failure if self.random.chance(50) => self.apply(Prim::Failure, &[Type::Text], lets),
+            Type::Failure if self.random.chance(40) => {
+                self.apply(Prim::Propagate, &[Type::Failure, crate::prim::propagation_sites()], lets)
+            }
             other => Op::Prim(Prim::Copy, vec![Atom::Value(value(&mut self.random, other))]),
         }
     }

@@ -4,7 +4,7 @@ use weir_host::{Type, Value};
 
 use super::operand::TypedOperand;
 use super::types::TypeTable;
-use crate::prim::Prim;
+use crate::prim::{Prim, propagation_sites};
 use crate::print::TypeText;
 
 /// Checks the application of `prim` to the operands for a result of this type.
@@ -31,7 +31,7 @@ pub(super) fn check(
             comparison(prim, operands, result, types)
         }
         Prim::Interpolate => yields(result, &Type::Text),
-        Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) | Prim::Failure => {
+        Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) | Prim::Failure | Prim::Propagate => {
             construction(prim, operands, result, types)
         }
         Prim::Field(_) | Prim::DetachField(_) | Prim::WithField(_) | Prim::Payload(_) | Prim::IsVariant(_) => {
@@ -78,6 +78,11 @@ fn construction(prim: Prim, operands: &[TypedOperand<'_>], result: &Type, types:
         (Prim::Failure, [message]) => {
             yields(result, &Type::Failure)?;
             message.must_be("the message", &Type::Text, types)
+        }
+        (Prim::Propagate, [failure, sites]) => {
+            yields(result, &Type::Failure)?;
+            failure.must_be("the failure", &Type::Failure, types)?;
+            sites.must_be("the list of places", &propagation_sites(), types)
         }
         _ => inapplicable(prim),
     }

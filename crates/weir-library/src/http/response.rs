@@ -232,7 +232,7 @@ pub fn html(page: &str) -> Response {
 /// `null`. Request bodies are read in the same format. A value that nests more than 127 deep, or whose JSON is longer
 /// than 64 MiB, ends the flow; so does a status that is not 200 to 599.
 #[weir::function(pure, units = 2 * units::to_read(value))]
-pub fn json(value: Typed<'T'>, #[default(200)] status: i64) -> Limited<Response> {
+pub fn json(value: Typed<'a'>, #[default(200)] status: i64) -> Limited<Response> {
     let Some(code) = final_status(status) else { return Limited(Err(ResponseError::Status(status).into())) };
     let kind = HeaderValue::from_static(JSON);
     let written = written(&value.value, &value.of);

@@ -1,12 +1,14 @@
 //! The engine `pool`: a fixed number of threads take flows from one FIFO work queue.
 //!
-//! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. The number of flows that the threads have taken over is
-//! bounded; flows beyond it are refused. A flow whose slice is over goes back into the queue; new flows and these are taken in turn.
-//! Unlike in Flux, a flow that waits occupies no thread: it is parked ([`ParkedFlow`]), and goes back into the queue when it
-//! is woken. Otherwise flows that wait for a lock could hold all threads while the flow that has the lock is queued.
+//! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow occupies its thread until it ends, even while it
+//! waits, except (`threadless_wait`) while it waits for the peer of a connection, for a lock or turn that another flow has,
+//! or for a call that takes long: clients that are slow to send a request, flows that wait for one that is queued, and large
+//! inputs would otherwise hold all threads. The queue is bounded, and refuses flows beyond its bound. A flow whose slice is over goes back into the queue;
+//! new flows and these are taken in turn. A thread whose flow waits takes no new flow, but goes on with flows that have
+//! yielded, because one of them may hold the lock that all threads wait for.
 //!
 //! A queue and two thread switches cost more than most flows do before they wait: a cache hit of the image server, of 2
-//! µs, took 1.74 times the processor time of a hand-written server. Therefore:
+//! µs, took 1.74 times the processor time of a hand-written server. Unlike in Flux, therefore:
 //!
 //! 1. A thread that takes a new flow first advances it for as long as it neither blocks the thread nor delays other
 //!    flows ([`ActiveFlow::advance_without_blocking`]). If the queue is empty, that may be the event loop.
@@ -15,10 +17,13 @@
 //!    ([`BrevityPredictor`]): everything that takes long, by waiting or by computing, is left to the pool. Elements of
 //!    a stream always go to the threads, because they need no answer, and several can run at a time.
 
+mod threadless_wait;
+
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
@@ -28,7 +33,6 @@ use weir_trace::EventKind;
 
 use super::answer::Answer;
 use super::brevity::BrevityPredictor;
-use super::parking::{ParkOutcome, Parking};
 use super::{Drive, Engine, EngineRow, EngineSetup, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
 use crate::flow::{ActiveFlow, NewFlow};
@@ -57,8 +61,7 @@ const BRIEF_ON_THREAD_NS: u64 = 2 * BRIEF_NS;
 struct PoolEngine {
     platform: Arc<dyn Platform>,
     queue: Arc<FlowQueue>,
-    /// Limits the flows that the threads have taken over.
-    taken: Arc<AdmissionLimiter>,
+    queued: Arc<AdmissionLimiter>,
     /// Counts all flows, and all awaited answers.
     flows: Arc<AdmissionLimiter>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -70,6 +73,8 @@ struct FlowQueue {
     /// The length of the queue, written under its lock. A hint that is read without it, relaxed: a reader that misses a
     /// flow lets another one run for a slice before it.
     waiting: AtomicUsize,
+    /// Limits the queued flows. Flows that yield may exceed the limit, by at most one for each thread.
+    places: Arc<AdmissionLimiter>,
     /// For each entry and route, a prediction of whether its flows have a brief beginning; `None` if they never begin
     /// on the event loop.
     predictors: Vec<Vec<Option<BrevityPredictor>>>,
@@ -79,7 +84,7 @@ struct FlowQueue {
 struct FlowQueueState {
     /// The flows that have not been on a thread of the pool yet.
     new: VecDeque<QueuedFlow>,
-    /// The flows that have yielded, or have waited.
+    /// The flows that have yielded, or have waited without a thread.
     yielded: VecDeque<QueuedFlow>,
     /// True if the last flow came from `yielded`, or would have.
     takes_yielded: bool,
@@ -90,6 +95,7 @@ struct FlowQueueState {
 struct QueuedFlow {
     held: HeldFlow,
     begun: bool,
+    queued: Permit,
 }
 
 /// A flow with the answer that an event loop awaits.
@@ -97,21 +103,7 @@ struct HeldFlow {
     flow: ActiveFlow,
     answer: Arc<Answer>,
     #[expect(dead_code, reason = "held, and left when dropped")]
-    permits: [Permit; 2],
-}
-
-/// The place of a flow while it waits.
-struct ParkedFlow {
-    parking: Parking<HeldFlow>,
-    queue: Arc<FlowQueue>,
-}
-
-impl Wake for ParkedFlow {
-    fn wake(self: Arc<Self>) {
-        if let Some(woken) = self.parking.wake() {
-            self.queue.return_woken(woken);
-        }
-    }
+    permit: Permit,
 }
 
 /// Returns a predictor for the beginnings of a route; `None` if its flows never begin on the event loop.
@@ -139,11 +131,12 @@ impl PoolEngine {
             let flows = entry.flows.iter();
             flows.map(|(flow, _)| predictor_of(flow, entry.answers)).collect()
         });
-        let taken = AdmissionLimiter::new(setup.flows_max);
+        let queued = AdmissionLimiter::new(setup.flows_max);
         let queue = Arc::new(FlowQueue {
             jobs: Mutex::default(),
             arrived: Condvar::new(),
             waiting: AtomicUsize::new(0),
+            places: Arc::clone(&queued),
             predictors: predictors.collect(),
         });
         let mut threads = Vec::new();
@@ -153,13 +146,13 @@ impl PoolEngine {
             threads.push(setup.platform.thread(&name, Box::new(move || work(&queue, &*platform, &handle)))?);
         }
         let (platform, threads) = (Arc::clone(setup.platform), Mutex::new(threads));
-        Ok(PoolEngine { platform, queue, taken, flows: AdmissionLimiter::new(usize::MAX), threads })
+        Ok(PoolEngine { platform, queue, queued, flows: AdmissionLimiter::new(usize::MAX), threads })
     }
 }
 
 impl Engine for PoolEngine {
     fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
-        if !self.taken.has_room() {
+        if !self.queued.has_room() {
             return Begun::Full;
         }
         let predictor = self.queue.predictors[entry][route]
@@ -174,14 +167,14 @@ impl Engine for PoolEngine {
         };
         let begun = predictor.is_some();
         let answer = Arc::<Answer>::default();
-        let permits = [self.taken.acquire(), self.flows.acquire()];
-        let held = HeldFlow { flow, answer: Arc::clone(&answer), permits };
-        self.queue.add(QueuedFlow { held, begun });
+        let (queued, permit) = (self.queued.acquire(), self.flows.acquire());
+        let held = HeldFlow { flow, answer: Arc::clone(&answer), permit };
+        self.queue.add(QueuedFlow { held, begun, queued });
         answer.pending(self.flows.acquire())
     }
 
     fn room(&self) -> LocalFuture<()> {
-        Box::pin(Arc::clone(&self.taken).wait_for_room())
+        Box::pin(Arc::clone(&self.queued).wait_for_room())
     }
 
     fn drained(&self) -> LocalFuture<()> {
@@ -189,7 +182,7 @@ impl Engine for PoolEngine {
     }
 
     fn sections(&self, instance: &ProgramInstance) -> Vec<EventKind> {
-        whole_flow_section(ROW.name, self.threads.lock().len(), &self.taken, instance)
+        whole_flow_section(ROW.name, self.threads.lock().len(), &self.queued, instance)
     }
 
     fn close(&self) {
@@ -206,9 +199,10 @@ impl Engine for PoolEngine {
 fn work(queue: &Arc<FlowQueue>, platform: &dyn Platform, handle: &Handle) {
     let _inside = handle.enter();
     while let Some(queued) = queue.next() {
-        if let Some(waiting) = queue.run(queued, platform) {
-            queue.park(waiting);
-        }
+        let Some(waiting) = queue.run(queued, platform) else { continue };
+        let Some(waiting) = queue.park_if_possible(waiting) else { continue };
+        let mut held = vec![waiting];
+        handle.block_on(poll_fn(|context| queue.poll_held(&mut held, context)));
     }
 }
 
@@ -235,7 +229,8 @@ impl FlowQueue {
     /// Runs a flow: one slice, or one after the other while no other flow is queued. Returns it if it waits; puts it back
     /// into the queue if it yields.
     fn run(&self, queued: QueuedFlow, platform: &dyn Platform) -> Option<HeldFlow> {
-        let QueuedFlow { mut held, begun } = queued;
+        let QueuedFlow { mut held, begun, queued } = queued;
+        drop(queued);
         let key = held.flow.key();
         let predictor = self.predictors[key.entry as usize][key.route as usize].as_ref();
         let predictor = predictor.filter(|_| !begun && !held.answer.is_given_up());
@@ -258,22 +253,30 @@ impl FlowQueue {
         }
     }
 
-    /// Polls a flow that waits, and parks it until it is woken.
-    fn park(self: &Arc<Self>, mut held: HeldFlow) {
-        let parked = Arc::new(ParkedFlow { parking: Parking::new(), queue: Arc::clone(self) });
-        let waker = Waker::from(Arc::clone(&parked));
-        loop {
-            parked.parking.begin();
-            match held.advance(&mut Context::from_waker(&waker)) {
-                Advanced::Ready(()) => return,
-                Advanced::Yields => return self.put_back(held),
-                Advanced::Waits => {}
-            }
-            match parked.parking.park(held, false) {
-                ParkOutcome::Again(woken) => held = woken,
-                ParkOutcome::Waits | ParkOutcome::GivenUp(_) => return,
+    /// Polls the flows that wait on this thread, until all of them have ended or yielded. Meanwhile the thread goes on
+    /// with flows that have yielded: these may hold what all threads wait for.
+    fn poll_held(self: &Arc<Self>, held: &mut Vec<HeldFlow>, context: &mut Context<'_>) -> Poll<()> {
+        let mut index = 0;
+        while let Some(flow) = held.get_mut(index) {
+            match flow.advance(context) {
+                Advanced::Waits if flow.flow.leaves_thread() => {
+                    let waiting = threadless_wait::park(self, held.remove(index));
+                    waiting.into_iter().for_each(|waiting| held.insert(index, waiting));
+                }
+                Advanced::Waits => index += 1,
+                Advanced::Ready(()) => drop(held.remove(index)),
+                Advanced::Yields => self.put_back(held.remove(index)),
             }
         }
+        if held.is_empty() {
+            return Poll::Ready(());
+        }
+        if let Some(yielded) = self.next_yielded() {
+            held.push(yielded);
+            // Not polled at once, because the budget of tokio's resources is renewed only between two polls.
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 
     fn add(&self, job: QueuedFlow) {
@@ -286,15 +289,24 @@ impl FlowQueue {
 
     /// Puts back a flow that has yielded. Its thread takes the next flow from the queue itself, and so wakes no other.
     fn put_back(&self, held: HeldFlow) {
+        let queued = self.places.acquire();
         let mut jobs = self.jobs.lock();
-        jobs.yielded.push_back(QueuedFlow { held, begun: true });
+        jobs.yielded.push_back(QueuedFlow { held, begun: true, queued });
         self.note_length(&jobs);
     }
 
-    /// Puts a flow that was woken into the queue.
-    fn return_woken(&self, woken: HeldFlow) {
-        self.put_back(woken);
+    /// Puts back a flow that has waited without a thread.
+    fn resume(&self, flow: QueuedFlow) {
+        let mut jobs = self.jobs.lock();
+        jobs.yielded.push_back(flow);
+        self.note_length(&jobs);
+        drop(jobs);
         self.arrived.notify_one();
+    }
+
+    /// Parks a flow that waits, if it waits without a thread; otherwise returns it.
+    fn park_if_possible(self: &Arc<Self>, waiting: HeldFlow) -> Option<HeldFlow> {
+        if waiting.flow.leaves_thread() { threadless_wait::park(self, waiting) } else { Some(waiting) }
     }
 
     fn note_length(&self, jobs: &FlowQueueState) {
@@ -313,6 +325,13 @@ impl FlowQueue {
             }
             self.arrived.wait(&mut jobs);
         }
+    }
+
+    fn next_yielded(&self) -> Option<HeldFlow> {
+        let mut jobs = self.jobs.lock();
+        let job = jobs.yielded.pop_front()?;
+        self.note_length(&jobs);
+        Some(job.held)
     }
 }
 

@@ -72,8 +72,8 @@ pub(super) enum Stage {
     Ticket(usize),
     /// The step waits for its locks.
     Locks(LockAcquisition),
-    /// The step waits for its function, under these locks.
-    Function(Pending, Vec<HeldLock>),
+    /// The step waits for its function, under these locks; true if the flow holds no thread meanwhile.
+    Function(Pending, Vec<HeldLock>, bool),
     /// The step waits for its repeated body, or the body yields.
     Body(Box<Run>),
     /// The step waits for bodies that it may cancel, or one of them yields.
@@ -95,6 +95,18 @@ impl Stage {
             Stage::Region(_) | Stage::RegionCall(..) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
+        }
+    }
+
+    /// Returns true if the flow holds no thread while the step waits: for the peers of connections, for calls that take long
+    /// and run on another thread, for locks and turns, and for its own time limit.
+    pub(super) fn leaves_thread(&self) -> bool {
+        match self {
+            Stage::Function(.., leaves_thread) => *leaves_thread,
+            Stage::RegionCall(..) | Stage::Ticket(_) | Stage::Locks(_) => true,
+            Stage::Body(run) => run.leaves_thread(),
+            Stage::Timed(timed) => timed.leaves_thread(),
+            Stage::Refused | Stage::Region(_) => false,
         }
     }
 }
@@ -214,10 +226,10 @@ impl Frame {
             (Stage::Locks(locks), Action::Call(call)) => {
                 self.call_under(locks, call, body, env, context).spend_call(env)
             }
-            (Stage::Function(pending, held), Action::Call(call)) => {
-                self.function(pending, held, call, context).spend_call(env)
+            (Stage::Function(pending, held, leaves_thread), Action::Call(call)) => {
+                self.function((pending, held, leaves_thread), call, context).spend_call(env)
             }
-            (Stage::Function(pending, _), Action::Simple(call)) => {
+            (Stage::Function(pending, ..), Action::Simple(call)) => {
                 self.long_simple_ended(pending, call, context).spend_call(env)
             }
             (Stage::Ticket(passed), Action::Acquire(acquire)) => {

@@ -85,7 +85,7 @@ impl Frame {
             Some(detached) => {
                 let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
                 let pending = long.begin(held, self.scopes_around(&step.within), env);
-                self.function(pending, Vec::new(), step, context)
+                self.function((pending, Vec::new(), true), step, context)
             }
             None => {
                 call.units = UnitBudget::UNLIMITED;
@@ -168,7 +168,7 @@ impl Frame {
                 (Ok(job), BlockingPlacement::Elsewhere) => {
                     let scopes = self.scopes_around(&step.within);
                     let pending = elsewhere(job, held, scopes, Arc::clone(&step.path), env);
-                    self.function(pending, Vec::new(), step, context)
+                    self.function((pending, Vec::new(), false), step, context)
                 }
                 (Err(fault), _) => self.answer(Outcome::Fault(fault), step),
             },
@@ -189,20 +189,19 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match waiting {
-            Ok(pending) => self.function(pending, held, step, context),
+            Ok(pending) => self.function((pending, held, step.awaits_peer), step, context),
             Err(fault) => self.answer(Outcome::Fault(fault), step),
         }
     }
 
     pub(super) fn function(
         &mut self,
-        mut pending: Pending,
-        held: Vec<HeldLock>,
+        (mut pending, held, leaves_thread): (Pending, Vec<HeldLock>, bool),
         step: &CallStep,
         context: &mut Context<'_>,
     ) -> Ran {
         match pending.as_mut().poll(context) {
-            Poll::Pending => Ran::wait(Stage::Function(pending, held)),
+            Poll::Pending => Ran::wait(Stage::Function(pending, held, leaves_thread)),
             Poll::Ready(settled) => {
                 drop(pending);
                 drop(held);

@@ -129,7 +129,7 @@ impl Frame {
         match call.detach() {
             Some(detached) => {
                 let long = LongCall { call: detached, code: Arc::clone(&step.code), path: Arc::clone(&step.path) };
-                Ran::wait(Stage::Function(long.begin(Vec::new(), Vec::new(), env), Vec::new()))
+                Ran::wait(Stage::Function(long.begin(Vec::new(), Vec::new(), env), Vec::new(), true))
             }
             None => {
                 call.units = UnitBudget::UNLIMITED;
@@ -147,7 +147,7 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match pending.as_mut().poll(context) {
-            Poll::Pending => Ran::wait(Stage::Function(pending, Vec::new())),
+            Poll::Pending => Ran::wait(Stage::Function(pending, Vec::new(), true)),
             Poll::Ready(settled) => answered(settled.outcome, step, &mut self.slots).unwrap_or(Ran::Next),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::arguments::CheckArguments;
+use crate::commands::arguments::CheckArguments;
 use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file, programs};
@@ -22,7 +22,7 @@ fn check_file(path: &Path, library: &Library, arguments: &CheckArguments, termin
     let reported = project.report(arguments.error_format, terminal);
     let Some(program) = program else { return reported };
     let denied = arguments.deny_warnings && !project.diagnostics.is_empty();
-    match plan_file::check(path, &program, arguments, terminal) {
+    match plan_file::check(path, &program, (arguments.error_format, arguments.deny_warnings), terminal) {
         Exit::Success if denied => Exit::Failure,
         exit => exit,
     }

@@ -10,7 +10,8 @@ mod program;
 
 use std::path::Path;
 
-use crate::arguments::{DocArguments, ErrorFormat};
+use crate::arguments::ErrorFormat;
+use crate::commands::arguments::DocArguments;
 use crate::programs::name_of;
 use crate::project::Project;
 use crate::terminal::Terminal;

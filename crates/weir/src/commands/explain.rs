@@ -3,7 +3,7 @@
 use weir_syntax::Code;
 
 use crate::Exit;
-use crate::arguments::ExplainArguments;
+use crate::commands::arguments::ExplainArguments;
 use crate::terminal::{Paint, Terminal};
 
 /// Prints a page.

@@ -5,7 +5,8 @@ use std::path::Path;
 use weir_ide::apply;
 use weir_syntax::{Edit, SourceFile, location};
 
-use crate::arguments::{ErrorFormat, FixArguments};
+use crate::arguments::ErrorFormat;
+use crate::commands::arguments::FixArguments;
 use crate::programs::is_standard_input;
 use crate::project::Project;
 use crate::terminal::Terminal;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::arguments::{ErrorFormat, FmtArguments};
+use crate::arguments::ErrorFormat;
+use crate::commands::arguments::FmtArguments;
 use crate::programs::is_standard_input;
 use crate::project::Project;
 use crate::terminal::Terminal;

@@ -2,7 +2,7 @@
 
 use weir_draw::{DetailLevel, Drawing};
 
-use crate::arguments::{GraphArguments, GraphFormat};
+use crate::commands::arguments::{GraphArguments, GraphFormat};
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file, project};
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Exit;
-use crate::arguments::NewArguments;
+use crate::commands::arguments::NewArguments;
 use crate::terminal::Terminal;
 
 const SERVICE: &str = include_str!("../../templates/main.weir");

@@ -14,10 +14,12 @@ use weir_library::files::Root;
 use weir_syntax::SourceFile;
 use weir_syntax::ast::{ItemKind, Tree};
 
-use crate::arguments::{ErrorFormat, TestArguments};
+use crate::arguments::ErrorFormat;
+use crate::commands::arguments::TestArguments;
 use crate::configuration::Configuration;
 use crate::programs::folder;
 use crate::project::Project;
+use crate::run::failure_location::passed;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, programs};
 use workers::{TestResult, TestRun, run_all};
@@ -124,7 +126,8 @@ fn test_file(
         let failed_at = outcome.failed_at.filter(|origin| origin.end > 0);
         let place = failed_at.map(|origin| weir_syntax::location(project.sources.file(id), origin.start));
         let place = place.or_else(|| places.get(*at).cloned()).unwrap_or_default();
-        text.push_str(&line(&names[*at], &place, &outcome, terminal.output()));
+        let file = project.sources.file(id);
+        text.push_str(&line(&names[*at], &place, &outcome, (file, terminal.output())));
         *(if outcome.failure.is_none() { &mut total.passed } else { &mut total.failed }) += 1;
     }
     terminal.print(&(text + "\n"));
@@ -140,13 +143,16 @@ fn places(tree: &Tree, file: &SourceFile) -> Vec<String> {
     tests.collect()
 }
 
-fn line(name: &str, place: &str, outcome: &TestResult, paint: Paint) -> String {
+fn line(name: &str, place: &str, outcome: &TestResult, (file, paint): (&SourceFile, Paint)) -> String {
     let took = paint.faint(&shown(outcome.took));
     match &outcome.failure {
         None => format!("  {} {name} {took}\n", paint.green("ok  ")),
         Some(failure) => {
             let message = difference::shortened(&failure.message);
-            let shown: String = message.lines().map(|line| format!("       {line}\n")).collect();
+            let sites = failure.backtrace().iter();
+            let passed = sites.map(|site| "  ".to_owned() + &passed(file, &site.failed, &site.function, site.position));
+            let lines = message.lines().map(str::to_owned).chain(passed);
+            let shown: String = lines.map(|line| format!("       {line}\n")).collect();
             format!("  {} {name} {took}\n       {}\n{shown}", paint.red("FAIL"), paint.faint(&format!("at {place}")))
         }
     }

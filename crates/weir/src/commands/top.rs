@@ -18,7 +18,7 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use crate::Exit;
-use crate::arguments::{TableFormat, TopArguments};
+use crate::commands::arguments::{TableFormat, TopArguments};
 use crate::terminal::Terminal;
 use connection::{TraceConnection, TraceReceived};
 use model::Model;

@@ -15,10 +15,10 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::run::signals;
 use crate::arguments::{ErrorFormat, RunArguments};
 use crate::programs::{cannot_read, is_standard_input};
 use crate::project::Project;
+use crate::run::signals;
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
 

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::mpsc;
 use std::thread;
 
-use crate::support::{Answer, Scratch, Served, read_answer, weir};
+use crate::support::{Answer, Scratch, Served, read_answer, said, weir, weir_run};
 
 const IMAGES: &str = "examples/image_server/main.weir";
 const HELLO: &str = "examples/hello/main.weir";
@@ -33,6 +33,15 @@ fn every_engine_gives_the_same_answers_byte_for_byte() {
     assert_eq!((first.status, first.kind.as_str(), &first.body[..3]), (200, "image/jpeg", &[0xFF, 0xD8, 0xFF][..]));
     assert_eq!(first, hit);
     assert!(smaller.body.len() < first.body.len());
+}
+
+#[test]
+fn the_binary_for_servers_serves_as_the_command_does() {
+    let served = Served::spawn(weir_run(&[IMAGES, "--port", "0"]));
+    assert_eq!(served.get("/hills").status, 200);
+    assert_eq!(served.stop().0, Some(0));
+    let said = said(weir_run(&["nowhere.weir"]));
+    assert_eq!((said.code, said.output.as_str()), (3, ""), "{}", said.messages);
 }
 
 #[test]

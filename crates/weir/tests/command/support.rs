@@ -55,6 +55,11 @@ pub(crate) fn weir(arguments: &[&str]) -> Command {
     command(Path::new(env!("CARGO_BIN_EXE_weir")), arguments)
 }
 
+/// Returns `weir-run` with these arguments.
+pub(crate) fn weir_run(arguments: &[&str]) -> Command {
+    command(Path::new(env!("CARGO_BIN_EXE_weir-run")), arguments)
+}
+
 /// Returns a command of `examples/`, with host functions. Cargo builds it together with the tests, unless only one of
 /// them is built.
 pub(crate) fn example(name: &str, arguments: &[&str]) -> Command {

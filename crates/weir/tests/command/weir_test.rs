@@ -23,6 +23,8 @@ fn a_failed_test_names_the_line_of_what_failed_and_shows_where_values_differ() {
     let said = say(&["test", program.path()]);
     assert_eq!(said.code, 1, "{}", said.messages);
     assert!(said.output.contains(&format!("at {}:7:13", program.path())), "{}", said.output);
+    let passed = format!("text.parse_int at {}:3:43, in `number`", program.path());
+    assert!(said.output.contains(&passed), "{}", said.output);
     assert!(said.output.contains(&format!("at {}:14:10", program.path())), "{}", said.output);
     assert!(said.output.contains("they differ from character 2 on"), "{}", said.output);
 }

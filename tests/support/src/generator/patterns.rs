@@ -3,7 +3,8 @@
 use super::{Generator, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
-    FieldPattern, Literal, LiteralValue, Pattern, PatternArgument, PatternId, PatternKind, RestPattern, Type, TypeKind,
+    FieldPattern, Literal, LiteralValue, Path, Pattern, PatternArgument, PatternId, PatternKind, RestPattern, Type,
+    TypeKind,
 };
 
 impl Generator {
@@ -104,13 +105,14 @@ impl Generator {
     }
 
     pub(super) fn ty(&mut self, depth: usize) -> Type {
-        let kind = match self.below(if depth == 0 { 1 } else { 4 }) {
+        let kind = match self.below(if depth == 0 { 2 } else { 5 }) {
             0 => TypeKind::Named { path: self.upper_path(), arguments: Vec::new() },
-            1 => TypeKind::Named {
+            1 => TypeKind::Named { path: Path { names: vec![self.lower()], span: nowhere() }, arguments: Vec::new() },
+            2 => TypeKind::Named {
                 path: self.upper_path(),
                 arguments: self.several(1, 2, |generator| generator.ty(depth - 1)),
             },
-            2 => {
+            3 => {
                 let count = self.pick(&[0, 2, 3]);
                 TypeKind::Tuple(self.several(count, count, |generator| generator.ty(depth - 1)))
             }

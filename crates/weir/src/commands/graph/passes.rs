@@ -8,7 +8,7 @@ use weir_ir::expr::Program;
 use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, LOWERING, ProgramStage, optimize_with};
 use weir_ir::print;
 
-use crate::arguments::Ir;
+use crate::commands::arguments::Ir;
 
 /// Returns the steps from the checked program to the graph that runs, in their order.
 fn steps() -> impl Iterator<Item = (Ir, &'static str, &'static str)> {

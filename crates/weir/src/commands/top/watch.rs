@@ -10,7 +10,7 @@ use super::connection::{TraceConnection, TraceReceived};
 use super::model::Model;
 use super::screen::{KeyOutcome, Screen};
 use super::view;
-use crate::commands::run::signals;
+use crate::run::signals;
 use crate::trace_socket::directory::SocketFile;
 
 /// Poll interval for lines; keys are handled at once.

@@ -6,7 +6,7 @@ use weir_ir::graph::{Graph, Program};
 use weir_ir::program::{Entry, Flow};
 use weir_runtime::RunningProgram;
 
-use crate::commands::effective_plan::EffectivePlan;
+use crate::effective_plan::EffectivePlan;
 use crate::terminal::Paint;
 
 /// Formats the banner.

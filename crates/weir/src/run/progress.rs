@@ -5,7 +5,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::terminal;
 use weir_host::Progress as Extent;
 use weir_runtime::Watcher;
 
@@ -30,7 +29,7 @@ impl ProgressLine {
         let drawing = std::thread::spawn(move || {
             let begun = Instant::now();
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                let columns = terminal::size().map_or(COLUMNS, |(columns, _)| columns.into());
+                let columns = columns();
                 draw(&cut(line(&watcher.progress(), begun.elapsed()), columns));
             }
             draw("");
@@ -46,6 +45,12 @@ impl ProgressLine {
             let _ = drawing.join();
         }
     }
+}
+
+/// Returns the width of the terminal.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| size.ws_col.into());
+    if size == 0 { COLUMNS } else { size }
 }
 
 fn draw(line: &str) {

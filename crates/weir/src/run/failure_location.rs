@@ -2,7 +2,7 @@
 
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_syntax::SourceFile;
-use weir_trace::FlowKey;
+use weir_trace::{BacktraceEntry, FlowKey};
 
 /// A program and its source file.
 pub(super) struct FailureLocator {
@@ -11,9 +11,15 @@ pub(super) struct FailureLocator {
 }
 
 impl FailureLocator {
-    /// Describes a node path: the flow, the source location, and the called function.
-    pub(super) fn describe(&self, flow: FlowKey, path: &str) -> String {
-        self.find(flow, path).unwrap_or_else(|| path.to_owned())
+    /// Describes a node path: the flow, the source location, and the called function. With a backtrace, the location is the
+    /// one in the flow itself.
+    pub(super) fn describe(&self, flow: FlowKey, path: &str, has_backtrace: bool) -> String {
+        self.find(flow, path, has_backtrace).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Describes an entry of a backtrace.
+    pub(super) fn passed(&self, entry: &BacktraceEntry) -> String {
+        passed(&self.file, &entry.failed, &entry.function, entry.position)
     }
 
     /// Describes an entry point by its source.
@@ -21,11 +27,11 @@ impl FailureLocator {
         self.program.entries.get(entry as usize).map_or("a source", |entry| &*entry.source)
     }
 
-    fn find(&self, key: FlowKey, path: &str) -> Option<String> {
+    fn find(&self, key: FlowKey, path: &str, has_backtrace: bool) -> Option<String> {
         let flow = self.program.entries.get(key.entry as usize)?.flows.get(key.route as usize)?;
         let node_path = path.strip_prefix(&*flow.name)?.strip_prefix(": ")?;
         let (graph, node) = find(&flow.body, node_path)?;
-        let failed = cause(graph, node);
+        let failed = if has_backtrace { node } else { cause(graph, node) };
         let origin = if failed.origin.end > 0 { failed.origin } else { node.origin };
         let place = weir_syntax::location(&self.file, origin.start);
         match &failed.kind {
@@ -33,6 +39,13 @@ impl FailureLocator {
             _ => Some(format!("{} at {place}", flow.name)),
         }
     }
+}
+
+/// Describes a place in a file where `function` has given a failure of `failed` to its caller.
+pub(crate) fn passed(file: &SourceFile, failed: &str, function: &str, position: u32) -> String {
+    let place = weir_syntax::location(file, position);
+    let failed = if failed.is_empty() { "failed" } else { failed };
+    format!("{failed} at {place}, in `{function}`")
 }
 
 /// Returns the node with this path, and its graph. The names of enclosing bodies are prefixes of the path.

@@ -42,7 +42,7 @@ pub(super) fn listen() -> io::Result<Signals> {
 ///
 /// # Errors
 /// Fails if the system provides no thread or no signals.
-pub(in crate::commands) fn receive() -> io::Result<mpsc::Receiver<()>> {
+pub(crate) fn receive() -> io::Result<mpsc::Receiver<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = {
         let _inside = runtime.enter();

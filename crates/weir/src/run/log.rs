@@ -75,11 +75,13 @@ impl LogWriter {
     /// Formats an event; `None` for events that the log leaves out.
     fn line(&mut self, kind: &EventKind) -> Option<String> {
         let (place, words) = match kind {
-            EventKind::FlowFailed { flow, path, kind, message } => {
+            EventKind::FlowFailed { flow, path, kind, message, backtrace } => {
                 let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
+                let place = self.locator.describe(*flow, path, !backtrace.is_empty());
+                let passed = backtrace.iter().map(|entry| format!("\n    {}", self.locator.passed(entry)));
                 (
-                    format!("{} in {}{kind}", self.paint.red("failure"), self.locator.describe(*flow, path)),
-                    Some(message.to_string()),
+                    format!("{} in {place}{kind}", self.paint.red("failure")),
+                    Some(message.to_string() + &passed.collect::<String>()),
                 )
             }
             EventKind::ElementSkipped { entry, count, message } => {
@@ -88,6 +90,10 @@ impl LogWriter {
             }
             EventKind::SourceRetries { entry, message } => {
                 let place = format!("{} in {}", self.paint.yellow("trying again"), self.locator.source(*entry));
+                (place, Some(message.to_string()))
+            }
+            EventKind::ConnectionsShed { entry, message } => {
+                let place = format!("{} in {}", self.paint.yellow("too many connections"), self.locator.source(*entry));
                 (place, Some(message.to_string()))
             }
             EventKind::Refused { .. } => ("flow refused: the limit of flows is reached".to_owned(), None),

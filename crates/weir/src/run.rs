@@ -8,12 +8,12 @@
 //!    the process at once.
 
 mod banner;
-mod failure_location;
+pub(crate) mod failure_location;
 mod log;
 mod log_rate;
 mod port;
 mod progress;
-pub(super) mod signals;
+pub(crate) mod signals;
 
 use std::path::Path;
 
@@ -23,8 +23,8 @@ use weir_runtime::{Options, RunningProgram, StartError};
 use weir_trace::{Detail, Recorder};
 
 use crate::arguments::RunArguments;
-use crate::commands::effective_plan::{EffectivePlan, start_hints};
 use crate::configuration::Configuration;
+use crate::effective_plan::{EffectivePlan, start_hints};
 use crate::memory_size;
 use crate::programs::{folder, name_of};
 use crate::project::Project;
@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         recorder: recorder.clone(),
         ..Options::default()
     };
+    weir_library::descriptors::raise_limit();
     let signals = match signals::listen() {
         Ok(signals) => signals,
         Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),

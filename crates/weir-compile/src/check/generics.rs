@@ -1,0 +1,142 @@
+//! Checks the uses of generic `fn`s.
+//!
+//! The body of a generic `fn` is checked once, with type parameters that equal nothing but themselves. A body may compare
+//! or show values of a type parameter; it then *demands* that the type has equality, an order or a text. Demands are not
+//! written: they are collected from the bodies, passed on from callee to caller, and checked where a use of the `fn`
+//! determines the type.
+
+use std::collections::BTreeMap;
+
+use weir_host::Text;
+use weir_syntax::ast::ExprId;
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::TypeChecker;
+use crate::types::{Substitution, Ty};
+
+/// A property that a body demands of a type parameter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Demand {
+    /// `==` and `!=`.
+    Equality,
+    /// `<`, `<=`, `>` and `>=`.
+    Order,
+    /// `"{value}"`.
+    Text,
+}
+
+/// The demands of a `fn` on its type parameters, each with the place that makes it.
+type Demands = BTreeMap<(Text, Demand), Span>;
+
+/// The uses of generic `fn`s in a program, and the demands of their bodies.
+#[derive(Default)]
+pub(super) struct Generics {
+    uses: Vec<GenericUse>,
+    /// By the index of the `fn`.
+    demands: BTreeMap<usize, Demands>,
+}
+
+/// A call of a generic `fn`, or its name as an argument.
+struct GenericUse {
+    function: usize,
+    /// The `fn` whose body contains the use.
+    user: Option<usize>,
+    types: Substitution,
+    span: Span,
+}
+
+impl TypeChecker<'_, '_> {
+    /// Records the types with which an expression uses a generic `fn`.
+    pub(super) fn use_of_generic(&mut self, function: usize, expr: Option<ExprId>, types: Substitution, span: Span) {
+        if let Some(expr) = expr {
+            self.typed.instances.insert(expr, types.clone());
+        }
+        self.generics.uses.push(GenericUse { function, user: self.current_fn, types, span });
+    }
+
+    /// Records a demand on every type parameter in a type.
+    pub(super) fn demand(&mut self, ty: &Ty, demand: Demand, span: Span) {
+        if let Some(function) = self.current_fn
+            && !self.typed.declarations.functions[function].type_parameters.is_empty()
+        {
+            let demands = self.generics.demands.entry(function).or_default();
+            ty.each_parameter(&mut |name| _ = demands.entry((name.clone(), demand)).or_insert(span));
+        }
+    }
+
+    /// Checks all uses of generic `fn`s, when all types are known.
+    pub(super) fn generic_uses(&mut self) {
+        let Generics { mut uses, mut demands } = std::mem::take(&mut self.generics);
+        for found in &mut uses {
+            found.types.values_mut().for_each(|ty| *ty = self.inference.resolve(ty));
+        }
+        while pass_on(&uses, &mut demands) {}
+        for found in &uses {
+            self.generic_use(found, demands.get(&found.function));
+        }
+    }
+
+    fn generic_use(&mut self, found: &GenericUse, demands: Option<&Demands>) {
+        let functions = &self.typed.declarations.functions;
+        let name = functions.get_index(found.function).map_or("", |(name, _)| &**name).to_owned();
+        for (parameter, ty) in &found.types {
+            if ty.mentions_function() {
+                let message = format!("the type parameter `{parameter}` of `{name}` cannot stand for a function");
+                let diagnostic = Diagnostic::new(Code::FunctionAsValue, message)
+                    .at(found.span, format!("here it would be `{ty}`"))
+                    .hint("functions can only be called, or passed to a parameter of a function type");
+                self.report(diagnostic);
+                continue;
+            }
+            for (demand, what) in DEMANDS {
+                let Some(place) = demands.and_then(|demands| demands.get(&(parameter.clone(), demand))) else {
+                    continue;
+                };
+                if !self.satisfies(ty, demand) {
+                    let message = format!("`{name}` {what} values of its type parameter `{parameter}`");
+                    let diagnostic = Diagnostic::new(Code::GenericFunction, message)
+                        .at(found.span, format!("here `{parameter}` is `{ty}`, which does not allow that"))
+                        .because(*place, "this needs it");
+                    self.report(diagnostic);
+                }
+            }
+        }
+    }
+
+    fn satisfies(&self, ty: &Ty, demand: Demand) -> bool {
+        match demand {
+            Demand::Equality => self.has_equality(ty),
+            Demand::Order => matches!(ty, Ty::Unknown(_)) || ty.has_order(),
+            Demand::Text => self.has_text(ty, &mut Vec::new()),
+        }
+    }
+}
+
+const DEMANDS: [(Demand, &str); 3] =
+    [(Demand::Equality, "compares"), (Demand::Order, "orders"), (Demand::Text, "shows")];
+
+/// Adds the demands of each callee on a type parameter of its caller to those of the caller. Returns whether there were
+/// new ones.
+fn pass_on(uses: &[GenericUse], demands: &mut BTreeMap<usize, Demands>) -> bool {
+    let mut changed = false;
+    for found in uses {
+        let (Some(user), Some(known)) = (found.user, demands.get(&found.function)) else { continue };
+        let mut passed = Vec::new();
+        for ((parameter, demand), place) in known {
+            if let Some(ty) = found.types.get(parameter) {
+                ty.each_parameter(&mut |name| passed.push(((name.clone(), *demand), *place)));
+            }
+        }
+        let of_user = demands.entry(user).or_default();
+        for (key, place) in passed {
+            changed |= !of_user.contains_key(&key);
+            of_user.entry(key).or_insert(place);
+        }
+    }
+    changed
+}
+
+/// Returns the explanation of a type parameter.
+pub(super) fn stands_for_any(parameter: &str) -> String {
+    format!("the type parameter `{parameter}` stands for any type, which each call determines")
+}

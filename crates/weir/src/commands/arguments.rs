@@ -1,0 +1,245 @@
+//! Command line of `weir`: its commands, their options and defaults.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use weir_ir::passes::{EXPR_PASSES, GRAPH_PASSES, LOWERING};
+
+use crate::arguments::{ConfigurationArguments, EXIT_CODES, ErrorFormat, ExecutionArguments, RunArguments};
+use crate::programs;
+
+/// Weir, a language for internet services and stream jobs
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a program until it ends or is stopped
+    Run(RunCommand),
+    /// Check programs and their plans, and print errors and warnings
+    Check(CheckArguments),
+    /// Print the graph of a program
+    Graph(GraphArguments),
+    /// Explain the code of a diagnostic
+    Explain(ExplainArguments),
+    /// Format programs
+    Fmt(FmtArguments),
+    /// Apply the fixes of diagnostics that are certain to be right
+    Fix(FixArguments),
+    /// Create a folder with a working service
+    New(NewArguments),
+    /// Run the tests of programs
+    Test(TestArguments),
+    /// Write the documentation of a program, or of the standard library, as an HTML page
+    Doc(DocArguments),
+    /// Show how a plan divides a program into sections
+    Plan(PlanArguments),
+    /// Watch a running program: its routes, sections, threads and queues
+    Top(TopArguments),
+    /// Serve an editor over standard input and output (Language Server Protocol)
+    Lsp,
+}
+
+/// Arguments of `weir run`.
+#[derive(Args, Debug)]
+pub(crate) struct RunCommand {
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+    /// Restart the program whenever its file changes and has no errors
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+/// Arguments of `weir plan`.
+#[derive(Args, Debug)]
+pub(crate) struct PlanArguments {
+    /// Program, or folder with a `main.weir`
+    #[arg(default_value = ".", value_parser = programs::program_argument())]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) execution: ExecutionArguments,
+}
+
+/// Arguments of `weir top`.
+#[derive(Args, Debug)]
+pub(crate) struct TopArguments {
+    /// Name or process id of the program; default: the only one that runs
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: Option<String>,
+    /// Print one table and exit; implied if the output is not a terminal
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Format of the table
+    #[arg(long, value_enum, default_value_t = TableFormat::Text)]
+    pub(crate) format: TableFormat,
+}
+
+/// Arguments of `weir check`.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArguments {
+    /// Programs, or folders of programs; `-` reads standard input
+    #[arg(default_value = ".")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Format of diagnostics
+    #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
+    pub(crate) error_format: ErrorFormat,
+    /// Fail if there are warnings
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
+}
+
+/// Arguments of `weir graph`.
+#[derive(Args, Debug)]
+pub(crate) struct GraphArguments {
+    /// Program, or folder with a `main.weir`; `-` reads standard input
+    #[arg(default_value = ".", value_parser = programs::program_argument())]
+    pub(crate) file: PathBuf,
+    /// Format of the graph
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    pub(crate) format: GraphFormat,
+    /// Output file; default: standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Colour the sections of this plan; default: the plan beside the program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Show every node, including control nodes
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print the program in this representation, as text: `expr` before all passes, `graph` behind all of them
+    #[arg(long, value_enum)]
+    pub(crate) ir: Option<Ir>,
+    /// Print the program as it is after this pass
+    #[arg(long, value_name = "PASS", value_parser = passes())]
+    pub(crate) after: Option<String>,
+    /// List the passes in their order
+    #[arg(long)]
+    pub(crate) passes: bool,
+    /// Show how long each pass takes for the program
+    #[arg(long)]
+    pub(crate) time_passes: bool,
+    /// Show which nodes run as one piece of bytecode, its instructions, and why it ends where it ends
+    #[arg(long, conflicts_with_all = ["ir", "after", "passes", "time_passes", "all"])]
+    pub(crate) regions: bool,
+}
+
+/// Arguments of `weir explain`.
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArguments {
+    /// Code, such as E0101; without one, all codes are listed
+    pub(crate) code: Option<String>,
+}
+
+/// Arguments of `weir fmt`.
+#[derive(Args, Debug)]
+pub(crate) struct FmtArguments {
+    /// Programs, or folders of programs; `-` formats standard input to standard output
+    #[arg(default_value = ".")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Change nothing, and fail if a file is not formatted
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Arguments of `weir fix`.
+#[derive(Args, Debug)]
+pub(crate) struct FixArguments {
+    /// Programs, or folders of programs; `-` fixes standard input to standard output
+    #[arg(default_value = ".")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Change nothing, and fail if a file could be fixed
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Arguments of `weir new`.
+#[derive(Args, Debug)]
+pub(crate) struct NewArguments {
+    /// Folder to create; its last component becomes the name of the service
+    pub(crate) path: PathBuf,
+    /// Create a Cargo project with host functions in Rust
+    #[arg(long)]
+    pub(crate) rust: bool,
+}
+
+/// Arguments of `weir test`.
+#[derive(Args, Debug)]
+pub(crate) struct TestArguments {
+    /// Programs, or folders of programs
+    #[arg(default_value = ".")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Run only the tests whose names contain this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Time limit of each test in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) time_limit: u32,
+    /// Seed of the random numbers that each test draws
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArguments,
+}
+
+/// Arguments of `weir doc`.
+#[derive(Args, Debug)]
+pub(crate) struct DocArguments {
+    /// Program, or folder with a `main.weir`; without one, the standard library is documented
+    #[arg(value_parser = programs::program_argument())]
+    pub(crate) file: Option<PathBuf>,
+    /// Output file; default: standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// The formats of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Columns
+    Text,
+    /// One JSON object
+    Json,
+}
+
+/// The formats of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// Indented outline
+    Text,
+    /// Graphviz source
+    Dot,
+    /// SVG image
+    Svg,
+}
+
+/// A representation of a program between its text and its engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ir {
+    /// Expressions: a sequence of bindings for each flow
+    Expr,
+    /// Graphs: nodes with typed ports, and edges for resources
+    Graph,
+}
+
+impl Ir {
+    /// Returns its word on the command line.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Ir::Expr => "expr",
+            Ir::Graph => "graph",
+        }
+    }
+}
+
+/// Returns the names of the passes.
+fn passes() -> PossibleValuesParser {
+    let exprs = EXPR_PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.caption));
+    let graphs = GRAPH_PASSES.iter().map(|pass| PossibleValue::new(pass.name).help(pass.caption));
+    exprs.chain([PossibleValue::new(LOWERING)]).chain(graphs).into()
+}
