@@ -2,9 +2,7 @@
 //! unit is about 20 ns. Each function here is an estimate from above for its kind of work, and takes much less time than
 //! the work does.
 
-use weir::{Borrowable, Value};
-
-use crate::image::Ppm;
+use weir::Value;
 
 /// Returns the number of bytes of a text or `Bytes`, and 0 for other values.
 fn bytes(value: &Value) -> u64 {
@@ -94,11 +92,6 @@ pub(crate) fn to_count(from: &Value, to: &Value) -> u64 {
 /// Returns the units of making this many random bytes.
 pub(crate) fn to_make(count_of_bytes: &Value) -> u64 {
     count(count_of_bytes) / 16
-}
-
-/// Returns the units of looking at each sample of an image.
-pub(crate) fn to_look_at(image: &Value) -> u64 {
-    <Ppm as Borrowable>::borrow_from(image).map_or(0, |image| image.samples().len() as u64 / 8)
 }
 
 fn count(number: &Value) -> u64 {
