@@ -9,7 +9,7 @@
 //! is its *suspension* if it has no wait bit. No step begins while there is one, because slots are assigned as if such a
 //! step were finished when it is passed. On resumption the steps that wait are polled first, then the suspended step
 //! goes on, and the scan continues as if it had run in one piece. A suspended step may also wait: for a call that takes
-//! too long for the flow's thread, and runs on another one ([`call::LongCall`]). Then the frame waits. A step with a wait bit is stored as a wait that is due,
+//! too long for the flow's thread, and runs on another one ([`LongCall`](crate::region::LongCall)). Then the frame waits. A step with a wait bit is stored as a wait that is due,
 //! and later steps that do not depend on it may begin.
 //!
 //! An end of the flow ([`FlowExit`]) stops the scan at its position in the list: steps listed before it still run, and
@@ -42,8 +42,6 @@ mod region;
 mod repeat;
 mod straight;
 mod timed;
-
-pub(crate) use call::LongCall;
 
 /// One execution of a body.
 #[derive(Default)]

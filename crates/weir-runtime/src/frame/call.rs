@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, BlockingJob, Call, DetachedCall, Failure, FailureKind, FunctionCode, ImmediateCode, Mode, Outcome,
-    Pending, Settled, Shared, UnitBudget, memory,
+    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, ImmediateCode, Mode, Outcome, Pending, Settled,
+    Shared, UnitBudget, memory,
 };
 
 use super::action::{Ran, Stage};
@@ -21,6 +21,7 @@ use super::{AtomicScope, Frame, panicked};
 use crate::instance::{BlockingPermission, BlockingPlacement, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
+use crate::region::LongCall;
 use crate::step::{Body, CallStep, Out, SharedOf};
 
 impl Frame {
@@ -238,13 +239,6 @@ fn try_locks(locks: &[(Arc<FairRwLock>, Mode)]) -> Option<SmallVec<[BorrowedLock
 
 fn all_locks(step: &CallStep) -> LockAcquisition {
     LockAcquisition::new(step.locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
-}
-
-/// A call that takes too long for the thread that came to it: it runs on a thread that may block.
-pub(crate) struct LongCall {
-    pub call: DetachedCall,
-    pub code: Arc<ImmediateCode>,
-    pub path: Arc<str>,
 }
 
 impl LongCall {

@@ -11,8 +11,8 @@ use weir_ir::evaluate::failure_of;
 
 use super::Frame;
 use super::action::{Ran, Stage};
-use super::call::LongCall;
 use crate::instance::Env;
+use crate::region::LongCall;
 use crate::step::{Action, Body, NONE, PreparedStep, SimpleStep};
 
 impl Frame {

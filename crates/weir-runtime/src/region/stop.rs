@@ -1,9 +1,10 @@
 //! Stops of a region, and the continuation after an instruction.
 
-use weir_host::{Failure, Value};
+use std::sync::Arc;
+
+use weir_host::{DetachedCall, Failure, ImmediateCode, Value};
 
 use super::instruction::Target;
-use crate::frame::LongCall;
 
 /// The reason why a region stops.
 pub(crate) enum RegionStop {
@@ -15,6 +16,13 @@ pub(crate) enum RegionStop {
     Calls(usize, LongCall),
     /// An instruction ends the flow, with an answer or a failure.
     Ends(usize, Result<Value, Box<Failure>>),
+}
+
+/// A call that takes too long for the thread that came to it: it runs on a thread that may block.
+pub(crate) struct LongCall {
+    pub call: DetachedCall,
+    pub code: Arc<ImmediateCode>,
+    pub path: Arc<str>,
 }
 
 /// The continuation after an instruction that is not in the interpreter's loop.
