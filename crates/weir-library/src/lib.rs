@@ -12,6 +12,7 @@ pub mod client;
 pub mod configuration;
 pub mod crypto;
 pub mod csv;
+pub mod descriptors;
 pub mod encoding;
 pub mod failure;
 pub mod files;
@@ -37,6 +38,7 @@ pub mod tcp;
 pub mod text;
 pub mod time;
 pub mod udp;
+mod units;
 pub mod uuid;
 
 pub use limited::Limited;

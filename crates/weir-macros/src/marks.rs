@@ -14,16 +14,18 @@ pub(crate) enum Flag {
     Deferrable,
     Idempotent,
     Blocking,
+    AwaitsPeer,
     Total,
     ReplacesElement,
 }
 
-const FLAGS: [(&str, Flag); 7] = [
+const FLAGS: [(&str, Flag); 8] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
     ("idempotent", Flag::Idempotent),
     ("blocking", Flag::Blocking),
+    ("awaits_peer", Flag::AwaitsPeer),
     ("total", Flag::Total),
     ("replaces_element", Flag::ReplacesElement),
 ];
@@ -36,7 +38,8 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `total`, `replaces_element`, `name = \"…\"`, `new = path` and `room = bytes`";
+                        `awaits_peer`, `total`, `replaces_element`, `name = \"…\"`, `new = path`, `room = bytes` and \
+                        `units = work`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -49,6 +52,8 @@ pub(crate) struct FunctionMarks {
     pub(crate) new: Option<Path>,
     /// Bytes that a call is about to allocate, as an expression over references to its parameters.
     pub(crate) room: Option<Expr>,
+    /// Units of work of a call, as an expression over the values of its parameters.
+    pub(crate) units: Option<Expr>,
 }
 
 enum FunctionMark {
@@ -57,6 +62,7 @@ enum FunctionMark {
     Name(LitStr),
     New(Path),
     Room(Expr),
+    Units(Expr),
 }
 
 impl Parse for FunctionMark {
@@ -65,7 +71,7 @@ impl Parse for FunctionMark {
         if let Some((_, flag)) = FLAGS.iter().find(|(name, _)| word == name) {
             return Ok(FunctionMark::Flag(*flag, word.span()));
         }
-        if !["fresh", "name", "new", "room"].iter().any(|name| word == name) {
+        if !["fresh", "name", "new", "room", "units"].iter().any(|name| word == name) {
             return Err(Error::new(word.span(), format!("unknown mark `{word}`; {EXPECTED}")));
         }
         input.parse::<Token![=]>()?;
@@ -74,6 +80,9 @@ impl Parse for FunctionMark {
         }
         if word == "room" {
             return Ok(FunctionMark::Room(input.parse()?));
+        }
+        if word == "units" {
+            return Ok(FunctionMark::Units(input.parse()?));
         }
         let text: LitStr = input.parse()?;
         if word == "name" {
@@ -129,6 +138,7 @@ impl FunctionMarks {
             FunctionMark::Name(name) => (self.name.is_some(), name.span()),
             FunctionMark::New(path) => (self.new.is_some(), syn::spanned::Spanned::span(path)),
             FunctionMark::Room(bytes) => (self.room.is_some(), syn::spanned::Spanned::span(bytes)),
+            FunctionMark::Units(units) => (self.units.is_some(), syn::spanned::Spanned::span(units)),
         };
         if twice {
             return Err(Error::new(span, "this mark is repeated"));
@@ -139,6 +149,7 @@ impl FunctionMarks {
             FunctionMark::Name(name) => self.name = Some(name),
             FunctionMark::New(path) => self.new = Some(path),
             FunctionMark::Room(bytes) => self.room = Some(bytes),
+            FunctionMark::Units(units) => self.units = Some(units),
         }
         Ok(())
     }
@@ -151,6 +162,7 @@ impl FunctionMarks {
         marks.name = own.name.or(marks.name);
         marks.new = own.new.or(marks.new);
         marks.room = own.room.or(marks.room);
+        marks.units = own.units.or(marks.units);
         marks
     }
 
@@ -194,6 +206,7 @@ impl FunctionMarks {
         let deferrable = self.has(Flag::Deferrable);
         let idempotent = self.has(Flag::Idempotent) || (leaves && !changes);
         let blocking = self.has(Flag::Blocking);
+        let awaits_peer = self.has(Flag::AwaitsPeer);
         let total = self.has(Flag::Total);
         let replaces_element = self.has(Flag::ReplacesElement);
         quote! {
@@ -204,6 +217,7 @@ impl FunctionMarks {
                 idempotent: #idempotent,
                 blocking: #blocking,
                 waits: #waits,
+                awaits_peer: #awaits_peer,
                 total: #total,
                 replaces_element: #replaces_element,
             }

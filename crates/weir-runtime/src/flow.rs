@@ -151,6 +151,11 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.request_give_up()
     }
 
+    /// Returns true if the flow, which waits, holds no thread meanwhile ([`Frame::leaves_thread`]).
+    pub(crate) fn leaves_thread(&self) -> bool {
+        self.state.frame.as_ref().is_some_and(|frame| frame.leaves_thread())
+    }
+
     /// Returns the key of the flow.
     pub(crate) fn key(&self) -> FlowKey {
         self.state.key

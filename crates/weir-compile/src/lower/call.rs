@@ -9,6 +9,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 
 use super::block_builder::InlineFrameId;
+use super::handled_calls::ArgumentAtoms;
 use super::{Binding, Callable, InlineFrame, InlineFrameKind, Lowering, Names};
 use crate::typed_tree::{ArgumentSource, CallTarget, ResolvedCall};
 use crate::types::Substitution;
@@ -51,11 +52,50 @@ impl<'a> Lowering<'a, '_> {
             ArgumentSource::Default => None,
         });
         let written: Vec<Option<&'a Expr>> = written.collect();
-        if let Some(value) = self.call_replaced(target, &given, &ty, (expr.span, &written)) {
-            return value;
+        let (given, kept) = self.kept_arguments(target, given);
+        let value = match self.call_replaced(target, &given, &ty, (expr.span, &written)) {
+            Some(value) => value,
+            None => self.call_target(expr, target, (given, &written), why),
+        };
+        self.handled_calls.called(expr.id, kept);
+        value
+    }
+
+    /// Returns the arguments of a call, and those that handlers may use: with the defaults of the callee.
+    fn kept_arguments(
+        &mut self,
+        target: &CallTarget,
+        given: Vec<Option<ArgumentBinding<'a>>>,
+    ) -> (Vec<Option<ArgumentBinding<'a>>>, ArgumentAtoms) {
+        if !self.handled_calls.are_wanted() {
+            return (given, ArgumentAtoms::new());
         }
+        let complete = self.with_defaults(target, given.clone());
+        let kept = self.argument_atoms(&complete);
+        // A default of a `fn` is an expression, which is evaluated once; that of a host function is passed as it is.
+        (if matches!(target, CallTarget::Function(_)) { complete } else { given }, kept)
+    }
+
+    /// Returns the arguments that are values, if any handler uses arguments.
+    fn argument_atoms(&self, given: &[Option<ArgumentBinding<'a>>]) -> ArgumentAtoms {
+        let atom = |given: &Option<ArgumentBinding<'a>>| match given {
+            Some(Binding::Atom(atom)) => Some(atom.clone()),
+            _ => None,
+        };
+        if self.handled_calls.are_wanted() { given.iter().map(atom).collect() } else { ArgumentAtoms::new() }
+    }
+
+    /// Lowers the call of this callee. `why` is the type of the first argument.
+    fn call_target(
+        &mut self,
+        expr: &'a Expr,
+        target: &CallTarget,
+        (given, written): (Vec<Option<ArgumentBinding<'a>>>, &[Option<&'a Expr>]),
+        why: Option<Type>,
+    ) -> Atom {
+        let ty = self.ty(expr);
         match target {
-            CallTarget::Host(path) => self.call_host(path, given, ty, (expr.span, &written)),
+            CallTarget::Host(path) => self.call_host(path, given, ty, (expr.span, written)),
             CallTarget::Function(at) => {
                 let types = self.instance(expr);
                 self.inline_fn((*at, types), given, &ty, expr.span)
@@ -71,7 +111,7 @@ impl<'a> Lowering<'a, '_> {
             CallTarget::Failure => self.prim(Prim::Failure, atoms(given), ty, expr.span),
             CallTarget::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
             CallTarget::Local(local) => match self.names.get(local).cloned() {
-                Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, (expr.span, &written)),
+                Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, (expr.span, written)),
                 _ => Atom::Value(Value::Unit),
             },
         }
@@ -197,6 +237,7 @@ impl<'a> Lowering<'a, '_> {
             kind: InlineFrameKind::Function,
             function: Some(at),
             called_at: span,
+            arguments: self.argument_atoms(&given),
             handlers,
             parameters,
             types: self.types.clone(),

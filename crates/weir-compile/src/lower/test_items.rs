@@ -117,7 +117,11 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the arguments with the defaults of the replaced function, which its replacement receives as well.
-    fn with_defaults(&mut self, target: &CallTarget, given: Vec<Option<Binding<'a>>>) -> Vec<Option<Binding<'a>>> {
+    pub(super) fn with_defaults(
+        &mut self,
+        target: &CallTarget,
+        given: Vec<Option<Binding<'a>>>,
+    ) -> Vec<Option<Binding<'a>>> {
         match target {
             CallTarget::Host(path) => {
                 let function = self.context.library.function(path);

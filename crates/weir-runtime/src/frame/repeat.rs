@@ -115,6 +115,14 @@ impl Run {
             Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
         }
     }
+
+    /// Returns true if the flow holds no thread while the iterations in progress wait.
+    pub(super) fn leaves_thread(&self) -> bool {
+        match self {
+            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.leaves_thread()),
+            Run::Overlapped(overlap) => overlap.running.iter().all(|(_, frame)| frame.leaves_thread()),
+        }
+    }
 }
 
 fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body) -> Value {

@@ -197,6 +197,11 @@ impl Timed {
     pub(super) fn is_in_step(&self) -> bool {
         self.bodies.iter().any(|(_, frame)| frame.is_in_step())
     }
+
+    /// Returns true if the flow holds no thread while the bodies wait.
+    pub(super) fn leaves_thread(&self) -> bool {
+        self.bodies.iter().all(|(_, frame)| frame.leaves_thread())
+    }
 }
 
 impl Drop for Timed {
