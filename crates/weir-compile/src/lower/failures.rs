@@ -35,6 +35,9 @@ impl<'a> Lowering<'a, '_> {
         (to, of): (FailureTarget, Option<&CallTarget>),
         span: Span,
     ) -> Atom {
+        // No handler names the `fn`s of a module, whose numbers are not those of the program.
+        let of = of.filter(|of| !(self.module.is_some() && matches!(of, CallTarget::Function(_))));
+        let span = self.context.located(span);
         let mut failed: Vec<CallTarget> = of.cloned().into_iter().collect();
         if to == FailureTarget::Retry {
             let frame = self.frames.iter().rposition(|frame| frame.kind == InlineFrameKind::Retry).unwrap_or(0);
@@ -75,10 +78,10 @@ impl<'a> Lowering<'a, '_> {
         if *ty != Type::Failure {
             return (failure, span);
         }
-        let functions = &self.typed.declarations.functions;
+        let functions = &self.program.declarations.functions;
         let name = |at: usize| functions.get_index(at).map_or_else(Text::default, |(name, _)| (&**name).into());
         let mut failed = match of {
-            Some(CallTarget::Host(path)) => path.clone(),
+            Some(CallTarget::Host(path) | CallTarget::Weir(path)) => path.clone(),
             Some(CallTarget::Function(at)) => name(*at),
             _ => Text::default(),
         };
@@ -138,7 +141,7 @@ impl<'a> Lowering<'a, '_> {
         // A handler of the `fn` itself sees the failure at its caller.
         failed.pop();
         let bypassed = (0..body).rev().find_map(|at| self.handler_in(at, &failed, ty));
-        let functions = &self.typed.declarations.functions;
+        let functions = &self.program.declarations.functions;
         let name = functions.get_index(function).map_or_else(Text::default, |(name, _)| (&**name).into());
         let inner = match of {
             Some(CallTarget::Function(inner)) => Some(*inner),
@@ -167,7 +170,7 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the frame's handler for a failure of one of these callees.
     fn handler_in(&self, at: usize, failed: &[CallTarget], ty: &Type) -> Option<&'a FailureHandler> {
         self.frames[at].handlers.iter().copied().find(|handler| {
-            let Some(of) = self.typed.handlers.get(&handler.span.start) else { return false };
+            let Some(of) = self.program.handlers.get(&handler.span.start) else { return false };
             let named = of.local.is_some();
             failed.contains(&of.target) && (!named || of.failure.to_type() == *ty)
         })
@@ -180,13 +183,12 @@ impl<'a> Lowering<'a, '_> {
         let position = handlers.iter().position(|known| known.span == handler.span).map_or(0, |found| found + 1);
         self.frames[at].handlers.drain(..position);
         let outer_names = std::mem::replace(&mut self.names, self.frames[at].parameters.clone());
-        let outer_types = std::mem::replace(&mut self.types, self.frames[at].types.clone());
-        if let Some(local) = self.typed.handlers.get(&handler.span.start).and_then(|of| of.local) {
+        if let Some(local) = self.program.handlers.get(&handler.span.start).and_then(|of| of.local) {
             self.names.insert(local, Binding::Atom(failure));
         }
-        let value = self.block(&handler.body);
+        let scope = self.frames[at].scope.clone();
+        let value = self.in_scope(scope, span, |lowering| lowering.block(&handler.body));
         self.names = outer_names;
-        self.types = outer_types;
         self.frames[at].handlers = handlers;
         // A flow without an answer drops the value of a handler of the file.
         let nothing = self.frames[at].result == Type::Unit;

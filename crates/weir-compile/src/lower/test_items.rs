@@ -107,6 +107,9 @@ impl<'a> Lowering<'a, '_> {
         ty: &Type,
         place: (Span, &[Option<&'a Expr>]),
     ) -> Option<Atom> {
+        if self.module.is_some() && matches!(target, CallTarget::Function(_)) {
+            return None;
+        }
         let at = self.replaced.iter().rposition(|(known, _)| known == target)?;
         let later = self.replaced.split_off(at);
         let callable: Callable<'a> = later[0].1.clone();

@@ -191,7 +191,7 @@ impl<'a> Lowering<'a, '_> {
             called_at: span,
             handlers: Vec::new(),
             parameters: Names::new(),
-            types: self.types.clone(),
+            scope: self.scope(),
         });
         let value_type = body.value().map_or(Type::Unit, |value| self.ty(value));
         let mut open_block = self.build_block(|lowering| {
