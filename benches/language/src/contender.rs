@@ -51,18 +51,25 @@ impl Contender {
             Err(error) => missing.push(format!("{name} does not take part: {error}")),
         };
         add("cpython", "python3", Ok(peer("python3", "rows.py")));
+        // The interpreter alone, as Weir has no compiler to machine code either.
+        let luajit = vec!["luajit".to_owned(), "-joff".to_owned(), format!("{PEERS}/rows.lua")];
+        add("luajit", "luajit", Ok(luajit));
         let node = ["node", "--expose-gc", "--max-old-space-size=4096"].map(str::to_owned);
         add("node", "node", Ok(node.into_iter().chain([format!("{PEERS}/rows.js")]).collect()));
         let go = if answers("go") { built_go() } else { Ok(Vec::new()) };
         add("go", "go", go);
         all.push(Contender { name: "rust", command: child("rust") });
-        missing.push("luajit does not take part: no rows are written in Lua yet".to_owned());
         Ok((all, missing))
     }
 
-    /// Returns `true` if the language has this row: Rust has only those that measure memory.
+    /// Returns `true` if the language has this row: Rust has only those that measure memory, and Lua has no library for JSON
+    /// and CSV.
     pub(crate) fn has(&self, row: &Row) -> bool {
-        self.name != "rust" || row.quantity == Quantity::Memory
+        match self.name {
+            "rust" => row.quantity == Quantity::Memory,
+            "luajit" => !["json", "csv"].contains(&row.name),
+            _ => true,
+        }
     }
 
     /// Starts a process that runs the row.
@@ -84,7 +91,11 @@ impl Contender {
 
 /// Returns `true` if the program prints its version.
 fn answers(program: &str) -> bool {
-    let version = if program == "go" { "version" } else { "--version" };
+    let version = match program {
+        "go" => "version",
+        "luajit" => "-v",
+        _ => "--version",
+    };
     Command::new(program).arg(version).output().is_ok_and(|output| output.status.success())
 }
 

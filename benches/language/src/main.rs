@@ -1,8 +1,9 @@
-//! Benchmark of programs in Weir beside the same programs in CPython, Node and Go.
+//! Benchmark of programs in Weir beside the same programs in CPython, LuaJIT's interpreter, Node and Go.
 //!
 //! ```sh
 //! cargo run --release -p bench-language -- [--rounds 5] [--scale 1.0] [--rows group,build_list]
 //! cargo run --release -p bench-language -- --snapshots
+//! cargo run --release -p bench-language -- --regions sieve
 //! ```
 //!
 //! A *row* is one program in all languages: `rows/NAME.weir`, and a function in each file of `peers/`. A *contender* is a
@@ -11,7 +12,7 @@
 //! round, so that starting a process and compiling a program do not count. All must return the same result. Ratios are
 //! taken between the times of one round, and the median of all rounds is reported. The rows `memory_…` report the
 //! resident memory that making the data added, beside Rust's. `--snapshots` instead measures changes of shared values
-//! while readers hold snapshots.
+//! while readers hold snapshots. `--regions` prints the bytecode of a row.
 //!
 //! The program prints a table, and writes `bench-language.json` (`bench-language-snapshots.json`) into the target
 //! directory.
@@ -40,6 +41,12 @@ fn main() -> BenchResult<()> {
     }
     if arguments == ["--snapshots"] {
         return snapshots::measure();
+    }
+    if let [option, row] = arguments.as_slice()
+        && option == "--regions"
+    {
+        println!("{}", weir_child::regions(Row::named(row)?)?);
+        return Ok(());
     }
     let rounds = taken(&mut arguments, "--rounds").map_or(Ok(5), |rounds| rounds.parse())?;
     let scale = taken(&mut arguments, "--scale").map_or(Ok(1.0), |scale| scale.parse())?;

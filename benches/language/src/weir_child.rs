@@ -52,12 +52,24 @@ mod functions {
     }
 }
 
-/// Makes the data, and runs the row once for each line of the standard input.
-pub(crate) fn run(row: &Row, size: i64) -> BenchResult<()> {
-    let feed = Feed::new();
+/// Returns the library that the rows use, which takes flows from the feed.
+fn library(feed: &Feed) -> weir::Library {
     let mut library = weir_library::library();
     library.modules.insert("bench".into(), functions::bench());
     feed.put(&mut library, "bench", "flows");
+    library
+}
+
+/// Returns a listing of the row's regions.
+pub(crate) fn regions(row: &Row) -> BenchResult<String> {
+    let library = library(&Feed::new());
+    Ok(weir_runtime::regions(&compiled(row, &library)?, &library).map_err(|error| error.to_string())?)
+}
+
+/// Makes the data, and runs the row once for each line of the standard input.
+pub(crate) fn run(row: &Row, size: i64) -> BenchResult<()> {
+    let feed = Feed::new();
+    let library = library(&feed);
     let running = weir_runtime::start(&compiled(row, &library)?, &library, options("event", 1))?;
     let flow = |size: i64| feed.run(vec![Value::Int(size)]).map_err(|failure| failure.message.to_string());
     let mut lines = stdin().lock().lines();
@@ -90,4 +102,30 @@ fn say(line: &str) -> BenchResult<()> {
     let mut output = stdout().lock();
     writeln!(output, "{line}")?;
     Ok(output.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of instructions of the shortest loop in the listing of a row whose last instruction has this name.
+    fn instructions_of_round(row: &str, end: &str) -> usize {
+        let listing = regions(Row::named(row).expect("there is such a row")).expect("the row compiles");
+        let rounds = listing.lines().filter_map(|line| {
+            let (at, instruction) = line.trim().split_once("  ")?;
+            let head = instruction.trim().strip_prefix(end)?.rsplit_once("->")?.1;
+            Some(at.parse::<usize>().ok()? + 1 - head.parse::<usize>().ok()?)
+        });
+        rounds.min().unwrap_or_else(|| panic!("no loop ends with {end}:\n{listing}"))
+    }
+
+    #[test]
+    fn a_round_of_a_loop_over_numbers_is_a_few_instructions() {
+        // Of which one, behind `set_word`, is skipped.
+        assert_eq!(instructions_of_round("sieve", "again_unless_less_or_equal"), 5);
+        assert_eq!(instructions_of_round("sieve", "next_word"), 2);
+        assert_eq!(instructions_of_round("collatz", "again_unless_equal"), 8);
+        assert_eq!(instructions_of_round("integer_loop", "again_unless_less_or_equal"), 6);
+        assert_eq!(instructions_of_round("levenshtein", "next_word"), 4);
+    }
 }

@@ -14,6 +14,7 @@ mod constants;
 mod entry;
 mod expr;
 mod failures;
+mod handled_calls;
 mod join_points;
 mod matching;
 mod pattern;
@@ -41,6 +42,7 @@ use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
+use handled_calls::{ArgumentAtoms, HandledCalls};
 
 /// The maximum number of operations of one flow, after inlining.
 pub const OPERATIONS_MAX: usize = 100_000;
@@ -156,6 +158,8 @@ struct InlineFrame<'a> {
     function: Option<usize>,
     /// The call that is inlined.
     called_at: Span,
+    /// The arguments of that call, kept if handlers use arguments.
+    arguments: ArgumentAtoms,
     /// The failure handlers that apply in it, innermost first.
     handlers: Vec<&'a FailureHandler>,
     /// The bindings of its parameters, kept if it has handlers.
@@ -180,8 +184,8 @@ struct DeferredHandler<'a> {
     frame: usize,
     /// The number of steps around the step in which the failure arose.
     step: usize,
-    /// The type of the failure.
-    failure: Type,
+    /// The type of what leaves the step: the failure, or a tuple of it and the arguments that the handler uses.
+    leaves: Type,
 }
 
 /// The state of lowering one flow.
@@ -209,6 +213,7 @@ struct Lowering<'a, 'd> {
     steps: Vec<StepScope<'a>>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
+    handled_calls: HandledCalls,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
     /// The variables whose values are known at compile time.
@@ -239,6 +244,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             session: None,
             steps: Vec::new(),
             deferred: BTreeMap::new(),
+            handled_calls: HandledCalls::new(typed),
             alone: false,
             constants: constants::Constants::default(),
             call_paths: IndexMap::new(),
@@ -268,6 +274,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             kind: InlineFrameKind::Flow,
             function: None,
             called_at: Span { source: self.context.source, start: 0, end: 0 },
+            arguments: ArgumentAtoms::new(),
             handlers,
             parameters,
             scope: self.scope(),

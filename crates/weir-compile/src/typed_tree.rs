@@ -155,6 +155,8 @@ pub(crate) struct ResolvedHandler {
     /// The local that holds the failure.
     pub(crate) local: Option<LocalId>,
     pub(crate) failure: Ty,
+    /// True if it uses the arguments of the call that failed.
+    pub(crate) uses_arguments: bool,
 }
 
 /// The target of a `?`'s failure.

@@ -83,6 +83,9 @@ pub struct Effects {
     pub blocking: bool,
     /// `true` if the function may wait (`async`).
     pub waits: bool,
+    /// `true` if it waits for the peer of a connection: an engine whose flows hold their threads while they wait does not let
+    /// this one hold its thread, because peers take any time they like.
+    pub awaits_peer: bool,
     /// True if it returns for all arguments of its types: it neither panics nor refuses an argument nor ends the flow in
     /// another way. A failure that it returns counts as returning.
     pub total: bool,
@@ -111,6 +114,7 @@ impl Default for Effects {
             idempotent: false,
             blocking: false,
             waits: false,
+            awaits_peer: false,
             total: false,
             replaces_element: false,
         }

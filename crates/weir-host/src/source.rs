@@ -127,6 +127,8 @@ pub enum SourceProblem {
     /// No connection could be accepted, or no input read, for example because the process has no file descriptors left. The
     /// source tries again.
     Retries(Failure),
+    /// The limit of connections is reached, and connections were closed or refused.
+    ShedsConnections(Failure),
 }
 
 /// A flow that has begun.

@@ -12,6 +12,7 @@ pub mod client;
 pub mod configuration;
 pub mod crypto;
 pub mod csv;
+pub mod descriptors;
 pub mod encoding;
 pub mod failure;
 pub mod files;

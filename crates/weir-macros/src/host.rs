@@ -84,6 +84,12 @@ impl HostFunction {
                 "`blocking` contradicts `async`: a function that may wait must not block its thread",
             ));
         }
+        if let (Some(span), false) = (self.marks.span_of(Flag::AwaitsPeer), self.waits) {
+            return Err(Error::new(
+                span,
+                "`awaits_peer` needs `async`: a function that waits for nobody waits for no peer",
+            ));
+        }
         if let (Some(span), true) = (self.marks.span_of(Flag::Pure), self.changes()) {
             return Err(Error::new(span, "`pure` contradicts `&mut`: a pure function changes nothing"));
         }

@@ -14,16 +14,18 @@ pub(crate) enum Flag {
     Deferrable,
     Idempotent,
     Blocking,
+    AwaitsPeer,
     Total,
     ReplacesElement,
 }
 
-const FLAGS: [(&str, Flag); 7] = [
+const FLAGS: [(&str, Flag); 8] = [
     ("pure", Flag::Pure),
     ("reads", Flag::Reads),
     ("deferrable", Flag::Deferrable),
     ("idempotent", Flag::Idempotent),
     ("blocking", Flag::Blocking),
+    ("awaits_peer", Flag::AwaitsPeer),
     ("total", Flag::Total),
     ("replaces_element", Flag::ReplacesElement),
 ];
@@ -36,7 +38,7 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `total`, `replaces_element`, `name = \"…\"`, `new = path` and `room = bytes`";
+                        `awaits_peer`, `total`, `replaces_element`, `name = \"…\"`, `new = path` and `room = bytes`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -194,6 +196,7 @@ impl FunctionMarks {
         let deferrable = self.has(Flag::Deferrable);
         let idempotent = self.has(Flag::Idempotent) || (leaves && !changes);
         let blocking = self.has(Flag::Blocking);
+        let awaits_peer = self.has(Flag::AwaitsPeer);
         let total = self.has(Flag::Total);
         let replaces_element = self.has(Flag::ReplacesElement);
         quote! {
@@ -204,6 +207,7 @@ impl FunctionMarks {
                 idempotent: #idempotent,
                 blocking: #blocking,
                 waits: #waits,
+                awaits_peer: #awaits_peer,
                 total: #total,
                 replaces_element: #replaces_element,
             }

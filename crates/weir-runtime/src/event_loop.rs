@@ -43,7 +43,7 @@ impl EventLoop {
                 _ = made.send(Ok(runtime.handle().clone()));
                 drive(runtime, given);
             }
-            Err(error) => _ = made.send(Err(error)),
+            Err(error) => _ = made.send(Err(explained(error))),
         };
         let thread = platform.thread(&format!("weir loop {index}"), Box::new(body))?;
         let handle = is_made.recv().map_err(|_| io::Error::other("an event loop ended before it began"))??;
@@ -61,6 +61,18 @@ impl EventLoop {
         _ = self.work.send(work);
         self.thread
     }
+}
+
+/// Explains an error of the system that a user can mend.
+fn explained(error: io::Error) -> io::Error {
+    /// `EMFILE` and `ENFILE` of all systems on which tokio runs.
+    const NO_DESCRIPTORS: [i32; 2] = [24, 23];
+    if !error.raw_os_error().is_some_and(|raw| NO_DESCRIPTORS.contains(&raw)) {
+        return error;
+    }
+    let message = "no file descriptor is left for an event loop; raise the limit of open files (`ulimit -n`), or use fewer \
+                   threads (`--threads`)";
+    io::Error::other(message)
 }
 
 /// Drives the event loop on its thread.

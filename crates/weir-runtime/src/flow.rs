@@ -151,6 +151,11 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.request_give_up()
     }
 
+    /// Returns true if the flow, which waits, waits for nothing but the peers of connections.
+    pub(crate) fn awaits_peer(&self) -> bool {
+        self.state.frame.as_ref().is_some_and(|frame| frame.awaits_peer())
+    }
+
     /// Returns the key of the flow.
     pub(crate) fn key(&self) -> FlowKey {
         self.state.key

@@ -399,6 +399,11 @@ impl Frame {
         !self.scopes.is_empty() || self.waits.iter().any(in_stage)
     }
 
+    /// Returns true if the frame, which waits, waits for nothing but the peers of connections.
+    pub(crate) fn awaits_peer(&self) -> bool {
+        self.waits.iter().all(|wait| wait.stage.as_ref().is_some_and(|stage| stage.awaits_peer()))
+    }
+
     /// Records that a step has run or was skipped.
     fn through(&mut self, step: &PreparedStep, env: Env<'_>) {
         self.pass_ticket_gates(step, env);

@@ -151,6 +151,7 @@ impl<'a> Preparation<'a> {
             code: found.code.clone(),
             path: path.into(),
             fallible: found.signature.failure.is_some(),
+            awaits_peer: found.signature.effects.awaits_peer,
             optional: found.signature.failure.is_none() && matches!(found.signature.result, Type::Option(_)),
             passing: found.signature.parameters.iter().map(|parameter| parameter.passing).collect(),
             locks: locks.into(),

@@ -30,6 +30,6 @@ pub(crate) use code::{
     SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
-pub(crate) use interpret::Machine;
+pub(crate) use interpret::{LARGE_WINDOW, Machine};
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
 pub(crate) use stop::RegionStop;

@@ -184,6 +184,8 @@ pub(crate) struct CallStep {
     pub state: Option<usize>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
+    /// True if it waits for the peer of a connection.
+    pub awaits_peer: bool,
 }
 
 /// A shared value of a call.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use test_support::flows::gates::{Gates, function, immediate, int, library, on_shared};
+use test_support::flows::gates::{Gates, Waiting, function, immediate, int, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
 use weir_runtime::{Options, RunningProgram, ScriptedPlatform};
@@ -167,4 +167,33 @@ fn flows_that_queue_at_one_lock_all_come_through_one_thread() {
     let answers = feed.answers(queued);
     assert_eq!(feed.answers(vec![holds]), [Some(Ok(Value::Int(1)))]);
     assert!(answers.iter().all(|answer| *answer == Some(Ok(Value::Int(2)))), "{answers:?}");
+}
+
+/// Waits at a gate that stands for the peer of a connection if x is 1, and then at another one.
+const PEER: &str = "
+%1: Int = switch %0
+  value 1
+    %2: Int = call a.peer at a (%0)
+    %3: Int = call a.gate at b (%0)
+    yield %3
+  otherwise
+    yield %0
+yield %1";
+
+#[test]
+fn waiting_for_a_peer_holds_no_thread() {
+    let clock = Arc::new(ScriptedPlatform::new(0));
+    let (peers, gates) = (Gates::new(), Gates::new());
+    let mut peer = peers.waiting("a.peer", World::Writes);
+    peer.signature.effects.awaits_peer = true;
+    let (feed, _running) = service([peer, gates.waiting("a.gate", World::Writes)], PEER, 1, &clock);
+    let slow: Vec<_> = (0..50).map(|_| feed.begin(vec![Value::Int(1)])).collect();
+    let arrived: Vec<_> = slow.iter().map(|_| peers.next()).collect();
+    assert_eq!(run(&feed, 0), Value::Int(0));
+    arrived.into_iter().for_each(Waiting::release);
+    (0..slow.len()).for_each(|_| gates.next().release());
+    assert_eq!(feed.answers(slow).len(), 50);
+    drop(feed.begin(vec![Value::Int(1)]));
+    peers.next().given_up();
+    assert_eq!(run(&feed, 0), Value::Int(0));
 }

@@ -126,6 +126,14 @@ pub enum EventKind {
         /// The reason.
         message: Arc<str>,
     },
+    /// A source has reached its limit of connections, and has closed or refused some; at most once a second for each event
+    /// loop.
+    ConnectionsShed {
+        /// The index of the entry point.
+        entry: u32,
+        /// The numbers of connections, and the limit.
+        message: Arc<str>,
+    },
     /// A flow was refused, because the engine has reached its limit of flows.
     Refused {
         /// The index of the entry point.
@@ -182,6 +190,7 @@ impl EventKind {
             | EventKind::FlowFailed { .. }
             | EventKind::ElementSkipped { .. }
             | EventKind::SourceRetries { .. }
+            | EventKind::ConnectionsShed { .. }
             | EventKind::Refused { .. }
             | EventKind::Stopping => Detail::Log,
             EventKind::Section { .. } | EventKind::Route { .. } => Detail::Sections,
@@ -229,6 +238,7 @@ impl fmt::Display for EventKind {
             EventKind::SourceRetries { entry, message } => {
                 write!(f, "source {entry} tries again: {message}")
             }
+            EventKind::ConnectionsShed { entry, message } => write!(f, "source {entry}: {message}"),
             EventKind::Refused { entry } => write!(f, "flow of source {entry} refused"),
             EventKind::Section { section, threads, waiting, passed, .. } => {
                 write!(f, "section {section}: {threads} threads, {waiting} waiting, {passed} passed")

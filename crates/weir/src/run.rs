@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         recorder: recorder.clone(),
         ..Options::default()
     };
+    weir_library::descriptors::raise_limit();
     let signals = match signals::listen() {
         Ok(signals) => signals,
         Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),

@@ -97,7 +97,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn result_of(&self, frame: InlineFrameId) -> Type {
         match self.deferred.get(&frame) {
-            Some(deferred) => deferred.failure.clone(),
+            Some(deferred) => deferred.leaves.clone(),
             None => self.frames.iter().find(|known| known.id == frame).map_or(Type::Unit, |known| known.result.clone()),
         }
     }

@@ -7,6 +7,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 
 use super::block_builder::InlineFrameId;
+use super::handled_calls::ArgumentAtoms;
 use super::{Binding, Callable, CheckedCode, CodeScope, InlineFrame, InlineFrameKind, Lowering, Names};
 use crate::typed_tree::{ArgumentSource, CallTarget, ResolvedCall};
 
@@ -48,24 +49,57 @@ impl<'a> Lowering<'a, '_> {
             ArgumentSource::Default => None,
         });
         let written: Vec<Option<&'a Expr>> = written.collect();
-        if let Some(value) = self.call_replaced(target, &given, &ty, (expr.span, &written)) {
-            return value;
+        let (given, kept) = self.kept_arguments(target, given);
+        let value = match self.call_replaced(target, &given, &ty, (expr.span, &written)) {
+            Some(value) => value,
+            None => self.call_target(expr, target, (given, &written), why),
+        };
+        // The numbers of expressions and names are those of one text.
+        if self.module.is_none() {
+            self.handled_calls.called(expr.id, kept);
         }
-        let place = (expr.span, &written[..]);
-        match target {
-            CallTarget::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
-            target => self.call_target(expr, target, given, &ty, place),
-        }
+        value
     }
 
+    /// Returns the arguments of a call, and those that handlers may use: with the defaults of the callee.
+    fn kept_arguments(
+        &mut self,
+        target: &CallTarget,
+        given: Vec<Option<ArgumentBinding<'a>>>,
+    ) -> (Vec<Option<ArgumentBinding<'a>>>, ArgumentAtoms) {
+        if !self.handled_calls.are_wanted() {
+            return (given, ArgumentAtoms::new());
+        }
+        // The types of a default of a generic `fn` are known only inside of it.
+        if matches!(target, CallTarget::Function(at) if !self.typed.declarations.functions[*at].type_parameters.is_empty())
+        {
+            let kept = self.argument_atoms(&given);
+            return (given, kept);
+        }
+        let complete = self.with_defaults(target, given.clone());
+        let kept = self.argument_atoms(&complete);
+        // A default of a `fn` is an expression, which is evaluated once; that of a host function is passed as it is.
+        (if matches!(target, CallTarget::Function(_)) { complete } else { given }, kept)
+    }
+
+    /// Returns the arguments that are values, if any handler uses arguments.
+    fn argument_atoms(&self, given: &[Option<ArgumentBinding<'a>>]) -> ArgumentAtoms {
+        let atom = |given: &Option<ArgumentBinding<'a>>| match given {
+            Some(Binding::Atom(atom)) => Some(atom.clone()),
+            _ => None,
+        };
+        if self.handled_calls.are_wanted() { given.iter().map(atom).collect() } else { ArgumentAtoms::new() }
+    }
+
+    /// Lowers the call of this callee. `why` is the type of the first argument.
     fn call_target(
         &mut self,
         expr: &'a Expr,
         target: &CallTarget,
-        given: Vec<Option<ArgumentBinding<'a>>>,
-        ty: &Type,
-        (span, written): (Span, &[Option<&'a Expr>]),
+        (given, written): (Vec<Option<ArgumentBinding<'a>>>, &[Option<&'a Expr>]),
+        why: Option<Type>,
     ) -> Atom {
+        let (ty, span) = (&self.ty(expr), expr.span);
         match target {
             CallTarget::Host(path) => self.call_host(path, given, ty.clone(), (span, written)),
             CallTarget::Function(at) => {
@@ -86,7 +120,7 @@ impl<'a> Lowering<'a, '_> {
                 Some(Binding::Callable(callable)) => self.call_value(callable, given, ty, (span, written)),
                 _ => Atom::Value(Value::Unit),
             },
-            CallTarget::Fail { .. } => Atom::Value(Value::Unit),
+            CallTarget::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
         }
     }
 
@@ -199,7 +233,8 @@ impl<'a> Lowering<'a, '_> {
         if self.depth > super::DEPTH_MAX {
             self.too_large(span);
         }
-        let id = self.begin_fn(at, &scope, function, span);
+        let arguments = self.argument_atoms(&given);
+        let id = self.begin_fn(at, &scope, (function, arguments), span);
         let outer = std::mem::take(&mut self.names);
         let mut open_block = self.in_scope(scope, span, |lowering| {
             lowering.build_block(|lowering| {
@@ -222,7 +257,7 @@ impl<'a> Lowering<'a, '_> {
         &mut self,
         at: usize,
         scope: &CodeScope<'a>,
-        function: &'a weir_syntax::ast::Function,
+        (function, arguments): (&'a weir_syntax::ast::Function, ArgumentAtoms),
         span: Span,
     ) -> InlineFrameId {
         let module = scope.code.module.map_or_else(String::new, |module| format!("{module}."));
@@ -238,6 +273,7 @@ impl<'a> Lowering<'a, '_> {
             kind: InlineFrameKind::Function,
             function: scope.code.module.is_none().then_some(at),
             called_at: self.context.located(span),
+            arguments,
             handlers: super::failures::handlers_of(&function.body).collect(),
             parameters: Names::new(),
             scope: scope.clone(),

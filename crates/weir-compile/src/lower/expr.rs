@@ -207,6 +207,10 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers `value?`. A failure ends the flow, or exits the `fn` as its `Err`.
     fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Atom {
         let subject = self.expr(value);
+        let arguments = match self.typed.resolutions.get(&value.id) {
+            Some(Resolution::Local(local)) => self.handled_calls.of_local(*local),
+            _ => self.handled_calls.of_call(value.id),
+        };
         let of_ty = self.ty(value);
         let of = self.typed.tries.get(&expr.id);
         let (to, failed) = of.map_or((FailureTarget::Flow, None), |of| (of.to, of.of.as_ref()));
@@ -217,7 +221,7 @@ impl<'a> Lowering<'a, '_> {
         };
         self.match_fallible(FallibleValue { subject, of: of_ty }, &self.ty(expr), span, |lowering, failure| {
             let failure = failure.unwrap_or(Atom::Value(Value::Unit));
-            lowering.failed(failure, &failure_type, (to, failed), span)
+            lowering.failed(failure, &failure_type, (to, failed, arguments), span)
         })
     }
 
@@ -286,6 +290,9 @@ impl<'a> Lowering<'a, '_> {
             return Atom::Value(Value::Unit);
         }
         let value = self.expr(&binding.value);
+        if let (None, Some(local)) = (self.module, self.typed.pattern_locals.get(&binding.pattern.id)) {
+            self.handled_calls.bound(*local, binding.value.id);
+        }
         let Some(otherwise) = &binding.otherwise else {
             self.hint_name(&binding.pattern, &value);
             self.bind(&binding.pattern, value);

@@ -189,6 +189,7 @@ impl<'a> Lowering<'a, '_> {
             kind: InlineFrameKind::Retry,
             function: None,
             called_at: span,
+            arguments: Vec::new(),
             handlers: Vec::new(),
             parameters: Names::new(),
             scope: self.scope(),

@@ -136,25 +136,28 @@ impl Elements {
         if let Some(Packed::Bools(all)) = self.packed() { Some(all) } else { None }
     }
 
-    /// Returns packed integers for a change, after copying them if they are shared.
+    /// Returns the word of a packed scalar: the bits of a number, or 0 or 1; `None` if the elements are not packed, or if
+    /// there is no such element.
     #[inline]
     #[must_use]
-    pub fn as_ints_mut(&mut self) -> Option<&mut [i64]> {
-        if let Some(Packed::Ints(all)) = self.packed_mut() { Some(all) } else { None }
+    pub fn word(&self, index: usize) -> Option<u64> {
+        self.packed()?.word(index)
     }
 
-    /// Returns packed floats for a change, after copying them if they are shared.
+    /// Replaces a packed scalar by the one with this word; returns `false` and changes nothing if the elements are shared or
+    /// not packed, or if there is no such element.
     #[inline]
     #[must_use]
-    pub fn as_floats_mut(&mut self) -> Option<&mut [f64]> {
-        if let Some(Packed::Floats(all)) = self.packed_mut() { Some(all) } else { None }
+    pub fn set_word(&mut self, index: usize, word: u64) -> bool {
+        self.unshared_packed().is_some_and(|packed| packed.set_word(index, word))
     }
 
-    /// Returns packed Booleans for a change, after copying them if they are shared.
+    /// Adds the scalar with this word at the end; returns `false` and changes nothing if the elements are shared or not
+    /// packed.
     #[inline]
     #[must_use]
-    pub fn as_bools_mut(&mut self) -> Option<&mut [bool]> {
-        if let Some(Packed::Bools(all)) = self.packed_mut() { Some(all) } else { None }
+    pub fn push_word(&mut self, word: u64) -> bool {
+        self.unshared_packed().is_some_and(|packed| packed.push_word(word))
     }
 
     /// Returns the elements for a change in place; `None` if they are shared or packed.
@@ -286,6 +289,12 @@ impl Elements {
     #[inline]
     fn packed_mut(&mut self) -> Option<&mut Packed> {
         if let ListForm::Packed(packed) = &mut self.form { Some(Arc::make_mut(packed)) } else { None }
+    }
+
+    /// Returns packed or persistent elements for a change, if they are not shared.
+    #[inline]
+    fn unshared_packed(&mut self) -> Option<&mut Packed> {
+        if let ListForm::Packed(packed) = &mut self.form { Arc::get_mut(packed) } else { None }
     }
 
     fn copied_max(&self) -> usize {

@@ -2,8 +2,8 @@
 //!
 //! A [`Server`] is a listening socket. [`Server::run`] serves it on the event loop that awaits it. Several loops may
 //! run one server, each on a thread of its own; the operating system gives a connection to the loop that accepts first.
-//! A connection and all its state stay on its loop; loops share only the listening socket and the number of
-//! connections.
+//! A connection and all its state stay on its loop; loops share only the listening socket and the `connection_table`, which
+//! chooses the connection to close when there are too many.
 //!
 //! The server speaks HTTP/1.0 and 1.1 with keep-alive and pipelining, and HTTP/2 without TLS to clients that begin with
 //! it.
@@ -14,10 +14,12 @@
 //! 4. When the server stops, `graceful_shutdown` ends the connections after the requests that they have begun, within
 //!    the grace period.
 
+mod accepting;
 mod activity;
 mod body;
 mod chunked_body;
 mod connection;
+mod connection_table;
 mod framing;
 mod graceful_shutdown;
 mod limits;
@@ -27,33 +29,29 @@ mod request_validation;
 pub use body::{BodyError, read_body};
 pub use limits::{Limits, RequestDeadlines};
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use weir_events::{Event, after, until};
+use weir_events::{Event, until};
 
-use connection::serve_connection;
+use crate::descriptors;
+
+use accepting::Acceptor;
+use connection_table::ConnectionTable;
 use graceful_shutdown::GracefulShutdown;
 
 /// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
-/// The first and the longest pause after accepting has failed, for example because the process has no file descriptors
-/// left.
-const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(5);
-const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Handler of requests.
 pub trait Handler: 'static {
@@ -63,13 +61,16 @@ pub trait Handler: 'static {
 
     /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
     fn source_retries(&self, _error: &io::Error) {}
+
+    /// Is told once a second that so many connections were closed or refused because the limit of connections is reached.
+    fn connections_shed(&self, _closed: u64, _refused: u64, _limit: usize) {}
 }
 
 /// A listening socket and its limits.
 pub struct Server {
     listener: std::net::TcpListener,
     limits: Limits,
-    slots: Arc<Semaphore>,
+    table: Arc<ConnectionTable>,
 }
 
 impl Server {
@@ -83,8 +84,8 @@ impl Server {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
-        let slots = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
-        Ok(Server { listener: socket.into(), limits, slots })
+        let table = ConnectionTable::new(limits.connections_max);
+        Ok(Server { listener: socket.into(), limits, table })
     }
 
     /// Returns the address on which the server listens.
@@ -108,53 +109,31 @@ impl Server {
     /// # Errors
     /// Fails if the socket cannot be registered with this event loop.
     pub async fn run<H: Handler>(&self, handler: H, stop: &Event<()>) -> io::Result<()> {
-        let listener = TcpListener::from_std(self.listener.try_clone()?)?;
+        let listener = self.listener.try_clone().and_then(TcpListener::from_std).map_err(cannot_register)?;
         let shutdown = GracefulShutdown::new();
         let mut connections = JoinSet::new();
-        let accepting = self.accept(&listener, &shutdown, Rc::new(handler), &mut connections);
-        let Err(()) = until(pin!(accepting), stop).await;
+        let acceptor = Acceptor {
+            listener: &listener,
+            limits: Rc::new(self.limits.clone()),
+            table: &self.table,
+            shutdown: &shutdown,
+            handler: Rc::new(handler),
+            shed: Rc::default(),
+        };
+        let Err(()) = until(pin!(acceptor.accept(&mut connections)), stop).await;
         drop(listener);
         // Dropping the set cancels the connections that are still open after the grace period.
         shutdown.shut_down(&self.limits).await;
         Ok(())
     }
-
-    /// Accepts connections forever.
-    async fn accept<H: Handler>(
-        &self,
-        listener: &TcpListener,
-        shutdown: &GracefulShutdown,
-        handler: Rc<H>,
-        connections: &mut JoinSet<()>,
-    ) -> Infallible {
-        let limits = Rc::new(self.limits.clone());
-        let mut pause = ACCEPT_PAUSE_MIN;
-        loop {
-            let slot = Arc::clone(&self.slots).acquire_owned().await.expect("the semaphore is never closed");
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    pause = ACCEPT_PAUSE_MIN;
-                    // A response is written as a whole; waiting to fill a packet would only delay its end.
-                    let _ = stream.set_nodelay(true);
-                    let handle = shutdown.join(slot);
-                    connections.spawn_local(serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), handle));
-                    while connections.try_join_next().is_some() {}
-                }
-                Err(error) if is_of_one_connection(&error) => {}
-                Err(error) => {
-                    handler.source_retries(&error);
-                    after(pause).await;
-                    pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
-                }
-            }
-        }
-    }
 }
 
-/// Returns `true` for errors of a connection that was gone before it was accepted; the next one may succeed.
-fn is_of_one_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted
-    )
+/// Explains why an event loop cannot listen.
+fn cannot_register(error: io::Error) -> io::Error {
+    if !descriptors::is_exhausted(&error) {
+        return error;
+    }
+    let message = "no file descriptor is left for the listener of an event loop; raise the limit of open files \
+                   (`ulimit -n`), or use fewer threads (`--threads`)";
+    io::Error::other(message)
 }

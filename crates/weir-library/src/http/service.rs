@@ -113,6 +113,11 @@ impl Handler for FlowHandler {
             .report(SourceProblem::Retries(Failure::function(format!("a connection cannot be accepted: {error}"))));
     }
 
+    fn connections_shed(&self, closed: u64, refused: u64, limit: usize) {
+        let message = format!("{closed} closed and {refused} refused at the limit of {limit}");
+        self.flows.report(SourceProblem::ShedsConnections(Failure::function(message)));
+    }
+
     fn handle(&self, mut request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();

@@ -92,7 +92,7 @@ pub fn peer(connection: &Connection) -> String {
 ///
 /// # Errors
 /// Fails if the connection breaks or is idle for too long.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn read(connection: &mut Connection) -> Result<Bytes, Failure> {
     if connection.buffer.is_empty() {
         connection.fill_first().await?;
@@ -104,7 +104,7 @@ pub async fn read(connection: &mut Connection) -> Result<Bytes, Failure> {
 ///
 /// # Errors
 /// Fails if the connection ends before, breaks, or is idle for too long.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn read_exactly(connection: &mut Connection, bytes: i64) -> Result<Bytes, Failure> {
     if bytes == 0 {
         return Ok(Bytes::new());
@@ -124,7 +124,7 @@ pub async fn read_exactly(connection: &mut Connection, bytes: i64) -> Result<Byt
 ///
 /// # Errors
 /// Fails if the line is not UTF-8 or longer than `at_most` bytes, or if the connection breaks or is idle for too long.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn read_line(connection: &mut Connection, #[default(65_536)] at_most: i64) -> Result<Option<Text>, Failure> {
     let at_most = limited(at_most, "at_most")?;
     let line = match connection.find(b"\n", at_most).await? {
@@ -144,7 +144,7 @@ pub async fn read_line(connection: &mut Connection, #[default(65_536)] at_most: 
 /// # Errors
 /// Fails if `end` does not occur within `at_most` bytes, or if the connection ends before it, breaks, or is idle for
 /// too long.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn read_until(
     connection: &mut Connection,
     end: &str,
@@ -164,7 +164,7 @@ pub async fn read_until(
 ///
 /// # Errors
 /// Fails if the connection breaks, or if the peer accepts nothing for too long.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn write(connection: &mut Connection, bytes: Bytes) -> Result<(), Failure> {
     write_all(connection, [&bytes]).await
 }
@@ -173,7 +173,7 @@ pub async fn write(connection: &mut Connection, bytes: Bytes) -> Result<(), Fail
 ///
 /// # Errors
 /// Fails if the connection breaks, or if the peer accepts nothing for too long.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn write_text(connection: &mut Connection, text: Text) -> Result<(), Failure> {
     write_all(connection, [text.as_bytes()]).await
 }
@@ -182,7 +182,7 @@ pub async fn write_text(connection: &mut Connection, text: Text) -> Result<(), F
 ///
 /// # Errors
 /// Fails if the connection breaks, or if the peer accepts nothing for too long.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn write_both(connection: &mut Connection, first: Bytes, second: Bytes) -> Result<(), Failure> {
     write_all(connection, [&first, &second]).await
 }
@@ -222,7 +222,7 @@ fn send_joined(stream: &TcpStream, parts: &[io::IoSlice<'_>]) -> Option<usize> {
 /// # Errors
 /// Fails if the connection breaks, if the peer accepts nothing for too long, or if the file has become shorter since it
 /// was opened. In the last case the peer has received a part of it, and the connection is unusable.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile) -> Result<(), Failure> {
     let Connection { stream, idle_timer, .. } = connection;
     super::zero_copy::send_head(stream, idle_timer, &head, file.length > 0).await?;
@@ -233,7 +233,7 @@ pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile)
 ///
 /// # Errors
 /// Fails if the connection is already broken.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn close(connection: Connection) -> Result<(), Failure> {
     let Connection { mut stream, .. } = connection;
     Ok(stream.shutdown().await?)

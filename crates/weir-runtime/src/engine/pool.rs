@@ -1,7 +1,8 @@
 //! The engine `pool`: a fixed number of threads take flows from one FIFO work queue.
 //!
 //! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow occupies its thread until it ends, even while it
-//! waits; the queue is bounded, and refuses flows beyond its bound. A flow whose slice is over goes back into the queue;
+//! waits, except while it waits for the peer of a connection (`peer_wait`): clients that are slow to send a request would
+//! otherwise hold all threads. The queue is bounded, and refuses flows beyond its bound. A flow whose slice is over goes back into the queue;
 //! new flows and these are taken in turn. A thread whose flow waits takes no new flow, but goes on with flows that have
 //! yielded, because one of them may hold the lock that all threads wait for.
 //!
@@ -14,6 +15,8 @@
 //! 3. The event loop does this only for routes whose flows have a brief beginning, as measured on the threads
 //!    ([`BrevityPredictor`]): everything that takes long, by waiting or by computing, is left to the pool. Elements of
 //!    a stream always go to the threads, because they need no answer, and several can run at a time.
+
+mod peer_wait;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -80,7 +83,7 @@ struct FlowQueue {
 struct FlowQueueState {
     /// The flows that have not been on a thread of the pool yet.
     new: VecDeque<QueuedFlow>,
-    /// The flows that have yielded.
+    /// The flows that have yielded, or have waited for a peer.
     yielded: VecDeque<QueuedFlow>,
     /// True if the last flow came from `yielded`, or would have.
     takes_yielded: bool,
@@ -192,10 +195,11 @@ impl Engine for PoolEngine {
 }
 
 /// Runs flows on a thread of the pool until the engine closes.
-fn work(queue: &FlowQueue, platform: &dyn Platform, handle: &Handle) {
+fn work(queue: &Arc<FlowQueue>, platform: &dyn Platform, handle: &Handle) {
     let _inside = handle.enter();
     while let Some(queued) = queue.next() {
         let Some(waiting) = queue.run(queued, platform) else { continue };
+        let Some(waiting) = queue.park_if_awaits_peer(waiting) else { continue };
         let mut held = vec![waiting];
         handle.block_on(poll_fn(|context| queue.poll_held(&mut held, context)));
     }
@@ -250,10 +254,14 @@ impl FlowQueue {
 
     /// Polls the flows that wait on this thread, until all of them have ended or yielded. Meanwhile the thread goes on
     /// with flows that have yielded: these may hold what all threads wait for.
-    fn poll_held(&self, held: &mut Vec<HeldFlow>, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_held(self: &Arc<Self>, held: &mut Vec<HeldFlow>, context: &mut Context<'_>) -> Poll<()> {
         let mut index = 0;
         while let Some(flow) = held.get_mut(index) {
             match flow.advance(context) {
+                Advanced::Waits if flow.flow.awaits_peer() => {
+                    let waiting = peer_wait::park(self, held.remove(index));
+                    waiting.into_iter().for_each(|waiting| held.insert(index, waiting));
+                }
                 Advanced::Waits => index += 1,
                 Advanced::Ready(()) => drop(held.remove(index)),
                 Advanced::Yields => self.put_back(held.remove(index)),
@@ -284,6 +292,20 @@ impl FlowQueue {
         let mut jobs = self.jobs.lock();
         jobs.yielded.push_back(QueuedFlow { held, begun: true, queued });
         self.note_length(&jobs);
+    }
+
+    /// Puts back a flow that has waited for a peer.
+    fn resume(&self, flow: QueuedFlow) {
+        let mut jobs = self.jobs.lock();
+        jobs.yielded.push_back(flow);
+        self.note_length(&jobs);
+        drop(jobs);
+        self.arrived.notify_one();
+    }
+
+    /// Parks a flow that waits, if it waits for a peer; otherwise returns it.
+    fn park_if_awaits_peer(self: &Arc<Self>, waiting: HeldFlow) -> Option<HeldFlow> {
+        if waiting.flow.awaits_peer() { peer_wait::park(self, waiting) } else { Some(waiting) }
     }
 
     fn note_length(&self, jobs: &FlowQueueState) {

@@ -72,8 +72,8 @@ pub(super) enum Stage {
     Ticket(usize),
     /// The step waits for its locks.
     Locks(LockAcquisition),
-    /// The step waits for its function, under these locks.
-    Function(Pending, Vec<HeldLock>),
+    /// The step waits for its function, under these locks; true if that waits for the peer of a connection.
+    Function(Pending, Vec<HeldLock>, bool),
     /// The step waits for its repeated body, or the body yields.
     Body(Box<Run>),
     /// The step waits for bodies that it may cancel, or one of them yields.
@@ -92,6 +92,16 @@ impl Stage {
             Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Region(_) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
+        }
+    }
+
+    /// Returns true if the step waits for nothing but the peers of connections and its own time limit.
+    pub(super) fn awaits_peer(&self) -> bool {
+        match self {
+            Stage::Function(.., awaits_peer) => *awaits_peer,
+            Stage::Body(run) => run.awaits_peer(),
+            Stage::Timed(timed) => timed.awaits_peer(),
+            Stage::Ticket(_) | Stage::Locks(_) | Stage::Refused | Stage::Region(_) => false,
         }
     }
 }
@@ -205,7 +215,7 @@ impl Frame {
             (Stage::Locks(locks), Action::Call(call)) => {
                 self.call_under(locks, call, body, env, context).spend_call(env)
             }
-            (Stage::Function(pending, held), Action::Call(call)) => {
+            (Stage::Function(pending, held, _), Action::Call(call)) => {
                 self.function(pending, held, call, context).spend_call(env)
             }
             (Stage::Ticket(passed), Action::Acquire(acquire)) => {

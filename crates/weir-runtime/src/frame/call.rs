@@ -169,7 +169,7 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match pending.as_mut().poll(context) {
-            Poll::Pending => Ran::wait(Stage::Function(pending, held)),
+            Poll::Pending => Ran::wait(Stage::Function(pending, held, step.awaits_peer)),
             Poll::Ready(settled) => {
                 drop(pending);
                 drop(held);

@@ -115,6 +115,14 @@ impl Run {
             Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
         }
     }
+
+    /// Returns true if the iterations in progress wait for nothing but the peers of connections.
+    pub(super) fn awaits_peer(&self) -> bool {
+        match self {
+            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.awaits_peer()),
+            Run::Overlapped(overlap) => overlap.running.iter().all(|(_, frame)| frame.awaits_peer()),
+        }
+    }
 }
 
 fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body) -> Value {

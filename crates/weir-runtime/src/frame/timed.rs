@@ -197,6 +197,11 @@ impl Timed {
     pub(super) fn is_in_step(&self) -> bool {
         self.bodies.iter().any(|(_, frame)| frame.is_in_step())
     }
+
+    /// Returns true if the bodies wait for nothing but the peers of connections.
+    pub(super) fn awaits_peer(&self) -> bool {
+        self.bodies.iter().all(|(_, frame)| frame.awaits_peer())
+    }
 }
 
 impl Drop for Timed {

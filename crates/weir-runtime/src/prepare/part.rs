@@ -15,6 +15,8 @@ pub(super) struct Resolved {
     pub fallible: bool,
     /// True if it returns an `Option`, and cannot fail.
     pub optional: bool,
+    /// True if it waits for the peer of a connection.
+    pub awaits_peer: bool,
     /// The passing mode of each parameter.
     pub passing: Vec<Passing>,
     pub locks: Box<[(Arc<FairRwLock>, Mode)]>,

@@ -167,6 +167,7 @@ impl Assembly<'_> {
             ticket_gate,
             state,
             within: self.within(id),
+            awaits_peer: call.awaits_peer,
         })))
     }
 

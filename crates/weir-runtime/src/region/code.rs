@@ -164,6 +164,8 @@ pub(crate) struct ValueArm {
 pub(crate) struct LoopRow {
     /// The slot of the list; unused by a `loop`.
     pub list: FrameSlot,
+    /// The first instruction of a round of a `loop`; a loop over a list has it in its instruction.
+    pub head: Target,
     /// The register of the number of elements taken, or of rounds run.
     pub count: Register,
     /// The maximum number of rounds of a `loop`.
@@ -173,46 +175,28 @@ pub(crate) struct LoopRow {
 }
 
 impl Tables {
+    /// Calls `see` for each target of a jump by the instruction: its own, and those in the row of a table that it names.
+    pub(crate) fn targets(&mut self, instruction: &mut Instruction, see: &mut dyn FnMut(&mut Target)) {
+        instruction.target().into_iter().for_each(&mut *see);
+        match *instruction {
+            Instruction::JumpTable(_, row) => self.jumps[usize::from(row)].iter_mut().for_each(see),
+            Instruction::Switch(row) => {
+                self.switches[usize::from(row)].arms.iter_mut().for_each(|arm| see(&mut arm.target));
+            }
+            other => other.again().into_iter().for_each(|row| see(&mut self.loops[usize::from(row)].head)),
+        }
+    }
+
     /// Calls `see` for each register in the row of a table that the instruction names.
     pub(crate) fn registers(&mut self, instruction: Instruction, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
         match instruction {
-            Instruction::Scalars(row) => {
-                let scalars = &mut self.scalars[usize::from(row)];
-                scalars.operands.iter_mut().for_each(|(register, _)| see(register, RegisterAccess::Read));
-                see(&mut scalars.out, RegisterAccess::Write);
-            }
-            Instruction::LoadRecord(row) => {
-                self.records[usize::from(row)]
-                    .registers
-                    .iter_mut()
-                    .for_each(|register| see(register, RegisterAccess::Write));
-            }
-            Instruction::StoreRecord(row) => {
-                self.records[usize::from(row)]
-                    .registers
-                    .iter_mut()
-                    .for_each(|register| see(register, RegisterAccess::Read));
-            }
-            Instruction::CallWords(_, row) => {
-                self.word_calls[usize::from(row)]
-                    .arguments
-                    .iter_mut()
-                    .for_each(|register| see(register, RegisterAccess::Read));
-            }
-            Instruction::Switch(row) => {
-                let look_up = &mut self.switches[usize::from(row)].look_up;
-                if let Some(LookUpOutput::Word(register)) = look_up.as_mut().map(|look_up| &mut look_up.output) {
-                    see(register, RegisterAccess::Write);
-                }
-            }
-            Instruction::Replace(row) => {
-                let row = &mut self.replacements[usize::from(row)];
-                for operand in [&mut row.key, &mut row.value] {
-                    if let RegionOperand::Word(register, ..) = operand {
-                        see(register, RegisterAccess::Read);
-                    }
-                }
-            }
+            Instruction::Scalars(row) => self.scalars[usize::from(row)].registers(see),
+            Instruction::LoadRecord(row) => self.records[usize::from(row)].registers(RegisterAccess::Write, see),
+            Instruction::StoreRecord(row) => self.records[usize::from(row)].registers(RegisterAccess::Read, see),
+            Instruction::Call(row) => self.calls[usize::from(row)].registers(see),
+            Instruction::CallWords(_, row) => self.word_calls[usize::from(row)].registers(see),
+            Instruction::Switch(row) => self.switches[usize::from(row)].registers(see),
+            Instruction::Replace(row) => self.replacements[usize::from(row)].registers(see),
             Instruction::ElementWord(_, row, _)
             | Instruction::ElementField(_, row, _)
             | Instruction::TakeElementField(_, row, _) => {
@@ -221,8 +205,83 @@ impl Tables {
             Instruction::FirstWord(row, ..) | Instruction::FirstValue(row, ..) | Instruction::FirstElement(row, ..) => {
                 see(&mut self.loops[usize::from(row)].count, RegisterAccess::Write);
             }
-            _ => {}
+            Instruction::NextWord(row, ..) | Instruction::NextValue(row, ..) | Instruction::NextElement(row, ..) => {
+                self.loops[usize::from(row)].registers(see);
+            }
+            other => other.again().into_iter().for_each(|row| self.loops[usize::from(row)].registers(see)),
         }
+    }
+
+    /// Calls `change` for each register of each row.
+    pub(crate) fn all_registers(&mut self, change: &mut dyn FnMut(&mut Register)) {
+        let mut see = |register: &mut Register, _: RegisterAccess| change(register);
+        self.scalars.iter_mut().for_each(|row| row.registers(&mut see));
+        self.records.iter_mut().for_each(|row| row.registers(RegisterAccess::Read, &mut see));
+        self.calls.iter_mut().for_each(|row| row.registers(&mut see));
+        self.word_calls.iter_mut().for_each(|row| row.registers(&mut see));
+        self.switches.iter_mut().for_each(|row| row.registers(&mut see));
+        self.replacements.iter_mut().for_each(|row| row.registers(&mut see));
+        self.loops.iter_mut().for_each(|row| see(&mut row.count, RegisterAccess::Write));
+    }
+}
+
+/// A function that sees a register and the use that is made of it, and may change the register.
+type SeeRegister<'f> = dyn FnMut(&mut Register, RegisterAccess) + 'f;
+
+impl ScalarPrim {
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        self.operands.iter_mut().for_each(|(register, _)| see(register, RegisterAccess::Read));
+        see(&mut self.out, RegisterAccess::Write);
+    }
+}
+
+impl RecordTransfer {
+    fn registers(&mut self, access: RegisterAccess, see: &mut SeeRegister<'_>) {
+        self.registers.iter_mut().for_each(|register| see(register, access));
+    }
+}
+
+impl SlotCall {
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        if let Out::OfResult { switch, .. } | Out::OfOption { switch, .. } = &mut self.out {
+            let mut register = *switch as Register;
+            see(&mut register, RegisterAccess::Write);
+            *switch = register.into();
+        }
+    }
+}
+
+impl WordCall {
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        self.arguments.iter_mut().for_each(|register| see(register, RegisterAccess::Read));
+    }
+}
+
+impl ValueSwitch {
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        if let Some(LookUpOutput::Word(register)) = self.look_up.as_mut().map(|look_up| &mut look_up.output) {
+            see(register, RegisterAccess::Write);
+        }
+    }
+}
+
+impl ElementReplacement {
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        for operand in [&mut self.key, &mut self.value] {
+            if let RegionOperand::Word(register, ..) = operand {
+                see(register, RegisterAccess::Read);
+            }
+        }
+        self.call.registers(see);
+    }
+}
+
+impl LoopRow {
+    /// The number of rounds is read and then written.
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        let mut read = self.count;
+        see(&mut read, RegisterAccess::Read);
+        see(&mut self.count, RegisterAccess::Write);
     }
 }
 

@@ -32,10 +32,6 @@ impl Region {
                     return After::Jump(target);
                 }
             }
-            Instruction::ElementWord(out, row, field) => {
-                let row = &tables.loops[r(row)];
-                words[r(out)] = current_field(row, field, words, slots).map_or(0, word_of);
-            }
             Instruction::ElementField(out, row, field) => {
                 clone_field(&tables.loops[r(row)], field, words, (slots, r(out)));
             }
@@ -143,10 +139,6 @@ impl Region {
 }
 
 /// Returns a field of the current element of a loop, which is a tuple or record.
-pub(super) fn current_field<'v>(row: &LoopRow, field: u16, words: &[u64], slots: &'v [Value]) -> Option<&'v Value> {
-    field_in(row, field, words, &slots[r(row.list)])
-}
-
 fn field_in<'v>(row: &LoopRow, field: u16, words: &[u64], list: &'v Value) -> Option<&'v Value> {
     let Value::List(elements) = list else { return None };
     let Some(Value::Record(fields)) = elements.borrowed(current(row, words)) else { return None };

@@ -78,6 +78,14 @@ pub(crate) enum Instruction {
     JumpIfLess(Register, Register, Target),
     /// Jumps if the first signed word is less than or equal to the second.
     JumpIfLessOrEqual(Register, Register, Target),
+    /// Jumps if the first float is less than the second.
+    JumpIfLessFloat(Register, Register, Target),
+    /// Jumps if the first float is less than or equal to the second.
+    JumpIfLessOrEqualFloat(Register, Register, Target),
+    /// Jumps if the first float is not less than the second: greater, equal, or not ordered.
+    JumpUnlessLessFloat(Register, Register, Target),
+    /// Jumps if the first float is not less than or equal to the second.
+    JumpUnlessLessOrEqualFloat(Register, Register, Target),
     /// Jumps to the target that a register chooses from a row of `jumps`.
     JumpTable(Register, TableIndex),
     /// Loads the word of a scalar from a slot.
@@ -116,6 +124,10 @@ pub(crate) enum Instruction {
     Switch(TableIndex),
     /// Replaces an element of a list or map in its slot: a row of `replacements`.
     Replace(TableIndex),
+    /// Replaces a scalar in a list and skips the next instruction, if the list stores scalars without their tags and nobody
+    /// else holds it. The next instruction is the [`Instruction::Replace`] that does the same for every list: slot, register
+    /// of the index, register of the scalar.
+    SetWord(FrameSlot, Register, Register),
     /// Adds the parts of an interpolation at the end of a text in its slot: a row of `prims`, whose result is the text.
     AppendParts(TableIndex),
     /// Puts an empty list for the results of a `for` into a slot.
@@ -143,9 +155,17 @@ pub(crate) enum Instruction {
     Push(FrameSlot, Register, u16),
     /// Moves a value to the end of a list: slot of the list, slot of the value.
     PushValue(FrameSlot, FrameSlot),
-    /// Ends a round of a loop: falls through if the register is true, fails if it was the last round that is allowed,
-    /// and jumps otherwise: a row of `loops`, the register, the target. A safe point.
-    AgainUnless(TableIndex, Register, Target),
+    /// Ends a round of a `loop`: falls through if the register is true, fails if it was the last round that is allowed,
+    /// and jumps to the head of the loop otherwise: a row of `loops`, the register. A safe point.
+    AgainUnless(TableIndex, Register),
+    /// Does the same, and falls through if two words are equal that are no floats.
+    AgainUnlessEqual(TableIndex, Register, Register),
+    /// Does the same, and falls through if two words are not equal that are no floats.
+    AgainUnlessNotEqual(TableIndex, Register, Register),
+    /// Does the same, and falls through if the first signed word is less than the second.
+    AgainUnlessLess(TableIndex, Register, Register),
+    /// Does the same, and falls through if the first signed word is less than or equal to the second.
+    AgainUnlessLessOrEqual(TableIndex, Register, Register),
     /// Ends the flow with an answer: a row of `arguments`.
     Return(TableIndex),
     /// Ends the flow with a failure: a row of `arguments`.
@@ -202,12 +222,8 @@ impl Instruction {
             | StoreChoice(_, a)
             | Store(_, a, _)
             | Push(_, a, _)
-            | AgainUnless(_, a, _) => {
+            | AgainUnless(_, a) => {
                 see(a, RegisterAccess::Read);
-            }
-            JumpIfEqual(a, b, _) | JumpIfNotEqual(a, b, _) | JumpIfLess(a, b, _) | JumpIfLessOrEqual(a, b, _) => {
-                see(a, RegisterAccess::Read);
-                see(b, RegisterAccess::Read);
             }
             Load(out, _)
             | LoadChoice(out, _)
@@ -217,11 +233,35 @@ impl Instruction {
             | ElementWord(out, _, _)
             | FirstWord(_, out, _)
             | NextWord(_, out, _) => see(out, RegisterAccess::Write),
-            _ => {}
+            other => {
+                other.registers_read().into_iter().flatten().for_each(|register| see(register, RegisterAccess::Read))
+            }
         }
     }
 
-    /// Returns the target of the jump, if the instruction itself names one.
+    /// Returns the two registers that the instruction reads, if it reads two and writes none.
+    fn registers_read(&mut self) -> Option<[&mut Register; 2]> {
+        use Instruction::*;
+        match self {
+            JumpIfEqual(a, b, _)
+            | JumpIfNotEqual(a, b, _)
+            | JumpIfLess(a, b, _)
+            | JumpIfLessOrEqual(a, b, _)
+            | JumpIfLessFloat(a, b, _)
+            | JumpIfLessOrEqualFloat(a, b, _)
+            | JumpUnlessLessFloat(a, b, _)
+            | JumpUnlessLessOrEqualFloat(a, b, _)
+            | AgainUnlessEqual(_, a, b)
+            | AgainUnlessNotEqual(_, a, b)
+            | AgainUnlessLess(_, a, b)
+            | AgainUnlessLessOrEqual(_, a, b)
+            | SetWord(_, a, b) => Some([a, b]),
+            _ => None,
+        }
+    }
+
+    /// Returns the target of the jump, if the instruction itself names one; those of its row in a table are visited by
+    /// [`crate::region::code::Tables::targets`].
     pub(crate) fn target(&mut self) -> Option<&mut Target> {
         use Instruction::*;
         match self {
@@ -232,13 +272,16 @@ impl Instruction {
             | JumpIfNotEqual(_, _, target)
             | JumpIfLess(_, _, target)
             | JumpIfLessOrEqual(_, _, target)
+            | JumpIfLessFloat(_, _, target)
+            | JumpIfLessOrEqualFloat(_, _, target)
+            | JumpUnlessLessFloat(_, _, target)
+            | JumpUnlessLessOrEqualFloat(_, _, target)
             | FirstWord(_, _, target)
             | NextWord(_, _, target)
             | FirstValue(_, _, target)
             | NextValue(_, _, target)
             | FirstElement(_, target)
-            | NextElement(_, target)
-            | AgainUnless(_, _, target) => Some(target),
+            | NextElement(_, target) => Some(target),
             _ => None,
         }
     }
@@ -263,7 +306,20 @@ impl Instruction {
     /// Returns true if the instruction is a safe point: the back edge of a loop.
     pub(crate) fn is_safe_point(self) -> bool {
         use Instruction::*;
-        matches!(self, NextWord(..) | NextValue(..) | NextElement(..) | AgainUnless(..))
+        matches!(self, NextWord(..) | NextValue(..) | NextElement(..)) || self.again().is_some()
+    }
+
+    /// Returns the row of the `loop` that the instruction repeats.
+    pub(crate) fn again(self) -> Option<TableIndex> {
+        use Instruction::*;
+        match self {
+            AgainUnless(row, _)
+            | AgainUnlessEqual(row, ..)
+            | AgainUnlessNotEqual(row, ..)
+            | AgainUnlessLess(row, ..)
+            | AgainUnlessLessOrEqual(row, ..) => Some(row),
+            _ => None,
+        }
     }
 }
 

@@ -9,7 +9,6 @@ use weir_host::{Environment, Shared, Value};
 
 use super::instruction::{Instruction, Register, TableIndex, Target};
 use super::outcome::Outside;
-use super::outside::word_at;
 use super::stop::{After, RegionStop};
 use crate::platform::Platform;
 use crate::region::code::{LoopRow, Region};
@@ -19,7 +18,7 @@ use crate::units::{Spent, Units};
 pub(crate) struct Machine<'a> {
     /// The slots of the frame, at least [`Region::slots`].
     pub(crate) slots: &'a mut [Value],
-    /// The words; [`Region::begin`] sets their number.
+    /// The words, at least as many as a window has; [`Region::begin`] sets their number.
     pub(crate) words: &'a mut Vec<u64>,
     /// The choices of the frame's switches.
     pub(crate) choices: &'a mut [u32],
@@ -33,6 +32,87 @@ pub(crate) struct Machine<'a> {
     pub(crate) at: &'a mut usize,
 }
 
+/// The pattern of the instructions that compute with words alone.
+macro_rules! computation {
+    () => {
+        Instruction::AddInt(..)
+            | Instruction::SubtractInt(..)
+            | Instruction::MultiplyInt(..)
+            | Instruction::DivideInt(..)
+            | Instruction::RemainderInt(..)
+            | Instruction::AddFloat(..)
+            | Instruction::SubtractFloat(..)
+            | Instruction::MultiplyFloat(..)
+            | Instruction::DivideFloat(..)
+            | Instruction::EqualWords(..)
+            | Instruction::NotEqualWords(..)
+            | Instruction::LessInt(..)
+            | Instruction::LessOrEqualInt(..)
+            | Instruction::LessFloat(..)
+            | Instruction::LessOrEqualFloat(..)
+            | Instruction::EqualFloat(..)
+            | Instruction::NotEqualFloat(..)
+            | Instruction::Not(..)
+            | Instruction::And(..)
+            | Instruction::Or(..)
+    };
+}
+
+/// The pattern of the jumps that have a condition.
+macro_rules! conditional_jump {
+    () => {
+        Instruction::JumpIf(..)
+            | Instruction::JumpUnless(..)
+            | Instruction::JumpIfEqual(..)
+            | Instruction::JumpIfNotEqual(..)
+            | Instruction::JumpIfLess(..)
+            | Instruction::JumpIfLessOrEqual(..)
+            | Instruction::JumpIfLessFloat(..)
+            | Instruction::JumpIfLessOrEqualFloat(..)
+            | Instruction::JumpUnlessLessFloat(..)
+            | Instruction::JumpUnlessLessOrEqualFloat(..)
+    };
+}
+
+/// The pattern of the instructions that are not in the interpreter's loop. With these names instead of `_`, the jump to an
+/// instruction's code needs no test.
+macro_rules! out_of_line {
+    () => {
+        Instruction::Nothing
+            | Instruction::Scalars(_)
+            | Instruction::JumpTable(..)
+            | Instruction::Load(..)
+            | Instruction::LoadRecord(_)
+            | Instruction::Store(..)
+            | Instruction::StoreRecord(_)
+            | Instruction::LoadChoice(..)
+            | Instruction::StoreChoice(..)
+            | Instruction::TakeValue(..)
+            | Instruction::CloneValue(..)
+            | Instruction::ConstantValue(..)
+            | Instruction::Clear(..)
+            | Instruction::Prim(_)
+            | Instruction::Length(..)
+            | Instruction::Call(_)
+            | Instruction::CallWords(..)
+            | Instruction::Switch(_)
+            | Instruction::Replace(_)
+            | Instruction::AppendParts(_)
+            | Instruction::BeginMap(_)
+            | Instruction::FirstWord(..)
+            | Instruction::FirstValue(..)
+            | Instruction::NextValue(..)
+            | Instruction::FirstElement(..)
+            | Instruction::ElementField(..)
+            | Instruction::TakeElementField(..)
+            | Instruction::PushValue(..)
+            | Instruction::Return(_)
+            | Instruction::Fail(_)
+            | Instruction::Never
+            | Instruction::End
+    };
+}
+
 /// Leaves the interpreter's loop if the instruction fails.
 macro_rules! or_fail {
     ($succeeds:expr) => {
@@ -42,20 +122,138 @@ macro_rules! or_fail {
     };
 }
 
-/// Leaves the interpreter behind this instruction if the slice is over.
+/// Jumps if the condition holds.
+macro_rules! jump_if {
+    ($condition:expr, $at:ident, $target:expr) => {
+        if $condition {
+            $at = usize::from($target);
+        }
+    };
+}
+
+/// Leaves the interpreter before the next instruction if the slice is over.
 macro_rules! or_yield {
     ($is_over:expr, $at:expr) => {
         if $is_over {
-            return RegionStop::Yields($at.wrapping_add(1));
+            return RegionStop::Yields($at);
         }
     };
+}
+
+/// Begins another round of a `loop` if the condition holds; yields if the slice is over.
+macro_rules! again_if {
+    ($condition:expr, $region:ident, $row:ident, $words:ident, $outside:ident, $units:ident, $at:ident) => {
+        if $condition {
+            or_fail!($region.begin_round($row, $words));
+            $at = usize::from($region.tables.loops[usize::from($row)].head);
+            or_yield!($region.is_slice_over($row, $units, $outside.platform), $at);
+        }
+    };
+}
+
+/// The number of words in the window of most regions. A register then is a byte, so that no access needs a test.
+const WINDOW: usize = 1 << 8;
+/// The number of words in the window of large regions.
+pub(crate) const LARGE_WINDOW: usize = 1 << 12;
+
+/// The words of a region. A power of two of them, so that a register is reduced to a position by its lowest bits instead
+/// of being tested: it is less than the number of words already.
+struct Window<'w, const SIZE: usize>(&'w mut [u64; SIZE]);
+
+impl<const SIZE: usize> Window<'_, SIZE> {
+    #[inline(always)]
+    fn get(&self, register: Register) -> u64 {
+        self.0[usize::from(register) % SIZE]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, register: Register, word: impl Into<u64>) {
+        self.0[usize::from(register) % SIZE] = word.into();
+    }
+
+    #[inline(always)]
+    fn int(&self, register: Register) -> i64 {
+        self.get(register).cast_signed()
+    }
+
+    #[inline(always)]
+    fn float(&self, register: Register) -> f64 {
+        f64::from_bits(self.get(register))
+    }
+
+    #[inline(always)]
+    fn set_float(&mut self, register: Register, number: f64) {
+        self.set(register, number.to_bits());
+    }
+
+    /// Writes a result; returns false if there is none, because the instruction fails.
+    #[inline(always)]
+    fn put(&mut self, out: Register, computed: Option<u64>) -> bool {
+        computed.map(|word| self.set(out, word)).is_some()
+    }
+
+    /// Does the same with an integer.
+    #[inline(always)]
+    fn put_int(&mut self, out: Register, computed: Option<i64>) -> bool {
+        self.put(out, computed.map(i64::cast_unsigned))
+    }
+
+    /// Returns the target of a jump with a condition; `None` if it is not taken.
+    #[inline(always)]
+    fn jump(&self, instruction: Instruction) -> Option<Target> {
+        use Instruction::*;
+        match instruction {
+            JumpIf(a, target) => (self.get(a) != 0).then_some(target),
+            JumpUnless(a, target) => (self.get(a) == 0).then_some(target),
+            JumpIfEqual(a, b, target) => (self.get(a) == self.get(b)).then_some(target),
+            JumpIfNotEqual(a, b, target) => (self.get(a) != self.get(b)).then_some(target),
+            JumpIfLess(a, b, target) => (self.int(a) < self.int(b)).then_some(target),
+            JumpIfLessOrEqual(a, b, target) => (self.int(a) <= self.int(b)).then_some(target),
+            JumpIfLessFloat(a, b, target) => (self.float(a) < self.float(b)).then_some(target),
+            JumpIfLessOrEqualFloat(a, b, target) => (self.float(a) <= self.float(b)).then_some(target),
+            JumpUnlessLessFloat(a, b, target) => (!is_less(self.float(a), self.float(b))).then_some(target),
+            JumpUnlessLessOrEqualFloat(a, b, target) => (!is_at_most(self.float(a), self.float(b))).then_some(target),
+            _ => None,
+        }
+    }
+
+    /// Executes an instruction that computes with words; returns false if it fails.
+    #[inline(always)]
+    fn compute(&mut self, instruction: Instruction) -> bool {
+        use Instruction::*;
+        match instruction {
+            AddInt(out, a, b) => return self.put_int(out, self.int(a).checked_add(self.int(b))),
+            SubtractInt(out, a, b) => return self.put_int(out, self.int(a).checked_sub(self.int(b))),
+            MultiplyInt(out, a, b) => return self.put_int(out, self.int(a).checked_mul(self.int(b))),
+            DivideInt(out, a, b) => return self.put_int(out, self.int(a).checked_div(self.int(b))),
+            RemainderInt(out, a, b) => return self.put_int(out, remainder(self.int(a), self.int(b))),
+            AddFloat(out, a, b) => self.set_float(out, self.float(a) + self.float(b)),
+            SubtractFloat(out, a, b) => self.set_float(out, self.float(a) - self.float(b)),
+            MultiplyFloat(out, a, b) => self.set_float(out, self.float(a) * self.float(b)),
+            DivideFloat(out, a, b) => self.set_float(out, self.float(a) / self.float(b)),
+            EqualWords(out, a, b) => self.set(out, self.get(a) == self.get(b)),
+            NotEqualWords(out, a, b) => self.set(out, self.get(a) != self.get(b)),
+            LessInt(out, a, b) => self.set(out, self.int(a) < self.int(b)),
+            LessOrEqualInt(out, a, b) => self.set(out, self.int(a) <= self.int(b)),
+            LessFloat(out, a, b) => self.set(out, self.float(a) < self.float(b)),
+            LessOrEqualFloat(out, a, b) => self.set(out, self.float(a) <= self.float(b)),
+            EqualFloat(out, a, b) => self.set(out, self.float(a) == self.float(b)),
+            NotEqualFloat(out, a, b) => self.set(out, self.float(a) != self.float(b)),
+            Not(out, a) => self.set(out, self.get(a) ^ 1),
+            And(out, a, b) => self.set(out, self.get(a) & self.get(b)),
+            Or(out, a, b) => self.set(out, self.get(a) | self.get(b)),
+            _ => return false,
+        }
+        true
+    }
 }
 
 impl Region {
     /// Sets the words to their initial state, for a run that begins at instruction 0.
     pub(crate) fn begin(&self, words: &mut Vec<u64>) {
-        if words.len() < self.registers {
-            words.resize(self.registers, 0);
+        let size = if self.registers <= WINDOW { WINDOW } else { LARGE_WINDOW };
+        if words.len() < size {
+            words.resize(size, 0);
         }
         for (register, word) in &self.words {
             words[usize::from(*register)] = *word;
@@ -63,84 +261,106 @@ impl Region {
     }
 
     /// Runs the code from an instruction on.
-    pub(crate) fn run(&self, machine: Machine<'_>, mut at: usize, units: &Units) -> RegionStop {
-        use Instruction::*;
+    pub(crate) fn run(&self, machine: Machine<'_>, at: usize, units: &Units) -> RegionStop {
         let Machine { slots, words, choices, shared, environment, platform, at: current } = machine;
-        let words = &mut words[..];
-        let mut outside = Outside { slots, choices, shared, environment, platform, current };
+        let outside = Outside { slots, choices, shared, environment, platform, current };
+        let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
+        if let Some(window) = window {
+            return self.run_in(Window(window), outside, at, units);
+        }
+        let window = words.first_chunk_mut::<LARGE_WINDOW>().expect("the builder makes no region with more registers");
+        self.run_in(Window(window), outside, at, units)
+    }
+
+    #[inline(never)]
+    fn run_in<const SIZE: usize>(
+        &self,
+        mut words: Window<'_, SIZE>,
+        mut outside: Outside<'_>,
+        mut at: usize,
+        units: &Units,
+    ) -> RegionStop {
+        use Instruction::*;
+        let words = &mut words;
         loop {
-            match self.code[at] {
-                Move(out, a) => words[r(out)] = words[r(a)],
-                AddInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_add(int(words, b)))),
-                SubtractInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_sub(int(words, b)))),
-                MultiplyInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_mul(int(words, b)))),
-                DivideInt(out, a, b) => or_fail!(put(words, out, int(words, a).checked_div(int(words, b)))),
-                RemainderInt(out, a, b) => or_fail!(put(words, out, remainder(int(words, a), int(words, b)))),
-                AddFloat(out, a, b) => words[r(out)] = (float(words, a) + float(words, b)).to_bits(),
-                SubtractFloat(out, a, b) => words[r(out)] = (float(words, a) - float(words, b)).to_bits(),
-                MultiplyFloat(out, a, b) => words[r(out)] = (float(words, a) * float(words, b)).to_bits(),
-                DivideFloat(out, a, b) => words[r(out)] = (float(words, a) / float(words, b)).to_bits(),
-                EqualWords(out, a, b) => words[r(out)] = (words[r(a)] == words[r(b)]).into(),
-                NotEqualWords(out, a, b) => words[r(out)] = (words[r(a)] != words[r(b)]).into(),
-                LessInt(out, a, b) => words[r(out)] = (int(words, a) < int(words, b)).into(),
-                LessOrEqualInt(out, a, b) => words[r(out)] = (int(words, a) <= int(words, b)).into(),
-                LessFloat(out, a, b) => words[r(out)] = (float(words, a) < float(words, b)).into(),
-                LessOrEqualFloat(out, a, b) => words[r(out)] = (float(words, a) <= float(words, b)).into(),
-                EqualFloat(out, a, b) => words[r(out)] = (float(words, a) == float(words, b)).into(),
-                Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
-                And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
-                Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
-                Jump(target) => at = before(target),
-                JumpIf(a, target) => at = next(words[r(a)] != 0, at, target),
-                JumpUnless(a, target) => at = next(words[r(a)] == 0, at, target),
-                JumpIfEqual(a, b, target) => at = next(words[r(a)] == words[r(b)], at, target),
-                JumpIfNotEqual(a, b, target) => at = next(words[r(a)] != words[r(b)], at, target),
-                JumpIfLess(a, b, target) => at = next(int(words, a) < int(words, b), at, target),
-                JumpIfLessOrEqual(a, b, target) => at = next(int(words, a) <= int(words, b), at, target),
-                Index(out, list, a) => or_fail!(put(words, out, outside.element(list, int(words, a)))),
+            let instruction = self.code[at];
+            at += 1;
+            match instruction {
+                Move(out, a) => words.set(out, words.get(a)),
+                computation!() => or_fail!(words.compute(instruction)),
+                Jump(target) => at = usize::from(target),
+                conditional_jump!() => at = words.jump(instruction).map_or(at, usize::from),
+                Index(out, list, a) => or_fail!(words.put(out, outside.word(list, words.int(a)))),
+                SetWord(list, key, value) => {
+                    // The next instruction replaces the element if it is not a packed word of a list that nobody shares.
+                    at += usize::from(outside.set_word(list, words.int(key), words.get(value)));
+                }
                 NextWord(row, out, target) => {
-                    at = next(self.next_word(row, out, words, &outside), at, target);
-                    or_yield!(self.is_slice_over(row, units, platform), at);
+                    jump_if!(self.next_word(row, out, words, &outside), at, target);
+                    or_yield!(self.is_slice_over(row, units, outside.platform), at);
                 }
                 NextElement(row, target) => {
-                    at = next(self.next_element(row, words, &outside), at, target);
-                    or_yield!(self.is_slice_over(row, units, platform), at);
+                    jump_if!(self.next_element(row, words, &outside), at, target);
+                    or_yield!(self.is_slice_over(row, units, outside.platform), at);
                 }
-                AgainUnless(_, done, _) if words[r(done)] != 0 => {}
-                AgainUnless(row, _, target) => {
-                    or_fail!(self.begin_round(row, words));
-                    at = before(target);
-                    or_yield!(self.is_slice_over(row, units, platform), at);
+                AgainUnless(row, done) => again_if!(words.get(done) == 0, self, row, words, outside, units, at),
+                AgainUnlessEqual(row, a, b) => {
+                    again_if!(words.get(a) != words.get(b), self, row, words, outside, units, at)
                 }
-                other => match self.step(other, at, words, &mut outside, units) {
+                AgainUnlessNotEqual(row, a, b) => {
+                    again_if!(words.get(a) == words.get(b), self, row, words, outside, units, at)
+                }
+                AgainUnlessLess(row, a, b) => {
+                    again_if!(words.int(a) >= words.int(b), self, row, words, outside, units, at)
+                }
+                AgainUnlessLessOrEqual(row, a, b) => {
+                    again_if!(words.int(a) > words.int(b), self, row, words, outside, units, at)
+                }
+                Push(list, a, scalar) => outside.push_word(list, words.get(a), scalar),
+                Field(out, slot, field) => words.set(out, outside.field(slot, field)),
+                ElementWord(out, row, field) => {
+                    let row = &self.tables.loops[usize::from(row)];
+                    words.set(out, outside.field_of_element(row, words.get(row.count), field));
+                }
+                out_of_line!() => match self.step(instruction, at - 1, words.0, &mut outside, units) {
                     After::Next => {}
-                    After::Jump(target) => at = before(target),
+                    After::Jump(target) => at = usize::from(target),
                     After::Stop(stop) => return stop,
                 },
             }
-            at = at.wrapping_add(1);
         }
-        self.failed(at, words, &outside)
+        self.failed(at - 1, words.0, &outside)
     }
 
     /// Puts the next element of a list of scalars into a register; returns false if there is none.
     #[inline(always)]
-    fn next_word(&self, row: TableIndex, out: Register, words: &mut [u64], outside: &Outside<'_>) -> bool {
+    fn next_word<const SIZE: usize>(
+        &self,
+        row: TableIndex,
+        out: Register,
+        words: &mut Window<'_, SIZE>,
+        outside: &Outside<'_>,
+    ) -> bool {
         let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
-        let Value::List(elements) = &outside.slots[usize::from(list)] else { return false };
-        let Some(word) = word_at(elements, words[r(count)] as usize) else { return false };
-        words[r(count)] += 1;
-        words[r(out)] = word;
+        let taken = words.get(count);
+        let Some(word) = outside.word(list, taken.cast_signed()) else { return false };
+        words.set(count, taken + 1);
+        words.set(out, word);
         true
     }
 
     /// Goes on with the next element of a list, which stays there; returns false if there is none.
     #[inline(always)]
-    fn next_element(&self, row: TableIndex, words: &mut [u64], outside: &Outside<'_>) -> bool {
+    fn next_element<const SIZE: usize>(
+        &self,
+        row: TableIndex,
+        words: &mut Window<'_, SIZE>,
+        outside: &Outside<'_>,
+    ) -> bool {
         let LoopRow { list, count, .. } = self.tables.loops[usize::from(row)];
         let Value::List(elements) = &outside.slots[usize::from(list)] else { return false };
-        let has_more = words[r(count)] < elements.len() as u64;
-        words[r(count)] += u64::from(has_more);
+        let has_more = words.get(count) < elements.len() as u64;
+        words.set(count, words.get(count) + u64::from(has_more));
         has_more
     }
 
@@ -152,50 +372,28 @@ impl Region {
 
     /// Counts a round of a `loop`; returns false if there may be no further one.
     #[inline(always)]
-    fn begin_round(&self, row: TableIndex, words: &mut [u64]) -> bool {
+    fn begin_round<const SIZE: usize>(&self, row: TableIndex, words: &mut Window<'_, SIZE>) -> bool {
         let LoopRow { count, at_most, .. } = self.tables.loops[usize::from(row)];
-        words[r(count)] += 1;
-        words[r(count)] < at_most
+        let rounds = words.get(count) + 1;
+        words.set(count, rounds);
+        rounds < at_most
     }
 }
 
+/// Returns true if `a < b`, and false if they are not ordered.
 #[inline(always)]
-fn r(register: Register) -> usize {
-    usize::from(register)
+fn is_less(a: f64, b: f64) -> bool {
+    a < b
 }
 
-/// Returns the number of the instruction before a target: the loop continues with the one behind it.
+/// Returns true if `a <= b`, and false if they are not ordered.
 #[inline(always)]
-fn before(target: Target) -> usize {
-    usize::from(target).wrapping_sub(1)
-}
-
-/// Returns the number of the instruction before the next one: the target if the jump is taken.
-#[inline(always)]
-fn next(is_taken: bool, at: usize, target: Target) -> usize {
-    if is_taken { before(target) } else { at }
-}
-
-#[inline(always)]
-fn int(words: &[u64], register: Register) -> i64 {
-    words[r(register)].cast_signed()
-}
-
-#[inline(always)]
-fn float(words: &[u64], register: Register) -> f64 {
-    f64::from_bits(words[r(register)])
+fn is_at_most(a: f64, b: f64) -> bool {
+    a <= b
 }
 
 /// Returns the remainder with the sign of the dividend; that of the least integer by -1 is 0.
 #[inline(always)]
 fn remainder(a: i64, b: i64) -> Option<i64> {
     (b != 0).then(|| a.wrapping_rem(b))
-}
-
-/// Writes a result; returns false if there is none, because the instruction fails.
-#[inline(always)]
-fn put(words: &mut [u64], out: Register, computed: Option<i64>) -> bool {
-    let Some(value) = computed else { return false };
-    words[r(out)] = value.cast_unsigned();
-    true
 }

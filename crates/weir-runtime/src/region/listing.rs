@@ -31,7 +31,7 @@ impl Region {
         let operands = operands.trim_end_matches(')').split(", ").filter(|operand| !operand.is_empty());
         let operands: Vec<String> =
             operands.zip(kinds(instruction).chars()).map(|(operand, kind)| self.operand(operand, kind)).collect();
-        let line = format!("{:<22}{}", snake(name), operands.join(", "));
+        let line = format!("{:<21} {}", snake(name), operands.join(", "));
         format!("{line}{}", self.details(instruction)).trim_end().to_owned()
     }
 
@@ -105,7 +105,7 @@ impl Region {
                 format!(": {}", targets.collect::<Vec<_>>().join(", "))
             }
             Instruction::Return(row) | Instruction::Fail(row) => arguments(&[tables.arguments[at(row)]]),
-            _ => String::new(),
+            other => other.again().map_or(String::new(), |row| format!(", ->{}", tables.loops[at(row)].head)),
         }
     }
 }
@@ -129,6 +129,9 @@ fn kinds(instruction: Instruction) -> &'static str {
         Jump(_) => "t",
         JumpIf(..) | JumpUnless(..) => "rt",
         JumpIfEqual(..) | JumpIfNotEqual(..) | JumpIfLess(..) | JumpIfLessOrEqual(..) => "rrt",
+        JumpIfLessFloat(..) | JumpIfLessOrEqualFloat(..) | JumpUnlessLessFloat(..) | JumpUnlessLessOrEqualFloat(..) => {
+            "rrt"
+        }
         JumpTable(..) => "r",
         Load(..) | Length(..) => "rs",
         Store(..) | Push(..) => "srk",
@@ -145,7 +148,9 @@ fn kinds(instruction: Instruction) -> &'static str {
         FirstElement(..) | NextElement(..) => "lt",
         ElementWord(..) => "rln",
         ElementField(..) | TakeElementField(..) => "sln",
-        AgainUnless(..) => "mrt",
+        AgainUnless(..) => "mr",
+        AgainUnlessEqual(..) | AgainUnlessNotEqual(..) | AgainUnlessLess(..) | AgainUnlessLessOrEqual(..) => "mrr",
+        SetWord(..) => "srr",
         FirstValue(..) | NextValue(..) => "lst",
         Scalars(_) | LoadRecord(_) | StoreRecord(_) | Prim(_) | AppendParts(_) | Call(_) | Replace(_) | Switch(_)
         | Return(_) | Fail(_) | Nothing | Never | End => "",

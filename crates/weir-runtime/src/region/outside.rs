@@ -10,15 +10,48 @@ use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
-use crate::region::code::{Region, ScalarPrim, SlotCall};
+use crate::region::code::{LoopRow, Region, ScalarPrim, SlotCall};
 use crate::units::{Spent, Units};
 
 impl Outside<'_> {
-    /// Returns the scalar element of a list, as the bits of an integer; `None` if there is none.
+    /// Returns the word of a scalar element of a list; `None` if there is none.
     #[inline(always)]
-    pub(crate) fn element(&self, list: FrameSlot, index: i64) -> Option<i64> {
+    pub(crate) fn word(&self, list: FrameSlot, index: i64) -> Option<u64> {
         let Value::List(elements) = &self.slots[usize::from(list)] else { return None };
-        word_at(elements, usize::try_from(index).ok()?).map(u64::cast_signed)
+        // No list has as many elements as the number that a negative index becomes.
+        word_at(elements, index.cast_unsigned() as usize)
+    }
+
+    /// Replaces a scalar in a list; returns false if that takes more than storing its word.
+    #[inline(always)]
+    pub(crate) fn set_word(&mut self, list: FrameSlot, index: i64, word: u64) -> bool {
+        let Value::List(elements) = &mut self.slots[usize::from(list)] else { return false };
+        elements.set_word(index.cast_unsigned() as usize, word)
+    }
+
+    /// Adds a scalar of the type `Scalar::ALL[scalar]` at the end of a list.
+    #[inline(always)]
+    pub(crate) fn push_word(&mut self, list: FrameSlot, word: u64, scalar: u16) {
+        let Value::List(elements) = &mut self.slots[usize::from(list)] else { return };
+        if !elements.push_word(word) {
+            push_scalar(elements, word, scalar);
+        }
+    }
+
+    /// Returns the word of a scalar field of a record.
+    #[inline(always)]
+    pub(crate) fn field(&self, record: FrameSlot, field: u16) -> u64 {
+        let Value::Record(fields) = &self.slots[usize::from(record)] else { return 0 };
+        fields.get(r(field)).map_or(0, word_of)
+    }
+
+    /// Returns the word of a scalar field of the record that is the current element of a loop, of which `taken` elements
+    /// were taken.
+    #[inline(always)]
+    pub(crate) fn field_of_element(&self, row: &LoopRow, taken: u64, field: u16) -> u64 {
+        let Value::List(elements) = &self.slots[usize::from(row.list)] else { return 0 };
+        let Some(Value::Record(fields)) = elements.borrowed(taken.wrapping_sub(1) as usize) else { return 0 };
+        fields.get(r(field)).map_or(0, word_of)
     }
 }
 
@@ -36,10 +69,6 @@ impl Region {
         use Instruction::*;
         let (tables, slots) = (&self.tables, &mut *outside.slots);
         match instruction {
-            NotEqualFloat(out, a, b) => {
-                let [one, other] = [a, b].map(|register| f64::from_bits(words[r(register)]));
-                words[r(out)] = (one != other).into();
-            }
             Scalars(row) => return scalar_prim(&tables.scalars[r(row)], at, words),
             JumpTable(a, row) => match tables.jumps[r(row)].get(words[r(a)] as usize) {
                 Some(target) => return After::Jump(*target),
@@ -60,17 +89,14 @@ impl Region {
                 }
             }
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
-            Field(out, slot, field) => words[r(out)] = field_of(&slots[r(slot)], r(field)),
             Call(row) => return self.call(&tables.calls[r(row)], at, words, outside, units),
             CallWords(..) => return self.call_words(instruction, at, words, outside, units),
             Switch(row) => return self.switch(row, at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
             FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside, units),
-            FirstElement(..) | ElementWord(..) | ElementField(..) | TakeElementField(..) | Replace(_)
-            | AppendParts(_) => {
+            FirstElement(..) | ElementField(..) | TakeElementField(..) | Replace(_) | AppendParts(_) => {
                 return self.step_on_elements(instruction, at, words, outside, units);
             }
-            Push(list, a, scalar) => push(&mut slots[r(list)], Scalar::ALL[r(scalar)].value(words[r(a)])),
             PushValue(list, from) => {
                 let value = slots[r(from)].take();
                 push(&mut slots[r(list)], value);
@@ -89,19 +115,23 @@ impl Region {
 
 /// Returns the word of an element of a list of scalars.
 #[inline(always)]
-pub(crate) fn word_at(elements: &Elements, index: usize) -> Option<u64> {
-    if let Some(all) = elements.as_ints() {
-        return all.get(index).map(|element| element.cast_unsigned());
+fn word_at(elements: &Elements, index: usize) -> Option<u64> {
+    match elements.word(index) {
+        Some(word) => Some(word),
+        None => word_at_of_others(elements, index),
     }
-    if let Some(all) = elements.as_floats() {
-        return all.get(index).map(|element| element.to_bits());
-    }
-    word_at_of_others(elements, index)
 }
 
+#[cold]
 #[inline(never)]
 fn word_at_of_others(elements: &Elements, index: usize) -> Option<u64> {
     elements.get(index).map(|element| word_of(&element))
+}
+
+#[cold]
+#[inline(never)]
+fn push_scalar(elements: &mut Elements, word: u64, scalar: u16) {
+    elements.push(Scalar::ALL[r(scalar)].value(word));
 }
 
 /// Executes a primitive of scalars.
@@ -128,11 +158,6 @@ fn length(value: &Value) -> u64 {
         // Lengths do not fail.
         other => Prim::Length.apply(&[other]).map_or(0, |length| word_of(&length)),
     }
-}
-
-fn field_of(record: &Value, field: usize) -> u64 {
-    let Value::Record(fields) = record else { return 0 };
-    fields.get(field).map_or(0, word_of)
 }
 
 fn push(list: &mut Value, value: Value) {
@@ -276,7 +301,7 @@ impl Region {
                 let index = Value::Int(words[r(index)].cast_signed());
                 Prim::Index.apply(&[&outside.slots[r(list)], &index]).err()
             }
-            Instruction::AgainUnless(row, ..) => Some(rounds_exceeded(tables.loops[r(row)].at_most)),
+            other if other.again().is_some() => other.again().map(|row| rounds_exceeded(tables.loops[r(row)].at_most)),
             _ => {
                 let found = tables.fallible.binary_search_by_key(&at, |(at, _)| *at).ok();
                 found.and_then(|found| self.failure_of_scalars(at, &tables.scalars[tables.fallible[found].1], words))

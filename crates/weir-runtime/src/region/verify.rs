@@ -4,8 +4,7 @@
 //! * Every backward jump is a safe point, so that no loop runs without spending units (invariant I4).
 //! * Every register and slot exists, and every register is written before it is read, on every path.
 
-use super::instruction::{Instruction, RegisterAccess, Target};
-use crate::operations::Out;
+use super::instruction::{RegisterAccess, Target};
 use crate::region::code::Region;
 
 impl Region {
@@ -31,15 +30,10 @@ impl Region {
     }
 
     /// Returns the targets of an instruction.
-    fn targets(&self, at: usize) -> Vec<Target> {
-        let mut instruction = self.code[at];
-        match instruction {
-            Instruction::JumpTable(_, row) => self.tables.jumps[usize::from(row)].clone(),
-            Instruction::Switch(row) => {
-                self.tables.switches[usize::from(row)].arms.iter().map(|arm| arm.target).collect()
-            }
-            _ => instruction.target().into_iter().map(|target| *target).collect(),
-        }
+    fn targets(&mut self, at: usize) -> Vec<Target> {
+        let mut targets = Vec::new();
+        self.tables.targets(&mut self.code[at], &mut |target| targets.push(*target));
+        targets
     }
 
     /// Checks that every register is written before it is read: a forward data-flow analysis, in which the written
@@ -65,15 +59,10 @@ impl Region {
         Ok(())
     }
 
-    /// Returns, for each register, true if it has a constant. Choices of calls count too, as calls write them unseen.
+    /// Returns, for each register, true if it has a constant.
     fn initial(&self) -> Vec<bool> {
         let mut written = vec![false; self.registers];
         self.words.iter().for_each(|(register, _)| written[usize::from(*register)] = true);
-        for call in &self.tables.calls {
-            if let Out::OfResult { switch, .. } | Out::OfOption { switch, .. } = call.out {
-                written[switch as usize] = true;
-            }
-        }
         written
     }
 

@@ -31,7 +31,9 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
     match weir_runtime::sections(&program, library, &options) {
         Ok(sections) => {
             let paint = terminal.output();
-            terminal.print(&format!("{}{}", heading(&effective, paint), shown(&effective, &program, &sections, paint)))
+            let shown = shown(&effective, &program, &sections, paint);
+            let held = if effective.engine() == POOL { held_threads(&program, library, paint) } else { String::new() };
+            terminal.print(&format!("{}{shown}{held}", heading(&effective, paint)))
         }
         Err(error) => terminal.fail(Exit::Failure, &error.to_string(), start_hints(&error)),
     }
@@ -55,6 +57,31 @@ fn heading(effective: &EffectivePlan, paint: Paint) -> String {
     let path = effective.path.as_ref().map(|path| format!("{}\n", paint.bold(&path.display().to_string())));
     let settings: String = effective.plan.settings().iter().map(|(key, value)| format!(", {key} {value}")).collect();
     format!("{}engine {}{settings}\n", path.unwrap_or_default(), effective.engine())
+}
+
+/// The engine whose flows hold their threads while they wait.
+const POOL: &str = "pool";
+
+/// Lists the calls that hold a thread of `pool` while they wait, by flow.
+fn held_threads(program: &Program, library: &Library, paint: Paint) -> String {
+    let flows = program.entries.iter().flat_map(|entry| &entry.flows);
+    let lines: String = flows.map(|flow| held_by(flow, library)).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\n{}\n{lines}", paint.yellow("calls that hold their thread while they wait, so that no other flow has it"))
+}
+
+fn held_by(flow: &Flow<Graph>, library: &Library) -> String {
+    let mut names = Vec::new();
+    flow.body.each_node(&mut |node| {
+        let NodeKind::Call { function } = &node.kind else { return };
+        let effects = library.function(function).map(|function| &function.signature.effects);
+        if effects.is_some_and(|effects| effects.waits && !effects.awaits_peer) {
+            names.push(node.name.to_string());
+        }
+    });
+    if names.is_empty() { String::new() } else { format!("  {}: {}\n", flow.name, names.join(", ")) }
 }
 
 /// Formats the sections of the engine; without sections, each flow is one.

@@ -92,6 +92,10 @@ impl LogWriter {
                 let place = format!("{} in {}", self.paint.yellow("trying again"), self.locator.source(*entry));
                 (place, Some(message.to_string()))
             }
+            EventKind::ConnectionsShed { entry, message } => {
+                let place = format!("{} in {}", self.paint.yellow("too many connections"), self.locator.source(*entry));
+                (place, Some(message.to_string()))
+            }
             EventKind::Refused { .. } => ("flow refused: the limit of flows is reached".to_owned(), None),
             EventKind::SourceEnded { failure: Some(message), .. } => {
                 return Some(self.timed(&format!("source failed: {message}")));

@@ -72,6 +72,13 @@ pub(crate) enum Message {
         /// Reason.
         message: String,
     },
+    /// A source has closed or refused connections.
+    ConnectionsShed {
+        /// Index of the entry point.
+        entry: u32,
+        /// Numbers of connections, and the limit.
+        message: String,
+    },
     /// A flow was refused.
     Refused {
         /// Index of the entry point.
@@ -189,6 +196,9 @@ impl Message {
             }
             EventKind::SourceRetries { entry, message } => {
                 Message::SourceRetries { entry: *entry, message: message.to_string() }
+            }
+            EventKind::ConnectionsShed { entry, message } => {
+                Message::ConnectionsShed { entry: *entry, message: message.to_string() }
             }
             EventKind::Refused { entry } => Message::Refused { entry: *entry },
             EventKind::Section { .. } => Message::Section(SectionSample::of(kind)),

@@ -185,6 +185,18 @@ fn without_a_plan_an_engine_says_how_it_would_cut_the_program() {
 }
 
 #[test]
+fn pool_says_which_calls_hold_their_thread() {
+    let waits = "use tcp, time\n\nfor connection in tcp.listen(port: 0) {\n  loop round = 0 {\n    \
+                 let _line = tcp.read_line(connection)?\n    time.sleep(10ms)\n    round + 1\n  } until round == 3 at most 3\n}\n";
+    let program = Scratch::new("waits.weir", waits.as_bytes());
+    let pool = all(&["plan", program.path(), "--engine", "pool"]);
+    let held = "calls that hold their thread while they wait, so that no other flow has it\n  \
+                tcp.listen: time.sleep\n";
+    assert!(pool.ends_with(held) || pool.contains(held), "{pool}");
+    assert!(!all(&["plan", program.path(), "--engine", "event"]).contains("hold"));
+}
+
+#[test]
 fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
     let plan = Scratch::new("cut.plan.toml", PLAN);
     let arguments = ["examples/image_server/main.weir", "--plan", plan.path(), "--engine", "pool"];

@@ -121,10 +121,9 @@ fn malformed_lines_are_logged_at_a_limited_rate_and_counted() {
 }
 
 #[test]
-fn a_lack_of_descriptors_is_logged() {
+fn connections_leave_descriptors_to_files_and_the_limit_is_logged() {
     let program = "use http\n\nservice s on http(port: 0) {\n  get \"/\" { http.text(\"ok\") }\n}\n";
     let folder = Folder::new("descriptors", program);
-    // A second event loop might find no descriptor for its own listener, which ends the program.
     let mut command = Command::new("sh");
     command.args([
         "-c",
@@ -135,9 +134,51 @@ fn a_lack_of_descriptors_is_logged() {
     command.stderr(Stdio::piped());
     let mut served = Served::spawn(command);
     let connections: Vec<_> = (0..40).map(|_| served.connect()).collect();
-    served.wait_for("trying again in http.http: a connection cannot be accepted: Too many open files");
-    drop(connections);
+    served.wait_for("too many connections in http.http: 20 closed and 0 refused at the limit of 20");
     assert_eq!(served.get("/").status, 200, "the service goes on");
+    drop(connections);
+}
+
+#[test]
+fn an_event_loop_without_descriptors_ends_the_start_with_advice() {
+    let program = "use http\n\nservice s on http(port: 0) {\n  get \"/\" { http.text(\"ok\") }\n}\n";
+    let folder = Folder::new("no-descriptors", program);
+    for limit in [20, 24, 30, 40, 50, 60] {
+        let mut command = Command::new("sh");
+        let run = format!("ulimit -n {limit}; exec \"$0\" run \"$1\" --threads 32");
+        command.args(["-c", &run, env!("CARGO_BIN_EXE_weir"), &folder.program()]);
+        let said = said(command);
+        assert_eq!(said.code, 3, "{}", said.messages);
+        let advice = "raise the limit of open files (`ulimit -n`), or use fewer threads (`--threads`)";
+        assert!(said.messages.contains(advice), "{limit}: {}", said.messages);
+    }
+}
+
+/// Answers a line of text over raw connections.
+const LINES: &str = "use tcp\n\nfor connection in tcp.listen(port: 0) {\n  \
+                     let line = tcp.read_line(connection)? else { return }\n  \
+                     tcp.write_text(connection, \"{line}!\\n\")?\n}\n";
+
+#[test]
+fn half_sent_requests_stop_no_engine() {
+    for engine in engines().filter(|engine| *engine != "thread-per-flow") {
+        let folder = Folder::new(&format!("half-{engine}"), LINES);
+        let served = Served::start(&folder.program(), &["--engine", engine, "--threads", "2"]);
+        let half: Vec<_> = (0..50)
+            .map(|_| {
+                let mut client = served.connect();
+                client.write_all(b"hal").expect("it listens");
+                client
+            })
+            .collect();
+        let mut client = served.connect();
+        client.write_all(b"whole\n").expect("it listens");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("it answers");
+        assert_eq!(answer, "whole!\n", "{engine}");
+        drop(half);
+        served.stop();
+    }
 }
 
 #[test]

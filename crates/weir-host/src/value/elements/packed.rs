@@ -5,6 +5,60 @@ use std::borrow::Cow;
 use super::sequence::Sequence;
 use crate::Value;
 
+/// A scalar that is stored without its tag, and its bits as a word.
+trait Word {
+    fn of(word: u64) -> Self;
+    fn word(self) -> u64;
+}
+
+impl Word for i64 {
+    #[inline]
+    fn of(word: u64) -> i64 {
+        word.cast_signed()
+    }
+
+    #[inline]
+    fn word(self) -> u64 {
+        self.cast_unsigned()
+    }
+}
+
+impl Word for f64 {
+    #[inline]
+    fn of(word: u64) -> f64 {
+        f64::from_bits(word)
+    }
+
+    #[inline]
+    fn word(self) -> u64 {
+        self.to_bits()
+    }
+}
+
+impl Word for bool {
+    #[inline]
+    fn of(word: u64) -> bool {
+        word != 0
+    }
+
+    #[inline]
+    fn word(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Word for u64 {
+    #[inline]
+    fn of(word: u64) -> u64 {
+        word
+    }
+
+    #[inline]
+    fn word(self) -> u64 {
+        self
+    }
+}
+
 /// Defines the packed forms: the variant, the constructor of its values and the type of its scalars.
 macro_rules! packed {
     ($($form:ident, $value:ident, $scalar:ty;)+) => {
@@ -69,6 +123,34 @@ macro_rules! packed {
                     $(Packed::$form(all) => all.get(index).copied().map(Value::$value),)+
                     Packed::Persistent(all) => all.get(index).map(Cow::into_owned),
                 }
+            }
+
+            /// Returns the word of a scalar.
+            #[inline]
+            pub(super) fn word(&self, index: usize) -> Option<u64> {
+                match self {
+                    $(Packed::$form(all) => all.get(index).map(|scalar| Word::word(*scalar)),)+
+                    Packed::Persistent(_) => None,
+                }
+            }
+
+            /// Replaces a scalar; returns `false` if there is none.
+            #[inline]
+            pub(super) fn set_word(&mut self, index: usize, word: u64) -> bool {
+                match self {
+                    $(Packed::$form(all) => all.get_mut(index).map(|scalar| *scalar = Word::of(word)).is_some(),)+
+                    Packed::Persistent(_) => false,
+                }
+            }
+
+            /// Adds a scalar at the end; returns `false` if the elements are no scalars.
+            #[inline]
+            pub(super) fn push_word(&mut self, word: u64) -> bool {
+                match self {
+                    $(Packed::$form(all) => all.push(Word::of(word)),)+
+                    Packed::Persistent(_) => return false,
+                }
+                true
             }
 
             /// Returns the scalars in a range of positions; `None` if there are none.

@@ -11,12 +11,14 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use weir_events::{Event, Synchronisation, at, never};
 
 use super::Limits;
+use super::connection_table::TableEntry;
 use super::limits::end_of;
 
 /// Activity of one connection; shared by its I/O, its service and its task, which all run on one thread.
@@ -51,6 +53,13 @@ enum ConnectionPhase {
     Answering,
     Writing,
     Lingering,
+}
+
+impl ConnectionPhase {
+    /// Returns true if a request is being answered, as opposed to awaited.
+    fn is_busy(self) -> bool {
+        !matches!(self, ConnectionPhase::Head | ConnectionPhase::Idle)
+    }
 }
 
 impl ActivityTracker {
@@ -108,6 +117,7 @@ pub(super) enum WatchdogEvent {
 /// Watchdog: enforces the timeouts of a connection.
 pub(super) struct Watchdog<'a> {
     limits: &'a Limits,
+    entry: Arc<TableEntry>,
     phase: ConnectionPhase,
     progress: u64,
     /// Time at which the phase began, and the bytes written by then.
@@ -122,11 +132,12 @@ pub(super) struct Watchdog<'a> {
 }
 
 impl<'a> Watchdog<'a> {
-    pub(super) fn new(limits: &'a Limits, stopping: &Event<WakeReason>) -> Self {
+    pub(super) fn new(limits: &'a Limits, entry: Arc<TableEntry>, stopping: &Event<WakeReason>) -> Self {
         let since = Instant::now();
         let deadline = Some(end_of(since, limits.header_timeout));
         Watchdog {
             limits,
+            entry,
             phase: ConnectionPhase::Head,
             progress: 0,
             since,
@@ -152,6 +163,7 @@ impl<'a> Watchdog<'a> {
 
     fn change(&mut self, phase: ConnectionPhase, progress: u64, activity: &ActivityTracker) {
         let now = Instant::now();
+        self.entry.note(now, phase.is_busy());
         if phase != self.phase || phase != ConnectionPhase::Writing {
             (self.since, self.written_before) = (now, activity.written.get());
         }

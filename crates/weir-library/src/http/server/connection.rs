@@ -42,7 +42,7 @@ pub(super) async fn serve_connection<H: Handler>(
     let activity = Rc::new(ActivityTracker::default());
     let mut supervisor = ConnectionSupervisor {
         activity: &activity,
-        watchdog: Watchdog::new(&limits, handle.stopping()),
+        watchdog: Watchdog::new(&limits, handle.entry(), handle.stopping()),
         _shutdown: handle,
     };
     let mut first = Vec::new();

@@ -5,12 +5,13 @@
 //! connection ends.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
 use weir_events::{Event, Receiver, Sender, Signal, rendezvous};
 
 use super::Limits;
 use super::activity::WakeReason;
+use super::connection_table::{TableEntry, TablePlace};
 
 /// The connections of one event loop.
 pub(super) struct GracefulShutdown {
@@ -29,9 +30,9 @@ impl GracefulShutdown {
         GracefulShutdown { stopping: stop.fired().wrap(|()| WakeReason::Stopping), stop, present, gone }
     }
 
-    /// Adds a connection, which holds its permit, until its [`ShutdownHandle`] is dropped.
-    pub(super) fn join(&self, slot: OwnedSemaphorePermit) -> ShutdownHandle {
-        ShutdownHandle { stopping: self.stopping.clone(), _present: self.present.clone(), _slot: slot }
+    /// Adds a connection, which holds its place in the table, until its [`ShutdownHandle`] is dropped.
+    pub(super) fn join(&self, place: TablePlace) -> ShutdownHandle {
+        ShutdownHandle { stopping: self.stopping.clone(), _present: self.present.clone(), place }
     }
 
     /// Tells every connection to end after the requests that it has begun, and waits until all have ended or the grace
@@ -48,12 +49,17 @@ impl GracefulShutdown {
 pub(super) struct ShutdownHandle {
     stopping: Event<WakeReason>,
     _present: Sender<Infallible>,
-    _slot: OwnedSemaphorePermit,
+    place: TablePlace,
 }
 
 impl ShutdownHandle {
     /// Returns the event that takes effect when the connection should end.
     pub(super) fn stopping(&self) -> &Event<WakeReason> {
         &self.stopping
+    }
+
+    /// Returns the connection's entry in the table.
+    pub(super) fn entry(&self) -> Arc<TableEntry> {
+        self.place.entry()
     }
 }

@@ -19,7 +19,7 @@ use super::problem::RegionProblem;
 use super::scope::Scope;
 use super::values::dead_slots;
 use crate::region::{
-    ElementReplacement, Instruction, LookUp, LookUpOutput, RegionOperand, Scalar, SlotCall, WordShape,
+    ElementReplacement, FrameSlot, Instruction, LookUp, LookUpOutput, RegionOperand, Scalar, SlotCall, WordShape,
 };
 use crate::step::{Action, Out, PrimStep, SwitchStep};
 
@@ -199,11 +199,28 @@ impl<'a> Builder<'a> {
         let arguments = [whole, located(key), located(value)].into();
         let (code, path, dead) = (step.code.clone(), step.path.clone(), dead_slots(scope, &step.dead));
         let call = SlotCall { code, path, arguments, dead, out: Out::Value(out) };
+        self.set_word(scope, slot(changed), key, &inputs[..])?;
         let row =
             add(&mut self.emitter.tables.replacements, ElementReplacement { whole: slot(changed), key, value, call });
         self.emitter.emit(Instruction::Replace(row));
         self.put(out, Argument::Slot { index: changed, last: true });
         Ok(true)
+    }
+
+    /// Stores a scalar in a list, if that takes no more than storing its word.
+    fn set_word(
+        &mut self,
+        scope: &mut Scope<'a>,
+        list: FrameSlot,
+        key: RegionOperand,
+        inputs: &[Operand],
+    ) -> Result<(), RegionProblem> {
+        let Some(Type::List(element)) = Self::type_of(scope, &inputs[0]) else { return Ok(()) };
+        if let (RegionOperand::Word(key, ..), Some(_)) = (key, Scalar::of(&element)) {
+            let value = self.word(scope, &inputs[2])?;
+            self.emitter.emit(Instruction::SetWord(list, key, value));
+        }
+        Ok(())
     }
 
     /// Returns an operand, which stays in its register if it is one word.

@@ -4,25 +4,23 @@ use std::ops::Range;
 
 use super::emitter::CodeEmitter;
 use super::problem::RegionProblem;
-use crate::region::Region;
-use crate::region::{Instruction, Target};
+use crate::region::Target;
+use crate::region::{LARGE_WINDOW, Region};
 
 /// Assembles the region of these nodes.
 pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
-    if !emitter.fits() {
+    if !emitter.fits() || emitter.registers > LARGE_WINDOW {
         return Err(RegionProblem::TooLarge);
     }
     let before = emitter.prologue.len();
     let targets: Vec<Target> = emitter.labels.iter().map(|at| (at.unwrap_or(0) + before) as Target).collect();
     let mut code = std::mem::take(&mut emitter.prologue);
     code.append(&mut emitter.code);
-    for target in code.iter_mut().filter_map(Instruction::target) {
-        *target = targets[usize::from(*target)];
-    }
     let tables = &mut emitter.tables;
-    let arms = tables.switches.iter_mut().flat_map(|switch| &mut switch.arms).map(|arm| &mut arm.target);
-    for target in tables.jumps.iter_mut().flatten().chain(arms) {
-        *target = targets[usize::from(*target)];
+    let mut resolved = |label: &mut Target| *label = targets[usize::from(*label)];
+    for instruction in &mut code {
+        // Loops over lists have no label in their rows.
+        tables.targets(instruction, &mut resolved);
     }
     tables.fallible.iter_mut().for_each(|(at, _)| *at += before);
     Ok(Region {

@@ -22,7 +22,7 @@ use super::problem::RegionProblem;
 use super::scope::Scope;
 use crate::region::LoopRow;
 use crate::region::WordShape;
-use crate::region::{Instruction, Register, TableIndex, Target};
+use crate::region::{Instruction, TableIndex, Target};
 use crate::step::{Action, Repeat, RepeatStep};
 
 /// A loop under construction.
@@ -98,10 +98,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a row to the table of loops.
-    fn row(&mut self, parts: &LoopParts<'a, '_>, at_most: u64) -> (TableIndex, Register) {
+    fn row(&mut self, parts: &LoopParts<'a, '_>, at_most: u64) -> (TableIndex, LoopRow) {
         let (list, count) = (slot(parts.first_slot), self.emitter.register());
         let units = parts.step.body.units;
-        (add(&mut self.emitter.tables.loops, LoopRow { list, count, at_most, units }), count)
+        let head = self.emitter.label();
+        let row = LoopRow { list, head, count, at_most, units };
+        (add(&mut self.emitter.tables.loops, row), row)
     }
 
     /// Moves an input, which is no word, to a slot.
@@ -160,22 +162,21 @@ impl<'a> Builder<'a> {
 
     fn rounds(&mut self, parts: &mut LoopParts<'a, '_>, at_most: u64) -> Result<(), RegionProblem> {
         self.begin_states(parts, 0)?;
-        let (row, count) = self.row(parts, at_most);
+        let (row, LoopRow { head, count, .. }) = self.row(parts, at_most);
         let none = self.emitter.constant(0);
         self.emitter.emit(Instruction::Move(count, none));
-        let head = self.emitter.label();
         self.emitter.bind(head);
         self.nodes(&mut parts.inner)?;
         let done = self.next_states(parts)?.ok_or(RegionProblem::Unsupported)?;
         self.emitter.place(parts.outer.place(parts.node));
-        self.emitter.emit(Instruction::AgainUnless(row, done, head));
+        self.emitter.emit(Instruction::AgainUnless(row, done));
         self.end_states(parts)
     }
 
     /// Emits the beginning of a loop over a list, whose elements are this parameter.
     fn begin_list(&mut self, parts: &mut LoopParts<'a, '_>, parameter: usize) -> Result<Round, RegionProblem> {
-        let (row, _) = self.row(parts, u64::MAX);
-        let (head, out) = (self.emitter.label(), self.emitter.label());
+        let (row, LoopRow { head, .. }) = self.row(parts, u64::MAX);
+        let out = self.emitter.label();
         if self.is_record(&parts.graph.parameters[parameter]) && parts.inner.reads_only_fields(parameter) {
             self.emitter.emit(Instruction::FirstElement(row, out));
             self.emitter.bind(head);

@@ -114,6 +114,9 @@ impl<'a> Builder<'a> {
     /// Assigns the states that are no words: directly, unless one of them is another one's old value.
     fn assign_values(&mut self, parts: &LoopParts<'a, '_>, values: &[(u32, Argument)]) {
         let (base, states) = (parts.inner.base, parts.step.repeat.states() as u32);
+        if let [(state, from)] = values {
+            return self.put(base + state, *from);
+        }
         let is_other = |(state, from): &(u32, Argument)| match from {
             Argument::Slot { index, .. } => (base..base + states).contains(index) && *index != base + state,
             Argument::Constant(_) | Argument::Shared(_) => false,
