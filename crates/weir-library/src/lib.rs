@@ -38,6 +38,7 @@ pub mod tcp;
 pub mod text;
 pub mod time;
 pub mod udp;
+mod units;
 pub mod uuid;
 
 pub use limited::Limited;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Limited, room};
+use crate::{Limited, room, units};
 use indexmap::IndexSet;
 use weir::{Elements, Failure, FailureKind, Value};
 
@@ -32,13 +32,13 @@ pub fn last(list: &Elements) -> Option<Value> {
 }
 
 /// Returns `true` if an element equals `value`.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_read(list))]
 pub fn contains(list: &Elements, value: &Value) -> bool {
     list.iter().any(|element| *element == *value)
 }
 
 /// Returns the position of the first element that equals `value`, counted from 0.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_read(list))]
 pub fn position(list: &Elements, value: &Value) -> Option<usize> {
     list.iter().position(|element| *element == *value)
 }
@@ -62,27 +62,27 @@ fn within(list: &Elements, count: i64) -> usize {
 }
 
 /// Returns the elements in reverse order.
-#[weir::function(pure, total, room = list.bytes_to_copy())]
+#[weir::function(pure, total, room = list.bytes_to_copy(), units = units::length(list))]
 pub fn reverse(mut list: Elements) -> Elements {
     list.reverse();
     list
 }
 
 /// Returns the elements in ascending order; the sort is stable.
-#[weir::function(pure, total, room = 2 * list.bytes_to_append())]
+#[weir::function(pure, total, room = 2 * list.bytes_to_append(), units = units::to_sort(list))]
 pub fn sort(mut list: Elements) -> Elements {
     list.sort();
     list
 }
 
 /// Returns the least element; `None` if the list is empty.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_read(list))]
 pub fn min(list: &Elements) -> Option<Value> {
     list.iter().min().map(Cow::into_owned)
 }
 
 /// Returns the greatest element; `None` if the list is empty.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_read(list))]
 pub fn max(list: &Elements) -> Option<Value> {
     list.iter().max().map(Cow::into_owned)
 }
@@ -111,7 +111,7 @@ pub fn max_keyed(pairs: Vec<Keyed>) -> Option<Value> {
 }
 
 /// Returns the sum of whole numbers. A sum that does not fit into 64 bits ends the flow, as `+` does.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::length(list))]
 pub fn sum(list: &[i64]) -> Limited<i64> {
     // In 128 bits, intermediate sums cannot overflow, so that the order of the numbers does not matter.
     let sum: i128 = list.iter().copied().map(i128::from).sum();
@@ -121,13 +121,13 @@ pub fn sum(list: &[i64]) -> Limited<i64> {
 
 /// Returns the values of a list of options that are not `None`: `list.present(for x in xs { if x > 0 { Some(x) } else {
 /// None } })` returns those above 0.
-#[weir::function(pure, room = room::of_values(list.len()))]
+#[weir::function(pure, room = room::of_values(list.len()), units = units::length(list))]
 pub fn present(list: Vec<Option<Value>>) -> Vec<Value> {
     list.into_iter().flatten().collect()
 }
 
 /// Removes duplicates; the first occurrence of each element remains.
-#[weir::function(pure, total, room = room::of_pairs(list.len()))]
+#[weir::function(pure, total, room = room::of_pairs(list.len()), units = 2 * units::to_read(list))]
 pub fn unique(list: Vec<Value>) -> Vec<Value> {
     list.into_iter().collect::<IndexSet<_>>().into_iter().collect()
 }
@@ -136,7 +136,7 @@ pub fn unique(list: Vec<Value>) -> Vec<Value> {
 ///
 /// # Errors
 /// Fails if the result would have more than 10,000,000 elements.
-#[weir::function(pure, room = concat_bytes(lists))]
+#[weir::function(pure, room = concat_bytes(lists), units = units::to_concat(lists))]
 pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
     limited(lists.iter().map(Elements::len).fold(0, usize::saturating_add))?;
     let mut all = Elements::default();
@@ -148,20 +148,20 @@ pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
 ///
 /// # Errors
 /// Fails if there are more than 10,000,000.
-#[weir::function(pure, room = 2 * room::of_values(count(*from, *to).min(ELEMENTS_MAX)))]
+#[weir::function(pure, room = 2 * room::of_values(count(*from, *to).min(ELEMENTS_MAX)), units = units::to_count(from, to))]
 pub fn numbers(from: i64, to: i64) -> Result<Vec<i64>, Failure> {
     limited(count(from, to))?;
     Ok((from..to).collect())
 }
 
 /// Returns each element with its position, counted from 0.
-#[weir::function(pure, total, room = room::of_pairs(list.len()))]
+#[weir::function(pure, total, room = room::of_pairs(list.len()), units = 2 * units::length(list))]
 pub fn numbered(list: Vec<Value>) -> Vec<(usize, Value)> {
     list.into_iter().enumerate().collect()
 }
 
 /// Returns pairs of the elements at equal positions, as many as the shorter list has.
-#[weir::function(pure, total, room = room::of_pairs(list.len().min(other.len())))]
+#[weir::function(pure, total, room = room::of_pairs(list.len().min(other.len())), units = 4 * units::length(list))]
 pub fn zip(list: Vec<Value>, other: Vec<weir::Generic<'b'>>) -> Vec<(Value, weir::Generic<'b'>)> {
     list.into_iter().zip(other).collect()
 }
