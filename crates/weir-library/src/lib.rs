@@ -29,6 +29,7 @@ pub mod list;
 pub mod map;
 pub mod output;
 pub mod random;
+pub mod regex;
 mod room;
 pub mod state;
 pub mod stdio;
@@ -76,6 +77,7 @@ pub fn library() -> weir::Library {
         udp::udp(),
         http1::http1(),
         random::random(),
+        regex::regex(),
         uuid::uuid(),
         encoding::base64(),
         encoding::hex(),

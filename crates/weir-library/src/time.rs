@@ -1,9 +1,13 @@
-//! Time: the clock, sleeping, and periodic flows.
+//! Time: the clock, calendars, sleeping, and periodic flows.
+
+mod calendar;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{MissedTickBehavior, interval};
 use weir::{Failure, Type, Value};
+
+pub use calendar::{Date, date, format, of_date, parse, parse_as, shift, start_of_day};
 
 use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};
 
@@ -25,8 +29,10 @@ mod functions {
     //! The module's functions, in a submodule because `library!` generates a function named like the module.
 
     weir::library! {
-        /// The clock, sleeping, and periodic flows.
-        pub(crate) time: super::now, super::unix, super::from_unix, super::sleep, super::back_off
+        /// The clock, calendars and time zones, sleeping, and periodic flows.
+        pub(crate) time: super::now, super::unix, super::from_unix, super::calendar::parse, super::calendar::parse_as,
+            super::calendar::format, super::calendar::date, super::calendar::of_date, super::calendar::shift,
+            super::calendar::start_of_day, super::sleep, super::back_off
     }
 }
 
