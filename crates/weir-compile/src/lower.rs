@@ -111,6 +111,8 @@ enum Callable<'a> {
         body: &'a Expr,
         names: Rc<Names<'a>>,
         scope: CodeScope<'a>,
+        /// The index of the frame that it is written in.
+        frame: usize,
     },
     /// A `fn` of some code, by its index.
     Function(usize, CodeScope<'a>),
@@ -144,6 +146,8 @@ enum InlineFrameKind {
     Function,
     /// One try of a `retry`. Only a `?` exits it.
     Retry,
+    /// A closure, which nothing exits. Its failures go to the handlers around its text, not to those of the `fn` that calls it.
+    Closure,
 }
 
 /// One inlined call of a `fn`.
@@ -154,6 +158,8 @@ struct InlineFrame<'a> {
     /// The type of its result.
     result: Type,
     kind: InlineFrameKind,
+    /// The index of the frame that a failure goes to from here; none for a flow.
+    outer: Option<usize>,
     /// The index of the inlined `fn`.
     function: Option<usize>,
     /// The call that is inlined.
@@ -272,6 +278,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             call_path: String::new(),
             result: result_of,
             kind: InlineFrameKind::Flow,
+            outer: None,
             function: None,
             called_at: Span { source: self.context.source, start: 0, end: 0 },
             arguments: ArgumentAtoms::new(),
@@ -332,7 +339,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     /// Returns the index of the frame that `return` exits: that of the innermost `fn`, or the flow.
     fn body_frame(&self) -> usize {
-        self.frames.iter().rposition(|frame| frame.kind != InlineFrameKind::Retry).unwrap_or(0)
+        let exits = |frame: &InlineFrame<'_>| matches!(frame.kind, InlineFrameKind::Flow | InlineFrameKind::Function);
+        self.frames.iter().rposition(exits).unwrap_or(0)
+    }
+
+    /// Returns the frames that a failure passes from the current place, innermost first.
+    fn failure_path(&self) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.frames.len().checked_sub(1), |at| self.frames[*at].outer)
     }
 
     /// Appends an operation to the current block and returns its value.

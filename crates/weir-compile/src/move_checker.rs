@@ -24,7 +24,7 @@ pub(crate) fn check(parameters: &[Variable], body: &Block, types: &[TypeDefiniti
         context,
     };
     parameters.iter().for_each(|parameter| moves.bind(parameter));
-    moves.block(body);
+    moves.block(body, Origin::default());
 }
 
 /// A bound variable.
@@ -61,8 +61,9 @@ impl MoveChecker<'_, '_> {
         }
     }
 
-    fn block(&mut self, block: &Block) {
-        let mut last = Origin::default();
+    /// Checks a block of an operation at this place.
+    fn block(&mut self, block: &Block, origin: Origin) {
+        let mut last = origin;
         for binding in &block.lets {
             self.op(&binding.op, binding.origin);
             self.bind(&binding.bound);
@@ -89,13 +90,14 @@ impl MoveChecker<'_, '_> {
                 for arm in arms {
                     self.gone.clone_from(&before);
                     arm.payload.iter().for_each(|variable| self.bind(variable));
-                    self.block(&arm.body);
+                    self.block(&arm.body, origin);
+                    // Also behind an arm that ends the flow: engines free a value at its last use in the text.
                     after.append(&mut self.gone);
                 }
                 self.gone = after;
             }
             // The session is only looked at.
-            Op::Atomic { body, .. } => self.block(body),
+            Op::Atomic { body, .. } => self.block(body, origin),
             op => {
                 op.operands().for_each(|atom| self.take(atom, origin));
                 // All bodies of a race start, so that only one of them may take a value.
@@ -106,8 +108,8 @@ impl MoveChecker<'_, '_> {
 
     fn scope(&mut self, scope: &Scope<'_>, origin: Origin) {
         match scope.runs {
-            Runs::Once | Runs::IfChosen => self.block(scope.block),
-            Runs::Repeatedly => self.rounds(&scope.variables().collect::<Vec<_>>(), scope.block),
+            Runs::Once | Runs::IfChosen => self.block(scope.block, origin),
+            Runs::Repeatedly => self.rounds(&scope.variables().collect::<Vec<_>>(), scope.block, origin),
             Runs::UnlessCancelled => self.given_up(scope.block, origin),
         }
     }
@@ -120,7 +122,7 @@ impl MoveChecker<'_, '_> {
         let mut changed = BTreeSet::new();
         self.changed_in(body, &mut changed);
         changed.retain(|var| self.bound.contains_key(var));
-        self.block(body);
+        self.block(body, origin);
         let taken = outside.into_iter().filter(|var| body.mentions(*var));
         for var in taken.chain(changed).collect::<BTreeSet<Var>>() {
             self.gone.entry(var).or_insert(origin);
@@ -142,10 +144,10 @@ impl MoveChecker<'_, '_> {
     }
 
     /// Checks a body that runs once for each element: it may move only what it binds.
-    fn rounds(&mut self, variables: &[&Variable], body: &Block) {
+    fn rounds(&mut self, variables: &[&Variable], body: &Block, origin: Origin) {
         let (outside, before) = (self.bound.len(), self.gone.clone());
         variables.iter().for_each(|variable| self.bind(variable));
-        self.block(body);
+        self.block(body, origin);
         let gone: Vec<(Var, Origin)> = self.gone.iter().map(|(var, at)| (*var, *at)).collect();
         for (var, at) in gone.into_iter().filter(|(var, _)| !before.contains_key(var)) {
             if self.bound.get(&var).is_some_and(|bound| bound.number < outside) {

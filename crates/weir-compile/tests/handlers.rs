@@ -125,6 +125,39 @@ service web on http(port: 1) {
     assert_eq!(get(&piped, "missing").unwrap(), "service: missing", "with `|>`");
 }
 
+/// The `fn` that calls a closure has nothing to do with the failures of the text in it; a function that is passed by its name
+/// fails where it is called.
+#[test]
+fn failures_in_a_closure_go_to_the_handlers_around_its_text() {
+    let text = r#"
+use http, files
+fn load(name: Text) -> Result(Bytes) { Ok(files.read(name)?) }
+fn applied(f: fn(Text) -> Result(Bytes), name: Text) -> Bytes {
+  on failure of load(_) { "inside".to_bytes() }
+  f(name)?
+}
+service web on http(port: 1) {
+  on failure of load(name) { http.text("outside {name}") }
+  get "/{name}" (name: Text) { http.ok(applied(|name| Ok(load(name)?), name)) }
+}
+"#;
+    assert_eq!(get(text, "missing").unwrap(), "outside missing");
+    let named = text.replace("|name| Ok(load(name)?)", "load");
+    assert_eq!(get(&named, "missing").unwrap(), "inside");
+}
+
+#[test]
+fn a_failure_of_a_type_of_the_program_is_shown_with_its_names() {
+    let text = r#"
+use http
+enum Refused { No, Many(count: Int) }
+fn refused(name: Text) -> Result(Text, Refused) { if name == "x" { Err(No) } else { Err(Many(name.length())) } }
+service web on http(port: 1) { get "/{name}" (name: Text) { http.text(refused(name)?) } }
+"#;
+    assert_eq!(get(text, "x").unwrap_err(), "No");
+    assert_eq!(get(text, "abc").unwrap_err(), "Many(count: 3)");
+}
+
 /// A handler runs after the step, where the values of the step do not exist any more.
 #[test]
 fn arguments_leave_a_step_together_with_the_failure() {

@@ -176,8 +176,24 @@ impl<'a> Lowering<'a, '_> {
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
         match callable {
-            Callable::Closure { parameters, body, names, scope } => {
-                self.in_scope(scope, span, |lowering| lowering.inline_closure(parameters, body, &names, given))
+            Callable::Closure { parameters, body, names, scope, frame } => {
+                self.frames.push(InlineFrame {
+                    id: InlineFrameId(0),
+                    call_path: self.frame().call_path.clone(),
+                    result: Type::Never,
+                    kind: InlineFrameKind::Closure,
+                    outer: Some(frame),
+                    function: None,
+                    called_at: span,
+                    arguments: ArgumentAtoms::new(),
+                    handlers: Vec::new(),
+                    parameters: Names::new(),
+                    scope: scope.clone(),
+                });
+                let inline = |lowering: &mut Self| lowering.inline_closure(parameters, body, &names, given);
+                let value = self.in_scope(scope, span, inline);
+                self.frames.pop();
+                value
             }
             Callable::Function(at, scope) => self.inline_fn((at, scope), given, ty, span),
             Callable::Host(path) => self.call_host(&path, given, ty.clone(), (span, written)),
@@ -271,6 +287,7 @@ impl<'a> Lowering<'a, '_> {
             call_path: site,
             result: declared.result.substituted(&scope.types).to_type(),
             kind: InlineFrameKind::Function,
+            outer: self.frames.len().checked_sub(1),
             function: scope.code.module.is_none().then_some(at),
             called_at: self.context.located(span),
             arguments,

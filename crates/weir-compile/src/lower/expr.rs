@@ -366,7 +366,8 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn callable(&mut self, expr: &'a Expr) -> Option<Callable<'a>> {
         if let ExprKind::Closure { parameters, body } = &expr.kind {
             let (names, scope) = (Rc::new(self.names.clone()), self.scope());
-            return Some(Callable::Closure { parameters, body, names, scope });
+            let frame = self.frames.len().saturating_sub(1);
+            return Some(Callable::Closure { parameters, body, names, scope, frame });
         }
         match self.typed.resolutions.get(&expr.id)? {
             Resolution::Local(local) => match self.names.get(local)? {

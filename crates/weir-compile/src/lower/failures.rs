@@ -14,8 +14,9 @@ use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, Pattern, PatternKi
 
 use super::block_builder::{InlineFrameId, Terminator};
 use super::handled_calls::ArgumentAtoms;
-use super::{Binding, DeferredHandler, InlineFrameKind, Lowering};
+use super::{Binding, Callable, DeferredHandler, InlineFrameKind, Lowering};
 use crate::typed_tree::{CallTarget, FailureTarget};
+use crate::types::Ty;
 
 impl<'a> Lowering<'a, '_> {
     /// Lowers `fail(why)`; if `says`, wraps the text in a `Failure`.
@@ -36,18 +37,20 @@ impl<'a> Lowering<'a, '_> {
         (to, of, arguments): (FailureTarget, Option<&CallTarget>, ArgumentAtoms),
         span: Span,
     ) -> Atom {
+        let of = of.and_then(|of| self.callee(of));
+        let of = of.as_ref();
         // No handler names the `fn`s of a module, whose numbers are not those of the program.
         let of = of.filter(|of| !(self.module.is_some() && matches!(of, CallTarget::Function(_))));
         let span = self.context.located(span);
         let mut failed: Vec<CallTarget> = of.cloned().into_iter().collect();
         let mut arguments = vec![arguments; failed.len()];
         if to == FailureTarget::Retry {
-            let frame = self.frames.iter().rposition(|frame| frame.kind == InlineFrameKind::Retry).unwrap_or(0);
-            return self.exit_with_err(frame, failure, span);
+            let frame = self.failure_path().find(|at| self.frames[*at].kind == InlineFrameKind::Retry);
+            return self.exit_with_err(frame.unwrap_or(0), failure, span);
         }
         let body = self.body_frame();
-        let frames = if to == FailureTarget::Caller { body..body + 1 } else { 0..self.frames.len() };
-        for at in frames.rev() {
+        let path: Vec<usize> = if to == FailureTarget::Caller { vec![body] } else { self.failure_path().collect() };
+        for at in path {
             if let Some((handler, callee)) = self.handler_in(at, &failed, ty) {
                 self.context.handlers.used(handler);
                 let arguments = arguments.swap_remove(callee);
@@ -67,9 +70,32 @@ impl<'a> Lowering<'a, '_> {
             self.exit_with_err(body, failure, span)
         } else {
             self.report_bypassed(of);
-            let (failure, span) = self.propagated(failure, ty, of, (0, span));
+            let failure = self.described(failure, ty, span);
+            let (failure, span) = self.propagated(failure, &Type::Failure, of, (0, span));
             self.fail(failure, span)
         }
+    }
+
+    /// Returns the function that is called: that which a parameter stands for, or the callee itself; none for a closure.
+    fn callee(&self, of: &CallTarget) -> Option<CallTarget> {
+        let CallTarget::Local(local) = of else { return Some(of.clone()) };
+        match self.names.get(local)? {
+            Binding::Callable(Callable::Function(at, scope)) if scope.code.module.is_none() => {
+                Some(CallTarget::Function(*at))
+            }
+            Binding::Callable(Callable::Host(path)) => Some(CallTarget::Host(path.clone())),
+            _ => None,
+        }
+    }
+
+    /// Returns the failure that ends a flow for a failure of a type of the program: its message shows the value.
+    fn described(&mut self, failure: Atom, ty: &Type, span: Span) -> Atom {
+        if *ty == Type::Failure {
+            return failure;
+        }
+        let parts = self.shown(failure, &Ty::fixed(ty), 0, span);
+        let message = self.prim(Prim::Interpolate, parts, Type::Text, span);
+        self.prim(Prim::Failure, vec![message], Type::Failure, span)
     }
 
     /// Adds the `fn`s that a failure leaves, up to this frame, to its backtrace. Returns the failure, and the place outside of
@@ -92,7 +118,7 @@ impl<'a> Lowering<'a, '_> {
             _ => Text::default(),
         };
         let (mut sites, mut at) = (Vec::new(), span);
-        for frame in self.frames[to..].iter().rev() {
+        for frame in self.failure_path().take_while(|frame| *frame >= to).map(|frame| &self.frames[frame]) {
             let Some(function) = frame.function else { continue };
             let parts = [Value::Text(failed), Value::Text(name(function)), Value::Int(at.start.into())];
             sites.push(Value::Record(parts.into_iter().collect()));
@@ -178,7 +204,8 @@ impl<'a> Lowering<'a, '_> {
         let Some(function) = self.frames[body].function else { return };
         // A handler of the `fn` itself sees the failure at its caller.
         failed.pop();
-        let bypassed = (0..body).rev().find_map(|at| self.handler_in(at, &failed, ty).map(|(handler, _)| handler));
+        let outside = self.failure_path().skip_while(|at| *at >= body);
+        let bypassed = outside.into_iter().find_map(|at| self.handler_in(at, &failed, ty).map(|(handler, _)| handler));
         let functions = &self.program.declarations.functions;
         let name = functions.get_index(function).map_or_else(Text::default, |(name, _)| (&**name).into());
         let inner = match of {
@@ -192,7 +219,7 @@ impl<'a> Lowering<'a, '_> {
     /// handles it.
     fn report_bypassed(&mut self, of: Option<&CallTarget>) {
         let Some(CallTarget::Function(function)) = of else { return };
-        let around = self.frames.iter().flat_map(|frame| frame.handlers.iter().copied());
+        let around = self.failure_path().flat_map(|at| self.frames[at].handlers.iter().copied());
         let around: Vec<&FailureHandler> = around.collect();
         for warning in self.context.handlers.around(*function, &around) {
             self.context.report_once(warning);

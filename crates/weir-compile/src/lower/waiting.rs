@@ -187,6 +187,7 @@ impl<'a> Lowering<'a, '_> {
             call_path: site,
             result: result.clone(),
             kind: InlineFrameKind::Retry,
+            outer: self.frames.len().checked_sub(1),
             function: None,
             called_at: span,
             arguments: Vec::new(),

@@ -40,3 +40,15 @@ fn values_of_great_depth_are_tested_without_walking_through_them() {
     let said = say(&["test", program.path(), "--time-limit", "60"]);
     assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
 }
+
+/// A handler of the file answers for services: in a test it would hide what fails.
+#[test]
+fn handlers_of_the_file_do_not_apply_to_tests() {
+    let text = "use http, text\n\non failure of text.parse_int(word) { http.bad_request(word) }\n\n\
+                service s on http(port: 1) {\n  get \"/{n}\" (n: Text) { http.text(\"{n.parse_int()?}\") }\n}\n\n\
+                fn double(n: Text) -> Int { n.parse_int()? * 2 }\n\ntest \"double\" { expect double(\"x\") == 3 }\n";
+    let program = Scratch::new("hidden.weir", text.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 1, "{}", said.output);
+    assert!(said.output.contains("\"x\" is not a whole number"), "{}", said.output);
+}
