@@ -5,6 +5,7 @@ use std::task::Context;
 use weir_host::{Argument, Failure, Pending, Value};
 use weir_ir::evaluate::{failure_of, test_holds};
 
+use super::atomic::Making;
 use super::repeat::Run;
 use super::timed::Timed;
 use super::{Frame, record_ran};
@@ -82,6 +83,8 @@ pub(super) enum Stage {
     Region(usize),
     /// The region that begins with the step waits for the call of this instruction, which takes long.
     RegionCall(Pending, usize),
+    /// An atomic step has its locks, and makes the values of its sessions.
+    Making(Making),
     /// An atomic step that does not begin, because its frame is given up once it is in no other.
     Refused,
 }
@@ -91,7 +94,7 @@ impl Stage {
     /// that it has already, and a call that waits under locks of its own is cancelled like any other.
     pub(super) fn is_in_step(&self) -> bool {
         match self {
-            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused => false,
+            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Making(_) => false,
             Stage::Region(_) | Stage::RegionCall(..) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
@@ -103,7 +106,7 @@ impl Stage {
     pub(super) fn leaves_thread(&self) -> bool {
         match self {
             Stage::Function(.., leaves_thread) => *leaves_thread,
-            Stage::RegionCall(..) | Stage::Ticket(_) | Stage::Locks(_) => true,
+            Stage::RegionCall(..) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
             Stage::Body(run) => run.leaves_thread(),
             Stage::Timed(timed) => timed.leaves_thread(),
             Stage::Refused | Stage::Region(_) => false,
@@ -236,6 +239,7 @@ impl Frame {
                 self.acquire(node, passed, acquire, body, env, context)
             }
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
+            (Stage::Making(making), Action::Acquire(acquire)) => self.make_own(node, making, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
             (Stage::Refused, Action::Acquire(_)) => Ran::wait(Stage::Refused),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),
