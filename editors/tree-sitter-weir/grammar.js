@@ -147,7 +147,16 @@ module.exports = grammar({
         optional(seq('at', 'end', field('end', $.block))),
       ),
     failure_handler: ($) =>
-      seq('on', 'failure', 'of', field('function', $.path), optional(seq('as', $.identifier)), field('body', $.block)),
+      seq(
+        'on',
+        'failure',
+        'of',
+        field('function', $.path),
+        optional(field('arguments', $.handler_arguments)),
+        optional(seq('as', $.identifier)),
+        field('body', $.block),
+      ),
+    handler_arguments: ($) => seq('(', optional(seq($._pattern, repeat(seq(',', $._pattern)), optional(','))), ')'),
     test_item: ($) => seq('test', field('name', choice($.text, $.block_text)), field('body', $.block)),
 
     // Statements

@@ -14,6 +14,7 @@ mod constants;
 mod entry;
 mod expr;
 mod failures;
+mod handled_calls;
 mod join_points;
 mod matching;
 mod pattern;
@@ -32,7 +33,7 @@ use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind};
+use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
@@ -41,6 +42,7 @@ use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
+use handled_calls::{ArgumentAtoms, HandledCalls};
 
 /// The maximum number of operations of one flow, after inlining.
 pub const OPERATIONS_MAX: usize = 100_000;
@@ -108,11 +110,27 @@ enum Callable<'a> {
         parameters: &'a [ClosureParameter],
         body: &'a Expr,
         names: Rc<Names<'a>>,
-        types: Rc<Substitution>,
+        scope: CodeScope<'a>,
     },
-    /// A `fn`, by its index, with the types that stand for its type parameters.
-    Function(usize, Rc<Substitution>),
+    /// A `fn` of some code, by its index.
+    Function(usize, CodeScope<'a>),
     Host(Text),
+}
+
+/// A checked text: the program, or a module of the library that is written in Weir.
+#[derive(Clone, Copy)]
+struct CheckedCode<'a> {
+    tree: &'a Tree,
+    typed: &'a TypedTree,
+    /// The name of the module.
+    module: Option<&'a str>,
+}
+
+/// The code that an expression belongs to, and the types that stand for the type parameters there.
+#[derive(Clone)]
+struct CodeScope<'a> {
+    code: CheckedCode<'a>,
+    types: Rc<Substitution>,
 }
 
 type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
@@ -140,12 +158,14 @@ struct InlineFrame<'a> {
     function: Option<usize>,
     /// The call that is inlined.
     called_at: Span,
+    /// The arguments of that call, kept if handlers use arguments.
+    arguments: ArgumentAtoms,
     /// The failure handlers that apply in it, innermost first.
     handlers: Vec<&'a FailureHandler>,
     /// The bindings of its parameters, kept if it has handlers.
     parameters: Names<'a>,
-    /// The types that stand for its type parameters.
-    types: Rc<Substitution>,
+    /// Its code, and the types that stand for its type parameters.
+    scope: CodeScope<'a>,
 }
 
 /// An atomic step around the current expression.
@@ -164,14 +184,20 @@ struct DeferredHandler<'a> {
     frame: usize,
     /// The number of steps around the step in which the failure arose.
     step: usize,
-    /// The type of the failure.
-    failure: Type,
+    /// The type of what leaves the step: the failure, or a tuple of it and the arguments that the handler uses.
+    leaves: Type,
 }
 
 /// The state of lowering one flow.
 struct Lowering<'a, 'd> {
     context: &'d mut CheckContext<'a>,
+    /// The program.
+    program: &'a TypedTree,
+    /// The code that is being lowered: the program, or a module.
     typed: &'a TypedTree,
+    tree: &'a Tree,
+    /// The name of the module.
+    module: Option<&'a str>,
     vars: VariableSupply,
     names: Names<'a>,
     /// The types that stand for the type parameters of the current code.
@@ -187,6 +213,7 @@ struct Lowering<'a, 'd> {
     steps: Vec<StepScope<'a>>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
+    handled_calls: HandledCalls,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
     /// The variables whose values are known at compile time.
@@ -202,8 +229,11 @@ struct Lowering<'a, 'd> {
 impl<'a, 'd> Lowering<'a, 'd> {
     fn new(context: &'d mut CheckContext<'a>, typed: &'a TypedTree) -> Self {
         Lowering {
+            tree: context.tree(),
             context,
+            program: typed,
             typed,
+            module: None,
             vars: VariableSupply::default(),
             names: BTreeMap::new(),
             types: Rc::default(),
@@ -214,6 +244,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             session: None,
             steps: Vec::new(),
             deferred: BTreeMap::new(),
+            handled_calls: HandledCalls::new(typed),
             alone: false,
             constants: constants::Constants::default(),
             call_paths: IndexMap::new(),
@@ -243,9 +274,10 @@ impl<'a, 'd> Lowering<'a, 'd> {
             kind: InlineFrameKind::Flow,
             function: None,
             called_at: Span { source: self.context.source, start: 0, end: 0 },
+            arguments: ArgumentAtoms::new(),
             handlers,
             parameters,
-            types: self.types.clone(),
+            scope: self.scope(),
         });
         let open_block = self.build_block(body);
         self.frames.pop();
@@ -260,6 +292,34 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let value = body(self);
         let scope = self.builders.pop().expect("it was just pushed");
         scope.finish(value)
+    }
+
+    /// Returns the place of an operation: of its span, or of the call of the module to which it belongs.
+    fn origin(&self, span: Span) -> Origin {
+        let span = self.context.located(span);
+        Origin { start: span.start, end: span.end }
+    }
+
+    /// Returns the current code and types.
+    fn scope(&self) -> CodeScope<'a> {
+        let code = CheckedCode { tree: self.tree, typed: self.typed, module: self.module };
+        CodeScope { code, types: self.types.clone() }
+    }
+
+    /// Lowers a body that belongs to another scope and is called at `span`.
+    fn in_scope<T>(&mut self, scope: CodeScope<'a>, span: Span, body: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = (self.scope(), self.context.call_of_module);
+        let call = scope.code.module.map(|_| self.context.located(span));
+        self.enter(scope);
+        self.context.call_of_module = call;
+        let value = body(self);
+        self.enter(outer.0);
+        self.context.call_of_module = outer.1;
+        value
+    }
+
+    fn enter(&mut self, CodeScope { code, types }: CodeScope<'a>) {
+        (self.tree, self.typed, self.module, self.types) = (code.tree, code.typed, code.module, types);
     }
 
     fn builder(&mut self) -> &mut BlockBuilder {
@@ -286,8 +346,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
             return Atom::Value(Value::Unit);
         }
         let never = ty == Type::Never;
+        let origin = self.origin(span);
         let scope = self.builders.last_mut().expect("a body is lowered in a scope");
-        let atom = self.vars.push(scope.lets_mut(), op, ty, origin(span));
+        let atom = self.vars.push(scope.lets_mut(), op, ty, origin);
         if let Some(bound) = scope.lets_mut().last() {
             self.constants.follow(&atom, &bound.op);
         }
@@ -379,10 +440,6 @@ fn yield_value(_: &mut VariableSupply, _: &mut Vec<weir_ir::expr::Let>, value: A
 
 fn yield_exit_value(_: &mut VariableSupply, _: &mut Vec<weir_ir::expr::Let>, _: InlineFrameId, value: Atom) -> Atom {
     value
-}
-
-fn origin(span: Span) -> Origin {
-    Origin { start: span.start, end: span.end }
 }
 
 /// Returns the name that a pattern gives to the whole value, or an empty one.

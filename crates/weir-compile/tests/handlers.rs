@@ -103,6 +103,48 @@ service web on http(port: 1) {
     assert_eq!(get(text, "missing").unwrap(), "service");
 }
 
+#[test]
+fn a_handler_uses_the_arguments_of_the_call_that_failed() {
+    let text = r#"
+use http, files
+fn load(name: Text, times: Int = 2) -> Bytes { files.read(if times == 2 { name } else { "there" })? }
+service web on http(port: 1) {
+  on failure of files.read(path) as failure { http.text("service: {path}") }
+  get "/{name}" (name: Text) {
+    on failure of load(name, times) { http.text("route: {name} {times}") }
+    let first = files.read(name)
+    let second = load("missing")
+    http.ok(first?)
+  }
+}
+"#;
+    assert_eq!(get(text, "a").unwrap(), "route: missing 2", "with the default of the `fn`");
+    let direct = text.replace("    let second = load(\"missing\")\n", "");
+    assert_eq!(get(&direct, "missing").unwrap(), "service: missing", "through a name");
+    let piped = direct.replace("let first = files.read(name)", "let first = name |> files.read");
+    assert_eq!(get(&piped, "missing").unwrap(), "service: missing", "with `|>`");
+}
+
+/// A handler runs after the step, where the values of the step do not exist any more.
+#[test]
+fn arguments_leave_a_step_together_with_the_failure() {
+    let text = r#"
+use accounts, http, files
+shared book = accounts.new()
+service web on http(port: 1) {
+  on failure of files.read(path) as failure { http.text("not {path}") }
+  get "/{name}" (name: Text) {
+    atomic book {
+      let path = "{name}/{name}"
+      book.set(path, 1)
+      http.ok(files.read(path)?)
+    }
+  }
+}
+"#;
+    assert_eq!(get(text, "missing").unwrap(), "not missing/missing");
+}
+
 /// The handler would be a part of the step otherwise, and the call of `counter.count`, which waits for earlier flows, an
 /// error.
 #[test]

@@ -1,12 +1,13 @@
 //! Contraction of a graph: hides its plumbing, and connects the visible nodes through the hidden ones.
 //!
-//! Hidden are primitives and selects, switches that choose only between hidden nodes (`a || b`), and *tries*: the
-//! switch behind each `?`, whose failing arm only ends the flow.
+//! Hidden are primitives and selects, switches that choose only between hidden nodes (`a || b`), *tries* (the switch behind
+//! each `?`, whose failing arm only ends the flow), and what the compiler generates: the rounds of a `retry`, and failures
+//! that are never reached.
 
 use std::collections::BTreeSet;
 
 use weir_host::{Resource, Type, Value};
-use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand};
+use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand, Origin};
 
 use crate::drawing::DetailLevel;
 use crate::names::GraphScope;
@@ -40,7 +41,7 @@ impl<'a> Contraction<'a> {
             DetailLevel::Folded => graph.nodes().map(|(id, node)| is_try(scope, id, node)).collect(),
             DetailLevel::Everything => vec![false; graph.nodes.len()],
         };
-        let seen = seen(graph, detail, &tries);
+        let seen = seen(scope, detail, &tries);
         let mut contraction = Contraction { graph, seen, tries, stand_ins: Vec::new(), fallible: BTreeSet::new() };
         contraction.stand_in_all();
         contraction
@@ -66,6 +67,39 @@ impl<'a> Contraction<'a> {
             .iter()
             .copied()
             .filter(move |&before| self.is_seen(before) && conflict(&touched, &self::touched(self.graph.node(before))))
+    }
+
+    /// Returns the visible sources from which a node is reached past the earlier ends of the flow that it waits for.
+    pub(crate) fn past_ends(&self, node: &Node) -> BTreeSet<EdgeSource> {
+        node.after.iter().flat_map(|&before| self.past_end(before, node.control)).collect()
+    }
+
+    /// Returns the visible sources from which the end of a graph is reached past its earlier ends.
+    pub(crate) fn past_all_ends(&self) -> BTreeSet<EdgeSource> {
+        self.graph.nodes().flat_map(|(id, _)| self.past_end(id, None)).collect()
+    }
+
+    /// Returns the other arms of the branches around an end of the flow, up to the branch around `outer`. For a `?` it is the
+    /// call that did not fail. A node that is no end has none.
+    fn past_end(&self, end: NodeId, outer: Option<Control>) -> BTreeSet<EdgeSource> {
+        let mut sources = BTreeSet::new();
+        let mut at = self.graph.node(end).control.filter(|_| self.graph.node(end).kind.ends_flow());
+        while let Some(Control { switch, arm }) = at.filter(|at| Some(*at) != outer) {
+            match &self.graph.node(switch).kind {
+                NodeKind::Switch { arms } if self.is_seen(switch) => {
+                    let others = (0..).take(arms.len()).filter(|&other| other != arm && !self.ends_in(switch, other));
+                    sources.extend(others.map(|other| EdgeSource::Arm(switch, other)));
+                }
+                _ => sources.extend(&self.stand_ins[switch.0 as usize]),
+            }
+            at = self.graph.node(switch).control;
+        }
+        sources
+    }
+
+    /// Returns true if the arm ends the flow.
+    fn ends_in(&self, switch: NodeId, arm: u32) -> bool {
+        self.graph.nodes.iter().any(|node| node.kind.ends_flow() && node.control == Some(Control { switch, arm }))
     }
 
     /// Returns the visible sources of a value.
@@ -149,7 +183,8 @@ fn node_of(start: EdgeSource) -> NodeId {
     }
 }
 
-fn seen(graph: &Graph, detail: DetailLevel, tries: &[bool]) -> Vec<bool> {
+fn seen(scope: &GraphScope<'_>, detail: DetailLevel, tries: &[bool]) -> Vec<bool> {
+    let graph = scope.graph;
     let mut seen = vec![false; graph.nodes.len()];
     let mut controls_seen = vec![false; graph.nodes.len()];
     let in_try = |node: &Node| node.control.is_some_and(|control| tries[control.switch.0 as usize]);
@@ -159,8 +194,9 @@ fn seen(graph: &Graph, detail: DetailLevel, tries: &[bool]) -> Vec<bool> {
             NodeKind::Release { .. } => false,
             _ if detail == DetailLevel::Everything => true,
             NodeKind::Prim(_) | NodeKind::Select { .. } => false,
+            _ if scope.generated == Some(node.origin) => false,
             NodeKind::Switch { .. } => controls_seen[index] && !tries[index],
-            NodeKind::Fail => !in_try(node),
+            NodeKind::Fail => !in_try(node) && !is_never_reached(graph, node),
             _ => true,
         };
         if let (true, Some(control)) = (seen[index] || controls_seen[index], node.control) {
@@ -168,6 +204,13 @@ fn seen(graph: &Graph, detail: DetailLevel, tries: &[bool]) -> Vec<bool> {
         }
     }
     seen
+}
+
+/// Returns whether this is the failure of a `match` without a fitting arm, which the checker rules out: unlike a failure of
+/// the program, it has the place of the `match`.
+fn is_never_reached(graph: &Graph, node: &Node) -> bool {
+    let of_switch = node.control.is_some_and(|control| graph.node(control.switch).origin == node.origin);
+    of_switch && node.origin != Origin::default() && matches!(node.inputs.first(), Some(Operand::Constant(_)))
 }
 
 /// Returns whether this is the switch behind a `?`: its failing arm only ends the flow.

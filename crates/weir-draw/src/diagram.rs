@@ -18,6 +18,9 @@ use crate::drawing::Drawing;
 use crate::looks::{self, MarkKind};
 use crate::names::{self, GraphScope};
 
+/// Stands between the `fn`s that a call is inlined from, and before its module.
+const WITHIN: &str = " › ";
+
 /// The index of a mark.
 pub(crate) type MarkId = usize;
 
@@ -52,6 +55,13 @@ pub(crate) struct DiagramMark {
     pub(crate) planned: Option<u32>,
 }
 
+impl DiagramMark {
+    /// Returns the module of a call.
+    pub(crate) fn module(&self) -> &str {
+        self.over.rsplit(WITHIN).next().unwrap_or_default()
+    }
+}
+
 /// The label of an edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EdgeLabel {
@@ -77,6 +87,7 @@ impl Diagram {
             program: drawing.program,
             graph: &flow.body,
             parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
+            generated: None,
         };
         let mut builder = DiagramBuilder { drawing, flow: &flow.name, diagram: Diagram::default() };
         let entry = DiagramMark { over: parameters(flow), ..mark(MarkKind::Entry, flow.name.to_string(), None) };
@@ -132,13 +143,11 @@ impl DiagramBuilder<'_> {
 
     fn node(&mut self, scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
         let mut drawn = DiagramMark { fallible, ..drawn(scope, node, parent) };
-        if let NodeKind::Call { function } = &node.kind {
-            drawn.leaves = self.drawing.leaves_thread(function);
-        }
+        drawn.leaves = self.leaves_thread(node);
         let id = self.diagram.marks.len();
         self.diagram.marks.push(drawn);
         for inner in scope.bodies(node) {
-            let title = match node.cancels_bodies() {
+            let title = match node.cancels_bodies() || names::is_retry(node) {
                 true => "begin".to_owned(),
                 false => inner.parameters.first().cloned().unwrap_or_default(),
             };
@@ -147,6 +156,18 @@ impl DiagramBuilder<'_> {
             self.graph(&inner, entry, Some(id), "");
         }
         id
+    }
+
+    /// Returns whether the flow may leave its thread in a call, or in the wait between two tries, which is hidden.
+    fn leaves_thread(&self, node: &Node) -> bool {
+        match &node.kind {
+            NodeKind::Call { function } => self.drawing.leaves_thread(function),
+            NodeKind::Loop { body, .. } if names::is_retry(node) => {
+                let generated = body.nodes.iter().filter(|inner| inner.origin == node.origin);
+                generated.into_iter().any(|inner| self.leaves_thread(inner))
+            }
+            _ => false,
+        }
     }
 
     fn edges_to(
@@ -164,6 +185,9 @@ impl DiagramBuilder<'_> {
         }
         for earlier in contraction.ordered_after(node) {
             self.join(marks[&earlier], mark, EdgeLabel::Order);
+        }
+        for start in contraction.past_ends(node) {
+            self.link(start, mark, scope, marks);
         }
         let values = self.diagram.edges[before..].iter().any(|edge| edge.to == mark && edge.label != EdgeLabel::Order);
         if !values && self.diagram.marks[mark].parent == self.diagram.marks[entry].parent {
@@ -186,7 +210,7 @@ impl DiagramBuilder<'_> {
         let end = self.diagram.marks.len();
         self.diagram.marks.push(mark(MarkKind::Answer, yields.to_owned(), parent));
         let starts = contraction.source(&scope.graph.result);
-        for start in &starts {
+        for start in starts.iter().chain(&contraction.past_all_ends()) {
             self.link(*start, end, scope, marks);
         }
         if starts.is_empty() {
@@ -263,11 +287,25 @@ fn drawn(scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>) -> Diagram
 fn call(scope: &GraphScope<'_>, node: &Node, function: &str, parent: Option<MarkId>) -> DiagramMark {
     let (module, name) = function.rsplit_once('.').unwrap_or(("", function));
     DiagramMark {
-        over: module.to_owned(),
+        over: within_fns(&node.name, module),
         hint: scope.call(function, &node.inputs),
         uses: worth_showing(node),
         ..mark(MarkKind::Call, name.to_owned(), parent)
     }
+}
+
+/// Returns the module of a call behind the `fn`s that it is inlined from (Flux's abstract nodes), as far as there is room;
+/// the innermost ones stay. `name` is the path of the call, such as `login/checked/text.length`.
+fn within_fns(name: &str, module: &str) -> String {
+    let mut shown = module.to_owned();
+    for function in name.split('/').rev().skip(1) {
+        let longer = format!("{function}{WITHIN}{shown}");
+        if longer.chars().count() > names::LENGTH_MAX {
+            return format!("…{WITHIN}{shown}");
+        }
+        shown = longer;
+    }
+    shown
 }
 
 /// Returns the resources of a call. Omits a read of the library's own resource by a call on a shared value, which is

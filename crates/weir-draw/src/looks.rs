@@ -36,6 +36,9 @@ pub(crate) fn mark(scope: &GraphScope<'_>, node: &Node) -> (MarkKind, String) {
         NodeKind::Switch { .. } => (MarkKind::Fork, subject(scope, node)),
         NodeKind::Map { .. } => (MarkKind::Repeat, format!("for each in {}", input())),
         NodeKind::Fold { .. } => (MarkKind::Repeat, format!("fold {}", input())),
+        NodeKind::Loop { at_most, .. } if names::is_retry(node) => {
+            (MarkKind::Repeat, format!("retry, at most {at_most} times"))
+        }
         NodeKind::Loop { at_most, .. } => (MarkKind::Repeat, format!("loop, at most {at_most} times")),
         NodeKind::Within { .. } => (MarkKind::Repeat, format!("within {}", input())),
         NodeKind::Race { .. } => (MarkKind::Repeat, "race".into()),
@@ -63,6 +66,7 @@ pub(crate) fn line(scope: &GraphScope<'_>, node: &Node) -> String {
         NodeKind::Switch { .. } => format!("match {}", input()),
         NodeKind::Map { .. } => format!("for each in {}", input()),
         NodeKind::Fold { .. } => format!("fold {} from {}", input(), states(1)),
+        NodeKind::Loop { at_most, .. } if names::is_retry(node) => format!("retry at most {at_most} times"),
         NodeKind::Loop { at_most, .. } => format!("loop {} at most {at_most}", states(0)),
         NodeKind::Within { .. } => format!("within {}", input()),
         NodeKind::Race { .. } => "race".into(),

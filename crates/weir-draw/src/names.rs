@@ -1,11 +1,11 @@
 //! Names in a drawing: arms of switches, and values as short expressions.
 
 use weir_host::{Resource, Type, TypeShape, Value};
-use weir_ir::graph::{ArmTest, Graph, Node, NodeKind, Operand, Program};
+use weir_ir::graph::{ArmTest, Graph, Node, NodeKind, Operand, Origin, Program};
 use weir_ir::prim::Prim;
 
 /// The maximum number of characters of a description, so that a drawing stays readable.
-const LENGTH_MAX: usize = 34;
+pub(crate) const LENGTH_MAX: usize = 34;
 /// The maximum number of nested primitives in a description.
 const DEPTH_MAX: usize = 4;
 
@@ -14,6 +14,23 @@ pub(crate) struct GraphScope<'a> {
     pub(crate) program: &'a Program,
     pub(crate) graph: &'a Graph,
     pub(crate) parameters: Vec<String>,
+    /// The place of what the compiler generated in the graph.
+    pub(crate) generated: Option<Origin>,
+}
+
+/// Returns whether a loop is a `retry`, whose state is the number of tries and the last result: what the compiler generates
+/// around each try has the place of the loop.
+pub(crate) fn is_retry(node: &Node) -> bool {
+    let NodeKind::Loop { body, .. } = &node.kind else { return false };
+    if node.origin == Origin::default() {
+        return false;
+    }
+    let last_result = |ty: &Type| matches!(ty, Type::Option(result) if matches!(**result, Type::Result(_)));
+    let states = node.outputs.iter().flat_map(|output| match output {
+        Type::Tuple(parts) => parts,
+        other => std::slice::from_ref(other),
+    });
+    states.into_iter().any(last_result) && body.nodes.iter().any(|inner| inner.origin == node.origin)
 }
 
 impl<'a> GraphScope<'a> {
@@ -25,7 +42,8 @@ impl<'a> GraphScope<'a> {
         let scope = |graph: &'a Graph| {
             let count = graph.parameters.len().saturating_sub(own.len());
             let parameters = own.iter().cloned().chain(captured.by_ref().take(count)).collect();
-            GraphScope { program: self.program, graph, parameters }
+            let generated = is_retry(node).then_some(node.origin);
+            GraphScope { program: self.program, graph, parameters, generated }
         };
         node.bodies().iter().map(scope).collect()
     }
@@ -116,6 +134,7 @@ impl<'a> GraphScope<'a> {
                 node.inputs.first().map(|subject| self.expression(subject, depth)).unwrap_or_default()
             }
             NodeKind::Select { switch } => self.choice(self.graph.node(*switch), node, depth),
+            _ if is_retry(node) => "retry …".into(),
             kind if !kind.bodies().is_empty() => format!("{} …", kind.word()),
             // The others have no value.
             _ => String::new(),

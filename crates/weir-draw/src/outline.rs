@@ -56,6 +56,7 @@ impl Outline<'_> {
             program: self.drawing.program,
             graph: &flow.body,
             parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
+            generated: None,
         };
         self.graph(&scope, 2);
     }
@@ -71,7 +72,7 @@ impl Outline<'_> {
                 open = node.control;
             }
         }
-        if scope.graph.result != Operand::Never {
+        if scope.graph.result != Operand::Never && scope.generated.is_none() {
             self.say(depth, &format!("=> {}", scope.describe(&scope.graph.result)), "");
         }
     }

@@ -75,6 +75,7 @@ fn called(function: &Function, arguments: &[Argument]) -> f64 {
             arguments,
             out: None,
             environment: &environment,
+            units: weir::UnitBudget::UNLIMITED,
         };
         let outcome: Outcome = black_box(code)(black_box(&mut call));
         black_box(&outcome);

@@ -151,6 +151,29 @@ pub struct Call<'a> {
     pub out: Option<u32>,
     /// The values that the embedder provides.
     pub environment: &'a Environment,
+    /// The budget of a function that declares its units.
+    pub units: UnitBudget,
+}
+
+/// The units of work of a call; a unit is about 20 ns. Only functions that declare their units ask for them.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitBudget {
+    /// The maximum number of units. A call that needs more does not begin, and returns [`Outcome::ExceedsUnits`].
+    pub most: u64,
+    /// The units that the call has declared.
+    pub declared: u64,
+}
+
+impl UnitBudget {
+    /// A budget for calls that may take as long as they need.
+    pub const UNLIMITED: UnitBudget = UnitBudget { most: u64::MAX, declared: 0 };
+
+    /// Returns a budget of this many units.
+    #[inline]
+    #[must_use]
+    pub fn of(most: u64) -> UnitBudget {
+        UnitBudget { most, declared: 0 }
+    }
 }
 
 impl<'a> Call<'a> {
@@ -225,6 +248,73 @@ impl<'a> Call<'a> {
             Argument::Shared(index) => Some(&self.shared[index as usize]),
             _ => None,
         }
+    }
+}
+
+impl Call<'_> {
+    /// Declares the units of the call; returns false if it must not begin here.
+    #[inline]
+    pub fn declare_units(&mut self, units: u64) -> bool {
+        self.units.declared = units;
+        units <= self.units.most
+    }
+
+    /// Takes the arguments, so that another thread can execute the call; `None` if one of them is move-only. Arguments at
+    /// their last use are moved, so that their release is the other thread's work too.
+    #[must_use]
+    pub fn detach(&mut self) -> Option<DetachedCall> {
+        let is_unique = |index| matches!(self.borrow(index), Value::Unique(_));
+        if (0..self.arguments.len()).any(is_unique) {
+            return None;
+        }
+        let mut detached = DetachedCall {
+            slots: Vec::new(),
+            shared: Vec::new(),
+            state: self.state.cloned(),
+            arguments: Vec::new(),
+            environment: self.environment.clone(),
+        };
+        for index in 0..self.arguments.len() {
+            let argument = match self.shared(index) {
+                Some(shared) => {
+                    detached.shared.push(shared.clone());
+                    Argument::Shared(detached.shared.len() as u32 - 1)
+                }
+                None => {
+                    detached.slots.push(self.value(index));
+                    Argument::Slot { index: detached.slots.len() as u32 - 1, last: true }
+                }
+            };
+            detached.arguments.push(argument);
+        }
+        Some(detached)
+    }
+}
+
+/// A call that owns its arguments, and may take as long as it needs.
+pub struct DetachedCall {
+    slots: Vec<Value>,
+    shared: Vec<Shared>,
+    state: Option<Shared>,
+    arguments: Vec<Argument>,
+    environment: Environment,
+}
+
+impl DetachedCall {
+    /// Executes the call.
+    #[must_use]
+    pub fn run(mut self, code: &ImmediateCode) -> Settled {
+        let outcome = code(&mut Call {
+            slots: &mut self.slots,
+            constants: &[],
+            shared: &self.shared,
+            state: self.state.as_ref(),
+            arguments: &self.arguments,
+            out: None,
+            environment: &self.environment,
+            units: UnitBudget::UNLIMITED,
+        });
+        Settled { outcome, restored: Vec::new() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The result of a call of a host function.
 
-use crate::{Failure, Value};
+use crate::{Failure, FailureKind, Value};
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +18,17 @@ pub enum Outcome {
     Error(Value),
     /// The call could not be made or did not complete; the flow ends with this failure.
     Fault(Box<Failure>),
+    /// The call needs more units than its budget ([`UnitBudget::most`](crate::UnitBudget)), and has not begun.
+    ExceedsUnits,
 }
 
 impl Outcome {
+    /// Returns the failure of a caller that gives no other thread the call that exceeds its budget.
+    #[must_use]
+    pub fn refused() -> Box<Failure> {
+        Box::new(Failure::new(FailureKind::Limit, "the call takes longer than it may take here"))
+    }
+
     /// Returns the function's value, or its own failure.
     ///
     /// # Errors
@@ -36,6 +44,7 @@ impl Outcome {
             Outcome::None => Ok(Ok(Value::none())),
             Outcome::Error(error) => Ok(Err(error)),
             Outcome::Fault(failure) => Err(failure),
+            Outcome::ExceedsUnits => Err(Outcome::refused()),
         }
     }
 }

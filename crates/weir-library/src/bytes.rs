@@ -1,7 +1,9 @@
 //! Functions on bytes: length, slices, searching, and conversion from and to text.
 
 use bytes::{Bytes, BytesMut};
-use weir::{Failure, FailureKind};
+use weir::{Failure, FailureKind, Value};
+
+use crate::units;
 
 /// Maximum number of bytes in the result of [`join`]: 64 MiB.
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -36,7 +38,7 @@ pub fn slice(bytes: Bytes, from: i64, to: i64) -> Bytes {
 ///
 /// # Errors
 /// Fails if the result would be longer than 64 MiB.
-#[weir::function(pure, room = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add).min(BYTES_MAX))]
+#[weir::function(pure, room = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add).min(BYTES_MAX), units = units::to_join(parts, &Value::Unit))]
 pub fn join(parts: &[Bytes]) -> Result<Bytes, Failure> {
     let length = parts.iter().fold(0_usize, |length, part| length.saturating_add(part.len()));
     if length > BYTES_MAX {
@@ -48,7 +50,7 @@ pub fn join(parts: &[Bytes]) -> Result<Bytes, Failure> {
 }
 
 /// Returns the UTF-8 bytes of a text.
-#[weir::function(pure, room = text.len())]
+#[weir::function(pure, room = text.len(), units = units::to_copy(text))]
 pub fn of_text(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
@@ -57,7 +59,7 @@ pub fn of_text(text: &str) -> Bytes {
 ///
 /// # Errors
 /// Fails if the bytes are not valid UTF-8; the message gives the position of the first invalid byte.
-#[weir::function(pure, room = 2 * bytes.len())]
+#[weir::function(pure, room = 2 * bytes.len(), units = units::to_copy(bytes))]
 pub fn to_text(bytes: &[u8]) -> Result<String, Failure> {
     let text = std::str::from_utf8(bytes);
     text.map(str::to_owned).map_err(|error| Failure::function(format!("byte {} is not UTF-8", error.valid_up_to())))
@@ -76,7 +78,7 @@ pub fn ends_with(bytes: &[u8], end: &[u8]) -> bool {
 }
 
 /// Returns the position of the first occurrence of `part`, counted from 0.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_scan(bytes))]
 pub fn find(bytes: &[u8], part: &[u8]) -> Option<i64> {
     memchr::memmem::find(bytes, part).map(|at| at as i64)
 }

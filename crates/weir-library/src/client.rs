@@ -30,6 +30,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use weir::{Failure, Text, Typed};
 
 use crate::json::encode::written;
+use crate::units;
 use options::Call;
 
 /// Characters that `encode` encodes: all but those that RFC 3986 calls unreserved.
@@ -141,7 +142,7 @@ pub async fn send(
 /// Encodes a text for a part of a URL, such as a segment of its path or a value of its query, so that it stays this one
 /// part: `"https://a.example/users/{client.encode(name)}"`. A URL whose path contains the segment
 /// `.` or `..` is refused, because no encoding keeps servers from resolving it.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(part))]
 pub fn encode(part: &str) -> String {
     utf8_percent_encode(part, RESERVED).to_string()
 }

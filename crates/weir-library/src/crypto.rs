@@ -17,6 +17,7 @@ pub use password::{PasswordHashing, hash_password, password_matches};
 
 use crate::Limited;
 use crate::random::{filled, system_bytes};
+use crate::units;
 
 /// Builds the module `crypto`.
 pub(crate) fn crypto() -> weir::Module {
@@ -35,19 +36,19 @@ mod functions {
 }
 
 /// Returns the SHA-256 digest of the bytes (32 bytes). It identifies contents; passwords need `hash_password`.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(bytes))]
 pub fn sha256(bytes: &[u8]) -> Bytes {
     digested(&digest::SHA256, bytes)
 }
 
 /// Returns the SHA-384 digest of the bytes (48 bytes).
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(bytes))]
 pub fn sha384(bytes: &[u8]) -> Bytes {
     digested(&digest::SHA384, bytes)
 }
 
 /// Returns the SHA-512 digest of the bytes (64 bytes).
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(bytes))]
 pub fn sha512(bytes: &[u8]) -> Bytes {
     digested(&digest::SHA512, bytes)
 }
@@ -58,13 +59,13 @@ fn digested(algorithm: &'static digest::Algorithm, bytes: &[u8]) -> Bytes {
 
 /// Returns the HMAC of a message with SHA-256 (32 bytes), by which whoever has the key recognises that the message is
 /// unchanged. Compare it with `crypto.equal`.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(message))]
 pub fn hmac_sha256(message: &[u8], key: &Secret) -> Bytes {
     authenticated(hmac::HMAC_SHA256, message, key)
 }
 
 /// Returns the HMAC of a message with SHA-512 (64 bytes).
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(message))]
 pub fn hmac_sha512(message: &[u8], key: &Secret) -> Bytes {
     authenticated(hmac::HMAC_SHA512, message, key)
 }
@@ -76,7 +77,7 @@ fn authenticated(algorithm: hmac::Algorithm, message: &[u8], key: &Secret) -> By
 
 /// Returns `true` if the bytes are equal. It takes the same time wherever they differ, so that the time of an answer
 /// does not disclose how much of a signature or a token was right; `==` stops at the first difference.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(bytes))]
 pub fn equal(bytes: &[u8], other: &[u8]) -> bool {
     bytes.ct_eq(other).into()
 }
@@ -93,7 +94,7 @@ pub fn token(#[default(16)] bytes: i64) -> Limited<String> {
 }
 
 /// Returns this many random bytes of the operating system. A count below 0 or above 1 MiB ends the flow.
-#[weir::function(reads)]
+#[weir::function(reads, units = units::to_make(count))]
 pub fn random_bytes(count: i64) -> Limited<Bytes> {
     Limited(filled(count, system_bytes))
 }

@@ -8,6 +8,7 @@ use weir::{Failure, FailureKind, Module, Parameter, Text, Type, Value};
 
 use crate::bad_elements::BadElements;
 use crate::stream_source::{StreamDefinition, optional, parameter, strict};
+use crate::units;
 use rows::{CsvRows, RowError, Rows};
 
 /// Maximum number of rows that [`parse`] returns.
@@ -58,7 +59,7 @@ mod functions {
 ///
 /// # Errors
 /// Fails if a row has more or fewer fields than the first, or if there are more than 1,000,000 rows.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_divide(text))]
 pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<IndexMap<Text, Text>>, Failure> {
     let mut rows = Rows::new(text.as_bytes(), separator_of(separator)?)?;
     let mut parsed = Vec::new();
@@ -78,7 +79,7 @@ pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<IndexMap
 ///
 /// # Errors
 /// Fails if the separator is not a single ASCII character.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_join(fields, separator))]
 pub fn row(fields: &[Text], #[default(",")] separator: &str) -> Result<String, Failure> {
     let mut writer = WriterBuilder::new()
         .delimiter(separator_of(separator)?)

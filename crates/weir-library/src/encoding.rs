@@ -26,13 +26,15 @@ pub mod base64_functions {
     use data_encoding::{BASE64, BASE64URL_NOPAD};
     use weir::Failure;
 
+    use crate::units;
+
     weir::library! {
         /// Base64 (RFC 4648): bytes as text, also in the alphabet for URLs.
         pub base64: encode, decode, encode_url, decode_url
     }
 
     /// Returns the bytes in base64, with padding.
-    #[weir::function(pure, room = 3 * bytes.len())]
+    #[weir::function(pure, room = 3 * bytes.len(), units = units::to_transform(bytes))]
     pub fn encode(bytes: &[u8]) -> String {
         BASE64.encode(bytes)
     }
@@ -41,7 +43,7 @@ pub mod base64_functions {
     ///
     /// # Errors
     /// Fails if the text is not base64; the message gives the position.
-    #[weir::function(pure, room = text.len())]
+    #[weir::function(pure, room = text.len(), units = units::to_transform(text))]
     pub fn decode(text: &str) -> Result<Bytes, Failure> {
         // The decoder accepts several padded texts in a row, which would make two texts of the same bytes.
         if let Some(inside) = text.trim_end_matches('=').find('=') {
@@ -51,7 +53,7 @@ pub mod base64_functions {
     }
 
     /// Returns the bytes in the base64 of URLs and JSON Web Tokens: with `-` and `_`, without padding.
-    #[weir::function(pure, room = 3 * bytes.len())]
+    #[weir::function(pure, room = 3 * bytes.len(), units = units::to_transform(bytes))]
     pub fn encode_url(bytes: &[u8]) -> String {
         BASE64URL_NOPAD.encode(bytes)
     }
@@ -60,7 +62,7 @@ pub mod base64_functions {
     ///
     /// # Errors
     /// Fails if the text is not such base64; the message gives the position.
-    #[weir::function(pure, room = text.len())]
+    #[weir::function(pure, room = text.len(), units = units::to_transform(text))]
     pub fn decode_url(text: &str) -> Result<Bytes, Failure> {
         BASE64URL_NOPAD.decode(text.as_bytes()).map(Bytes::from).map_err(|error| super::refused("base64", &error))
     }
@@ -72,13 +74,15 @@ pub mod hex_functions {
     use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
     use weir::Failure;
 
+    use crate::units;
+
     weir::library! {
         /// Hexadecimal: bytes as text, two digits each.
         pub hex: encode, decode
     }
 
     /// Returns the bytes in hexadecimal, with lower-case digits.
-    #[weir::function(pure, room = 4 * bytes.len())]
+    #[weir::function(pure, room = 4 * bytes.len(), units = units::to_transform(bytes))]
     pub fn encode(bytes: &[u8]) -> String {
         HEXLOWER.encode(bytes)
     }
@@ -87,7 +91,7 @@ pub mod hex_functions {
     ///
     /// # Errors
     /// Fails if the text is not hexadecimal; the message gives the position.
-    #[weir::function(pure, room = text.len())]
+    #[weir::function(pure, room = text.len(), units = units::to_transform(text))]
     pub fn decode(text: &str) -> Result<Bytes, Failure> {
         let decoded = HEXLOWER_PERMISSIVE.decode(text.as_bytes());
         decoded.map(Bytes::from).map_err(|error| super::refused("hexadecimal", &error))

@@ -6,6 +6,8 @@ use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
 use weir::{Failure, FailureKind};
 
+use crate::units;
+
 /// Maximum number of fields in a form.
 pub const FIELDS_MAX: usize = 1_000;
 
@@ -16,7 +18,7 @@ weir::library! {
 
 /// Escapes a text for use in an element or in a quoted attribute of a page. Without escaping, text from outside can
 /// inject markup.
-#[weir::function(pure, room = 2 * text.len())]
+#[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -37,7 +39,7 @@ pub fn escape(text: &str) -> String {
 ///
 /// # Errors
 /// Fails if there are more than 1,000 fields, or one is not UTF-8.
-#[weir::function(pure, room = 2 * body.len())]
+#[weir::function(pure, room = 2 * body.len(), units = units::to_transform(body))]
 pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
     let pairs = body.split('&').filter(|pair| !pair.is_empty());
     let mut fields = IndexMap::new();

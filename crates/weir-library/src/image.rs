@@ -18,6 +18,7 @@ pub use jpeg::{EncodeError, to_jpeg};
 pub use scale::{ScaleError, scale};
 
 use bytes::Bytes;
+use weir::{Borrowable, Value};
 
 weir::library! {
     /// Images: PPM decoding, scaling by eighths, JPEG encoding, and a least-frequently-used cache.
@@ -62,4 +63,9 @@ impl Ppm {
     pub fn samples(&self) -> &[u8] {
         &self.samples
     }
+}
+
+/// Returns the units of looking at each sample of an image.
+fn units_of(image: &Value) -> u64 {
+    <Ppm as Borrowable>::borrow_from(image).map_or(0, |image| image.samples.len() as u64 / 8)
 }

@@ -13,7 +13,7 @@ use serde_json::error::Category;
 use tree::{DEPTH_MAX, JsonNode};
 use weir::{Failure, FailureKind, Module, Text, Typed};
 
-use crate::Limited;
+use crate::{Limited, units};
 
 /// Maximum length of a parsed text: 64 MiB.
 const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -39,7 +39,7 @@ mod functions {
 ///
 /// # Errors
 /// Fails if the text is not JSON; the message gives the line and the column.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_divide(text))]
 pub fn parse(text: &str) -> Result<Json, Failure> {
     parse_bytes(text.as_bytes())
 }
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Result<Json, Failure> {
 ///
 /// # Errors
 /// Fails if the bytes are not JSON; the message gives the line and the column.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_divide(bytes))]
 pub fn parse_bytes(bytes: &[u8]) -> Result<Json, Failure> {
     if bytes.len() > TEXT_BYTES_MAX {
         return Err(Failure::new(FailureKind::Limit, format!("JSON longer than {TEXT_BYTES_MAX} bytes")));
@@ -96,13 +96,13 @@ pub fn find(value: &Json, path: &str) -> Option<Json> {
 }
 
 /// Returns the items of a list; an empty list for any other value.
-#[weir::function(pure)]
+#[weir::function(pure, units = tree::units(value))]
 pub fn items(value: &Json) -> Vec<Json> {
     if let JsonNode::List(_, items) = &value.0 { items.to_vec() } else { Vec::new() }
 }
 
 /// Returns the keys of an object, in its order; an empty list for any other value.
-#[weir::function(pure)]
+#[weir::function(pure, units = tree::units(value))]
 pub fn keys(value: &Json) -> Vec<Text> {
     if let JsonNode::Object(_, fields) = &value.0 { fields.keys().cloned().collect() } else { Vec::new() }
 }
@@ -138,7 +138,7 @@ pub fn is_null(value: &Json) -> bool {
 }
 
 /// Formats the value as JSON on a single line.
-#[weir::function(pure)]
+#[weir::function(pure, units = tree::units(value))]
 pub fn write(value: &Json) -> String {
     serde_json::to_string(value).expect("keys are texts, numbers are finite, and memory takes all that is written")
 }
@@ -146,7 +146,7 @@ pub fn write(value: &Json) -> String {
 /// Formats any value as JSON on a single line: records become objects, lists arrays, and `None` becomes `null`.
 /// Services read bodies in the same format. A value that nests more than 127 deep, or whose text is longer than 64 MiB,
 /// ends the flow.
-#[weir::function(pure)]
+#[weir::function(pure, units = 2 * units::to_read(value))]
 pub fn encode(value: Typed<'a'>) -> Limited<String> {
     let written = encode::written(&value.value, &value.of);
     Limited(written.map(|text| String::from_utf8(text).expect("JSON is written in UTF-8")))
@@ -191,7 +191,7 @@ pub fn null() -> Json {
 ///
 /// # Errors
 /// Fails with [`TooDeep`] if the list nests too deep.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::length(items))]
 pub fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
     Json::list(items)
 }
@@ -200,7 +200,7 @@ pub fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
 ///
 /// # Errors
 /// Fails with [`TooDeep`] if the object nests too deep.
-#[weir::function(pure)]
+#[weir::function(pure, units = 4 * units::length(fields))]
 pub fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
     Json::object(fields)
 }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Limited, room};
+use crate::{Limited, room, units};
 use indexmap::IndexSet;
 use weir::{Elements, Failure, FailureKind, Value};
 
@@ -15,7 +15,8 @@ pub const ELEMENTS_MAX: usize = 10_000_000;
 weir::library! {
     /// Functions on lists: elements, parts, order and combination.
     pub(crate) list: first, last, contains, position, take, skip, reverse, sort, min, max, sum,
-        present, unique, concat, numbers, numbered, zip, with
+        present, unique, concat, numbers, numbered, zip, with,
+        sort_keyed, min_keyed, max_keyed
 }
 
 /// Returns the first element.
@@ -31,13 +32,13 @@ pub fn last(list: &Elements) -> Option<Value> {
 }
 
 /// Returns `true` if an element equals `value`.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_read(list))]
 pub fn contains(list: &Elements, value: &Value) -> bool {
     list.iter().any(|element| *element == *value)
 }
 
 /// Returns the position of the first element that equals `value`, counted from 0.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_read(list))]
 pub fn position(list: &Elements, value: &Value) -> Option<usize> {
     list.iter().position(|element| *element == *value)
 }
@@ -61,33 +62,56 @@ fn within(list: &Elements, count: i64) -> usize {
 }
 
 /// Returns the elements in reverse order.
-#[weir::function(pure, total, room = list.bytes_to_copy())]
+#[weir::function(pure, total, room = list.bytes_to_copy(), units = units::length(list))]
 pub fn reverse(mut list: Elements) -> Elements {
     list.reverse();
     list
 }
 
 /// Returns the elements in ascending order; the sort is stable.
-#[weir::function(pure, total, room = 2 * list.bytes_to_append())]
+#[weir::function(pure, total, room = 2 * list.bytes_to_append(), units = units::to_sort(list))]
 pub fn sort(mut list: Elements) -> Elements {
     list.sort();
     list
 }
 
 /// Returns the least element; `None` if the list is empty.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_read(list))]
 pub fn min(list: &Elements) -> Option<Value> {
     list.iter().min().map(Cow::into_owned)
 }
 
 /// Returns the greatest element; `None` if the list is empty.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_read(list))]
 pub fn max(list: &Elements) -> Option<Value> {
     list.iter().max().map(Cow::into_owned)
 }
 
+/// A key and the element that it belongs to.
+type Keyed = (weir::Generic<'k'>, Value);
+
+/// Returns the second values of the pairs, in ascending order of the first; the sort is stable.
+#[weir::function(pure, total, room = room::of_values(pairs.len()))]
+pub fn sort_keyed(mut pairs: Vec<Keyed>) -> Vec<Value> {
+    pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
+    pairs.into_iter().map(|(_, value)| value).collect()
+}
+
+/// Returns the second value of the first pair whose first value is the least; `None` if there are no pairs.
+#[weir::function(pure, total)]
+pub fn min_keyed(pairs: Vec<Keyed>) -> Option<Value> {
+    pairs.into_iter().min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, value)| value)
+}
+
+/// Returns the second value of the first pair whose first value is the greatest; `None` if there are no pairs.
+#[weir::function(pure, total)]
+pub fn max_keyed(pairs: Vec<Keyed>) -> Option<Value> {
+    // `max_by` returns the last of several.
+    pairs.into_iter().rev().max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, value)| value)
+}
+
 /// Returns the sum of whole numbers. A sum that does not fit into 64 bits ends the flow, as `+` does.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::length(list))]
 pub fn sum(list: &[i64]) -> Limited<i64> {
     // In 128 bits, intermediate sums cannot overflow, so that the order of the numbers does not matter.
     let sum: i128 = list.iter().copied().map(i128::from).sum();
@@ -97,13 +121,13 @@ pub fn sum(list: &[i64]) -> Limited<i64> {
 
 /// Returns the values of a list of options that are not `None`: `list.present(for x in xs { if x > 0 { Some(x) } else {
 /// None } })` returns those above 0.
-#[weir::function(pure, room = room::of_values(list.len()))]
+#[weir::function(pure, room = room::of_values(list.len()), units = units::length(list))]
 pub fn present(list: Vec<Option<Value>>) -> Vec<Value> {
     list.into_iter().flatten().collect()
 }
 
 /// Removes duplicates; the first occurrence of each element remains.
-#[weir::function(pure, total, room = room::of_pairs(list.len()))]
+#[weir::function(pure, total, room = room::of_pairs(list.len()), units = 2 * units::to_read(list))]
 pub fn unique(list: Vec<Value>) -> Vec<Value> {
     list.into_iter().collect::<IndexSet<_>>().into_iter().collect()
 }
@@ -112,7 +136,7 @@ pub fn unique(list: Vec<Value>) -> Vec<Value> {
 ///
 /// # Errors
 /// Fails if the result would have more than 10,000,000 elements.
-#[weir::function(pure, room = concat_bytes(lists))]
+#[weir::function(pure, room = concat_bytes(lists), units = units::to_concat(lists))]
 pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
     limited(lists.iter().map(Elements::len).fold(0, usize::saturating_add))?;
     let mut all = Elements::default();
@@ -124,20 +148,20 @@ pub fn concat(lists: Vec<Elements>) -> Result<Elements, Failure> {
 ///
 /// # Errors
 /// Fails if there are more than 10,000,000.
-#[weir::function(pure, room = 2 * room::of_values(count(*from, *to).min(ELEMENTS_MAX)))]
+#[weir::function(pure, room = 2 * room::of_values(count(*from, *to).min(ELEMENTS_MAX)), units = units::to_count(from, to))]
 pub fn numbers(from: i64, to: i64) -> Result<Vec<i64>, Failure> {
     limited(count(from, to))?;
     Ok((from..to).collect())
 }
 
 /// Returns each element with its position, counted from 0.
-#[weir::function(pure, total, room = room::of_pairs(list.len()))]
+#[weir::function(pure, total, room = room::of_pairs(list.len()), units = 2 * units::length(list))]
 pub fn numbered(list: Vec<Value>) -> Vec<(usize, Value)> {
     list.into_iter().enumerate().collect()
 }
 
 /// Returns pairs of the elements at equal positions, as many as the shorter list has.
-#[weir::function(pure, total, room = room::of_pairs(list.len().min(other.len())))]
+#[weir::function(pure, total, room = room::of_pairs(list.len().min(other.len())), units = 4 * units::length(list))]
 pub fn zip(list: Vec<Value>, other: Vec<weir::Generic<'b'>>) -> Vec<(Value, weir::Generic<'b'>)> {
     list.into_iter().zip(other).collect()
 }

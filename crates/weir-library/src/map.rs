@@ -5,7 +5,7 @@
 
 use weir::{Entries, Generic, Value};
 
-use crate::room;
+use crate::{room, units};
 
 type MapKey = Generic<'k'>;
 type MapValue = Generic<'v'>;
@@ -16,31 +16,31 @@ weir::library! {
 }
 
 /// Returns the keys, in order.
-#[weir::function(pure, total, room = room::of_values(map.len()))]
+#[weir::function(pure, total, room = room::of_values(map.len()), units = units::length(map))]
 pub fn keys(map: &Entries) -> Vec<MapKey> {
     map.keys().cloned().map(Generic).collect()
 }
 
 /// Returns the values, in the order of their keys.
-#[weir::function(pure, total, room = room::of_values(map.len()))]
+#[weir::function(pure, total, room = room::of_values(map.len()), units = units::length(map))]
 pub fn values(map: Entries) -> Vec<MapValue> {
     map.into_iter().map(|(_, value)| Generic(value)).collect()
 }
 
 /// Returns each key with its value.
-#[weir::function(pure, total, room = room::of_pairs(map.len()))]
+#[weir::function(pure, total, room = room::of_pairs(map.len()), units = 4 * units::length(map))]
 pub fn entries(map: Entries) -> Vec<(MapKey, MapValue)> {
     map.into_iter().map(|(key, value)| (Generic(key), Generic(value))).collect()
 }
 
 /// Creates a map from entries; if a key occurs several times, its last value counts.
-#[weir::function(pure, total, room = room::of_pairs(entries.len()))]
+#[weir::function(pure, total, room = room::of_pairs(entries.len()), units = 8 * units::length(entries))]
 pub fn of(entries: Vec<(MapKey, MapValue)>) -> Entries {
     entries.into_iter().map(|(key, value)| (key.0, value.0)).collect()
 }
 
 /// Returns the map with its keys in ascending order.
-#[weir::function(pure, total, room = room::of_pairs(map.len()))]
+#[weir::function(pure, total, room = room::of_pairs(map.len()), units = units::to_sort(map))]
 pub fn sort(map: Entries) -> Entries {
     let mut entries: Vec<(Value, Value)> = map.into_iter().collect();
     entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
@@ -68,7 +68,7 @@ pub fn without(mut map: Entries, key: &MapKey) -> Entries {
 }
 
 /// Returns the entries of both maps; for a key in both, the value of the second counts.
-#[weir::function(pure, total, room = room::of_pairs(other.len()))]
+#[weir::function(pure, total, room = room::of_pairs(other.len()), units = 8 * units::length(other))]
 pub fn merged(mut map: Entries, other: Entries) -> Entries {
     map.extend(other);
     map

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use ring::rand::{SecureRandom, SystemRandom};
 use weir::{Failure, FailureKind, Value};
 
-use crate::Limited;
+use crate::{Limited, units};
 
 /// Maximum number of random bytes of one call: 1 MiB.
 pub const BYTES_MAX: usize = 1024 * 1024;
@@ -157,7 +157,7 @@ pub fn bool(#[environment] randomness: &Randomness) -> Limited<bool> {
 }
 
 /// Returns this many random bytes. A count below 0 or above 1 MiB ends the flow.
-#[weir::function(reads)]
+#[weir::function(reads, units = units::to_make(count))]
 pub fn bytes(#[environment] randomness: &Randomness, count: i64) -> Limited<Bytes> {
     Limited(filled(count, |buffer| randomness.fill(buffer)))
 }
@@ -172,7 +172,7 @@ pub fn pick(#[environment] randomness: &Randomness, list: &[Value]) -> Limited<O
 }
 
 /// Returns the elements in a random order, each order with the same probability (the shuffle of Fisher and Yates).
-#[weir::function(reads)]
+#[weir::function(reads, units = 4 * units::length(list))]
 pub fn shuffle(#[environment] randomness: &Randomness, mut list: Vec<Value>) -> Limited<Vec<Value>> {
     for last in (1..list.len()).rev() {
         match randomness.below(last as u64 + 1) {

@@ -9,7 +9,7 @@ use std::str::Utf8Error;
 use bytes::Bytes;
 use weir::Text;
 
-use crate::room;
+use crate::{room, units};
 
 weir::library! {
     /// Functions on texts: characters, parts, and conversion from and to numbers and bytes.
@@ -58,7 +58,7 @@ impl fmt::Display for NotANumber {
 impl std::error::Error for NotANumber {}
 
 /// Returns the number of characters.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_scan(text))]
 pub fn length(text: &str) -> i64 {
     text.chars().count() as i64
 }
@@ -70,25 +70,25 @@ pub fn is_empty(text: &str) -> bool {
 }
 
 /// Returns the text without leading and trailing white space.
-#[weir::function(pure, total, room = 2 * text.len())]
+#[weir::function(pure, total, room = 2 * text.len(), units = units::to_copy(text))]
 pub fn trim(text: &str) -> String {
     text.trim().to_owned()
 }
 
 /// Converts the text to lower case, by Unicode's rules.
-#[weir::function(pure, total, room = 3 * text.len())]
+#[weir::function(pure, total, room = 3 * text.len(), units = units::to_transform(text))]
 pub fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
 /// Converts the text to upper case, by Unicode's rules.
-#[weir::function(pure, total, room = 3 * text.len())]
+#[weir::function(pure, total, room = 3 * text.len(), units = units::to_transform(text))]
 pub fn upper(text: &str) -> String {
     text.to_uppercase()
 }
 
 /// Returns `true` if the text contains `part`.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_scan(text))]
 pub fn contains(text: &str, part: &str) -> bool {
     text.contains(part)
 }
@@ -106,13 +106,13 @@ pub fn ends_with(text: &str, end: &str) -> bool {
 }
 
 /// Returns the position of the first occurrence of `part`, counted in characters from 0.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_transform(text))]
 pub fn find(text: &str, part: &str) -> Option<i64> {
     text.find(part).map(|at| length(&text[..at]))
 }
 
 /// Splits the text at each separator. An empty separator splits it into its characters.
-#[weir::function(pure, total, room = room::of_pieces(text, |text| pieces(text, separator)))]
+#[weir::function(pure, total, room = room::of_pieces(text, |text| pieces(text, separator)), units = units::to_divide(text))]
 pub fn split(text: &str, separator: &str) -> Vec<String> {
     if separator.is_empty() {
         return text.chars().map(String::from).collect();
@@ -121,25 +121,25 @@ pub fn split(text: &str, separator: &str) -> Vec<String> {
 }
 
 /// Splits the text at runs of white space.
-#[weir::function(pure, total, room = room::of_pieces(text, |text| text.split_whitespace().count()))]
+#[weir::function(pure, total, room = room::of_pieces(text, |text| text.split_whitespace().count()), units = units::to_divide(text))]
 pub fn words(text: &str) -> Vec<Text> {
     text.split_whitespace().map(Text::from).collect()
 }
 
 /// Returns the part of the text before the first `separator`.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_copy(text))]
 pub fn before(text: &str, separator: &str) -> Option<Text> {
     text.split_once(separator).map(|(before, _)| before.into())
 }
 
 /// Returns the part of the text after the first `separator`.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_copy(text))]
 pub fn after(text: &str, separator: &str) -> Option<Text> {
     text.split_once(separator).map(|(_, after)| after.into())
 }
 
 /// Splits the text into lines without their terminators, `\n` or `\r\n`.
-#[weir::function(pure, total, room = room::of_pieces(text, |text| text.lines().count()))]
+#[weir::function(pure, total, room = room::of_pieces(text, |text| text.lines().count()), units = units::to_divide(text))]
 pub fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
@@ -148,7 +148,7 @@ pub fn lines(text: &str) -> Vec<String> {
 ///
 /// # Errors
 /// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
-#[weir::function(pure, room = 2 * joined_length(parts, separator).min(TEXT_BYTES_MAX))]
+#[weir::function(pure, room = 2 * joined_length(parts, separator).min(TEXT_BYTES_MAX), units = units::to_join(parts, separator))]
 pub fn join(parts: &[Text], separator: &str) -> Result<String, TooLong> {
     let mut joined = String::with_capacity(within_limit(joined_length(parts, separator))?);
     for (index, part) in parts.iter().enumerate() {
@@ -162,7 +162,7 @@ pub fn join(parts: &[Text], separator: &str) -> Result<String, TooLong> {
 ///
 /// # Errors
 /// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
-#[weir::function(pure, room = 2 * replaced_length(text, part, by).min(TEXT_BYTES_MAX))]
+#[weir::function(pure, room = 2 * replaced_length(text, part, by).min(TEXT_BYTES_MAX), units = units::to_transform(text))]
 pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
     within_limit(replaced_length(text, part, by))?;
     Ok(text.replace(part, by))
@@ -172,7 +172,7 @@ pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
 ///
 /// # Errors
 /// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
-#[weir::function(pure, room = 2 * repeated_length(text, *times).min(TEXT_BYTES_MAX))]
+#[weir::function(pure, room = 2 * repeated_length(text, *times).min(TEXT_BYTES_MAX), units = units::to_repeat(text, times))]
 pub fn repeat(text: &str, times: i64) -> Result<String, TooLong> {
     within_limit(repeated_length(text, times))?;
     // An empty text may be repeated any number of times and stays empty.
@@ -181,7 +181,7 @@ pub fn repeat(text: &str, times: i64) -> Result<String, TooLong> {
 
 /// Returns the characters from position `from` (inclusive) to `to` (exclusive). Positions beyond the text are clamped
 /// to its ends.
-#[weir::function(pure, room = 2 * text.len())]
+#[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
 pub fn slice(text: &str, from: i64, to: i64) -> String {
     let position = |value: i64| usize::try_from(value.max(0)).unwrap_or(usize::MAX);
     let (from, to) = (position(from), position(to));
@@ -192,7 +192,7 @@ pub fn slice(text: &str, from: i64, to: i64) -> String {
 ///
 /// # Errors
 /// Fails with [`NotANumber`] for any other text.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_transform(text))]
 pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
     text.parse().map_err(|_| NotANumber::new(text, "a whole number of 64 bits"))
 }
@@ -201,13 +201,13 @@ pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
 ///
 /// # Errors
 /// Fails with [`NotANumber`] for any other text, such as `inf`, and for numbers beyond the largest.
-#[weir::function(pure, total)]
+#[weir::function(pure, total, units = units::to_transform(text))]
 pub fn parse_float(text: &str) -> Result<f64, NotANumber> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| NotANumber::new(text, "a number"))
 }
 
 /// Returns the text's bytes in UTF-8.
-#[weir::function(pure, total, room = text.len())]
+#[weir::function(pure, total, room = text.len(), units = units::to_copy(text))]
 pub fn to_bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
@@ -216,7 +216,7 @@ pub fn to_bytes(text: &str) -> Bytes {
 ///
 /// # Errors
 /// Fails if the bytes are not valid UTF-8; the message gives the position.
-#[weir::function(pure, room = 2 * bytes.len())]
+#[weir::function(pure, room = 2 * bytes.len(), units = units::to_copy(bytes))]
 pub fn from_bytes(bytes: &[u8]) -> Result<String, Utf8Error> {
     std::str::from_utf8(bytes).map(str::to_owned)
 }

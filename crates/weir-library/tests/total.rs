@@ -151,6 +151,7 @@ fn call(function: &Function, mut slots: Vec<Value>) -> Outcome {
         arguments: &arguments,
         out: None,
         environment: &environment,
+        units: weir::UnitBudget::UNLIMITED,
     })
 }
 

@@ -71,7 +71,7 @@ impl<'f> AdaptorTokens<'f> {
 
     fn immediate(&self) -> TokenStream {
         let AdaptorTokens { distinct, takes, .. } = self;
-        let lock = lock(self.function, "write", "read");
+        let (lock, units) = (lock(self.function, "write", "read"), units(self.function));
         let places: TokenStream = passed(self.function, Passing::Borrow).map(place).collect();
         let body = self.body();
         let (indices, mut_slots) = mut_slots(self.function);
@@ -86,7 +86,7 @@ impl<'f> AdaptorTokens<'f> {
             },
         };
         quote_spanned! { Span::mixed_site()=>
-            ::weir::macros::immediate(|call| { #distinct #takes #lock #inner })
+            ::weir::macros::immediate(|call| { #units #distinct #takes #lock #inner })
         }
     }
 
@@ -269,6 +269,23 @@ fn room(function: &HostFunction) -> TokenStream {
     });
     quote_spanned! { bytes.span().resolved_at(Span::mixed_site())=>
         ::weir::memory::ask({ #(#references)* #bytes })?;
+    }
+}
+
+/// Declares the units of the call, over the values of its parameters, before it takes one of them.
+fn units(function: &HostFunction) -> TokenStream {
+    let Some(units) = &function.marks.units else { return TokenStream::new() };
+    let visible = function.parameters.iter().filter(|parameter| parameter.passing != Passing::Environment);
+    let values = visible.map(|parameter| {
+        let (name, place) = (Ident::new(&parameter.name, Span::call_site()), parameter.local("place"));
+        let index = parameter.index;
+        quote_spanned!(Span::mixed_site()=> let #place = call.borrow_read(#index); let #name: &::weir::Value = &#place;)
+    });
+    quote_spanned! { units.span().resolved_at(Span::mixed_site())=>
+        let units: u64 = { #(#values)* #units };
+        if !call.declare_units(units) {
+            return ::core::result::Result::Ok(::weir::Outcome::ExceedsUnits);
+        }
     }
 }
 

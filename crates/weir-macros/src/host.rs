@@ -93,6 +93,15 @@ impl HostFunction {
         if let (Some(span), true) = (self.marks.span_of(Flag::Pure), self.changes()) {
             return Err(Error::new(span, "`pure` contradicts `&mut`: a pure function changes nothing"));
         }
+        if let Some(units) = &self.marks.units
+            && (self.waits || blocking.is_some() || self.changes())
+        {
+            return Err(Error::new_spanned(
+                units,
+                "`units` is for functions that return immediately and change nothing: a call that takes long runs on \
+                 another thread",
+            ));
+        }
         if let (Some(new), None) = (&self.marks.new, self.receiver) {
             return Err(Error::new_spanned(
                 new,

@@ -38,7 +38,8 @@ const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
 ];
 
 const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
-                        `awaits_peer`, `total`, `replaces_element`, `name = \"…\"`, `new = path` and `room = bytes`";
+                        `awaits_peer`, `total`, `replaces_element`, `name = \"…\"`, `new = path`, `room = bytes` and \
+                        `units = work`";
 
 /// The marks of one function.
 #[derive(Clone, Default)]
@@ -51,6 +52,8 @@ pub(crate) struct FunctionMarks {
     pub(crate) new: Option<Path>,
     /// Bytes that a call is about to allocate, as an expression over references to its parameters.
     pub(crate) room: Option<Expr>,
+    /// Units of work of a call, as an expression over the values of its parameters.
+    pub(crate) units: Option<Expr>,
 }
 
 enum FunctionMark {
@@ -59,6 +62,7 @@ enum FunctionMark {
     Name(LitStr),
     New(Path),
     Room(Expr),
+    Units(Expr),
 }
 
 impl Parse for FunctionMark {
@@ -67,7 +71,7 @@ impl Parse for FunctionMark {
         if let Some((_, flag)) = FLAGS.iter().find(|(name, _)| word == name) {
             return Ok(FunctionMark::Flag(*flag, word.span()));
         }
-        if !["fresh", "name", "new", "room"].iter().any(|name| word == name) {
+        if !["fresh", "name", "new", "room", "units"].iter().any(|name| word == name) {
             return Err(Error::new(word.span(), format!("unknown mark `{word}`; {EXPECTED}")));
         }
         input.parse::<Token![=]>()?;
@@ -76,6 +80,9 @@ impl Parse for FunctionMark {
         }
         if word == "room" {
             return Ok(FunctionMark::Room(input.parse()?));
+        }
+        if word == "units" {
+            return Ok(FunctionMark::Units(input.parse()?));
         }
         let text: LitStr = input.parse()?;
         if word == "name" {
@@ -131,6 +138,7 @@ impl FunctionMarks {
             FunctionMark::Name(name) => (self.name.is_some(), name.span()),
             FunctionMark::New(path) => (self.new.is_some(), syn::spanned::Spanned::span(path)),
             FunctionMark::Room(bytes) => (self.room.is_some(), syn::spanned::Spanned::span(bytes)),
+            FunctionMark::Units(units) => (self.units.is_some(), syn::spanned::Spanned::span(units)),
         };
         if twice {
             return Err(Error::new(span, "this mark is repeated"));
@@ -141,6 +149,7 @@ impl FunctionMarks {
             FunctionMark::Name(name) => self.name = Some(name),
             FunctionMark::New(path) => self.new = Some(path),
             FunctionMark::Room(bytes) => self.room = Some(bytes),
+            FunctionMark::Units(units) => self.units = Some(units),
         }
         Ok(())
     }
@@ -153,6 +162,7 @@ impl FunctionMarks {
         marks.name = own.name.or(marks.name);
         marks.new = own.new.or(marks.new);
         marks.room = own.room.or(marks.room);
+        marks.units = own.units.or(marks.units);
         marks
     }
 

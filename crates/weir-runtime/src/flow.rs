@@ -151,9 +151,9 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.request_give_up()
     }
 
-    /// Returns true if the flow, which waits, waits for nothing but the peers of connections.
-    pub(crate) fn awaits_peer(&self) -> bool {
-        self.state.frame.as_ref().is_some_and(|frame| frame.awaits_peer())
+    /// Returns true if the flow, which waits, holds no thread meanwhile ([`Frame::leaves_thread`]).
+    pub(crate) fn leaves_thread(&self) -> bool {
+        self.state.frame.as_ref().is_some_and(|frame| frame.leaves_thread())
     }
 
     /// Returns the key of the flow.

@@ -8,7 +8,8 @@
 //! If the slice of the flow is over (`units.rs`), the frame *yields* as a whole. A step that is interrupted in the middle
 //! is its *suspension* if it has no wait bit. No step begins while there is one, because slots are assigned as if such a
 //! step were finished when it is passed. On resumption the steps that wait are polled first, then the suspended step
-//! goes on, and the scan continues as if it had run in one piece. A step with a wait bit is stored as a wait that is due,
+//! goes on, and the scan continues as if it had run in one piece. A suspended step may also wait: for a call that takes
+//! too long for the flow's thread, and runs on another one ([`LongCall`](crate::region::LongCall)). Then the frame waits. A step with a wait bit is stored as a wait that is due,
 //! and later steps that do not depend on it may begin.
 //!
 //! An end of the flow ([`FlowExit`]) stops the scan at its position in the list: steps listed before it still run, and
@@ -188,15 +189,16 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
         if self.yielded {
-            if !self.resume(body, env, context) {
-                return Advanced::Yields;
-            }
-            if self.is_through(body) {
-                return Advanced::Ready(self.finish(body, env));
+            self.resume(body, env, context);
+            if self.suspended.is_some() {
+                return if self.yielded { Advanced::Yields } else { Advanced::Waits };
             }
         }
         loop {
-            self.scan_caught(body, env, place, context);
+            // An end of the flow may leave nothing to do.
+            if self.suspended.is_none() && !self.is_through(body) {
+                self.scan_caught(body, env, place, context);
+            }
             if self.is_through(body) {
                 return Advanced::Ready(self.finish(body, env));
             }
@@ -209,15 +211,12 @@ impl Frame {
         }
     }
 
-    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last. Returns false if that
-    /// one has not run yet.
+    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last.
     #[cold]
-    fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
+    fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
         assert!(self.low <= self.until, "a frame does not stop before a step that it has passed");
         self.yielded = false;
         self.poll_waits(body, env, context);
-        self.yielded |= self.suspended.is_some();
-        self.suspended.is_none()
     }
 
     /// Scans, and converts a panic to an end of the flow.
@@ -310,6 +309,10 @@ impl Frame {
                             self.see_region(index, body, env);
                             index = self.cursor;
                         }
+                        Ran::Waits(stage) if step.bit == 0 => {
+                            self.suspend(index, stage, body, env);
+                            break;
+                        }
                         Ran::Waits(stage) => {
                             unfinished |= step.bit;
                             self.wait(index, stage, body, env);
@@ -320,7 +323,7 @@ impl Frame {
                             break;
                         }
                         Ran::Yields(Some(stage)) => {
-                            unfinished |= step.bit;
+                            (unfinished, self.yielded) = (unfinished | step.bit, true);
                             self.suspend(index, stage, body, env);
                             if self.suspended.is_some() {
                                 break;
@@ -369,9 +372,8 @@ impl Frame {
         self.waits.push(Wait { node, stage: Some(stage), since_ns });
     }
 
-    /// Stores a step that was interrupted.
+    /// Stores a step that was interrupted, or that waits without a bit: for a call that takes long.
     fn suspend(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
-        self.yielded = true;
         if body.steps[node].bit == 0 {
             self.suspended = Some(node);
         }
@@ -399,9 +401,9 @@ impl Frame {
         !self.scopes.is_empty() || self.waits.iter().any(in_stage)
     }
 
-    /// Returns true if the frame, which waits, waits for nothing but the peers of connections.
-    pub(crate) fn awaits_peer(&self) -> bool {
-        self.waits.iter().all(|wait| wait.stage.as_ref().is_some_and(|stage| stage.awaits_peer()))
+    /// Returns true if the flow holds no thread while the frame waits.
+    pub(crate) fn leaves_thread(&self) -> bool {
+        self.waits.iter().all(|wait| wait.stage.as_ref().is_some_and(|stage| stage.leaves_thread()))
     }
 
     /// Records that a step has run or was skipped.

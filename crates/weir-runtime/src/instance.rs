@@ -1,11 +1,13 @@
 //! The program instance: the state that all flows of a running program share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use weir_host::Environment;
+use tokio::task::JoinHandle;
+use weir_host::{Environment, UnitBudget};
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
 use crate::platform::Platform;
@@ -108,13 +110,34 @@ pub(crate) struct ProgramInstance {
     pub slice: SliceLength,
     /// The threads on which functions run that block their thread.
     pub blocking: BlockingPlacement,
+    /// The event loop whose blocking threads run jobs; set when the program starts.
+    pub jobs: OnceLock<Handle>,
     /// The recorder of the trace.
     pub recorder: Recorder,
     /// The platform that supplies clock, threads and random numbers.
     pub platform: Arc<dyn Platform>,
 }
 
+/// The number of slices that a call may take on a thread that has nothing but flows to run. Chosen by judgement: a stage of
+/// a plan does its work on its own threads, and a time limit holds to some milliseconds.
+const SLICES_IN_PLACE: u64 = 25;
+
 impl ProgramInstance {
+    /// Returns the units that a call may take on the thread of its flow. A longer one runs on a thread that may block.
+    #[inline]
+    pub(crate) fn call_budget(&self) -> UnitBudget {
+        let slices = if self.blocking == BlockingPlacement::Elsewhere { 1 } else { SLICES_IN_PLACE };
+        UnitBudget::of(slices * u64::from(self.slice.quantum) * u64::from(self.slice.quanta))
+    }
+
+    /// Runs a job on a thread that may block.
+    pub(crate) fn spawn_blocking<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+        match self.jobs.get() {
+            Some(jobs) => jobs.spawn_blocking(job),
+            None => tokio::task::spawn_blocking(job),
+        }
+    }
+
     /// Returns the prepared flow of a key.
     pub(crate) fn flow(&self, key: FlowKey) -> &PreparedFlow {
         &self.entries[key.entry as usize].flows[key.route as usize].0

@@ -225,6 +225,7 @@ pub(crate) fn answer(outcome: Outcome, out: &Out, slots: &mut [Value]) -> Result
         (Outcome::Value(option), Out::OfOption { .. }) => return answer(taken_apart(option), out, slots),
         (Outcome::Error(error), Out::Value(_) | Out::OfOption { .. }) => return Err(failure_of(error)),
         (Outcome::Fault(failure), _) => return Err(failure),
+        (Outcome::ExceedsUnits, _) => return Err(Outcome::refused()),
         (Outcome::Some(value), _) => return answer(Outcome::Value(Value::some(value)), out, slots),
         (Outcome::None, _) => return answer(Outcome::Value(Value::none()), out, slots),
     }

@@ -32,4 +32,4 @@ pub(crate) use code::{
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
-pub(crate) use stop::RegionStop;
+pub(crate) use stop::{LongCall, RegionStop};

@@ -8,8 +8,8 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -142,6 +142,7 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     let loops = (0..(settings.row.loops)(settings.threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
     let first = loops[0].handle().clone();
     let inside = first.enter();
+    prepared.instance.jobs.get_or_init(|| first.clone());
     make_shared(program, &prepared, &first)?;
     let opened = open_sources(program, library, &prepared.instance, &arguments, &first)?;
     let engine = settings.row.start(&EngineSetup {
@@ -291,6 +292,7 @@ fn prepare(
         environment: library.environment.clone(),
         slice: options.slice,
         blocking: settings.row.blocking,
+        jobs: OnceLock::new(),
         recorder: options.recorder.clone(),
         platform: Arc::clone(&options.platform),
     });

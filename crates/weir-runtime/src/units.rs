@@ -132,6 +132,14 @@ impl Units {
         if left > 0 { Spent::GoOn } else { self.go_on(left) }
     }
 
+    /// Spends the units that a call has declared. They are noticed at the safe point behind the call.
+    #[inline(always)]
+    pub(crate) fn spend_declared(&self, units: u64) {
+        if units > 0 {
+            self.left.set(self.left.get().saturating_sub(units.cast_signed().max(0)));
+        }
+    }
+
     /// Spends units at a safe point. The slice is also over if it takes long by the platform's clock.
     #[inline(always)]
     pub(crate) fn spend_timed(&self, units: u32, platform: &dyn Platform) -> Spent {

@@ -105,10 +105,6 @@ fn flow(x: i64) -> Vec<Value> {
 #[test]
 fn a_small_request_is_answered_beside_sixteen_that_compute_for_ever() {
     for (row, body) in ENGINES.iter().flat_map(|row| ENDLESS.map(|body| (row, body))) {
-        // A flow that waits, here for the lock, occupies a thread of `pool`.
-        if row.name == "pool" && body.contains("atomic") {
-            continue;
-        }
         let (loops, gates) = (Loops::default(), Gates::new());
         let functions = [loops.done(), gates.waiting("a.wait", World::Reads)];
         let (feed, running) = started(body, functions, options(row.name, 2));

@@ -3,8 +3,8 @@
 //! A handler yields what its scope yields: the result of its `fn`, or the answer of its service or flow. A handler at
 //! the top of the file yields the answer of the file's services; in flows without an answer, its value is dropped.
 
-use weir_host::Text;
-use weir_syntax::ast::{Block, FailureHandler, ItemKind, Path, StatementKind};
+use weir_host::{Parameter, Passing, Text, Type};
+use weir_syntax::ast::{Block, FailureHandler, ItemKind, Path, PatternKind, StatementKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Exits, Expected, TypeChecker};
@@ -66,6 +66,8 @@ impl<'a> TypeChecker<'a, '_> {
         let found = self.handled(&handler.function);
         let mark = self.scope.mark();
         let failure = found.as_ref().map_or(Ty::Error, |(_, failure)| failure.clone());
+        let arguments = found.as_ref().map(|(target, _)| target.clone());
+        self.handler_arguments(handler, arguments.as_ref());
         let local = handler.failure.as_ref().map(|name| self.bind(name.text.clone(), name.span, failure.clone()));
         let expected = match self.exits.clone() {
             Exits::Flow(expected) | Exits::Function(expected) => Some(expected),
@@ -74,8 +76,65 @@ impl<'a> TypeChecker<'a, '_> {
         self.block(&handler.body, expected.as_ref());
         self.scope.leave(mark);
         let (target, failure) = found?;
-        self.typed.handlers.insert(handler.span.start, ResolvedHandler { target: target.clone(), local, failure });
+        let uses_arguments = !handler.arguments.is_empty();
+        let resolved = ResolvedHandler { target: target.clone(), local, failure, uses_arguments };
+        self.typed.handlers.insert(handler.span.start, resolved);
         Some(target)
+    }
+
+    /// Checks the patterns for the arguments of the call that failed.
+    fn handler_arguments(&mut self, handler: &'a FailureHandler, target: Option<&CallTarget>) {
+        if handler.arguments.is_empty() {
+            return;
+        }
+        let parameters = target.map(|target| self.handled_parameters(target));
+        if let Some(parameters) = &parameters
+            && let Some(extra) = handler.arguments.get(parameters.len())
+        {
+            let count = parameters.len();
+            let diagnostic = Diagnostic::new(
+                Code::UnknownArgument,
+                format!("a call of `{}` has {count} argument{}", handler.function, if count == 1 { "" } else { "s" }),
+            )
+            .at(extra.span, "there is no such argument");
+            self.report(diagnostic);
+        }
+        for (at, pattern) in handler.arguments.iter().enumerate() {
+            let parameter = parameters.as_ref().and_then(|parameters| parameters.get(at));
+            let ty = match parameter {
+                Some((_, Some(ty))) => ty.clone(),
+                Some((name, None)) if !matches!(pattern.kind, PatternKind::Wildcard) => {
+                    let diagnostic =
+                        Diagnostic::new(Code::NotAValue, format!("a handler cannot use the argument `{name}`"))
+                            .at(pattern.span, "is not a value of the same type at every call")
+                            .hint("write `_` for it");
+                    self.report(diagnostic);
+                    Ty::Error
+                }
+                _ => Ty::Error,
+            };
+            self.irrefutable_pattern(pattern, &ty);
+        }
+    }
+
+    /// Returns the name of each parameter of a callee, and its type if it is the same at every call.
+    fn handled_parameters(&self, target: &CallTarget) -> Vec<(Text, Option<Ty>)> {
+        match target {
+            CallTarget::Host(path) => {
+                let parameters = self.context.parameters(path).iter();
+                let ty = |parameter: &Parameter| {
+                    let passes = parameter.passing != Passing::Change && parameter.passing != Passing::Start;
+                    (passes && is_value(&parameter.ty)).then(|| Ty::fixed(&parameter.ty))
+                };
+                parameters.map(|parameter| (parameter.name.clone(), ty(parameter))).collect()
+            }
+            CallTarget::Function(at) => {
+                let declared = &self.typed.declarations.functions[*at].parameters;
+                let ty = |ty: &Ty| is_value(&ty.to_type()).then(|| ty.clone());
+                declared.iter().map(|parameter| ((&*parameter.name).into(), ty(&parameter.ty))).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the callee that a handler names, and the type of its failures.
@@ -127,5 +186,16 @@ impl<'a> TypeChecker<'a, '_> {
                 None
             }
         }
+    }
+}
+
+/// Returns whether values of the type exist, and the type is the same at every call.
+fn is_value(ty: &Type) -> bool {
+    match ty {
+        Type::Parameter(_) | Type::Function(_) => false,
+        Type::List(inner) | Type::Option(inner) => is_value(inner),
+        Type::Map(pair) | Type::Result(pair) => is_value(&pair.0) && is_value(&pair.1),
+        Type::Tuple(parts) => parts.iter().all(is_value),
+        _ => true,
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use weir_syntax::ast::{
     Expr, ExprKind, FailureHandler, Item, ItemKind, Name, Parameter, ParameterLocation, Pattern, PatternKind, Route,
-    Service, Statement, StatementKind, Visitor, walk_expr, walk_item, walk_pattern, walk_statement, walk_tree,
+    Service, Statement, StatementKind, Visitor, walk_expr, walk_failure_handler, walk_item, walk_pattern,
+    walk_statement, walk_tree,
 };
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -112,7 +113,7 @@ impl<'a> Visitor<'a> for UnusedNames {
 
     fn failure_handler(&mut self, handler: &'a FailureHandler) {
         handler.failure.iter().for_each(|failure| self.local(failure));
-        self.block(&handler.body);
+        walk_failure_handler(self, handler);
     }
 
     fn pattern(&mut self, pattern: &'a Pattern) {

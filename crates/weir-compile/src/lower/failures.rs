@@ -10,9 +10,10 @@ use weir_host::{Text, Type, Value};
 use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
-use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, StatementKind, Tree};
+use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, Pattern, PatternKind, StatementKind, Tree};
 
 use super::block_builder::{InlineFrameId, Terminator};
+use super::handled_calls::ArgumentAtoms;
 use super::{Binding, DeferredHandler, InlineFrameKind, Lowering};
 use crate::typed_tree::{CallTarget, FailureTarget};
 
@@ -24,18 +25,22 @@ impl<'a> Lowering<'a, '_> {
             true => (self.prim(Prim::Failure, why, Type::Failure, expr.span), Type::Failure),
             false => (why.into_iter().next().unwrap_or(Atom::Value(Value::Unit)), ty.unwrap_or(Type::Failure)),
         };
-        self.failed(failure, &ty, (to, None), expr.span)
+        self.failed(failure, &ty, (to, None, Vec::new()), expr.span)
     }
 
-    /// Lowers the failure of a `?`.
+    /// Lowers the failure of a `?`. `of` is the callee that failed, if known, with the arguments of its call.
     pub(super) fn failed(
         &mut self,
         failure: Atom,
         ty: &Type,
-        (to, of): (FailureTarget, Option<&CallTarget>),
+        (to, of, arguments): (FailureTarget, Option<&CallTarget>, ArgumentAtoms),
         span: Span,
     ) -> Atom {
+        // No handler names the `fn`s of a module, whose numbers are not those of the program.
+        let of = of.filter(|of| !(self.module.is_some() && matches!(of, CallTarget::Function(_))));
+        let span = self.context.located(span);
         let mut failed: Vec<CallTarget> = of.cloned().into_iter().collect();
+        let mut arguments = vec![arguments; failed.len()];
         if to == FailureTarget::Retry {
             let frame = self.frames.iter().rposition(|frame| frame.kind == InlineFrameKind::Retry).unwrap_or(0);
             return self.exit_with_err(frame, failure, span);
@@ -43,14 +48,18 @@ impl<'a> Lowering<'a, '_> {
         let body = self.body_frame();
         let frames = if to == FailureTarget::Caller { body..body + 1 } else { 0..self.frames.len() };
         for at in frames.rev() {
-            if let Some(handler) = self.handler_in(at, &failed, ty) {
+            if let Some((handler, callee)) = self.handler_in(at, &failed, ty) {
                 self.context.handlers.used(handler);
+                let arguments = arguments.swap_remove(callee);
                 return match self.steps.iter().position(|step| step.frame_count > at) {
-                    Some(step) => self.defer(step, (at, handler), (failure, ty)),
-                    None => self.handle(at, handler, failure, span),
+                    Some(step) => self.defer(step, (at, handler), (failure, ty), arguments),
+                    None => self.handle(at, handler, (failure, arguments), span),
                 };
             }
-            failed.extend(self.frames[at].function.map(CallTarget::Function));
+            if let Some(function) = self.frames[at].function {
+                failed.push(CallTarget::Function(function));
+                arguments.push(self.frames[at].arguments.clone());
+            }
         }
         if to == FailureTarget::Caller {
             self.note_bypassed(body, of, failed, ty, span);
@@ -75,10 +84,10 @@ impl<'a> Lowering<'a, '_> {
         if *ty != Type::Failure {
             return (failure, span);
         }
-        let functions = &self.typed.declarations.functions;
+        let functions = &self.program.declarations.functions;
         let name = |at: usize| functions.get_index(at).map_or_else(Text::default, |(name, _)| (&**name).into());
         let mut failed = match of {
-            Some(CallTarget::Host(path)) => path.clone(),
+            Some(CallTarget::Host(path) | CallTarget::Weir(path)) => path.clone(),
             Some(CallTarget::Function(at)) => name(*at),
             _ => Text::default(),
         };
@@ -96,17 +105,31 @@ impl<'a> Lowering<'a, '_> {
         (self.prim(Prim::Propagate, vec![failure, sites], Type::Failure, span), at)
     }
 
-    /// Leaves the step with the failure; the handler follows the step.
+    /// Leaves the step with the failure, and with the arguments that the handler uses; the handler follows the step.
     fn defer(
         &mut self,
         step: usize,
         (frame, handler): (usize, &'a FailureHandler),
         (failure, ty): (Atom, &Type),
+        arguments: ArgumentAtoms,
     ) -> Atom {
-        let deferred = DeferredHandler { handler, frame, step, failure: ty.clone() };
+        let (mut leaving, mut leaves) = (failure, ty.clone());
+        if !handler.arguments.is_empty() {
+            let types = handler.arguments.iter().map(|pattern| self.argument_type(pattern));
+            leaves = Type::Tuple([leaves].into_iter().chain(types).collect());
+            let unit = Atom::Value(Value::Unit);
+            let given = arguments.into_iter().chain(std::iter::repeat(None));
+            let used = handler.arguments.iter().zip(given).map(|(pattern, argument)| match pattern.kind {
+                PatternKind::Wildcard => unit.clone(),
+                _ => argument.unwrap_or_else(|| unit.clone()),
+            });
+            let parts = [leaving].into_iter().chain(used).collect();
+            leaving = self.prim(Prim::Record, parts, leaves.clone(), handler.span);
+        }
+        let deferred = DeferredHandler { handler, frame, step, leaves };
         let same = |known: &DeferredHandler<'_>| {
             known.handler.span == handler.span
-                && (known.frame, known.step, &known.failure) == (frame, step, &deferred.failure)
+                && (known.frame, known.step, &known.leaves) == (frame, step, &deferred.leaves)
         };
         let known = self.deferred.iter().find_map(|(id, known)| same(known).then_some(*id));
         let id = known.unwrap_or_else(|| {
@@ -115,14 +138,32 @@ impl<'a> Lowering<'a, '_> {
         });
         self.deferred.insert(id, deferred);
         if !self.builder().has_ended() {
-            self.builder().end(Terminator::Exit(id, failure));
+            self.builder().end(Terminator::Exit(id, leaving));
         }
         Atom::Value(Value::Unit)
     }
 
+    /// Returns the type of the argument that a pattern of a handler stands for; that of nothing if it uses none.
+    fn argument_type(&self, pattern: &Pattern) -> Type {
+        match pattern.kind {
+            PatternKind::Wildcard => Type::Unit,
+            _ => self.pattern_type(pattern.id),
+        }
+    }
+
     /// Handles the failure with which a step was left.
-    pub(super) fn handle_deferred(&mut self, deferred: &DeferredHandler<'a>, failure: Atom, span: Span) -> Atom {
-        self.handle(deferred.frame, deferred.handler, failure, span)
+    pub(super) fn handle_deferred(&mut self, deferred: &DeferredHandler<'a>, left: Atom, span: Span) -> Atom {
+        let Type::Tuple(types) = &deferred.leaves else {
+            return self.handle(deferred.frame, deferred.handler, (left, Vec::new()), span);
+        };
+        if deferred.handler.arguments.is_empty() {
+            return self.handle(deferred.frame, deferred.handler, (left, Vec::new()), span);
+        }
+        let fields = types.iter().zip(0..);
+        let parts = fields.map(|(ty, at)| self.prim(Prim::Field(at), vec![left.clone()], ty.clone(), span));
+        let mut parts = parts.collect::<Vec<_>>().into_iter();
+        let failure = parts.next().unwrap_or(Atom::Value(Value::Unit));
+        self.handle(deferred.frame, deferred.handler, (failure, parts.map(Some).collect()), span)
     }
 
     /// Notes that a failure goes to the caller of a `fn` as its `Err`, past a handler outside.
@@ -137,8 +178,8 @@ impl<'a> Lowering<'a, '_> {
         let Some(function) = self.frames[body].function else { return };
         // A handler of the `fn` itself sees the failure at its caller.
         failed.pop();
-        let bypassed = (0..body).rev().find_map(|at| self.handler_in(at, &failed, ty));
-        let functions = &self.typed.declarations.functions;
+        let bypassed = (0..body).rev().find_map(|at| self.handler_in(at, &failed, ty).map(|(handler, _)| handler));
+        let functions = &self.program.declarations.functions;
         let name = functions.get_index(function).map_or_else(Text::default, |(name, _)| (&**name).into());
         let inner = match of {
             Some(CallTarget::Function(inner)) => Some(*inner),
@@ -164,35 +205,55 @@ impl<'a> Lowering<'a, '_> {
         self.exit_frame(at, err, span)
     }
 
-    /// Returns the frame's handler for a failure of one of these callees.
-    fn handler_in(&self, at: usize, failed: &[CallTarget], ty: &Type) -> Option<&'a FailureHandler> {
-        self.frames[at].handlers.iter().copied().find(|handler| {
-            let Some(of) = self.typed.handlers.get(&handler.span.start) else { return false };
+    /// Returns the frame's handler for a failure of one of these callees, and the position of the callee.
+    fn handler_in(&self, at: usize, failed: &[CallTarget], ty: &Type) -> Option<(&'a FailureHandler, usize)> {
+        self.frames[at].handlers.iter().copied().find_map(|handler| {
+            let of = self.program.handlers.get(&handler.span.start)?;
             let named = of.local.is_some();
-            failed.contains(&of.target) && (!named || of.failure.to_type() == *ty)
+            let callee = failed.iter().position(|callee| *callee == of.target)?;
+            (!named || of.failure.to_type() == *ty).then_some((handler, callee))
         })
     }
 
-    fn handle(&mut self, at: usize, handler: &'a FailureHandler, failure: Atom, span: Span) -> Atom {
+    fn handle(
+        &mut self,
+        at: usize,
+        handler: &'a FailureHandler,
+        (failure, arguments): (Atom, ArgumentAtoms),
+        span: Span,
+    ) -> Atom {
         let inner = self.frames.split_off(at + 1);
         // Failures of a handler are handled neither by itself nor by the handlers before it.
         let handlers = self.frames[at].handlers.clone();
         let position = handlers.iter().position(|known| known.span == handler.span).map_or(0, |found| found + 1);
         self.frames[at].handlers.drain(..position);
         let outer_names = std::mem::replace(&mut self.names, self.frames[at].parameters.clone());
-        let outer_types = std::mem::replace(&mut self.types, self.frames[at].types.clone());
-        if let Some(local) = self.typed.handlers.get(&handler.span.start).and_then(|of| of.local) {
+        if let Some(local) = self.program.handlers.get(&handler.span.start).and_then(|of| of.local) {
             self.names.insert(local, Binding::Atom(failure));
         }
-        let value = self.block(&handler.body);
+        let scope = self.frames[at].scope.clone();
+        let value = self.in_scope(scope, span, |lowering| {
+            lowering.bind_arguments(handler, arguments);
+            lowering.block(&handler.body)
+        });
         self.names = outer_names;
-        self.types = outer_types;
         self.frames[at].handlers = handlers;
         // A flow without an answer drops the value of a handler of the file.
         let nothing = self.frames[at].result == Type::Unit;
         let left = self.exit_frame(at, if nothing { Atom::Value(Value::Unit) } else { value }, span);
         self.frames.extend(inner);
         left
+    }
+
+    /// Binds the names that a handler gives to the arguments of the failed call.
+    fn bind_arguments(&mut self, handler: &'a FailureHandler, arguments: ArgumentAtoms) {
+        for (pattern, argument) in handler.arguments.iter().zip(arguments) {
+            if !matches!(pattern.kind, PatternKind::Wildcard) {
+                let argument = argument.unwrap_or(Atom::Value(Value::Unit));
+                self.no_shared(std::slice::from_ref(&argument), pattern.span);
+                self.bind(pattern, argument);
+            }
+        }
     }
 
     /// Keeps the bindings of the innermost frame's parameters, if its handlers may need them.

@@ -71,7 +71,7 @@ fn entry(text: &mut String, mark: &DiagramMark, rect: &Rect) {
 
 fn call(text: &mut String, mark: &DiagramMark, rect: &Rect, modules: &[&str]) {
     boxed(text, "card", rect, 8.0);
-    let index = modules.iter().position(|module| *module == mark.over).unwrap_or(0);
+    let index = modules.iter().position(|module| *module == mark.module()).unwrap_or(0);
     let colour = style::MODULES[index % style::MODULES.len()];
     line(
         text,
@@ -184,8 +184,8 @@ fn centred(text: &mut String, class: &str, rect: &Rect, y: f64, words: &str) {
 fn modules(diagram: &Diagram) -> Vec<&str> {
     let mut modules: Vec<&str> = Vec::new();
     for mark in diagram.marks.iter().filter(|mark| mark.kind == MarkKind::Call) {
-        if !modules.contains(&&*mark.over) {
-            modules.push(&mark.over);
+        if !modules.contains(&mark.module()) {
+            modules.push(mark.module());
         }
     }
     modules

@@ -42,6 +42,7 @@ impl Frame {
             arguments,
             out: None,
             environment: &self.environment,
+            units: weir_host::UnitBudget::UNLIMITED,
         }
     }
 

@@ -120,6 +120,7 @@ impl FlowEvaluation<'_, '_> {
             arguments: &scratch.arguments,
             out: None,
             environment: &self.evaluator.library.environment,
+            units: weir_host::UnitBudget::UNLIMITED,
         };
         let settled = catch_unwind(AssertUnwindSafe(|| settle(&function.code, &mut call)));
         let settled = settled.unwrap_or_else(|panic| fault(panicked(&function.signature, &*panic)));

@@ -123,6 +123,14 @@ fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) ->
     FunctionCode::Immediate(Arc::new(code))
 }
 
+/// Returns a function that takes long for some arguments, so that a flow with short slices leaves it to another thread.
+fn lengthy(code: fn(i64) -> Outcome) -> FunctionCode {
+    immediate(move |call| {
+        let units = if int(call.borrow(0)) % 5 == 0 { 100 } else { 0 };
+        if call.declare_units(units) { code(argument(call)) } else { Outcome::ExceedsUnits }
+    })
+}
+
 fn settled(value: i64) -> Settled {
     Settled { outcome: Outcome::Value(Value::Int(value)), restored: Vec::new() }
 }
@@ -132,11 +140,11 @@ fn world(name: &'static str, recording: &Recording) -> Module {
     let failure = || Some(Type::Failure);
     Module::new(name, "A part of the outside world.")
         .function(mixing())
-        .function(total(function("half", World::Pure, failure(), immediate(|call| half(argument(call))))))
-        .function(function("picky", World::Pure, None, immediate(|call| picky(argument(call)))))
-        .function(function("refuse", World::Pure, Some(Type::Text), immediate(|call| refuse(argument(call)))))
-        .function(total(optional("quarter", immediate(|call| quarter(argument(call))))))
-        .function(optional("made_quarter", immediate(|call| made_quarter(argument(call)))))
+        .function(total(function("half", World::Pure, failure(), lengthy(half))))
+        .function(function("picky", World::Pure, None, lengthy(picky)))
+        .function(function("refuse", World::Pure, Some(Type::Text), lengthy(refuse)))
+        .function(total(optional("quarter", lengthy(quarter))))
+        .function(optional("made_quarter", lengthy(made_quarter)))
         .function(total(function("look", World::Reads, None, look(name, recording))))
         .function(function("slow_look", World::Reads, None, slow_look(name, recording)))
         .function(function("change", World::Writes, None, change(name, recording)))

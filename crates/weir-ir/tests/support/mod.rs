@@ -118,6 +118,7 @@ impl<'a> World<'a> {
             arguments,
             out: None,
             environment: &environment,
+            units: weir_host::UnitBudget::UNLIMITED,
         };
         let settled = match &function.code {
             FunctionCode::Immediate(code) => Settled { outcome: code(&mut call), restored: Vec::new() },

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hyper::header::HeaderMap;
 use hyper::{StatusCode, Uri};
-use weir::{Failure, FailureKind, Text};
+use weir::{Borrowable, Failure, FailureKind, Text, Value};
 
 use crate::json::{Json, parse_bytes};
 
@@ -44,17 +44,22 @@ pub fn body(response: &ClientResponse) -> Bytes {
 ///
 /// # Errors
 /// Fails if the status is not a success (200 to 299), or the body is not UTF-8.
-#[weir::function(pure)]
+#[weir::function(pure, units = units_of(response))]
 pub fn text(response: &ClientResponse) -> Result<String, Failure> {
     let text = std::str::from_utf8(response.of_success()?);
     text.map(str::to_owned).map_err(|_| Failure::function("the response is not UTF-8"))
+}
+
+/// Returns the units of copying the body.
+fn units_of(response: &Value) -> u64 {
+    <ClientResponse as Borrowable>::borrow_from(response).map_or(0, |response| response.body.len() as u64 / 16)
 }
 
 /// Returns the body as JSON of any shape.
 ///
 /// # Errors
 /// Fails if the status is not a success (200 to 299), or the body is not JSON.
-#[weir::function(pure)]
+#[weir::function(pure, units = units_of(response).saturating_mul(8))]
 pub fn json(response: &ClientResponse) -> Result<Json, Failure> {
     parse_bytes(response.of_success()?)
 }

@@ -14,6 +14,7 @@ use weir::Typed;
 use super::problem_details;
 use crate::Limited;
 use crate::json::encode::written;
+use crate::units;
 
 /// The media type of plain text.
 pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
@@ -215,13 +216,13 @@ pub fn ok(body: Bytes, #[default("application/octet-stream")] r#type: &str) -> R
 }
 
 /// Creates a response with status 200 and a plain text.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_copy(text))]
 pub fn text(text: &str) -> Response {
     Response::plain(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
 }
 
 /// Creates a response with status 200 and an HTML page.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_copy(page))]
 pub fn html(page: &str) -> Response {
     let page = Bytes::copy_from_slice(page.as_bytes());
     Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
@@ -230,7 +231,7 @@ pub fn html(page: &str) -> Response {
 /// Creates a response with any value as JSON, and with status 200 or the one that is given: records become objects, lists arrays, and `None` becomes
 /// `null`. Request bodies are read in the same format. A value that nests more than 127 deep, or whose JSON is longer
 /// than 64 MiB, ends the flow; so does a status that is not 200 to 599.
-#[weir::function(pure)]
+#[weir::function(pure, units = 2 * units::to_read(value))]
 pub fn json(value: Typed<'a'>, #[default(200)] status: i64) -> Limited<Response> {
     let Some(code) = final_status(status) else { return Limited(Err(ResponseError::Status(status).into())) };
     let kind = HeaderValue::from_static(JSON);

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::error::ImageError;
 use super::header::Words;
 use super::{CHANNELS, Ppm};
+use crate::units;
 
 /// Limits of a decoder, checked before memory is allocated.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ impl Default for DecodeLimits {
 ///
 /// # Errors
 /// Fails with an [`ImageError`] that says what is wrong with the file.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(file))]
 pub fn decode(file: Bytes) -> Result<Ppm, ImageError> {
     decode_within(file, DecodeLimits::default())
 }

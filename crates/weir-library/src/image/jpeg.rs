@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use jpeg_encoder::{ColorType, Encoder};
 
-use super::Ppm;
+use super::{Ppm, units_of};
 
 /// Reason why an image could not be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl std::error::Error for EncodeError {}
 ///
 /// # Errors
 /// Fails with an [`EncodeError`] if the quality is out of range, or if the width or the height exceeds 65,535 pixels.
-#[weir::function(pure)]
+#[weir::function(pure, units = 4 * units_of(image))]
 pub fn to_jpeg(image: &Ppm, #[default(85)] quality: i64) -> Result<Bytes, EncodeError> {
     let quality = u8::try_from(quality).ok().filter(|q| (1..=100).contains(q)).ok_or(EncodeError::Quality(quality))?;
     let (Ok(width), Ok(height)) = (u16::try_from(image.width), u16::try_from(image.height)) else {

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::{CHANNELS, Ppm};
+use super::{CHANNELS, Ppm, units_of};
 
 /// Error for a scale that is not 1 to 8 eighths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl std::error::Error for ScaleError {}
 ///
 /// # Errors
 /// Fails with a [`ScaleError`] unless `eighths` is 1 to 8.
-#[weir::function(pure)]
+#[weir::function(pure, units = units_of(image))]
 pub fn scale(image: &Ppm, eighths: i64) -> Result<Ppm, ScaleError> {
     match eighths {
         8 => Ok(image.clone()),

@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
-use weir::Text;
 use weir::memory::check;
+use weir::{Borrowable, Text, Value};
 
 /// Maximum nesting depth; also the limit of `serde_json`.
 pub(super) const DEPTH_MAX: u8 = 127;
@@ -61,6 +61,35 @@ impl Json {
             _ => 0,
         }
     }
+}
+
+/// Returns the units of reading a JSON value with everything in it. It looks at no more of the value than decides that
+/// this takes long.
+pub(super) fn units(value: &Value) -> u64 {
+    /// The number of parts at which it takes long whatever they are.
+    const PARTS_MAX: usize = 10_000;
+    fn extend<'v>(open: &mut Vec<&'v Json>, parts: impl Iterator<Item = &'v Json>) {
+        open.extend(parts.take(PARTS_MAX.saturating_sub(open.len())));
+    }
+    let Ok(value) = <Json as Borrowable>::borrow_from(value) else { return 0 };
+    let (mut units, mut open) = (0_u64, vec![&*value]);
+    for _ in 0..PARTS_MAX {
+        let Some(part) = open.pop() else { break };
+        units += 2;
+        match &part.0 {
+            JsonNode::Text(text) => units += text.len() as u64 / 32,
+            JsonNode::List(_, items) => {
+                units += items.len() as u64;
+                extend(&mut open, items.iter());
+            }
+            JsonNode::Object(_, fields) => {
+                units += fields.len() as u64;
+                extend(&mut open, fields.values());
+            }
+            _ => {}
+        }
+    }
+    units
 }
 
 /// Returns the depth of a value with these parts.

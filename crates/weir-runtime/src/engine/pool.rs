@@ -1,8 +1,9 @@
 //! The engine `pool`: a fixed number of threads take flows from one FIFO work queue.
 //!
 //! Flux (USENIX 2006, §3.2.1). One event loop runs the sources. A flow occupies its thread until it ends, even while it
-//! waits, except while it waits for the peer of a connection (`peer_wait`): clients that are slow to send a request would
-//! otherwise hold all threads. The queue is bounded, and refuses flows beyond its bound. A flow whose slice is over goes back into the queue;
+//! waits, except (`threadless_wait`) while it waits for the peer of a connection, for a lock or turn that another flow has,
+//! or for a call that takes long: clients that are slow to send a request, flows that wait for one that is queued, and large
+//! inputs would otherwise hold all threads. The queue is bounded, and refuses flows beyond its bound. A flow whose slice is over goes back into the queue;
 //! new flows and these are taken in turn. A thread whose flow waits takes no new flow, but goes on with flows that have
 //! yielded, because one of them may hold the lock that all threads wait for.
 //!
@@ -16,7 +17,7 @@
 //!    ([`BrevityPredictor`]): everything that takes long, by waiting or by computing, is left to the pool. Elements of
 //!    a stream always go to the threads, because they need no answer, and several can run at a time.
 
-mod peer_wait;
+mod threadless_wait;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -83,7 +84,7 @@ struct FlowQueue {
 struct FlowQueueState {
     /// The flows that have not been on a thread of the pool yet.
     new: VecDeque<QueuedFlow>,
-    /// The flows that have yielded, or have waited for a peer.
+    /// The flows that have yielded, or have waited without a thread.
     yielded: VecDeque<QueuedFlow>,
     /// True if the last flow came from `yielded`, or would have.
     takes_yielded: bool,
@@ -199,7 +200,7 @@ fn work(queue: &Arc<FlowQueue>, platform: &dyn Platform, handle: &Handle) {
     let _inside = handle.enter();
     while let Some(queued) = queue.next() {
         let Some(waiting) = queue.run(queued, platform) else { continue };
-        let Some(waiting) = queue.park_if_awaits_peer(waiting) else { continue };
+        let Some(waiting) = queue.park_if_possible(waiting) else { continue };
         let mut held = vec![waiting];
         handle.block_on(poll_fn(|context| queue.poll_held(&mut held, context)));
     }
@@ -258,8 +259,8 @@ impl FlowQueue {
         let mut index = 0;
         while let Some(flow) = held.get_mut(index) {
             match flow.advance(context) {
-                Advanced::Waits if flow.flow.awaits_peer() => {
-                    let waiting = peer_wait::park(self, held.remove(index));
+                Advanced::Waits if flow.flow.leaves_thread() => {
+                    let waiting = threadless_wait::park(self, held.remove(index));
                     waiting.into_iter().for_each(|waiting| held.insert(index, waiting));
                 }
                 Advanced::Waits => index += 1,
@@ -294,7 +295,7 @@ impl FlowQueue {
         self.note_length(&jobs);
     }
 
-    /// Puts back a flow that has waited for a peer.
+    /// Puts back a flow that has waited without a thread.
     fn resume(&self, flow: QueuedFlow) {
         let mut jobs = self.jobs.lock();
         jobs.yielded.push_back(flow);
@@ -303,9 +304,9 @@ impl FlowQueue {
         self.arrived.notify_one();
     }
 
-    /// Parks a flow that waits, if it waits for a peer; otherwise returns it.
-    fn park_if_awaits_peer(self: &Arc<Self>, waiting: HeldFlow) -> Option<HeldFlow> {
-        if waiting.flow.awaits_peer() { peer_wait::park(self, waiting) } else { Some(waiting) }
+    /// Parks a flow that waits, if it waits without a thread; otherwise returns it.
+    fn park_if_possible(self: &Arc<Self>, waiting: HeldFlow) -> Option<HeldFlow> {
+        if waiting.flow.leaves_thread() { threadless_wait::park(self, waiting) } else { Some(waiting) }
     }
 
     fn note_length(&self, jobs: &FlowQueueState) {

@@ -204,8 +204,9 @@ impl SectionEngine {
             }
             // It must become a job, so that its waker can put it back into a port.
             Advanced::Waits => {
-                let (job, answer) = job(flow.into_state(), 0);
-                let remaining = self.scheduler.work().run(port_of(0), job, fusion).remaining();
+                let segment = segment_at(segments, (0, to), state);
+                let (job, answer) = job(flow.into_state(), segment);
+                let remaining = self.scheduler.work().run(port_of(segment), job, fusion).remaining();
                 self.scheduler.work().after_batch();
                 InlineOutcome { answer, remaining }
             }

@@ -103,10 +103,15 @@ impl SegmentRunner {
                     waiter.into_iter().for_each(|waiter| self.wake(port, waiter));
                     return RunOutcome::Finished;
                 }
-                Advanced::Waits => match park(pooled, port) {
-                    Some(woken) => pooled = woken,
-                    None => return RunOutcome::Finished,
-                },
+                Advanced::Waits => {
+                    // A call that takes long may wait in any segment of the run.
+                    job.segment = segment_at(segments, (job.segment, to), &job.flow);
+                    let port = segments[job.segment].port_of(key.sequence);
+                    match park(pooled, port) {
+                        Some(woken) => pooled = woken,
+                        None => return RunOutcome::Finished,
+                    }
+                }
                 Advanced::Yields => {
                     job.segment = segment_at(segments, (job.segment, to), &job.flow);
                     job.has_yielded = true;

@@ -72,7 +72,7 @@ pub(super) enum Stage {
     Ticket(usize),
     /// The step waits for its locks.
     Locks(LockAcquisition),
-    /// The step waits for its function, under these locks; true if that waits for the peer of a connection.
+    /// The step waits for its function, under these locks; true if the flow holds no thread meanwhile.
     Function(Pending, Vec<HeldLock>, bool),
     /// The step waits for its repeated body, or the body yields.
     Body(Box<Run>),
@@ -80,6 +80,8 @@ pub(super) enum Stage {
     Timed(Box<Timed>),
     /// The region that begins with the step goes on at this instruction.
     Region(usize),
+    /// The region that begins with the step waits for the call of this instruction, which takes long.
+    RegionCall(Pending, usize),
     /// An atomic step that does not begin, because its frame is given up once it is in no other.
     Refused,
 }
@@ -89,19 +91,22 @@ impl Stage {
     /// that it has already, and a call that waits under locks of its own is cancelled like any other.
     pub(super) fn is_in_step(&self) -> bool {
         match self {
-            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Region(_) => false,
+            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused => false,
+            Stage::Region(_) | Stage::RegionCall(..) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
         }
     }
 
-    /// Returns true if the step waits for nothing but the peers of connections and its own time limit.
-    pub(super) fn awaits_peer(&self) -> bool {
+    /// Returns true if the flow holds no thread while the step waits: for the peers of connections, for calls that take long
+    /// and run on another thread, for locks and turns, and for its own time limit.
+    pub(super) fn leaves_thread(&self) -> bool {
         match self {
-            Stage::Function(.., awaits_peer) => *awaits_peer,
-            Stage::Body(run) => run.awaits_peer(),
-            Stage::Timed(timed) => timed.awaits_peer(),
-            Stage::Ticket(_) | Stage::Locks(_) | Stage::Refused | Stage::Region(_) => false,
+            Stage::Function(.., leaves_thread) => *leaves_thread,
+            Stage::RegionCall(..) | Stage::Ticket(_) | Stage::Locks(_) => true,
+            Stage::Body(run) => run.leaves_thread(),
+            Stage::Timed(timed) => timed.leaves_thread(),
+            Stage::Refused | Stage::Region(_) => false,
         }
     }
 }
@@ -152,7 +157,7 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match &step.action {
-            Action::Region(region) if self.runs_regions(region, env) => self.run_region(node, region, 0, env),
+            Action::Region(region) if self.runs_regions(region, env) => self.run_region(node, region, 0, env, context),
             Action::Region(region) => self.run_form(node, &region.first, body, env, context),
             action => self.run_form(node, action, body, env, context),
         }
@@ -207,16 +212,25 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        if let (Stage::Region(at), Action::Region(region)) = (&stage, &body.steps[node].action) {
-            return self.run_region(node, region, *at, env);
-        }
+        let stage = match (stage, &body.steps[node].action) {
+            (Stage::Region(at), Action::Region(region)) => {
+                return self.run_region(node, region, at, env, context);
+            }
+            (Stage::RegionCall(pending, at), Action::Region(region)) => {
+                return self.wait_for_call(region, (pending, at), context);
+            }
+            (stage, _) => stage,
+        };
         match (stage, body.steps[node].action.form()) {
             (Stage::Ticket(_), Action::Call(call)) => self.take_ticket(call, body, env, context).spend_call(env),
             (Stage::Locks(locks), Action::Call(call)) => {
                 self.call_under(locks, call, body, env, context).spend_call(env)
             }
-            (Stage::Function(pending, held, _), Action::Call(call)) => {
-                self.function(pending, held, call, context).spend_call(env)
+            (Stage::Function(pending, held, leaves_thread), Action::Call(call)) => {
+                self.function((pending, held, leaves_thread), call, context).spend_call(env)
+            }
+            (Stage::Function(pending, ..), Action::Simple(call)) => {
+                self.long_simple_ended(pending, call, context).spend_call(env)
             }
             (Stage::Ticket(passed), Action::Acquire(acquire)) => {
                 self.acquire(node, passed, acquire, body, env, context)

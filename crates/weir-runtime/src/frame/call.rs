@@ -12,7 +12,8 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, Mode, Outcome, Pending, Settled, Shared, memory,
+    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, ImmediateCode, Mode, Outcome, Pending, Settled,
+    Shared, UnitBudget, memory,
 };
 
 use super::action::{Ran, Stage};
@@ -20,6 +21,7 @@ use super::{AtomicScope, Frame, panicked};
 use crate::instance::{BlockingPermission, BlockingPlacement, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
+use crate::region::LongCall;
 use crate::step::{Body, CallStep, Out, SharedOf};
 
 impl Frame {
@@ -37,9 +39,7 @@ impl Frame {
     pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
             FunctionCode::Immediate(code) if step.locks.is_empty() => {
-                let shared = self.shared_of(step, env);
-                let outcome = code(&mut self.call_of(step, body, env, &shared));
-                self.answer(outcome, step)
+                self.immediate(code, Vec::new(), step, body, env, context)
             }
             FunctionCode::Immediate(code) => {
                 let mut run = || {
@@ -51,8 +51,8 @@ impl Frame {
                     locks => try_locks(locks).map(|_held| run()),
                 };
                 match outcome {
+                    Some(Outcome::ExceedsUnits) | None => self.call_under(all_locks(step), step, body, env, context),
                     Some(outcome) => self.answer(outcome, step),
-                    None => self.call_under(all_locks(step), step, body, env, context),
                 }
             }
             FunctionCode::Waiting(code) if step.locks.is_empty() => {
@@ -61,6 +61,39 @@ impl Frame {
                 self.wait_for(waiting, Vec::new(), step, context)
             }
             _ => self.call_under(all_locks(step), step, body, env, context),
+        }
+    }
+
+    /// Performs a call that returns immediately. One that takes long runs on a thread that may block, with its locks.
+    fn immediate(
+        &mut self,
+        code: &Arc<ImmediateCode>,
+        held: Vec<HeldLock>,
+        step: &CallStep,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        let shared = self.shared_of(step, env);
+        let mut call = self.call_of(step, body, env, &shared);
+        let outcome = code(&mut call);
+        if !matches!(outcome, Outcome::ExceedsUnits) {
+            env.units.spend_declared(call.units.declared);
+            drop(held);
+            return self.answer(outcome, step);
+        }
+        match call.detach() {
+            Some(detached) => {
+                let long = LongCall { call: detached, code: Arc::clone(code), path: Arc::clone(&step.path) };
+                let pending = long.begin(held, self.scopes_around(&step.within), env);
+                self.function((pending, Vec::new(), true), step, context)
+            }
+            None => {
+                call.units = UnitBudget::UNLIMITED;
+                let outcome = code(&mut call);
+                drop(held);
+                self.answer(outcome, step)
+            }
         }
     }
 
@@ -98,6 +131,7 @@ impl Frame {
             arguments: &step.arguments,
             out,
             environment: &env.instance.environment,
+            units: env.instance.call_budget(),
         }
     }
 
@@ -115,14 +149,13 @@ impl Frame {
             return Ran::wait(Stage::Locks(locks));
         }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
+        if let FunctionCode::Immediate(code) = &step.code {
+            return self.immediate(code, held, step, body, env, context);
+        }
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
         match &step.code {
-            FunctionCode::Immediate(code) => {
-                let outcome = code(&mut call);
-                drop(held);
-                self.answer(outcome, step)
-            }
+            FunctionCode::Immediate(_) => unreachable!("it was performed above"),
             FunctionCode::Waiting(code) => {
                 let waiting = code(&mut call);
                 self.wait_for(waiting, held, step, context)
@@ -134,8 +167,9 @@ impl Frame {
                     self.settle(settled, step)
                 }
                 (Ok(job), BlockingPlacement::Elsewhere) => {
-                    let pending = elsewhere(job, held, self.scopes_around(&step.within), Arc::clone(&step.path));
-                    self.function(pending, Vec::new(), step, context)
+                    let scopes = self.scopes_around(&step.within);
+                    let pending = elsewhere(job, held, scopes, Arc::clone(&step.path), env);
+                    self.function((pending, Vec::new(), false), step, context)
                 }
                 (Err(fault), _) => self.answer(Outcome::Fault(fault), step),
             },
@@ -156,20 +190,19 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match waiting {
-            Ok(pending) => self.function(pending, held, step, context),
+            Ok(pending) => self.function((pending, held, step.awaits_peer), step, context),
             Err(fault) => self.answer(Outcome::Fault(fault), step),
         }
     }
 
     pub(super) fn function(
         &mut self,
-        mut pending: Pending,
-        held: Vec<HeldLock>,
+        (mut pending, held, leaves_thread): (Pending, Vec<HeldLock>, bool),
         step: &CallStep,
         context: &mut Context<'_>,
     ) -> Ran {
         match pending.as_mut().poll(context) {
-            Poll::Pending => Ran::wait(Stage::Function(pending, held, step.awaits_peer)),
+            Poll::Pending => Ran::wait(Stage::Function(pending, held, leaves_thread)),
             Poll::Ready(settled) => {
                 drop(pending);
                 drop(held);
@@ -208,10 +241,18 @@ fn all_locks(step: &CallStep) -> LockAcquisition {
     LockAcquisition::new(step.locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
 }
 
+impl LongCall {
+    /// Begins the call, which keeps these locks until it ends, even if its flow is cancelled.
+    pub(super) fn begin(self, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, env: Env<'_>) -> Pending {
+        let LongCall { call, code, path } = self;
+        elsewhere(Box::new(move || call.run(&*code)), held, scopes, path, env)
+    }
+}
+
 /// Runs a job on the blocking pool. The job keeps the locks until it ends, even if its flow is cancelled.
-fn elsewhere(job: BlockingJob, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, path: Arc<str>) -> Pending {
+fn elsewhere(job: BlockingJob, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, path: Arc<str>, env: Env<'_>) -> Pending {
     let balance = memory::balance();
-    let running = tokio::task::spawn_blocking(move || {
+    let running = env.instance.spawn_blocking(move || {
         let entered = memory::enter(balance);
         let done = catch_unwind(AssertUnwindSafe(job));
         let growth = entered.leave() - balance;

@@ -4,13 +4,14 @@
 //! the node that did.
 
 use std::any::Any;
+use std::task::{Context, Poll};
 
-use weir_host::Value;
+use weir_host::{Failure, Pending, Value};
 
 use super::action::{Ran, Stage, StepExit};
 use super::{Frame, panicked, path_of};
 use crate::instance::Env;
-use crate::region::{Machine, RegionStop};
+use crate::region::{CodePlace, Machine, RegionStop};
 use crate::step::{Action, Body, RegionStep};
 
 impl Frame {
@@ -22,7 +23,14 @@ impl Frame {
 
     /// Runs the region that begins with this node, from an instruction on.
     #[inline(never)]
-    pub(super) fn run_region(&mut self, node: usize, step: &RegionStep, at: usize, env: Env<'_>) -> Ran {
+    pub(super) fn run_region(
+        &mut self,
+        node: usize,
+        step: &RegionStep,
+        at: usize,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
         let region = &step.region;
         if at == 0 {
             region.begin(&mut self.words);
@@ -37,27 +45,49 @@ impl Frame {
                 shared: &env.instance.resources.shared,
                 environment: &env.instance.environment,
                 platform: &*env.instance.platform,
+                call_budget: env.instance.call_budget(),
                 at: current,
             },
             at,
             env.units,
         );
         self.region_at = None;
+        self.cursor = node;
         match stopped {
             RegionStop::Done => {
                 self.cursor = region.nodes.end - 1;
                 Ran::Next
             }
-            RegionStop::Yields(at) => {
-                self.cursor = node;
-                Ran::yields(Stage::Region(at))
+            RegionStop::Yields(at) => Ran::yields(Stage::Region(at)),
+            RegionStop::Calls(at, long) => {
+                let pending = long.begin(Vec::new(), Vec::new(), env);
+                self.wait_for_call(step, (pending, at), context)
             }
-            RegionStop::Ends(at, how) => {
-                let place = region.place(at);
-                self.cursor = place.node;
-                Ran::Ends(Box::new(StepExit { within: place.within.clone(), how }))
-            }
+            RegionStop::Ends(at, how) => self.end_at(region.place(at), how),
         }
+    }
+
+    /// Waits for the call of an instruction, which takes long, and goes on behind it.
+    pub(super) fn wait_for_call(
+        &mut self,
+        step: &RegionStep,
+        (mut pending, at): (Pending, usize),
+        context: &mut Context<'_>,
+    ) -> Ran {
+        let Poll::Ready(settled) = pending.as_mut().poll(context) else {
+            return Ran::wait(Stage::RegionCall(pending, at));
+        };
+        match step.region.answer_call(at, settled.outcome, &mut self.words, &mut self.slots) {
+            // Not at once, so that calls that end quickly do not make the stack deep.
+            Ok(()) => Ran::yields(Stage::Region(at + 1)),
+            Err(failure) => self.end_at(step.region.place(at), Err(failure)),
+        }
+    }
+
+    /// Ends the flow at this place of a region.
+    fn end_at(&mut self, place: &CodePlace, how: Result<Value, Box<Failure>>) -> Ran {
+        self.cursor = place.node;
+        Ran::Ends(Box::new(StepExit { within: place.within.clone(), how }))
     }
 
     /// Returns the end of the flow by a panic in the step of this node. A region moves the cursor to the node that

@@ -116,11 +116,11 @@ impl Run {
         }
     }
 
-    /// Returns true if the iterations in progress wait for nothing but the peers of connections.
-    pub(super) fn awaits_peer(&self) -> bool {
+    /// Returns true if the flow holds no thread while the iterations in progress wait.
+    pub(super) fn leaves_thread(&self) -> bool {
         match self {
-            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.awaits_peer()),
-            Run::Overlapped(overlap) => overlap.running.iter().all(|(_, frame)| frame.awaits_peer()),
+            Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.leaves_thread()),
+            Run::Overlapped(overlap) => overlap.running.iter().all(|(_, frame)| frame.leaves_thread()),
         }
     }
 }

@@ -3,14 +3,16 @@
 //! Most steps of most flows are calls of the simplest kind, one after the other. They run in a loop of their own, which
 //! sets up their common state once and writes answers directly into slots.
 
-use std::task::Context;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use weir_host::{Call, Outcome, Value};
+use weir_host::{Call, Outcome, Pending, UnitBudget, Value};
 use weir_ir::evaluate::failure_of;
 
 use super::Frame;
-use super::action::Ran;
+use super::action::{Ran, Stage};
 use crate::instance::Env;
+use crate::region::LongCall;
 use crate::step::{Action, Body, NONE, PreparedStep, SimpleStep};
 
 impl Frame {
@@ -39,6 +41,9 @@ impl Frame {
                 }
                 Ran::Waits(stage) => {
                     self.low = next;
+                    if steps[next].bit == 0 {
+                        return self.suspend(next, stage, body, env);
+                    }
                     self.seen.resize(body.steps.len().div_ceil(64), 0);
                     return self.wait(next, stage, body, env);
                 }
@@ -49,7 +54,7 @@ impl Frame {
                     return;
                 }
                 Ran::Yields(Some(stage)) => {
-                    self.low = next;
+                    (self.low, self.yielded) = (next, true);
                     if step.bit != 0 {
                         self.seen.resize(body.steps.len().div_ceil(64), 0);
                         self.see(next);
@@ -78,6 +83,7 @@ impl Frame {
             arguments: &[],
             out: None,
             environment: &env.instance.environment,
+            units: env.instance.call_budget(),
         };
         let mut turns = false;
         for (index, step) in steps.iter().enumerate().skip(*cursor) {
@@ -89,7 +95,12 @@ impl Frame {
             *cursor = index;
             call.slots[simple.out as usize].clear();
             (call.arguments, call.out) = (&simple.arguments, Some(simple.out));
-            let ran = answered((simple.code)(&mut call), simple, call.slots).unwrap_or(Ran::Next).spend_call(env);
+            let outcome = (simple.code)(&mut call);
+            if matches!(outcome, Outcome::ExceedsUnits) {
+                return self.long_simple(simple, body, env);
+            }
+            env.units.spend_declared(std::mem::take(&mut call.units.declared));
+            let ran = answered(outcome, simple, call.slots).unwrap_or(Ran::Next).spend_call(env);
             if !matches!(ran, Ran::Next) {
                 return ran;
             }
@@ -101,16 +112,57 @@ impl Frame {
     /// Performs a call of the simplest kind.
     pub(super) fn simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
         self.slots[step.out as usize].clear();
-        let outcome = (step.code)(&mut Call {
-            slots: &mut self.slots,
-            constants: &body.constants,
-            shared: &env.instance.resources.shared,
-            state: None,
-            arguments: &step.arguments,
-            out: Some(step.out),
-            environment: &env.instance.environment,
-        });
+        let mut call = simple_call(&mut self.slots, step, body, env);
+        let outcome = (step.code)(&mut call);
+        if matches!(outcome, Outcome::ExceedsUnits) {
+            return self.long_simple(step, body, env);
+        }
+        env.units.spend_declared(call.units.declared);
         answered(outcome, step, &mut self.slots).unwrap_or(Ran::Next)
+    }
+
+    /// Performs a call that takes long: on a thread that may block, unless an argument cannot be moved there.
+    #[cold]
+    #[inline(never)]
+    fn long_simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
+        let mut call = simple_call(&mut self.slots, step, body, env);
+        match call.detach() {
+            Some(detached) => {
+                let long = LongCall { call: detached, code: Arc::clone(&step.code), path: Arc::clone(&step.path) };
+                Ran::wait(Stage::Function(long.begin(Vec::new(), Vec::new(), env), Vec::new(), true))
+            }
+            None => {
+                call.units = UnitBudget::UNLIMITED;
+                let outcome = (step.code)(&mut call);
+                answered(outcome, step, &mut self.slots).unwrap_or(Ran::Next)
+            }
+        }
+    }
+
+    /// Waits for a call that takes long.
+    pub(super) fn long_simple_ended(
+        &mut self,
+        mut pending: Pending,
+        step: &SimpleStep,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match pending.as_mut().poll(context) {
+            Poll::Pending => Ran::wait(Stage::Function(pending, Vec::new(), true)),
+            Poll::Ready(settled) => answered(settled.outcome, step, &mut self.slots).unwrap_or(Ran::Next),
+        }
+    }
+}
+
+fn simple_call<'a>(slots: &'a mut [Value], step: &'a SimpleStep, body: &'a Body, env: Env<'a>) -> Call<'a> {
+    Call {
+        slots,
+        constants: &body.constants,
+        shared: &env.instance.resources.shared,
+        state: None,
+        arguments: &step.arguments,
+        out: Some(step.out),
+        environment: &env.instance.environment,
+        units: env.instance.call_budget(),
     }
 }
 

@@ -198,9 +198,9 @@ impl Timed {
         self.bodies.iter().any(|(_, frame)| frame.is_in_step())
     }
 
-    /// Returns true if the bodies wait for nothing but the peers of connections.
-    pub(super) fn awaits_peer(&self) -> bool {
-        self.bodies.iter().all(|(_, frame)| frame.awaits_peer())
+    /// Returns true if the flow holds no thread while the bodies wait.
+    pub(super) fn leaves_thread(&self) -> bool {
+        self.bodies.iter().all(|(_, frame)| frame.leaves_thread())
     }
 }
 

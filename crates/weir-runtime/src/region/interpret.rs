@@ -5,7 +5,7 @@
 //! instructions is in the words and slots, except for the number of the instruction: a region that yields is resumed by
 //! that number alone.
 
-use weir_host::{Environment, Shared, Value};
+use weir_host::{Environment, Shared, UnitBudget, Value};
 
 use super::instruction::{Instruction, Register, TableIndex, Target};
 use super::outcome::Outside;
@@ -28,6 +28,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) environment: &'a Environment,
     /// The clock, which is read after calls now and then.
     pub(crate) platform: &'a dyn Platform,
+    /// The units that a call may take on this thread.
+    pub(crate) call_budget: UnitBudget,
     /// The instruction that is reported if a host function panics.
     pub(crate) at: &'a mut usize,
 }
@@ -262,8 +264,8 @@ impl Region {
 
     /// Runs the code from an instruction on.
     pub(crate) fn run(&self, machine: Machine<'_>, at: usize, units: &Units) -> RegionStop {
-        let Machine { slots, words, choices, shared, environment, platform, at: current } = machine;
-        let outside = Outside { slots, choices, shared, environment, platform, current };
+        let Machine { slots, words, choices, shared, environment, platform, call_budget, at: current } = machine;
+        let outside = Outside { slots, choices, shared, environment, platform, call_budget, current };
         let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
         if let Some(window) = window {
             return self.run_in(Window(window), outside, at, units);

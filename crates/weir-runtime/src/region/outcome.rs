@@ -1,6 +1,6 @@
 //! The state beside the words that instructions work on, and their outcomes.
 
-use weir_host::{Environment, Failure, Shared, Value};
+use weir_host::{Environment, Failure, Shared, UnitBudget, Value};
 
 use super::stop::{After, RegionStop};
 use crate::platform::Platform;
@@ -13,6 +13,8 @@ pub(crate) struct Outside<'a> {
     pub shared: &'a [Shared],
     pub environment: &'a Environment,
     pub platform: &'a dyn Platform,
+    /// The units that a call may take on this thread.
+    pub call_budget: UnitBudget,
     /// The instruction that is reported if a host function panics.
     pub current: &'a mut usize,
 }

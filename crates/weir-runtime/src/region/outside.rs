@@ -1,14 +1,16 @@
 //! Instructions on values: everything that is not in the loop of the interpreter.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Elements, Failure, Value};
+use weir_host::{Argument, Call, Elements, Failure, Outcome, UnitBudget, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
 use super::instruction::{FrameSlot, Instruction, RegisterAccess, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
-use super::stop::{After, RegionStop};
+use super::stop::{After, LongCall, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
 use crate::region::code::{LoopRow, Region, ScalarPrim, SlotCall};
 use crate::units::{Spent, Units};
@@ -160,6 +162,17 @@ fn length(value: &Value) -> u64 {
     }
 }
 
+/// Puts the answer of a call where it belongs, and drops what it has borrowed for the last time.
+fn answered(row: &SlotCall, outcome: Outcome, words: &mut [u64], slots: &mut [Value]) -> Result<(), Box<Failure>> {
+    for dead in &row.dead {
+        slots[*dead as usize].put(Value::Absent);
+    }
+    if let Some((choice, arm)) = operations::answer(outcome, &row.out, slots)? {
+        words[choice as usize] = arm.into();
+    }
+    Ok(())
+}
+
 fn push(list: &mut Value, value: Value) {
     if let Value::List(elements) = list {
         elements.push(value);
@@ -252,7 +265,7 @@ impl Region {
         *outside.current = at;
         let out = if let Out::Value(slot) = row.out { Some(slot) } else { None };
         out.into_iter().for_each(|slot| outside.slots[slot as usize].clear());
-        let outcome = (row.code)(&mut Call {
+        let mut call = Call {
             slots: outside.slots,
             constants: &self.constants,
             shared: outside.shared,
@@ -260,16 +273,42 @@ impl Region {
             arguments: &row.arguments,
             out,
             environment: outside.environment,
-        });
-        for dead in &row.dead {
-            outside.slots[*dead as usize].put(Value::Absent);
+            units: outside.call_budget,
+        };
+        let mut outcome = (row.code)(&mut call);
+        let declared = call.units.declared;
+        if matches!(outcome, Outcome::ExceedsUnits) {
+            if let Some(call) = call.detach() {
+                let (code, path) = (Arc::clone(&row.code), Arc::clone(&row.path));
+                return After::Stop(RegionStop::Calls(at, LongCall { call, code, path }));
+            }
+            call.units = UnitBudget::UNLIMITED;
+            outcome = (row.code)(&mut call);
         }
-        match operations::answer(outcome, &row.out, outside.slots) {
-            Ok(Some((choice, arm))) => words[choice as usize] = arm.into(),
-            Ok(None) => {}
-            Err(failure) => return fails(at, failure),
+        match answered(row, outcome, words, outside.slots) {
+            Ok(()) => {
+                units.spend_declared(declared);
+                spent_call(at, units, outside.platform)
+            }
+            Err(failure) => fails(at, failure),
         }
-        spent_call(at, units, outside.platform)
+    }
+
+    /// Puts the answer of the call of an instruction where it belongs.
+    ///
+    /// # Errors
+    /// Fails if the call ends the flow.
+    pub(crate) fn answer_call(
+        &self,
+        at: usize,
+        outcome: Outcome,
+        words: &mut [u64],
+        slots: &mut [Value],
+    ) -> Result<(), Box<Failure>> {
+        match self.code[at] {
+            Instruction::Call(row) => answered(&self.tables.calls[r(row)], outcome, words, slots),
+            _ => Err(operations::never()),
+        }
     }
 
     fn call_words(

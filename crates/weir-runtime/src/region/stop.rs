@@ -1,18 +1,28 @@
 //! Stops of a region, and the continuation after an instruction.
 
-use weir_host::{Failure, Value};
+use std::sync::Arc;
+
+use weir_host::{DetachedCall, Failure, ImmediateCode, Value};
 
 use super::instruction::Target;
 
 /// The reason why a region stops.
-#[derive(Debug)]
 pub(crate) enum RegionStop {
     /// All its nodes have run.
     Done,
     /// The slice is over; it goes on at this instruction.
     Yields(usize),
+    /// The call of this instruction takes too long for the thread, and has not begun.
+    Calls(usize, LongCall),
     /// An instruction ends the flow, with an answer or a failure.
     Ends(usize, Result<Value, Box<Failure>>),
+}
+
+/// A call that takes too long for the thread that came to it: it runs on a thread that may block.
+pub(crate) struct LongCall {
+    pub call: DetachedCall,
+    pub code: Arc<ImmediateCode>,
+    pub path: Arc<str>,
 }
 
 /// The continuation after an instruction that is not in the interpreter's loop.

@@ -390,11 +390,13 @@ pub struct Entry {
     pub end: Option<Block>,
 }
 
-/// `on failure of files.read as failure { … }`.
+/// `on failure of files.read(name) as failure { … }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FailureHandler {
     /// The function whose failures it handles.
     pub function: Path,
+    /// Patterns for the first arguments of the call that failed.
+    pub arguments: Vec<Pattern>,
     /// Name of the failure in the body.
     pub failure: Option<Name>,
     /// Body that runs instead.

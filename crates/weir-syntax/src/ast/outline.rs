@@ -163,7 +163,8 @@ fn route(route: &Route) -> String {
 
 fn handler(handler: &FailureHandler) -> String {
     let failure = maybe(handler.failure.as_ref(), |name| format!("as {}", word(name)));
-    node("on-failure", [names(&handler.function), failure, block(&handler.body)])
+    let arguments = each(&handler.arguments, pattern);
+    node("on-failure", [names(&handler.function), arguments, failure, block(&handler.body)])
 }
 
 fn ty(ty_: &Type) -> String {

@@ -39,8 +39,14 @@ pub trait Visitor<'a> {
     }
     /// Visits a failure handler.
     fn failure_handler(&mut self, handler: &'a FailureHandler) {
-        self.block(&handler.body);
+        walk_failure_handler(self, handler);
     }
+}
+
+/// Visits the patterns and the body of a failure handler.
+pub fn walk_failure_handler<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, handler: &'a FailureHandler) {
+    handler.arguments.iter().for_each(|argument| visitor.pattern(argument));
+    visitor.block(&handler.body);
 }
 
 /// Visits all items of a file.

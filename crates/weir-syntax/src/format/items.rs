@@ -181,7 +181,13 @@ impl SourcePrinter<'_> {
 
     pub(super) fn failure_handler(&mut self, handler: &FailureHandler) -> Doc {
         let failure = handler.failure.as_ref().map_or(String::new(), |name| format!(" as {name}"));
-        Doc::text(format!("on failure of {}{failure} ", handler.function)).then(self.block(&handler.body))
+        let mut head = Doc::text(format!("on failure of {}", handler.function));
+        for (index, argument) in handler.arguments.iter().enumerate() {
+            let before = if index == 0 { "(" } else { ", " };
+            head = Doc::concat([head, Doc::text(before), self.pattern(argument)]);
+        }
+        let close = if handler.arguments.is_empty() { "" } else { ")" };
+        Doc::concat([head, Doc::text(format!("{close}{failure} ")), self.block(&handler.body)])
     }
 }
 

@@ -89,15 +89,16 @@ impl Parser<'_> {
         self.at_pair("on", T::Word) && self.text_of(self.nth(1)) == "failure"
     }
 
-    /// `on failure of path [as name]? block`
+    /// `on failure of path [( pattern,* )]? [as name]? block`
     pub(super) fn failure_handler(&mut self) -> FailureHandler {
         let start = self.bump();
         self.bump();
         self.expect_word("of");
         let function = self.path("a function");
+        let arguments = self.delimited(T::ParenOpen, Self::pattern);
         let failure = self.failure_name();
         let body = self.block();
-        FailureHandler { function, failure, body, span: self.since(start) }
+        FailureHandler { function, arguments, failure, body, span: self.since(start) }
     }
 
     /// `[as name]?`

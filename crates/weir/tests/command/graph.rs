@@ -68,3 +68,18 @@ fn regions_are_shown_with_their_instructions_and_why_they_end() {
     assert!(said.output.contains("remainder_int"), "{}", said.output);
     assert!(said.output.contains("stay steps: without a loop or 4 operations on numbers"), "{}", said.output);
 }
+
+/// An effect behind a check hangs on the arm that goes on; a `retry` is one, without the rounds that it is compiled to; a call
+/// shows the `fn` that it is inlined from.
+#[test]
+fn a_picture_shows_what_happens_after_checks_and_in_tries() {
+    let text = b"use files, http, text\n\nfn signed(p: Text) -> Bool { p.length() > 3 }\n\n\
+        service web on http(port: 80) {\n  get \"/{p}\" (p: Text) {\n    \
+        if !signed(p) { return http.bad_request(\"no\") }\n    files.append(\"a.log\", p)?\n    \
+        let n = retry(3, backoff: 100ms) { text.parse_int(p)? } else { return http.bad_request(\"x\") }\n    \
+        http.text(\"{n}\")\n  }\n}\n";
+    let file = Scratch::new("picture.weir", text);
+    let drawn = say(&["graph", file.path(), "--format", "dot"]);
+    assert_eq!((drawn.code, drawn.messages.as_str()), (0, ""));
+    insta::assert_snapshot!(drawn.output);
+}

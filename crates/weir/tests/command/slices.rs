@@ -1,7 +1,7 @@
 //! Requests that compute for ever, in a real process under every engine: others are answered, and every time limit holds.
 
 use crate::streams::engines;
-use crate::support::{Scratch, Served};
+use crate::support::{Scratch, Served, read_answer};
 
 const PROGRAM: &str = r#"use http
 
@@ -51,5 +51,47 @@ fn every_time_limit_holds_for_computation_under_every_engine() {
         let (code, log) = served.stop();
         assert_eq!(code, Some(0), "{engine}: {log}");
         drop(step);
+    }
+}
+
+/// Routes whose functions take long on what they make.
+const LONG_CALLS: &str = r#"use http
+use json
+use list
+use text
+
+service long on http(port: 80, answer_timeout: 60s) {
+  get "/small" { http.text("small") }
+  get "/sort" {
+    let texts = for i in list.numbers(from: 0, to: 200_000)? { "{i * 7_919 % 200_003}" }
+    http.text("{list.sort(texts)[0]}")
+  }
+  get "/parse" {
+    let numbers = text.repeat("1,", times: 300_000)?
+    http.text("{json.items(json.parse("[{numbers}1]")?).length()}")
+  }
+  get "/split" {
+    let texts = text.repeat("ab,", times: 300_000)?
+    http.text("{text.split(texts, separator: ",").length()}")
+  }
+  get "/limited" {
+    let words = text.repeat("b a ", times: 1_000_000)?
+    let sorted = { list.sort(text.words(words)).length() } within 1ms else { -1 }
+    http.text("{sorted}")
+  }
+}
+"#;
+
+#[test]
+fn calls_that_take_long_end_under_every_engine_and_their_time_limits_hold() {
+    let program = Scratch::new("long.weir", LONG_CALLS.as_bytes());
+    for engine in engines() {
+        let served = Served::start(program.path(), &["--engine", engine, "--threads", "2"]);
+        let long = ["/sort", "/parse", "/split"].map(|path| served.ask(path));
+        let answers = ["/small", "/limited"].map(|path| text(&served, path));
+        let expected = [(200, "small"), (200, "-1")].map(|(status, text)| (status, text.to_owned()));
+        assert_eq!(answers, expected, "{engine}");
+        let long = long.map(read_answer).map(|answer| String::from_utf8(answer.body).expect("a text"));
+        assert_eq!(long, ["0", "300001", "300001"], "{engine}");
     }
 }

@@ -79,6 +79,7 @@ impl Generator {
     pub(super) fn handler(&mut self) -> FailureHandler {
         FailureHandler {
             function: self.lower_path(),
+            arguments: self.several(0, 2, |generator| generator.pattern(2)),
             failure: self.some(50, Self::lower),
             body: self.block(2),
             span: nowhere(),

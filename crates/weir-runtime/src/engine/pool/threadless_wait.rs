@@ -1,8 +1,8 @@
-//! Flows that wait for the peer of a connection: they hold no thread, because a peer takes any time it likes.
+//! Flows that wait without a thread: for the peer of a connection, for a lock or a turn, or for a call that takes long.
 //!
 //! Such a flow is parked, in the protocol of `parking.rs`. Whatever wakes it puts it back into the queue, from which the
 //! next free thread takes it. It keeps its place among the queued flows meanwhile, so that their limit bounds the flows
-//! that wait for peers, too.
+//! that wait here, too.
 
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
@@ -12,12 +12,12 @@ use super::{FlowQueue, HeldFlow, QueuedFlow};
 use crate::units::Advanced;
 
 /// One wait of one flow.
-struct PeerWait {
+struct ThreadlessWait {
     parking: Parking<QueuedFlow>,
     queue: Arc<FlowQueue>,
 }
 
-impl Wake for PeerWait {
+impl Wake for ThreadlessWait {
     fn wake(self: Arc<Self>) {
         if let Some(flow) = self.parking.wake() {
             self.queue.resume(flow);
@@ -25,9 +25,9 @@ impl Wake for PeerWait {
     }
 }
 
-/// Parks a flow that waits for a peer. Returns it if it waits for something else meanwhile; then it must be polled again.
+/// Parks a flow that waits without a thread. Returns it if it waits for something else meanwhile; then it must be polled again.
 pub(super) fn park(queue: &Arc<FlowQueue>, mut held: HeldFlow) -> Option<HeldFlow> {
-    let wait = Arc::new(PeerWait { parking: Parking::new(), queue: Arc::clone(queue) });
+    let wait = Arc::new(ThreadlessWait { parking: Parking::new(), queue: Arc::clone(queue) });
     let waker = Waker::from(Arc::clone(&wait));
     wait.parking.begin();
     match held.advance(&mut Context::from_waker(&waker)) {
@@ -36,7 +36,7 @@ pub(super) fn park(queue: &Arc<FlowQueue>, mut held: HeldFlow) -> Option<HeldFlo
             queue.put_back(held);
             return None;
         }
-        Advanced::Waits if !held.flow.awaits_peer() => return Some(held),
+        Advanced::Waits if !held.flow.leaves_thread() => return Some(held),
         Advanced::Waits => {}
     }
     let waiting = QueuedFlow { held, begun: true, queued: queue.places.acquire() };

@@ -1,0 +1,183 @@
+//! Calls that take too long for the thread of their flow: others are answered meanwhile, and every time limit holds.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use test_support::flows::gates::{function, library, on_shared};
+use test_support::flows::{Feed, options, start_expr};
+use weir_host::{Function, FunctionCode, Outcome, Passing, Value, World};
+use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
+
+const MS: u64 = 1_000_000;
+
+/// Calls that block their thread until they are released, as if they computed.
+#[derive(Clone, Default)]
+struct LongCalls(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Default)]
+struct State {
+    begun: usize,
+    is_released: bool,
+}
+
+impl LongCalls {
+    /// Returns a function that declares more units than a call may take on the thread of its flow.
+    fn function(&self, path: &'static str) -> Function {
+        let this = self.clone();
+        let code = FunctionCode::Immediate(Arc::new(move |call: &mut weir_host::Call<'_>| {
+            if !call.declare_units(1 << 40) {
+                return Outcome::ExceedsUnits;
+            }
+            let (state, changed) = &*this.0;
+            let mut state = state.lock().expect("nobody panics");
+            state.begun += 1;
+            changed.notify_all();
+            drop(changed.wait_while(state, |state| !state.is_released));
+            Outcome::Value(Value::Int(7))
+        }));
+        function(path, &[], World::Reads, code)
+    }
+
+    fn wait_for(&self, begun: usize) {
+        let (state, changed) = &*self.0;
+        drop(changed.wait_while(state.lock().expect("nobody panics"), |state| state.begun < begun));
+    }
+
+    fn release(&self) {
+        let (state, changed) = &*self.0;
+        state.lock().expect("nobody panics").is_released = true;
+        changed.notify_all();
+    }
+}
+
+/// Bodies with a long call, and the number of calls after which sixteen flows of each can only wait.
+const BODIES: [(&str, usize); 7] = [
+    ("%1: Int = call a.long at l ()\nyield %1", 16),
+    ("%1: List(Int) = for %2: Int in [1, 2, 3]\n  %3: Int = call a.long at l ()\n  yield %3\nyield 7", 16),
+    ("%1: Int = fold [1, 2] from 0 as %2: Int, %3: Int\n  %4: Int = call a.long at l ()\n  yield %4\nyield %1", 16),
+    ("%1: Int = atomic (write shared s)\n  %2: Int = call a.long at l ()\n  yield %2\nyield %1", 1),
+    ("%1: Int = call a.of_shared at l (shared s)\nyield %1", 16),
+    (
+        "%1: Option(Int) = within 5ms\n  %2: Int = call a.long at l ()\n  yield %2\n%3: Int = switch %1\n  \
+         tag 1 (%4: Int)\n    yield %4\n  otherwise\n    yield -1\nyield %3",
+        16,
+    ),
+    (
+        "%1: Int = race\n  branch\n    %2: Int = call a.long at l ()\n    yield %2\n  branch\n    \
+         %3: Int = call a.long at m ()\n    yield %3\nyield %1",
+        32,
+    ),
+];
+
+/// Starts a program whose flows run `body` if their input is 0, and otherwise return it at once.
+fn started(body: &str, calls: &LongCalls, options: Options) -> (Feed, RunningProgram) {
+    let of_shared = on_shared(calls.function("a.of_shared"), Passing::Borrow);
+    let (feed, mut library) = (Feed::new(), library([calls.function("a.long"), of_shared]));
+    feed.put(&mut library, "test", "feed");
+    let body: String = body.lines().map(|line| format!("        {line}\n")).collect();
+    let text = format!(
+        "shared s: Int\n  yield 0\nentry test from test.feed unordered\n  arguments\n    yield (0,)\n  \
+         flow feed (%0 x: Int) -> Int\n    %80: Bool = equal(%0, 0)\n    %81: Int = switch %80\n      \
+         value true\n{body}      otherwise\n        yield %0\n    yield %81\n"
+    );
+    let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(weir_ir::verify::expr(&program, &library), [], "{text}");
+    (feed, start_expr(&program, &library, options))
+}
+
+fn flow(x: i64) -> Vec<Value> {
+    vec![Value::Int(x)]
+}
+
+#[test]
+fn a_small_request_is_answered_beside_sixteen_long_calls() {
+    for (row, (body, begun)) in ENGINES.iter().flat_map(|row| BODIES.map(|body| (row, body))) {
+        let (calls, clock) = (LongCalls::default(), Arc::new(ScriptedPlatform::new(0)));
+        let (feed, running) = started(body, &calls, Options { platform: clock, ..options(row.name, 2) });
+        let long: Vec<_> = (0..16).map(|_| feed.begin(flow(0))).collect();
+        calls.wait_for(begun);
+        for number in 1..=8 {
+            let answers = feed.answers(vec![feed.begin(flow(number))]);
+            assert_eq!(answers, [Some(Ok(Value::Int(number)))], "under `{}`\n{body}", row.name);
+        }
+        calls.release();
+        assert_eq!(feed.answers(long), vec![Some(Ok(Value::Int(7))); 16], "under `{}`\n{body}", row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_time_limit_ends_a_flow_whose_call_goes_on() {
+    for row in ENGINES {
+        let (calls, clock) = (LongCalls::default(), Arc::new(ScriptedPlatform::new(0)));
+        let (feed, running) = started(BODIES[5].0, &calls, Options { platform: clock.clone(), ..options(row.name, 2) });
+        let limited = feed.begin(flow(0));
+        calls.wait_for(1);
+        clock.pass_ns(5 * MS);
+        assert_eq!(feed.answers(vec![limited]), [Some(Ok(Value::Int(-1)))], "under `{}`", row.name);
+        calls.release();
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_flow_that_nobody_awaits_ends_though_its_call_goes_on() {
+    for (row, (body, _)) in ENGINES.iter().flat_map(|row| BODIES.map(|body| (row, body))) {
+        if body.contains("atomic") {
+            continue;
+        }
+        let calls = LongCalls::default();
+        let (feed, running) = started(body, &calls, options(row.name, 2));
+        let long = feed.begin(flow(0));
+        calls.wait_for(1);
+        drop(long);
+        drop(feed);
+        running.wait().unwrap();
+        calls.release();
+    }
+}
+
+#[test]
+fn a_program_that_is_stopped_ends_though_a_call_goes_on() {
+    for (row, (body, _)) in ENGINES.iter().flat_map(|row| BODIES.map(|body| (row, body))) {
+        let calls = LongCalls::default();
+        let options = Options { drain_within: Duration::from_millis(1), ..options(row.name, 2) };
+        let (feed, running) = started(body, &calls, options);
+        let _long = feed.begin(flow(0));
+        calls.wait_for(1);
+        running.stop();
+        assert_eq!(running.wait(), Ok(()), "under `{}`\n{body}", row.name);
+        calls.release();
+    }
+}
+
+#[test]
+fn a_call_that_panics_on_another_thread_fails_its_flow() {
+    let calls = Arc::<AtomicUsize>::default();
+    for row in ENGINES {
+        let count = Arc::clone(&calls);
+        let code = FunctionCode::Immediate(Arc::new(move |call: &mut weir_host::Call<'_>| {
+            if !call.declare_units(1 << 40) {
+                return Outcome::ExceedsUnits;
+            }
+            count.fetch_add(1, Ordering::Relaxed);
+            panic!("too long")
+        }));
+        let (feed, mut library) = (Feed::new(), library([function("a.long", &[], World::Reads, code)]));
+        feed.put(&mut library, "test", "feed");
+        let program = weir_ir::parse::expr(
+            "entry test from test.feed unordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n    \
+             %1: Int = call a.long at l ()\n    yield %1\n",
+        )
+        .unwrap();
+        let running = start_expr(&program, &library, options(row.name, 2));
+        let failure = feed.run(flow(0)).unwrap_err();
+        assert!(failure.message.contains("`a.long` panicked: too long"), "under `{}`: {failure}", row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), ENGINES.len());
+}
