@@ -25,7 +25,6 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::activity::ActivityTracker;
 use super::held_bytes::{HeldBytes, HeldTotal};
 use crate::descriptors::{self, ConnectionDescriptor};
 
@@ -275,9 +274,9 @@ impl TablePlace {
         Arc::clone(&self.entry)
     }
 
-    /// Returns a tracker of the connection's activity.
-    pub(super) fn activity(&self) -> ActivityTracker {
-        ActivityTracker::new(Arc::clone(&self.table), Arc::clone(&self.entry))
+    /// Returns the table.
+    pub(super) fn table(&self) -> Arc<ConnectionTable> {
+        Arc::clone(&self.table)
     }
 
     fn key(&self) -> (u64, u64) {

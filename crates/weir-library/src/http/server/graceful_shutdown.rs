@@ -59,6 +59,6 @@ impl ShutdownHandle {
 
     /// Returns a tracker of the connection's activity.
     pub(super) fn activity(&self) -> ActivityTracker {
-        self.place.activity()
+        ActivityTracker::new(self.place.table(), self.place.entry())
     }
 }
