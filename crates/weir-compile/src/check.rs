@@ -30,16 +30,19 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use weir_host::Library;
 use weir_syntax::ast::{self, Expr, ItemKind};
-use weir_syntax::{Code, Diagnostic, Span};
+use weir_syntax::{Code, Diagnostic, Parsed, Span};
 
 use crate::context::CheckContext;
-use crate::declare::{self, Declarations, TypeParameters};
+use crate::declarations::Declarations;
+use crate::declare::{self, TypeParameters};
 use crate::effects::{self, BodyEffects};
 use crate::exhaustiveness;
 use crate::symbol::{Reference, Symbol};
 use crate::typed_tree::{CallTarget, Local, LocalId, TypedTree};
 use crate::types::{Inference, Ty};
+use crate::weir_modules::{MODULE_SOURCE, WeirModules};
 
 /// Checks the tree of a file.
 pub(crate) fn check(context: &mut CheckContext<'_>) -> TypedTree {
@@ -47,6 +50,12 @@ pub(crate) fn check(context: &mut CheckContext<'_>) -> TypedTree {
     let mut checker = TypeChecker::new(context, declarations);
     checker.items();
     checker.finish()
+}
+
+/// Checks the part of a module that is written in Weir. It has no diagnostics, because it is tested with its library.
+pub(crate) fn check_module(parsed: &Parsed, text: &str, library: &Library) -> TypedTree {
+    let modules = WeirModules::none();
+    check(&mut CheckContext::new(MODULE_SOURCE, text, parsed, library, &modules))
 }
 
 pub(crate) use test_items::tests;

@@ -7,14 +7,18 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use weir_syntax::ast::{ItemKind, Tree};
 
 use crate::typed_tree::TypedTree;
+use crate::weir_modules::WeirModules;
 
 /// The cache of one file. It is valid only under one library.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct CheckCache {
+    /// The modules of the library that are written in Weir.
+    pub(crate) modules: Arc<WeirModules>,
     /// The fingerprints of the `fn`s without diagnostics. The chance of a collision is 1 in 2⁶⁴ for each edit.
     clean: BTreeSet<u64>,
 }

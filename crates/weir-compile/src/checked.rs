@@ -1,9 +1,12 @@
 //! The result of checking a file.
 
+use std::sync::Arc;
+
 use weir_ir::expr;
 use weir_syntax::{Diagnostic, Parsed};
 
 use crate::typed_tree::TypedTree;
+use crate::weir_modules::WeirModules;
 
 /// The result of checking a file.
 pub struct Checked {
@@ -15,6 +18,8 @@ pub struct Checked {
     pub expr: Option<expr::Program>,
     /// The tests of the file: a program with one flow for each, in source order.
     pub tests: Option<expr::Program>,
+    /// The modules of the library that are written in Weir.
+    pub modules: Arc<WeirModules>,
     /// The diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
 }

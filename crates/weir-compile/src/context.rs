@@ -6,6 +6,7 @@ use weir_syntax::ast::Tree;
 use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
 
 use crate::bypassed_handlers::HandlerUses;
+use crate::weir_modules::WeirModules;
 
 /// The inputs that every phase shares, and the diagnostics that the phases report.
 pub(crate) struct CheckContext<'a> {
@@ -13,14 +14,24 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) text: &'a str,
     pub(crate) parsed: &'a Parsed,
     pub(crate) library: &'a Library,
+    pub(crate) modules: &'a WeirModules,
+    /// The call at which the code of a module in Weir is shown, while that code is lowered.
+    pub(crate) call_of_module: Option<Span>,
     /// The handlers that the flows lowered so far use and bypass.
     pub(crate) handlers: HandlerUses,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> CheckContext<'a> {
-    pub(crate) fn new(source: SourceId, text: &'a str, parsed: &'a Parsed, library: &'a Library) -> Self {
-        CheckContext { source, text, parsed, library, handlers: HandlerUses::default(), diagnostics: Vec::new() }
+    pub(crate) fn new(
+        source: SourceId,
+        text: &'a str,
+        parsed: &'a Parsed,
+        library: &'a Library,
+        modules: &'a WeirModules,
+    ) -> Self {
+        let (handlers, diagnostics) = (HandlerUses::default(), Vec::new());
+        CheckContext { source, text, parsed, library, modules, call_of_module: None, handlers, diagnostics }
     }
 
     pub(crate) fn tree(&self) -> &'a Tree {
@@ -37,7 +48,29 @@ impl<'a> CheckContext<'a> {
         Span { source: self.source, start: origin.start, end: origin.end }
     }
 
+    /// Returns the span, or the call of the module in Weir that the span belongs to.
+    pub(crate) fn located(&self, span: Span) -> Span {
+        if span.source == self.source {
+            span
+        } else {
+            self.call_of_module.unwrap_or(Span { source: self.source, ..span })
+        }
+    }
+
+    /// Moves the labels of a diagnostic in the code of a module to its call, and drops edits of that code.
+    fn relocated(&self, mut diagnostic: Diagnostic) -> Diagnostic {
+        let Some(call) = self.call_of_module else { return diagnostic };
+        let is_foreign = |span: Span| span.source != self.source;
+        diagnostic.labels.retain(|label| label.primary || !is_foreign(label.span));
+        for label in diagnostic.labels.iter_mut().filter(|label| is_foreign(label.span)) {
+            label.span = call;
+        }
+        diagnostic.help.retain(|hint| !hint.edit.as_ref().is_some_and(|edit| is_foreign(edit.span)));
+        diagnostic
+    }
+
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        let diagnostic = self.relocated(diagnostic);
         self.diagnostics.push(diagnostic);
     }
 
@@ -47,6 +80,7 @@ impl<'a> CheckContext<'a> {
 
     /// Reports a diagnostic unless it was reported before: a `fn` that is inlined twice has the same error twice.
     pub(crate) fn report_once(&mut self, diagnostic: Diagnostic) {
+        let diagnostic = self.relocated(diagnostic);
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

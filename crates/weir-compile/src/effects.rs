@@ -15,6 +15,12 @@ pub struct EffectSummary {
 }
 
 impl EffectSummary {
+    /// Returns whether there are no effects: nothing is touched, and nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.resources.is_empty() && !self.waits
+    }
+
     /// Adds access to a resource. The strongest mode wins.
     pub(crate) fn touch(&mut self, resource: Resource, mode: Mode) {
         let known = self.resources.entry(resource).or_insert(mode);

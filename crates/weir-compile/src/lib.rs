@@ -17,6 +17,7 @@ mod check_cache;
 mod checked;
 mod constant;
 mod context;
+mod declarations;
 mod declare;
 mod dialects;
 mod effects;
@@ -36,6 +37,7 @@ mod symbol;
 mod symbol_index;
 mod typed_tree;
 mod types;
+mod weir_modules;
 
 use std::collections::BTreeSet;
 
@@ -52,6 +54,7 @@ pub use lower::OPERATIONS_MAX;
 pub use symbol::{Reference, Symbol};
 pub use symbol_index::{LocalName, SymbolInfo};
 pub use typed_tree::TypedTree;
+pub use weir_modules::WeirModules;
 
 /// The result of compiling a file.
 pub struct Compiled {
@@ -77,7 +80,8 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
 #[must_use]
 pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Checked {
     let mut parsed = weir_syntax::parse(source, file.text());
-    let mut context = CheckContext::new(source, file.text(), &parsed, library);
+    let modules = cache.modules.clone();
+    let mut context = CheckContext::new(source, file.text(), &parsed, library, &modules);
     let typed = check::check(&mut context);
     cascade::suppress(&mut context);
     integer_division::check(&mut context, &typed);
@@ -87,7 +91,7 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     diagnostics.extend(found);
     diagnostics.sort_by_key(|diagnostic| diagnostic.span().map_or((0, 0), |span| (span.start, span.end)));
-    Checked { parsed, typed, expr, tests, diagnostics }
+    Checked { parsed, typed, expr, tests, diagnostics, modules }
 }
 
 /// Compiles a file.

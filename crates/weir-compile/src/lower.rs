@@ -33,7 +33,7 @@ use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind};
+use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
@@ -110,11 +110,27 @@ enum Callable<'a> {
         parameters: &'a [ClosureParameter],
         body: &'a Expr,
         names: Rc<Names<'a>>,
-        types: Rc<Substitution>,
+        scope: CodeScope<'a>,
     },
-    /// A `fn`, by its index, with the types that stand for its type parameters.
-    Function(usize, Rc<Substitution>),
+    /// A `fn` of some code, by its index.
+    Function(usize, CodeScope<'a>),
     Host(Text),
+}
+
+/// A checked text: the program, or a module of the library that is written in Weir.
+#[derive(Clone, Copy)]
+struct CheckedCode<'a> {
+    tree: &'a Tree,
+    typed: &'a TypedTree,
+    /// The name of the module.
+    module: Option<&'a str>,
+}
+
+/// The code that an expression belongs to, and the types that stand for the type parameters there.
+#[derive(Clone)]
+struct CodeScope<'a> {
+    code: CheckedCode<'a>,
+    types: Rc<Substitution>,
 }
 
 type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
@@ -148,8 +164,8 @@ struct InlineFrame<'a> {
     handlers: Vec<&'a FailureHandler>,
     /// The bindings of its parameters, kept if it has handlers.
     parameters: Names<'a>,
-    /// The types that stand for its type parameters.
-    types: Rc<Substitution>,
+    /// Its code, and the types that stand for its type parameters.
+    scope: CodeScope<'a>,
 }
 
 /// An atomic step around the current expression.
@@ -175,7 +191,13 @@ struct DeferredHandler<'a> {
 /// The state of lowering one flow.
 struct Lowering<'a, 'd> {
     context: &'d mut CheckContext<'a>,
+    /// The program.
+    program: &'a TypedTree,
+    /// The code that is being lowered: the program, or a module.
     typed: &'a TypedTree,
+    tree: &'a Tree,
+    /// The name of the module.
+    module: Option<&'a str>,
     vars: VariableSupply,
     names: Names<'a>,
     /// The types that stand for the type parameters of the current code.
@@ -207,8 +229,11 @@ struct Lowering<'a, 'd> {
 impl<'a, 'd> Lowering<'a, 'd> {
     fn new(context: &'d mut CheckContext<'a>, typed: &'a TypedTree) -> Self {
         Lowering {
+            tree: context.tree(),
             context,
+            program: typed,
             typed,
+            module: None,
             vars: VariableSupply::default(),
             names: BTreeMap::new(),
             types: Rc::default(),
@@ -252,7 +277,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             arguments: ArgumentAtoms::new(),
             handlers,
             parameters,
-            types: self.types.clone(),
+            scope: self.scope(),
         });
         let open_block = self.build_block(body);
         self.frames.pop();
@@ -267,6 +292,34 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let value = body(self);
         let scope = self.builders.pop().expect("it was just pushed");
         scope.finish(value)
+    }
+
+    /// Returns the place of an operation: of its span, or of the call of the module to which it belongs.
+    fn origin(&self, span: Span) -> Origin {
+        let span = self.context.located(span);
+        Origin { start: span.start, end: span.end }
+    }
+
+    /// Returns the current code and types.
+    fn scope(&self) -> CodeScope<'a> {
+        let code = CheckedCode { tree: self.tree, typed: self.typed, module: self.module };
+        CodeScope { code, types: self.types.clone() }
+    }
+
+    /// Lowers a body that belongs to another scope and is called at `span`.
+    fn in_scope<T>(&mut self, scope: CodeScope<'a>, span: Span, body: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = (self.scope(), self.context.call_of_module);
+        let call = scope.code.module.map(|_| self.context.located(span));
+        self.enter(scope);
+        self.context.call_of_module = call;
+        let value = body(self);
+        self.enter(outer.0);
+        self.context.call_of_module = outer.1;
+        value
+    }
+
+    fn enter(&mut self, CodeScope { code, types }: CodeScope<'a>) {
+        (self.tree, self.typed, self.module, self.types) = (code.tree, code.typed, code.module, types);
     }
 
     fn builder(&mut self) -> &mut BlockBuilder {
@@ -293,8 +346,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
             return Atom::Value(Value::Unit);
         }
         let never = ty == Type::Never;
+        let origin = self.origin(span);
         let scope = self.builders.last_mut().expect("a body is lowered in a scope");
-        let atom = self.vars.push(scope.lets_mut(), op, ty, origin(span));
+        let atom = self.vars.push(scope.lets_mut(), op, ty, origin);
         if let Some(bound) = scope.lets_mut().last() {
             self.constants.follow(&atom, &bound.op);
         }
@@ -386,10 +440,6 @@ fn yield_value(_: &mut VariableSupply, _: &mut Vec<weir_ir::expr::Let>, value: A
 
 fn yield_exit_value(_: &mut VariableSupply, _: &mut Vec<weir_ir::expr::Let>, _: InlineFrameId, value: Atom) -> Atom {
     value
-}
-
-fn origin(span: Span) -> Origin {
-    Origin { start: span.start, end: span.end }
 }
 
 /// Returns the name that a pattern gives to the whole value, or an empty one.

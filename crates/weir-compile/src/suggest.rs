@@ -1,4 +1,4 @@
-//! Spelling suggestions: finds the candidate closest to a misspelt word.
+//! Words in diagnostics: the candidate closest to a misspelt word, and lists of words.
 
 /// Returns the candidate closest to `word` if at most a third of the letters differ.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {

@@ -5,8 +5,10 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind};
 
 use crate::checked::Checked;
+use crate::declarations::DeclaredFn;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
+use crate::weir_modules::{WeirModule, WeirModules};
 
 /// The description of a symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -115,7 +117,10 @@ impl Checked {
                 let field = fields.iter().find(|field| field.name == *name)?;
                 plain(format!("{of}.{name}: {}", field.ty))
             }
-            Symbol::HostFunction(path) => library.function(path).map(|function| describe_host(&function.signature)),
+            Symbol::HostFunction(path) => match library.function(path) {
+                Some(function) => Some(describe_host(&function.signature)),
+                None => self.modules.describe(path, library),
+            },
             Symbol::Source(path) => describe_source(path, library),
             Symbol::Module(name) => {
                 let module = library.modules.get(name)?;
@@ -130,10 +135,7 @@ impl Checked {
 
     fn describe_fn(&self, name: &Text) -> Option<SymbolInfo> {
         let declared = self.typed.declarations.functions.get(name.as_str())?;
-        let parameters: Vec<String> =
-            declared.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
-        let result = if declared.result == Ty::UNIT { String::new() } else { format!(" -> {}", declared.result) };
-        let signature = format!("fn {name}({}){result}", parameters.join(", "));
+        let signature = fn_signature(name, declared);
         let effects = self.typed.effects_of(name).map(ToString::to_string);
         let doc = match self.parsed.tree.items.get(declared.item).map(|item| &item.kind) {
             Some(ItemKind::Function(_)) => self.item_doc(declared.item),
@@ -141,6 +143,29 @@ impl Checked {
         };
         Some(SymbolInfo { signature, doc, effects })
     }
+}
+
+impl WeirModules {
+    /// Returns the names of the functions of a module that are written in Weir.
+    #[must_use]
+    pub fn names(&self, module: &str, library: &Library) -> Vec<String> {
+        let module = self.module(module, library, crate::check::check_module);
+        module.into_iter().flat_map(WeirModule::functions).map(|function| function.name().to_owned()).collect()
+    }
+
+    /// Describes a function that is written in Weir, by its path: `list.sort_by`.
+    #[must_use]
+    pub fn describe(&self, path: &str, library: &Library) -> Option<SymbolInfo> {
+        let function = self.function(path, library, crate::check::check_module)?;
+        let effects = function.module.typed.fn_effects.get(function.at).map(ToString::to_string);
+        Some(SymbolInfo { signature: fn_signature(path, function.declared()), doc: function.doc(), effects })
+    }
+}
+
+fn fn_signature(name: &str, declared: &DeclaredFn) -> String {
+    let parameters = declared.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty));
+    let result = if declared.result == Ty::UNIT { String::new() } else { format!(" -> {}", declared.result) };
+    format!("fn {name}({}){result}", parameters.collect::<Vec<_>>().join(", "))
 }
 
 fn type_signature(name: &str, shape: &TypeShape) -> String {

@@ -7,7 +7,7 @@ use weir_host::{Text, Type, Value};
 use weir_syntax::Span;
 use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
 
-use crate::declare::Declarations;
+use crate::declarations::Declarations;
 use crate::effects::EffectSummary;
 use crate::types::{Substitution, Ty};
 
@@ -36,6 +36,8 @@ pub struct TypedTree {
     pub(crate) replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
     /// The locals of each `fn`'s parameters, by the index of the `fn`.
     pub(crate) fn_locals: Vec<Vec<LocalId>>,
+    /// The demands of the body of each generic `fn` on its type parameters, by the index of the `fn`.
+    pub(crate) fn_demands: BTreeMap<usize, Demands>,
     /// The effects of each `fn`, by its index.
     pub(crate) fn_effects: Vec<EffectSummary>,
     pub(crate) entries: Vec<EntryInfo>,
@@ -79,6 +81,8 @@ pub(crate) enum Resolution {
     Function(usize),
     /// A host function, by its path.
     Host(Text),
+    /// A function of a module that is written in Weir, by its path.
+    Weir(Text),
     /// A variant, by its tag.
     Variant(u32),
     /// A field of a record or tuple, by its index.
@@ -96,6 +100,8 @@ pub(crate) struct ResolvedCall {
 pub(crate) enum CallTarget {
     Host(Text),
     Function(usize),
+    /// A function of a module that is written in Weir, by its path.
+    Weir(Text),
     Variant(u32),
     /// A closure or function that a local holds.
     Local(LocalId),
@@ -120,6 +126,20 @@ pub(crate) enum ArgumentSource {
     /// The parameter's default.
     Default,
 }
+
+/// A property that a body demands of a type parameter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Demand {
+    /// `==` and `!=`.
+    Equality,
+    /// `<`, `<=`, `>` and `>=`.
+    Order,
+    /// `"{value}"`.
+    Text,
+}
+
+/// The demands of a `fn` on its type parameters, each with the place that makes it.
+pub(crate) type Demands = BTreeMap<(Text, Demand), Span>;
 
 /// A `?`: the target of its failure, and the function that fails, if known.
 #[derive(Clone, PartialEq, Debug)]
@@ -196,6 +216,7 @@ impl TypedTree {
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
             replacements: BTreeMap::new(),
+            fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),
             entries: Vec::new(),
             fn_callees: Vec::new(),

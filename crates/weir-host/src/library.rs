@@ -40,6 +40,8 @@ pub struct Module {
     pub sources: IndexMap<Text, (SourceSignature, Arc<dyn Source>)>,
     /// The named types, by their qualified names.
     pub types: IndexMap<Text, TypeDefinition>,
+    /// The text of its functions that are written in Weir: documented `fn`s, with the modules that they use; may be empty.
+    pub weir: Text,
 }
 
 /// A library: everything that programs may use.
@@ -80,6 +82,13 @@ impl Module {
             self.types.insert(definition.name.clone(), definition.clone());
         }
         self.functions.insert(function.signature.name.clone(), function);
+        self
+    }
+
+    /// Adds functions that are written in Weir, and replaces those that were added before.
+    #[must_use]
+    pub fn weir(mut self, text: &str) -> Self {
+        self.weir = text.into();
         self
     }
 

@@ -63,8 +63,10 @@ pub fn library() -> weir::Library {
         time::time(),
         stream::stream(),
         bytes::bytes(),
-        list::list(),
-        map::map(),
+        list::list().weir(include_str!("weir/list.weir")),
+        map::map().weir(include_str!("weir/map.weir")),
+        in_weir("option", include_str!("weir/option.weir")),
+        in_weir("result", include_str!("weir/result.weir")),
         state::state(),
         failure::failure(),
         csv::csv(),
@@ -85,4 +87,10 @@ pub fn library() -> weir::Library {
         library.add(module).expect("the standard modules have different names");
     }
     library
+}
+
+/// Returns a module that is written in Weir, documented by the first line of its text.
+fn in_weir(name: &str, text: &str) -> weir::Module {
+    let doc = text.lines().next().map_or("", |line| line.trim_start_matches("//! "));
+    weir::Module::new(name, doc).weir(text)
 }

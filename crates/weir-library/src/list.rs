@@ -15,7 +15,8 @@ pub const ELEMENTS_MAX: usize = 10_000_000;
 weir::library! {
     /// Functions on lists: elements, parts, order and combination.
     pub(crate) list: first, last, contains, position, take, skip, reverse, sort, min, max, sum,
-        present, unique, concat, numbers, numbered, zip, with
+        present, unique, concat, numbers, numbered, zip, with,
+        sort_keyed, min_keyed, max_keyed
 }
 
 /// Returns the first element.
@@ -84,6 +85,29 @@ pub fn min(list: &Elements) -> Option<Value> {
 #[weir::function(pure, total, units = units::to_read(list))]
 pub fn max(list: &Elements) -> Option<Value> {
     list.iter().max().map(Cow::into_owned)
+}
+
+/// A key and the element that it belongs to.
+type Keyed = (weir::Generic<'k'>, Value);
+
+/// Returns the second values of the pairs, in ascending order of the first; the sort is stable.
+#[weir::function(pure, total, room = room::of_values(pairs.len()))]
+pub fn sort_keyed(mut pairs: Vec<Keyed>) -> Vec<Value> {
+    pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
+    pairs.into_iter().map(|(_, value)| value).collect()
+}
+
+/// Returns the second value of the first pair whose first value is the least; `None` if there are no pairs.
+#[weir::function(pure, total)]
+pub fn min_keyed(pairs: Vec<Keyed>) -> Option<Value> {
+    pairs.into_iter().min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, value)| value)
+}
+
+/// Returns the second value of the first pair whose first value is the greatest; `None` if there are no pairs.
+#[weir::function(pure, total)]
+pub fn max_keyed(pairs: Vec<Keyed>) -> Option<Value> {
+    // `max_by` returns the last of several.
+    pairs.into_iter().rev().max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, value)| value)
 }
 
 /// Returns the sum of whole numbers. A sum that does not fit into 64 bits ends the flow, as `+` does.

@@ -9,11 +9,13 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::TypeChecker;
 use super::arguments::{CallArguments, CalleeParameter};
+use super::generics::GenericCallee;
 use super::names::{ResolvedVariant, path_of};
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::typed_tree::CallTarget;
 use crate::types::{Substitution, Ty};
+use crate::weir_modules::WeirFunction;
 
 impl<'a> TypeChecker<'a, '_> {
     pub(super) fn call(
@@ -118,9 +120,49 @@ impl<'a> TypeChecker<'a, '_> {
         let call = given.call.map(|call| call.id);
         self.arguments(&name, CallTarget::Function(at), taken, given);
         if is_generic {
-            self.use_of_generic(at, call, types, span);
+            self.use_of_generic(GenericCallee::Own(at), call, types, span);
         }
         result
+    }
+
+    /// Checks the call of a function of a module that is written in Weir.
+    pub(super) fn call_weir(&mut self, function: WeirFunction<'a>, span: Span, given: CallArguments<'a>) -> Ty {
+        let declared = function.declared();
+        let mut types = Substitution::new();
+        let taken = declared.parameters.iter().map(|parameter| CalleeParameter {
+            name: Some(parameter.name.clone()),
+            ty: parameter.ty.instantiated(&mut types, &mut self.inference),
+            passing: None,
+            has_default: parameter.has_default,
+            place: None,
+        });
+        let taken: Vec<CalleeParameter> = taken.collect();
+        let result = declared.result.instantiated(&mut types, &mut self.inference);
+        self.uses_weir(function, span);
+        let (path, call) = (function.path(), given.call.map(|call| call.id));
+        self.arguments(&path, CallTarget::Weir(path.clone()), taken, given);
+        self.use_of_generic(GenericCallee::of_module(function), call, types, span);
+        result
+    }
+
+    /// Records a reference to a function of a module that is written in Weir, and its effects.
+    pub(super) fn uses_weir(&mut self, function: WeirFunction<'a>, span: Span) {
+        self.refer(span, Symbol::HostFunction(function.path()));
+        if let Some(effects) = function.module.typed.fn_effects.get(function.at) {
+            self.seen.own.join(effects);
+        }
+    }
+
+    /// Returns the names of all functions of a module.
+    pub(super) fn functions_of(&self, module: &str) -> Vec<String> {
+        let host = self.context.library.modules.get(module).into_iter().flat_map(|module| module.functions.keys());
+        let host = host.map(Text::to_string);
+        host.chain(self.context.modules.names(module, self.context.library)).collect()
+    }
+
+    /// Returns the function of a module that is written in Weir.
+    pub(super) fn weir_function(&self, module: &str, name: &str) -> Option<WeirFunction<'a>> {
+        self.context.modules.module(module, self.context.library, super::check_module)?.function(name)
     }
 
     pub(super) fn calls_fn(&mut self, at: usize, span: Span) {
@@ -162,6 +204,9 @@ impl<'a> TypeChecker<'a, '_> {
             if let [module] = &path[..]
                 && self.names_module(module)
             {
+                if let Some(function) = self.weir_function_named(module, name) {
+                    return self.call_weir(function, name.span, given);
+                }
                 return match self.host_function(module, name) {
                     Some(signature) => self.call_host(signature, name.span, given),
                     None => self.ignore(given),
@@ -195,6 +240,15 @@ impl<'a> TypeChecker<'a, '_> {
         self.unknown_name(word);
     }
 
+    /// Returns the function `module.name` if it is written in Weir, and marks the module as used.
+    pub(super) fn weir_function_named(&mut self, module: &Name, name: &Name) -> Option<WeirFunction<'a>> {
+        let whole = self.typed.declarations.modules.get(&module.text)?.module.clone();
+        let is_host = self.context.library.modules.get(&whole)?.functions.contains_key(name.as_str());
+        let function = if is_host { None } else { self.weir_function(&whole, name.as_str()) }?;
+        self.module(module);
+        Some(function)
+    }
+
     /// Returns the signature of `module.name`, or reports that it does not exist.
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
@@ -210,14 +264,14 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let mut diagnostic = Diagnostic::new(Code::UnknownMember, format!("`{module}` has no function `{name}`"))
             .at(name.span, "no such function");
-        let near = nearest(name.as_str(), found.functions.keys().map(Text::as_str));
+        let names = self.functions_of(&whole);
+        let near = nearest(name.as_str(), names.iter().map(String::as_str));
         diagnostic = match near {
             Some(near) => diagnostic.suggest(format!("did you mean `{module}.{near}`?"), name.span, near),
-            None if found.functions.len() <= FUNCTIONS_LISTED_MAX && !found.functions.is_empty() => {
-                let names: Vec<String> = found.functions.keys().map(Text::to_string).collect();
+            None if names.len() <= FUNCTIONS_LISTED_MAX && !names.is_empty() => {
                 diagnostic.hint(format!("it has {}", listed(&names)))
             }
-            None if found.functions.is_empty() => {
+            None if names.is_empty() => {
                 let sources: Vec<String> = found.sources.keys().map(|name| format!("{module}.{name}")).collect();
                 diagnostic.hint(format!("it has no functions, only sources: {}", listed(&sources)))
             }

@@ -4,9 +4,9 @@ use weir_host::TypeShape;
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLiteral, TextPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::generics::{Demand, stands_for_any};
+use super::generics::stands_for_any;
 use super::{Exits, Expected, TypeChecker};
-use crate::typed_tree::Resolution;
+use crate::typed_tree::{Demand, Resolution};
 use crate::types::{TYPE_PARTS_MAX, Ty};
 
 impl<'a> TypeChecker<'a, '_> {

@@ -12,21 +12,9 @@ use weir_syntax::ast::ExprId;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::TypeChecker;
+use crate::typed_tree::{Demand, Demands};
 use crate::types::{Substitution, Ty};
-
-/// A property that a body demands of a type parameter.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Demand {
-    /// `==` and `!=`.
-    Equality,
-    /// `<`, `<=`, `>` and `>=`.
-    Order,
-    /// `"{value}"`.
-    Text,
-}
-
-/// The demands of a `fn` on its type parameters, each with the place that makes it.
-type Demands = BTreeMap<(Text, Demand), Span>;
+use crate::weir_modules::WeirFunction;
 
 /// The uses of generic `fn`s in a program, and the demands of their bodies.
 #[derive(Default)]
@@ -38,20 +26,48 @@ pub(super) struct Generics {
 
 /// A call of a generic `fn`, or its name as an argument.
 struct GenericUse {
-    function: usize,
+    callee: GenericCallee,
     /// The `fn` whose body contains the use.
     user: Option<usize>,
     types: Substitution,
     span: Span,
 }
 
+/// The generic `fn` that is used.
+pub(super) enum GenericCallee {
+    /// A `fn` of the program, by its index.
+    Own(usize),
+    /// A function of a module that is written in Weir, with its demands.
+    Weir(Text, Demands),
+}
+
+impl GenericCallee {
+    pub(super) fn of_module(function: WeirFunction<'_>) -> Self {
+        let demands = function.module.typed.fn_demands.get(&function.at).cloned();
+        GenericCallee::Weir(function.path(), demands.unwrap_or_default())
+    }
+
+    fn demands<'d>(&'d self, own: &'d BTreeMap<usize, Demands>) -> Option<&'d Demands> {
+        match self {
+            GenericCallee::Own(function) => own.get(function),
+            GenericCallee::Weir(_, demands) => Some(demands),
+        }
+    }
+}
+
 impl TypeChecker<'_, '_> {
     /// Records the types with which an expression uses a generic `fn`.
-    pub(super) fn use_of_generic(&mut self, function: usize, expr: Option<ExprId>, types: Substitution, span: Span) {
+    pub(super) fn use_of_generic(
+        &mut self,
+        callee: GenericCallee,
+        expr: Option<ExprId>,
+        types: Substitution,
+        span: Span,
+    ) {
         if let Some(expr) = expr {
             self.typed.instances.insert(expr, types.clone());
         }
-        self.generics.uses.push(GenericUse { function, user: self.current_fn, types, span });
+        self.generics.uses.push(GenericUse { callee, user: self.current_fn, types, span });
     }
 
     /// Records a demand on every type parameter in a type.
@@ -72,13 +88,17 @@ impl TypeChecker<'_, '_> {
         }
         while pass_on(&uses, &mut demands) {}
         for found in &uses {
-            self.generic_use(found, demands.get(&found.function));
+            self.generic_use(found, found.callee.demands(&demands));
         }
+        self.typed.fn_demands = demands;
     }
 
     fn generic_use(&mut self, found: &GenericUse, demands: Option<&Demands>) {
         let functions = &self.typed.declarations.functions;
-        let name = functions.get_index(found.function).map_or("", |(name, _)| &**name).to_owned();
+        let name: Text = match &found.callee {
+            GenericCallee::Own(at) => functions.get_index(*at).map_or("", |(name, _)| name).into(),
+            GenericCallee::Weir(path, _) => path.clone(),
+        };
         for (parameter, ty) in &found.types {
             if ty.mentions_function() {
                 let message = format!("the type parameter `{parameter}` of `{name}` cannot stand for a function");
@@ -95,9 +115,11 @@ impl TypeChecker<'_, '_> {
                 if !self.satisfies(ty, demand) {
                     let message = format!("`{name}` {what} values of its type parameter `{parameter}`");
                     let diagnostic = Diagnostic::new(Code::GenericFunction, message)
-                        .at(found.span, format!("here `{parameter}` is `{ty}`, which does not allow that"))
-                        .because(*place, "this needs it");
-                    self.report(diagnostic);
+                        .at(found.span, format!("here `{parameter}` is `{ty}`, which does not allow that"));
+                    self.report(match place.source == found.span.source {
+                        true => diagnostic.because(*place, "this needs it"),
+                        false => diagnostic,
+                    });
                 }
             }
         }
@@ -120,7 +142,7 @@ const DEMANDS: [(Demand, &str); 3] =
 fn pass_on(uses: &[GenericUse], demands: &mut BTreeMap<usize, Demands>) -> bool {
     let mut changed = false;
     for found in uses {
-        let (Some(user), Some(known)) = (found.user, demands.get(&found.function)) else { continue };
+        let (Some(user), Some(known)) = (found.user, found.callee.demands(demands)) else { continue };
         let mut passed = Vec::new();
         for ((parameter, demand), place) in known {
             if let Some(ty) = found.types.get(parameter) {

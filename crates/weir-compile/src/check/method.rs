@@ -3,7 +3,7 @@
 //! These are the functions of the module that the value's type belongs to: `text` for a `Text`, `image` for an
 //! `image.Cache`. Shared values also have those of `state`. Such a module needs no `use`.
 
-use weir_host::{Signature, Text, Type};
+use weir_host::{Signature, Type};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -15,6 +15,7 @@ use crate::lang_items::STATE;
 use crate::suggest::{listed, nearest};
 use crate::typed_tree::{CallTarget, Resolution};
 use crate::types::Ty;
+use crate::weir_modules::WeirFunction;
 
 impl<'a> TypeChecker<'a, '_> {
     pub(super) fn is_shared(&self, object: &Expr) -> bool {
@@ -31,6 +32,10 @@ impl<'a> TypeChecker<'a, '_> {
         if let Some(signature) = self.method(&ty, name.as_str()) {
             self.uses_module_of(&ty);
             return self.call_host(signature, name.span, given);
+        }
+        if let Some(function) = self.weir_method(&ty, name.as_str()) {
+            self.uses_module_of(&ty);
+            return self.call_weir(function, name.span, given);
         }
         if self.is_shared(object)
             && let Some(function) = self.context.library.function(&format!("{STATE}.{name}"))
@@ -76,7 +81,7 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     pub(super) fn has_method(&self, ty: &Ty, name: &str) -> bool {
-        self.method(ty, name).is_some() || (name == "length" && has_length(ty))
+        self.method(ty, name).is_some() || self.weir_method(ty, name).is_some() || (name == "length" && has_length(ty))
     }
 
     /// Marks the module of a called function as used, because it could be named.
@@ -98,6 +103,11 @@ impl<'a> TypeChecker<'a, '_> {
         (!function.signature.parameters.is_empty()).then_some(&function.signature)
     }
 
+    /// Returns the function of the type's module that is written in Weir.
+    fn weir_method(&self, ty: &Ty, name: &str) -> Option<WeirFunction<'a>> {
+        self.weir_function(module_of(ty)?, name).filter(|function| !function.declared().parameters.is_empty())
+    }
+
     /// Returns the advice on a method of another language.
     pub(super) fn dialect_method(&self, ty: &Ty, name: &Name) -> Option<Advice> {
         let advice = dialects::method_named(module_of(ty)?, name.as_str())?;
@@ -114,9 +124,9 @@ impl<'a> TypeChecker<'a, '_> {
         let mut diagnostic = Diagnostic::new(Code::UnknownMethod, format!("`{ty}` has no function `{name}`"))
             .at(name.span, "no such function")
             .because(object, format!("this is `{ty}`"));
-        let module = module_of(&ty).and_then(|module| self.context.library.modules.get(module));
-        let length = has_length(&ty).then_some("length");
-        let functions = module.into_iter().flat_map(|module| module.functions.keys().map(Text::as_str)).chain(length);
+        let module = module_of(&ty).filter(|module| self.context.library.modules.contains_key(*module));
+        let known = module.map_or_else(Vec::new, |module| self.functions_of(module));
+        let functions = known.iter().map(String::as_str).chain(has_length(&ty).then_some("length"));
         let advice = self.dialect_method(&ty, name);
         if let Some(parameter) = ty.parameter_name() {
             let hint = format!("take the function as a parameter: `{name}: fn({parameter}) -> …`");
@@ -134,8 +144,7 @@ impl<'a> TypeChecker<'a, '_> {
         } else if let Ty::Result(_) = ty {
             diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Some(module) = module {
-            let known: Vec<String> = module.functions.keys().map(Text::to_string).collect();
-            diagnostic = diagnostic.hint(format!("`{}` has {}", module.name, listed(&known)));
+            diagnostic = diagnostic.hint(format!("`{module}` has {}", listed(&known)));
         }
         self.report(diagnostic);
     }

@@ -8,6 +8,7 @@ use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic};
 
 use super::TypeChecker;
+use super::generics::GenericCallee;
 use crate::dialects::{self, Advice};
 use crate::lang_items::SHARED_READ;
 use crate::move_checker::is_move_only;
@@ -169,7 +170,7 @@ impl TypeChecker<'_, '_> {
             }
             let mut types = Substitution::new();
             let ty = ty.instantiated(&mut types, &mut self.inference);
-            self.use_of_generic(at, Some(expr.id), types, name.span);
+            self.use_of_generic(GenericCallee::Own(at), Some(expr.id), types, name.span);
             return ty;
         }
         if let Some(at) = self.typed.declarations.shared.get_index_of(&name.text) {

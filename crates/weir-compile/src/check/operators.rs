@@ -3,8 +3,9 @@
 use weir_syntax::ast::{BinaryOperator, Expr, UnaryOperator};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::generics::{Demand, stands_for_any};
+use super::generics::stands_for_any;
 use super::{Expected, TypeChecker};
+use crate::typed_tree::Demand;
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a, '_> {

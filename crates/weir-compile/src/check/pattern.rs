@@ -7,10 +7,12 @@ use weir_syntax::ast::{FieldPattern, Literal, Name, Pattern, PatternArgument, Pa
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::expr::literal_type;
+use super::generics::GenericCallee;
 use super::{ExhaustivenessCheck, Expected, TypeChecker};
 use crate::suggest::{listed, nearest};
 use crate::typed_tree::{LocalId, Resolution};
 use crate::types::Ty;
+use crate::weir_modules::WeirFunction;
 
 impl<'a> TypeChecker<'a, '_> {
     /// Checks a pattern that must match every value of the type.
@@ -321,6 +323,9 @@ impl<'a> TypeChecker<'a, '_> {
             return None;
         }
         let _ = expected;
+        if let Some(function) = self.weir_function_named(first, name) {
+            return Some(self.weir_value(expr, function, name.span));
+        }
         let Some(signature) = self.host_function(first, name) else { return Some(Ty::Error) };
         let mut parameters = crate::types::Substitution::new();
         let taken = signature.parameters.iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
@@ -329,6 +334,18 @@ impl<'a> TypeChecker<'a, '_> {
         self.refer(name.span, crate::symbol::Symbol::HostFunction(signature.path().into()));
         self.touches(signature, name.span);
         Some(Ty::function(taken, result))
+    }
+
+    /// Resolves an expression to a function of a module that is written in Weir.
+    fn weir_value(&mut self, expr: &weir_syntax::ast::Expr, function: WeirFunction<'a>, span: Span) -> Ty {
+        let declared = function.declared();
+        let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
+        let mut types = crate::types::Substitution::new();
+        let ty = Ty::function(taken, declared.result.clone()).instantiated(&mut types, &mut self.inference);
+        self.typed.resolutions.insert(expr.id, Resolution::Weir(function.path()));
+        self.uses_weir(function, span);
+        self.use_of_generic(GenericCallee::of_module(function), Some(expr.id), types, span);
+        ty
     }
 }
 

@@ -3,7 +3,7 @@
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
-use crate::declare::Declarations;
+use crate::declarations::Declarations;
 
 #[derive(Clone, Copy, PartialEq)]
 enum VisitState {

@@ -4,8 +4,8 @@ use weir_host::Text;
 use weir_syntax::ast::{self, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::Declarations;
 use crate::context::CheckContext;
+use crate::declarations::Declarations;
 use crate::dialects::{self, Advice};
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;

@@ -5,18 +5,21 @@ use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart
 use weir_syntax::{Code, Diagnostic};
 
 use crate::context::CheckContext;
-use crate::typed_tree::{CallTarget, TypedTree};
+use crate::effects::EffectSummary;
+use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
+use crate::weir_modules::WeirModules;
 
 /// Warns of every statement whose value has no effect and is not used.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = DroppedValues { library: context.library, typed, found: Vec::new() };
+    let mut search = DroppedValues { library: context.library, modules: context.modules, typed, found: Vec::new() };
     walk_tree(&mut search, context.tree());
     context.report_all(search.found);
 }
 
 struct DroppedValues<'c> {
     library: &'c Library,
+    modules: &'c WeirModules,
     typed: &'c TypedTree,
     found: Vec<Diagnostic>,
 }
@@ -37,7 +40,9 @@ impl DroppedValues<'_> {
     /// Returns whether evaluating the expression has no effect other than its value.
     fn is_pure(&self, expr: &Expr) -> bool {
         match &expr.kind {
-            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Closure { .. } => true,
+            ExprKind::Literal(_) => true,
+            ExprKind::Name(_) => self.names_pure(expr),
+            ExprKind::Closure { body, .. } => self.is_pure(body),
             ExprKind::Text(text) => text.parts.iter().all(|part| match part {
                 TextPart::Literal { .. } => true,
                 TextPart::Expr(expr) => self.is_pure(expr),
@@ -67,15 +72,32 @@ impl DroppedValues<'_> {
         }
     }
 
+    /// Returns whether a name stands for a value, or for a function that has no effect when it is called.
+    fn names_pure(&self, name: &Expr) -> bool {
+        match self.typed.resolutions.get(&name.id) {
+            Some(Resolution::Function(at)) => self.is_pure_fn(*at),
+            _ => true,
+        }
+    }
+
+    fn is_pure_host(&self, path: &str) -> bool {
+        self.library.function(path).is_some_and(|function| is_pure(&function.signature))
+    }
+
+    fn is_pure_fn(&self, at: usize) -> bool {
+        self.typed.fn_effects.get(at).is_some_and(EffectSummary::is_empty)
+    }
+
+    fn is_pure_weir(&self, path: &str) -> bool {
+        let function = self.modules.function(path, self.library, crate::check::check_module);
+        function.and_then(|found| found.module.typed.fn_effects.get(found.at)).is_some_and(EffectSummary::is_empty)
+    }
+
     fn calls_pure(&self, call: &Expr) -> bool {
         match self.typed.calls.get(&call.id).map(|call| &call.target) {
-            Some(CallTarget::Host(path)) => {
-                self.library.function(path).is_some_and(|function| is_pure(&function.signature))
-            }
-            Some(CallTarget::Function(at)) => {
-                let effects = self.typed.fn_effects.get(*at);
-                effects.is_some_and(|effects| effects.resources.is_empty() && !effects.waits)
-            }
+            Some(CallTarget::Host(path)) => self.is_pure_host(path),
+            Some(CallTarget::Function(at)) => self.is_pure_fn(*at),
+            Some(CallTarget::Weir(path)) => self.is_pure_weir(path),
             Some(CallTarget::Variant(_) | CallTarget::Length | CallTarget::Failure) => true,
             Some(CallTarget::Local(_) | CallTarget::Fail { .. }) | None => false,
         }

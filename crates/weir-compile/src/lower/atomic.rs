@@ -47,7 +47,7 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the session key, or reports that this place has no session to hold `name` for.
     fn session_of(&mut self, name: &str, place: Span) -> Atom {
         if self.session.is_none() {
-            let is_own = self.typed.declarations.shared.get(name).is_some_and(|shared| shared.per_session);
+            let is_own = self.program.declarations.shared.get(name).is_some_and(|shared| shared.per_session);
             let message = if is_own {
                 format!("each session has its own `{name}`, but the flow has no session")
             } else {
@@ -75,7 +75,7 @@ impl<'a> Lowering<'a, '_> {
         };
         let session = Some(self.session_of(&name, span));
         let constraint = |(name, mode): (Text, Mode)| {
-            let per_session = self.typed.per_session.contains(name.as_str());
+            let per_session = self.program.per_session.contains(name.as_str());
             Constraint { resource: Resource::Shared(name), mode, per_session }
         };
         let constraints = modes.into_iter().map(constraint).collect();
@@ -87,7 +87,7 @@ impl<'a> Lowering<'a, '_> {
     /// Returns whether steps elsewhere hold the shared value per session, and none around this place does.
     fn is_narrowed(&self, name: &Text) -> bool {
         let holds = |resource: &AtomicResource| resource.name.as_str() == name.as_str();
-        self.typed.per_session.contains(name.as_str())
+        self.program.per_session.contains(name.as_str())
             && !self.steps.iter().any(|step| step.resources.iter().any(holds))
     }
 
@@ -106,7 +106,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn constraint(&self, resource: &AtomicResource, body: &Block) -> Constraint {
         let name: Text = (&*resource.name.text).into();
-        let (resource_held, mode) = if self.typed.declarations.shared.contains_key(&resource.name.text) {
+        let (resource_held, mode) = if self.program.declarations.shared.contains_key(&resource.name.text) {
             let mode = mode_of(&name, body, self.context.library).unwrap_or(Mode::Write);
             (Resource::Shared(name), mode)
         } else {
@@ -118,7 +118,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns whether a step holds the resource per session: the step or the declaration says so.
     fn is_per_session(&self, resource: &AtomicResource) -> bool {
-        resource.per_session || self.typed.per_session.contains(&resource.name.text)
+        resource.per_session || self.program.per_session.contains(&resource.name.text)
     }
 }
 

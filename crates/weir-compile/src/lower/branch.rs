@@ -6,7 +6,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
 use super::block_builder::{ClosingRules, InlineFrameId, OpenArm, OpenBlock, Terminator, VariableSupply};
-use super::{BLOCKS_MAX, InlineFrameKind, Lowering, origin, yield_exit_value, yield_value};
+use super::{BLOCKS_MAX, InlineFrameKind, Lowering, yield_exit_value, yield_value};
 
 impl<'a> Lowering<'a, '_> {
     /// Builds an arm of a switch.
@@ -21,7 +21,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Appends a switch whose value has the type `ty` and continues after it.
     pub(super) fn switch(&mut self, subject: Atom, arms: Vec<OpenArm>, ty: &Type, span: Span) -> Atom {
-        let end = Terminator::Switch { subject, arms, origin: origin(span) };
+        let end = Terminator::Switch { subject, arms, origin: self.origin(span) };
         self.join(OpenBlock { lets: Vec::new(), end }, ty, span)
     }
 
@@ -149,7 +149,7 @@ impl<'a> Lowering<'a, '_> {
             OpenArm { test: ArmTest::Tag(Value::ERR), payload: vec![leaving], body: left },
         ];
         let open_block =
-            OpenBlock { lets: Vec::new(), end: Terminator::Switch { subject: step, arms, origin: origin(span) } };
+            OpenBlock { lets: Vec::new(), end: Terminator::Switch { subject: step, arms, origin: self.origin(span) } };
         let value = self.builder().continue_in(open_block);
         self.bound_depth(span);
         value
@@ -168,7 +168,7 @@ impl<'a> Lowering<'a, '_> {
                     OpenArm { test: ArmTest::Tag(Value::OK), payload: vec![result], body },
                     OpenArm { test: ArmTest::Tag(Value::ERR), payload: vec![further], body: deeper },
                 ];
-                Terminator::Switch { subject: leaving, arms, origin: origin(span) }
+                Terminator::Switch { subject: leaving, arms, origin: self.origin(span) }
             }
         };
         OpenBlock { lets: Vec::new(), end }

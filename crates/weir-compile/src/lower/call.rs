@@ -1,7 +1,5 @@
 //! Lowers calls: of host functions to call operations, of everything else by inlining.
 
-use std::rc::Rc;
-
 use weir_host::{Passing, Text, Type, Value};
 use weir_ir::expr::{Atom, Call};
 use weir_ir::prim::Prim;
@@ -10,9 +8,8 @@ use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 
 use super::block_builder::InlineFrameId;
 use super::handled_calls::ArgumentAtoms;
-use super::{Binding, Callable, InlineFrame, InlineFrameKind, Lowering, Names};
+use super::{Binding, Callable, CheckedCode, CodeScope, InlineFrame, InlineFrameKind, Lowering, Names};
 use crate::typed_tree::{ArgumentSource, CallTarget, ResolvedCall};
-use crate::types::Substitution;
 
 /// An evaluated argument.
 type ArgumentBinding<'a> = Binding<'a>;
@@ -57,7 +54,10 @@ impl<'a> Lowering<'a, '_> {
             Some(value) => value,
             None => self.call_target(expr, target, (given, &written), why),
         };
-        self.handled_calls.called(expr.id, kept);
+        // The numbers of expressions and names are those of one text.
+        if self.module.is_none() {
+            self.handled_calls.called(expr.id, kept);
+        }
         value
     }
 
@@ -69,6 +69,12 @@ impl<'a> Lowering<'a, '_> {
     ) -> (Vec<Option<ArgumentBinding<'a>>>, ArgumentAtoms) {
         if !self.handled_calls.are_wanted() {
             return (given, ArgumentAtoms::new());
+        }
+        // The types of a default of a generic `fn` are known only inside of it.
+        if matches!(target, CallTarget::Function(at) if !self.typed.declarations.functions[*at].type_parameters.is_empty())
+        {
+            let kept = self.argument_atoms(&given);
+            return (given, kept);
         }
         let complete = self.with_defaults(target, given.clone());
         let kept = self.argument_atoms(&complete);
@@ -93,27 +99,28 @@ impl<'a> Lowering<'a, '_> {
         (given, written): (Vec<Option<ArgumentBinding<'a>>>, &[Option<&'a Expr>]),
         why: Option<Type>,
     ) -> Atom {
-        let ty = self.ty(expr);
+        let (ty, span) = (&self.ty(expr), expr.span);
         match target {
-            CallTarget::Host(path) => self.call_host(path, given, ty, (expr.span, written)),
+            CallTarget::Host(path) => self.call_host(path, given, ty.clone(), (span, written)),
             CallTarget::Function(at) => {
-                let types = self.instance(expr);
-                self.inline_fn((*at, types), given, &ty, expr.span)
+                let scope = CodeScope { types: self.instance(expr), ..self.scope() };
+                self.inline_fn((*at, scope), given, ty, span)
             }
-            CallTarget::Variant(tag) => {
-                let operands = atoms(given);
-                self.prim(Prim::Variant(*tag), operands, ty, expr.span)
-            }
-            CallTarget::Length => {
-                let operands = atoms(given);
-                self.prim(Prim::Length, operands, ty, expr.span)
-            }
-            CallTarget::Failure => self.prim(Prim::Failure, atoms(given), ty, expr.span),
-            CallTarget::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
+            CallTarget::Weir(path) => match self.weir_code(path) {
+                Some((at, code)) => {
+                    let scope = CodeScope { code, types: self.instance(expr) };
+                    self.inline_fn((at, scope), given, ty, span)
+                }
+                None => Atom::Value(Value::Unit),
+            },
+            CallTarget::Variant(tag) => self.prim(Prim::Variant(*tag), atoms(given), ty.clone(), span),
+            CallTarget::Length => self.prim(Prim::Length, atoms(given), ty.clone(), span),
+            CallTarget::Failure => self.prim(Prim::Failure, atoms(given), ty.clone(), span),
             CallTarget::Local(local) => match self.names.get(local).cloned() {
-                Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, (expr.span, written)),
+                Some(Binding::Callable(callable)) => self.call_value(callable, given, ty, (span, written)),
                 _ => Atom::Value(Value::Unit),
             },
+            CallTarget::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
         }
     }
 
@@ -169,13 +176,10 @@ impl<'a> Lowering<'a, '_> {
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
         match callable {
-            Callable::Closure { parameters, body, names, types } => {
-                let outer = std::mem::replace(&mut self.types, types);
-                let value = self.inline_closure(parameters, body, &names, given);
-                self.types = outer;
-                value
+            Callable::Closure { parameters, body, names, scope } => {
+                self.in_scope(scope, span, |lowering| lowering.inline_closure(parameters, body, &names, given))
             }
-            Callable::Function(at, types) => self.inline_fn((at, types), given, ty, span),
+            Callable::Function(at, scope) => self.inline_fn((at, scope), given, ty, span),
             Callable::Host(path) => self.call_host(&path, given, ty.clone(), (span, written)),
         }
     }
@@ -204,15 +208,22 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
+    /// Returns the index and the code of a function of a module that is written in Weir, by its path.
+    pub(super) fn weir_code(&self, path: &str) -> Option<(usize, CheckedCode<'a>)> {
+        let found = self.context.modules.function(path, self.context.library, crate::check::check_module)?;
+        let module = found.module;
+        Some((found.at, CheckedCode { tree: &module.parsed.tree, typed: &module.typed, module: Some(&module.name) }))
+    }
+
     fn inline_fn(
         &mut self,
-        (at, types): (usize, Rc<Substitution>),
+        (at, scope): (usize, CodeScope<'a>),
         given: Vec<Option<ArgumentBinding<'a>>>,
         ty: &Type,
         span: Span,
     ) -> Atom {
-        let declared = &self.typed.declarations.functions[at];
-        let ItemKind::Function(function) = &self.context.tree().items[declared.item].kind else {
+        let declared = &scope.code.typed.declarations.functions[at];
+        let ItemKind::Function(function) = &scope.code.tree.items[declared.item].kind else {
             return Atom::Value(Value::Unit);
         };
         if self.too_large || self.builder().has_ended() {
@@ -222,39 +233,52 @@ impl<'a> Lowering<'a, '_> {
         if self.depth > super::DEPTH_MAX {
             self.too_large(span);
         }
-        let site = format!("{}{}", self.frame().call_path, function.name);
-        let site = format!("{}/", self.unique(site));
-        self.frame_count += 1;
-        let id = InlineFrameId(self.frame_count);
-        let outer_types = std::mem::replace(&mut self.types, types);
-        let result = self.concrete(&declared.result).to_type();
-        let handlers: Vec<_> = super::failures::handlers_of(&function.body).collect();
-        let parameters = Names::new();
-        self.frames.push(InlineFrame {
-            id,
-            call_path: site,
-            result: result.clone(),
-            kind: InlineFrameKind::Function,
-            function: Some(at),
-            called_at: span,
-            arguments: self.argument_atoms(&given),
-            handlers,
-            parameters,
-            types: self.types.clone(),
-        });
+        let arguments = self.argument_atoms(&given);
+        let id = self.begin_fn(at, &scope, (function, arguments), span);
         let outer = std::mem::take(&mut self.names);
-        let mut open_block = self.build_block(|lowering| {
-            lowering.bind_parameters(at, given, function);
-            lowering.keep_parameters();
-            lowering.block(&function.body)
+        let mut open_block = self.in_scope(scope, span, |lowering| {
+            lowering.build_block(|lowering| {
+                lowering.bind_parameters(at, given, function);
+                lowering.keep_parameters();
+                lowering.block(&function.body)
+            })
         });
         self.names = outer;
-        self.types = outer_types;
         open_block.resolve_exits(id);
+        let result = self.frame().result.clone();
         let value = self.join(open_block, if result == Type::Never { ty } else { &result }, span);
         self.frames.pop();
         self.depth -= 1;
         value
+    }
+
+    /// Begins the frame of an inlined `fn`.
+    fn begin_fn(
+        &mut self,
+        at: usize,
+        scope: &CodeScope<'a>,
+        (function, arguments): (&'a weir_syntax::ast::Function, ArgumentAtoms),
+        span: Span,
+    ) -> InlineFrameId {
+        let module = scope.code.module.map_or_else(String::new, |module| format!("{module}."));
+        let site = format!("{}{module}{}", self.frame().call_path, function.name);
+        let site = format!("{}/", self.unique(site));
+        self.frame_count += 1;
+        let id = InlineFrameId(self.frame_count);
+        let declared = &scope.code.typed.declarations.functions[at];
+        self.frames.push(InlineFrame {
+            id,
+            call_path: site,
+            result: declared.result.substituted(&scope.types).to_type(),
+            kind: InlineFrameKind::Function,
+            function: scope.code.module.is_none().then_some(at),
+            called_at: self.context.located(span),
+            arguments,
+            handlers: super::failures::handlers_of(&function.body).collect(),
+            parameters: Names::new(),
+            scope: scope.clone(),
+        });
+        id
     }
 
     /// Binds the parameters of a `fn` to the arguments, or to their defaults.

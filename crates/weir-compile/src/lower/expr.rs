@@ -13,7 +13,7 @@ use weir_syntax::ast::{
 };
 
 use super::branch::FallibleValue;
-use super::{Binding, Callable, DEPTH_MAX, Lowering};
+use super::{Binding, Callable, CodeScope, DEPTH_MAX, Lowering};
 use crate::constant::literal_value;
 use crate::typed_tree::{FailureTarget, LocalId, Resolution};
 use crate::types::{Substitution, Ty};
@@ -150,19 +150,21 @@ impl<'a> Lowering<'a, '_> {
             Some(Resolution::SharedNow(at)) => self.read_shared(*at, expr.span),
             Some(Resolution::Config(at)) => self.configured(*at, expr.span),
             Some(Resolution::Variant(tag)) => Atom::Value(Value::Variant(*tag, None)),
-            Some(Resolution::Function(_) | Resolution::Host(_)) => self.function_as_value(expr.span),
+            Some(Resolution::Function(_) | Resolution::Host(_) | Resolution::Weir(_)) => {
+                self.function_as_value(expr.span)
+            }
             Some(Resolution::Field(_)) | None => Atom::Value(Value::Unit),
         }
     }
 
     pub(super) fn shared_atom(&self, at: usize) -> Atom {
-        let name = self.typed.declarations.shared.get_index(at).map_or("", |(name, _)| &**name);
+        let name = self.program.declarations.shared.get_index(at).map_or("", |(name, _)| &**name);
         Atom::Shared(name.into())
     }
 
     /// Lowers a read of a shared value, which is a call of `state.read`.
     fn read_shared(&mut self, at: usize, span: Span) -> Atom {
-        let declared = self.typed.declarations.shared.get_index(at);
+        let declared = self.program.declarations.shared.get_index(at);
         let ty = declared.map_or(Type::Unit, |(_, declared)| declared.ty.to_type());
         let value = Some(Binding::Atom(self.shared_atom(at)));
         self.call_host(&crate::lang_items::SHARED_READ.into(), vec![value], ty, (span, &[None]))
@@ -288,7 +290,7 @@ impl<'a> Lowering<'a, '_> {
             return Atom::Value(Value::Unit);
         }
         let value = self.expr(&binding.value);
-        if let Some(local) = self.typed.pattern_locals.get(&binding.pattern.id) {
+        if let (None, Some(local)) = (self.module, self.typed.pattern_locals.get(&binding.pattern.id)) {
             self.handled_calls.bound(*local, binding.value.id);
         }
         let Some(otherwise) = &binding.otherwise else {
@@ -353,7 +355,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the names of a record's fields, in order.
     pub(super) fn field_names(&self, ty: &Ty) -> Vec<String> {
-        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
+        let definition = ty.name().and_then(|name| self.program.declarations.definition(self.context.library, name));
         match definition.map(|definition| &definition.shape) {
             Some(weir_host::TypeShape::Record(fields)) => fields.iter().map(|field| field.name.to_string()).collect(),
             _ => Vec::new(),
@@ -363,15 +365,21 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the callable that an expression denotes; `None` if it is a value.
     pub(super) fn callable(&mut self, expr: &'a Expr) -> Option<Callable<'a>> {
         if let ExprKind::Closure { parameters, body } = &expr.kind {
-            let (names, types) = (Rc::new(self.names.clone()), self.types.clone());
-            return Some(Callable::Closure { parameters, body, names, types });
+            let (names, scope) = (Rc::new(self.names.clone()), self.scope());
+            return Some(Callable::Closure { parameters, body, names, scope });
         }
         match self.typed.resolutions.get(&expr.id)? {
             Resolution::Local(local) => match self.names.get(local)? {
                 Binding::Callable(callable) => Some(callable.clone()),
                 Binding::Atom(_) => None,
             },
-            Resolution::Function(at) => Some(Callable::Function(*at, self.instance(expr))),
+            Resolution::Function(at) => {
+                Some(Callable::Function(*at, CodeScope { types: self.instance(expr), ..self.scope() }))
+            }
+            Resolution::Weir(path) => {
+                let (at, code) = self.weir_code(path)?;
+                Some(Callable::Function(at, CodeScope { code, types: self.instance(expr) }))
+            }
             Resolution::Host(path) => Some(Callable::Host(path.clone())),
             _ => None,
         }

@@ -36,6 +36,9 @@ impl<'a> Lowering<'a, '_> {
         (to, of, arguments): (FailureTarget, Option<&CallTarget>, ArgumentAtoms),
         span: Span,
     ) -> Atom {
+        // No handler names the `fn`s of a module, whose numbers are not those of the program.
+        let of = of.filter(|of| !(self.module.is_some() && matches!(of, CallTarget::Function(_))));
+        let span = self.context.located(span);
         let mut failed: Vec<CallTarget> = of.cloned().into_iter().collect();
         let mut arguments = vec![arguments; failed.len()];
         if to == FailureTarget::Retry {
@@ -81,10 +84,10 @@ impl<'a> Lowering<'a, '_> {
         if *ty != Type::Failure {
             return (failure, span);
         }
-        let functions = &self.typed.declarations.functions;
+        let functions = &self.program.declarations.functions;
         let name = |at: usize| functions.get_index(at).map_or_else(Text::default, |(name, _)| (&**name).into());
         let mut failed = match of {
-            Some(CallTarget::Host(path)) => path.clone(),
+            Some(CallTarget::Host(path) | CallTarget::Weir(path)) => path.clone(),
             Some(CallTarget::Function(at)) => name(*at),
             _ => Text::default(),
         };
@@ -176,7 +179,7 @@ impl<'a> Lowering<'a, '_> {
         // A handler of the `fn` itself sees the failure at its caller.
         failed.pop();
         let bypassed = (0..body).rev().find_map(|at| self.handler_in(at, &failed, ty).map(|(handler, _)| handler));
-        let functions = &self.typed.declarations.functions;
+        let functions = &self.program.declarations.functions;
         let name = functions.get_index(function).map_or_else(Text::default, |(name, _)| (&**name).into());
         let inner = match of {
             Some(CallTarget::Function(inner)) => Some(*inner),
@@ -205,7 +208,7 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the frame's handler for a failure of one of these callees, and the position of the callee.
     fn handler_in(&self, at: usize, failed: &[CallTarget], ty: &Type) -> Option<(&'a FailureHandler, usize)> {
         self.frames[at].handlers.iter().copied().find_map(|handler| {
-            let of = self.typed.handlers.get(&handler.span.start)?;
+            let of = self.program.handlers.get(&handler.span.start)?;
             let named = of.local.is_some();
             let callee = failed.iter().position(|callee| *callee == of.target)?;
             (!named || of.failure.to_type() == *ty).then_some((handler, callee))
@@ -225,10 +228,25 @@ impl<'a> Lowering<'a, '_> {
         let position = handlers.iter().position(|known| known.span == handler.span).map_or(0, |found| found + 1);
         self.frames[at].handlers.drain(..position);
         let outer_names = std::mem::replace(&mut self.names, self.frames[at].parameters.clone());
-        let outer_types = std::mem::replace(&mut self.types, self.frames[at].types.clone());
-        if let Some(local) = self.typed.handlers.get(&handler.span.start).and_then(|of| of.local) {
+        if let Some(local) = self.program.handlers.get(&handler.span.start).and_then(|of| of.local) {
             self.names.insert(local, Binding::Atom(failure));
         }
+        let scope = self.frames[at].scope.clone();
+        let value = self.in_scope(scope, span, |lowering| {
+            lowering.bind_arguments(handler, arguments);
+            lowering.block(&handler.body)
+        });
+        self.names = outer_names;
+        self.frames[at].handlers = handlers;
+        // A flow without an answer drops the value of a handler of the file.
+        let nothing = self.frames[at].result == Type::Unit;
+        let left = self.exit_frame(at, if nothing { Atom::Value(Value::Unit) } else { value }, span);
+        self.frames.extend(inner);
+        left
+    }
+
+    /// Binds the names that a handler gives to the arguments of the failed call.
+    fn bind_arguments(&mut self, handler: &'a FailureHandler, arguments: ArgumentAtoms) {
         for (pattern, argument) in handler.arguments.iter().zip(arguments) {
             if !matches!(pattern.kind, PatternKind::Wildcard) {
                 let argument = argument.unwrap_or(Atom::Value(Value::Unit));
@@ -236,15 +254,6 @@ impl<'a> Lowering<'a, '_> {
                 self.bind(pattern, argument);
             }
         }
-        let value = self.block(&handler.body);
-        self.names = outer_names;
-        self.types = outer_types;
-        self.frames[at].handlers = handlers;
-        // A flow without an answer drops the value of a handler of the file.
-        let nothing = self.frames[at].result == Type::Unit;
-        let left = self.exit_frame(at, if nothing { Atom::Value(Value::Unit) } else { value }, span);
-        self.frames.extend(inner);
-        left
     }
 
     /// Keeps the bindings of the innermost frame's parameters, if its handlers may need them.

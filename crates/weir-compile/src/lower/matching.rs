@@ -54,7 +54,7 @@ impl<'a> Lowering<'a, '_> {
             Ty::Option(_) | Ty::Result(_) => 2,
             other => {
                 let definition =
-                    other.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
+                    other.name().and_then(|name| self.program.declarations.definition(self.context.library, name));
                 match definition.map(|definition| &definition.shape) {
                     Some(TypeShape::Enum(variants)) => variants.len(),
                     _ => return false,

@@ -111,7 +111,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn payload_index(&self, pattern: &Pattern, ty: &Ty, name: &str) -> Option<usize> {
         let tag = *self.typed.pattern_tags.get(&pattern.id)?;
-        let definition = self.typed.declarations.definition(self.context.library, ty.name()?)?;
+        let definition = self.program.declarations.definition(self.context.library, ty.name()?)?;
         let TypeShape::Enum(variants) = &definition.shape else { return None };
         variants.get(tag as usize)?.fields.iter().position(|field| field.name.as_str() == name)
     }

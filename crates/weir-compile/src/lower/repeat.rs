@@ -127,7 +127,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Binds a variable that an open block mentions.
     fn rename(&mut self, variable: weir_ir::expr::Variable, value: Atom, span: Span) {
-        let origin = super::origin(span);
+        let origin = self.origin(span);
         let op = Op::Prim(Prim::Copy, vec![value]);
         self.builder().lets_mut().push(weir_ir::expr::Let { bound: variable, op, origin });
     }

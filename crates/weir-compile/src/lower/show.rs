@@ -41,7 +41,7 @@ impl Lowering<'_, '_> {
     }
 
     fn shown_named(&mut self, value: Atom, ty: &Ty, level: usize, span: Span) -> Vec<Atom> {
-        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
+        let definition = ty.name().and_then(|name| self.program.declarations.definition(self.context.library, name));
         match definition.map(|definition| &definition.shape) {
             Some(TypeShape::Record(fields)) => {
                 let fields: Vec<(String, Ty)> =

@@ -107,6 +107,9 @@ impl<'a> Lowering<'a, '_> {
         ty: &Type,
         place: (Span, &[Option<&'a Expr>]),
     ) -> Option<Atom> {
+        if self.module.is_some() && matches!(target, CallTarget::Function(_)) {
+            return None;
+        }
         let at = self.replaced.iter().rposition(|(known, _)| known == target)?;
         let later = self.replaced.split_off(at);
         let callable: Callable<'a> = later[0].1.clone();
@@ -136,7 +139,7 @@ impl<'a> Lowering<'a, '_> {
             }
             CallTarget::Function(at) => {
                 let item = self.typed.declarations.functions[*at].item;
-                let ItemKind::Function(function) = &self.context.tree().items[item].kind else { return given };
+                let ItemKind::Function(function) = &self.tree.items[item].kind else { return given };
                 let outer = std::mem::take(&mut self.names);
                 self.bind_parameters(*at, given, function);
                 let bound = self.typed.fn_locals[*at].iter().map(|local| self.names.get(local).cloned()).collect();

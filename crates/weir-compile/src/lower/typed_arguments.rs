@@ -33,7 +33,7 @@ impl Lowering<'_, '_> {
             if found.iter().any(|known| known.name == name) {
                 continue;
             }
-            if let Some(definition) = self.typed.declarations.definition(self.context.library, &name) {
+            if let Some(definition) = self.program.declarations.definition(self.context.library, &name) {
                 found.push(TypeDefinition { doc: Text::default(), ..definition.clone() });
                 for field in fields_of(&definition.shape) {
                     names_in(&field.ty, &mut wanted);

@@ -192,7 +192,7 @@ impl<'a> Lowering<'a, '_> {
             arguments: Vec::new(),
             handlers: Vec::new(),
             parameters: Names::new(),
-            types: self.types.clone(),
+            scope: self.scope(),
         });
         let value_type = body.value().map_or(Type::Unit, |value| self.ty(value));
         let mut open_block = self.build_block(|lowering| {

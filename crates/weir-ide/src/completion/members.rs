@@ -65,13 +65,14 @@ impl Document {
 
     fn module_members(&self, called: &str, module: &Module) -> Vec<Completion> {
         let also = self.use_edits(called);
-        let functions = module.functions.keys().map(|name| {
+        let in_rust = module.functions.keys().map(|name| {
             self.of_symbol(
                 name,
                 CompletionKind::Function,
                 &Symbol::HostFunction(format!("{}.{name}", module.name).into()),
             )
         });
+        let functions = in_rust.chain(self.weir_functions(&module.name));
         let sources = module.sources.keys().filter(|name| **name != module.name).map(|name| {
             self.of_symbol(name, CompletionKind::Source, &Symbol::Source(format!("{}.{name}", module.name).into()))
         });
@@ -81,6 +82,16 @@ impl Document {
         });
         let all = functions.chain(sources).chain(types);
         all.map(|completion| Completion { also: also.clone(), ..completion }).collect()
+    }
+
+    /// Returns the functions of a module that are written in Weir.
+    fn weir_functions(&self, module: &str) -> Vec<Completion> {
+        let names = self.checked.modules.names(module, &self.library);
+        let completions = names.iter().map(|name| {
+            let symbol = Symbol::HostFunction(format!("{module}.{name}").into());
+            self.of_symbol(name, CompletionKind::Function, &symbol)
+        });
+        completions.collect()
     }
 
     /// Creates a completion that describes the symbol.
@@ -113,6 +124,8 @@ impl Document {
         if let Some(module) = module_of(head).and_then(|module| self.library.modules.get(module.as_str())) {
             let functions = module.functions.values().filter(|function| takes_first(&function.signature, head));
             found.extend(functions.map(|function| self.function(&function.signature)));
+            // The first parameter of a function in Weir has the type that its module is named after.
+            found.extend(self.weir_functions(&module.name));
         }
         if ["Text", "Bytes", "List", "Map"].contains(&head) {
             found.push(Completion::new("length", CompletionKind::Function, "fn length() -> Int"));

@@ -15,4 +15,5 @@ mod streams;
 mod support;
 mod time;
 mod top;
+mod weir_modules;
 mod weir_test;

@@ -4,25 +4,44 @@ use weir_host::{
     Function, Library, Module, Parameter, Passing, Signature, SourceSignature, Text, TypeDefinition, TypeShape, World,
 };
 
+use weir_compile::{SymbolInfo, WeirModules};
+
 use super::markdown;
 use super::page::{DocPage, PageEntry, PageSection};
 
 /// Returns the page of all modules.
 pub(super) fn page(library: &Library) -> DocPage {
-    let sections = library.modules.values().map(section).collect();
+    let modules = WeirModules::default();
+    let sections = library.modules.values().map(|module| section(module, library, &modules)).collect();
     let lead = "<p>The modules that a program can import with <code>use</code>. By default a function writes the state \
                 of its module, so that its calls keep their order.</p>";
     DocPage { title: "The library of Weir".into(), lead: lead.into(), sections }
 }
 
-fn section(module: &Module) -> PageSection {
+fn section(module: &Module, library: &Library, modules: &WeirModules) -> PageSection {
     let sources = module.sources.values().map(|(signature, _)| source(module, signature));
     let functions = module.functions.values().map(|each| function(module, each));
+    let in_weir = modules.names(&module.name, library).into_iter().filter_map(|name| {
+        let path = format!("{}.{name}", module.name);
+        let described = modules.describe(&path, library)?;
+        Some(weir_function(path, &described))
+    });
     let types = module.types.values().filter(|definition| belongs(module, definition)).map(definition);
     PageSection {
         title: module.name.to_string(),
         lead: markdown::html(&module.doc),
-        entries: sources.chain(functions).chain(types).collect(),
+        entries: sources.chain(functions).chain(in_weir).chain(types).collect(),
+    }
+}
+
+/// Documents a function that is written in Weir.
+fn weir_function(path: String, described: &SymbolInfo) -> PageEntry {
+    PageEntry {
+        name: path,
+        signature: described.signature.clone(),
+        doc: markdown::html(&described.doc),
+        effects: described.effects.as_ref().map(|effects| format!("{effects}, apart from the functions that it takes")),
+        parts: Vec::new(),
     }
 }
 

@@ -1,0 +1,191 @@
+//! The functions of the library that are written in Weir: their texts, and what they compute.
+
+use weir_compile::WeirModules;
+use weir_syntax::ast::ItemKind;
+use weir_syntax::{SourceFile, SourceId, Sources, Style, format, parse, render};
+
+use crate::support::{Scratch, say};
+
+#[test]
+fn the_texts_are_formatted_and_documented_and_have_no_diagnostics() {
+    let library = weir_library::library();
+    let mut plain = library.clone();
+    plain.modules.values_mut().for_each(|module| module.weir = weir_host::Text::default());
+    for module in library.modules.values().filter(|module| !module.weir.is_empty()) {
+        let name = &module.name;
+        let parsed = parse(SourceId(0), &module.weir);
+        assert_eq!(format(&module.weir, &parsed).as_deref(), Some(&*module.weir), "{name} is not formatted");
+        for item in &parsed.tree.items {
+            match &item.kind {
+                ItemKind::Function(function) => {
+                    assert!(!item.docs.is_empty(), "{name}.{} is not documented", function.name);
+                    let is_host = module.functions.contains_key(function.name.as_str());
+                    assert!(!is_host, "{name}.{} is written in Rust, too", function.name);
+                    let first = function.parameters.first().map(|first| first.name.as_str());
+                    assert_eq!(first, Some(&**name), "{name}.{} takes its module's type first", function.name);
+                }
+                ItemKind::Use(_) => {}
+                other => panic!("{name} has something else than `fn`s: {other:?}"),
+            }
+        }
+        let file = SourceFile::new(format!("{name}.weir"), &*module.weir);
+        let mut sources = Sources::new();
+        let source = sources.add(file.clone());
+        let found = weir_compile::check(source, &file, &plain).diagnostics;
+        let found: Vec<_> = found.iter().filter(|found| !found.code.is_unnecessary()).collect();
+        let said: Vec<String> = found.iter().map(|found| render(&sources, found, Style::Plain)).collect();
+        assert!(said.is_empty(), "{}", said.join("\n"));
+    }
+}
+
+#[test]
+fn every_function_is_tested() {
+    let library = weir_library::library();
+    let modules = WeirModules::default();
+    for module in library.modules.keys() {
+        for name in modules.names(module, &library) {
+            let called = [format!(".{name}("), format!("{module}.{name}(")];
+            assert!(called.iter().any(|called| TESTS.contains(called)), "`{module}.{name}` has no test");
+        }
+    }
+}
+
+#[test]
+fn they_compute_what_they_say() {
+    let program = Scratch::new("functions.weir", TESTS.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+}
+
+/// A failure in a closure is in the program; one in the function itself would be at its call.
+#[test]
+fn a_failure_is_shown_in_the_program() {
+    let text = "test \"closure\" {\n  let all = [1, 0].map(|n| 1 / n)\n  expect all.length() == 2\n}\n";
+    let program = Scratch::new("closure.weir", text.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 1, "{}", said.output);
+    assert!(said.output.contains(&format!("{}:2:28", program.path())), "{}", said.output);
+}
+
+const TESTS: &str = r#"
+use list
+
+record Post { id: Int, title: Text }
+
+fn posts() -> List(Post) {
+  [Post { id: 3, title: "c" }, Post { id: 1, title: "a" }, Post { id: 3, title: "b" }]
+}
+
+fn titles(posts: List(Post)) -> Text { "{posts.map(|post| post.title)}" }
+
+fn double(n: Int) -> Int { n * 2 }
+
+shared calls = 0
+
+fn counted(n: Int) -> Int {
+  calls.add(1)
+  n
+}
+
+test "each" {
+  expect [1, 2].map(double) == [2, 4]
+  expect [1, 5, 9].filter(|n| n > 3) == [5, 9]
+  expect list.filter([1, 5, 9], |n| n > 3) == [5, 9]
+  expect ["1", "x", "3"].filter_map(|text| text.parse_int().ok()) == [1, 3]
+  expect [1, 2].flat_map(|n| [n, n * 10]) == [1, 10, 2, 20]
+}
+
+test "search" {
+  expect [1, 5].any(|n| n > 3)
+  expect ![1, 5].any(|n| n > 5)
+  expect [1, 5].all(|n| n > 0)
+  expect ![1, 5].all(|n| n > 1)
+  let none: List(Int) = []
+  expect none.all(|n| n > 1) && !none.any(|n| n > 1)
+  expect [1, 5, 6].find(|n| n > 3) == Some(5)
+  expect [1, 5, 6].find(|n| n > 6) == None
+  expect [1, 5, 6].find_position(|n| n > 3) == Some(1)
+  expect [1, 5, 6].find_position(|n| n > 6) == None
+  expect [1, 5, 6].count(|n| n > 3) == 2
+}
+
+test "the search ends at the first hit" {
+  expect [1, 2, 3, 4].any(|n| counted(n) == 2)
+  expect calls.read() == 2
+}
+
+test "parts" {
+  expect [1, 2, 3, 4].partition(|n| n % 2 == 0) == ([2, 4], [1, 3])
+  expect [1, 2, 9, 1].take_while(|n| n < 5) == [1, 2]
+  expect [1, 2, 9, 1].skip_while(|n| n < 5) == [9, 1]
+  expect [1, 2].take_while(|n| n < 5) == [1, 2]
+  expect [1, 2].skip_while(|n| n < 5).length() == 0
+  expect [1, 2, 3, 4, 5].chunks(2) == [[1, 2], [3, 4], [5]]
+  expect [1, 2].chunks(2) == [[1, 2]]
+  expect [1, 2].chunks(0) == [[1], [2]]
+  expect [1, 2, 3, 4].windows(3) == [[1, 2, 3], [2, 3, 4]]
+  expect [1, 2].windows(3).length() == 0
+  expect [1, 2].windows(-1) == [[1], [2]]
+}
+
+test "order" {
+  expect titles(posts().sort_by(|post| post.id)) == "[\"a\", \"c\", \"b\"]"
+  expect titles(posts().sort_by(|post| (post.id, post.title))) == "[\"a\", \"b\", \"c\"]"
+  expect posts().min_by(|post| post.title) == Some(Post { id: 1, title: "a" })
+  expect posts().max_by(|post| post.id) == Some(Post { id: 3, title: "c" })
+  let none: List(Post) = []
+  expect none.min_by(|post| post.id) == None && none.max_by(|post| post.id) == None
+  expect [3, 1].keyed(|n| -n).sort_keyed() == [3, 1]
+}
+
+test "a key is computed once" {
+  expect [3, 1, 2, 5, 4].sort_by(|n| counted(n)) == [1, 2, 3, 4, 5]
+  expect calls.read() == 5
+}
+
+test "groups" {
+  expect [1, 2, 3].reduce(|one, other| one - other) == Some(-4)
+  let none: List(Int) = []
+  expect none.reduce(|one, other| one + other) == None
+  let groups = posts().group_by(|post| post.id)
+  expect groups.keys() == [3, 1]
+  expect groups.map_values(|group| group.length()) == [3: 2, 1: 1]
+  expect titles(posts().unique_by(|post| post.id)) == "[\"c\", \"a\"]"
+}
+
+test "maps" {
+  expect ["a": 1, "b": 2].map_values(|n| "{n}") == ["a": "1", "b": "2"]
+  expect ["a": 1, "b": 2].filter(|key, value| key == "a" || value > 2) == ["a": 1]
+  let counts = ["a": 1].update("a", |count| (count else { 0 }) + 1)
+  expect counts.update("b", |count| (count else { 0 }) + 1) == ["a": 2, "b": 1]
+}
+
+test "options" {
+  let none: Option(Int) = None
+  expect Some(1).is_some() && none.is_none() && !none.is_some()
+  expect Some(1).map(|n| "{n}") == Some("1") && none.map(|n| "{n}") == None
+  expect Some(1).then(|n| if n > 0 { Some(n) } else { None }) == Some(1)
+  expect Some(1).filter(|n| n > 1) == None && Some(1).filter(|n| n > 0) == Some(1)
+  expect none.or(Some(2)) == Some(2) && Some(1).or(none) == Some(1)
+  let found = Some(1).ok_or(Failure("none"))?
+  let missing = none.ok_or(Failure("no number")) else as failure { return () }
+  expect found == 1 && missing == 0
+}
+
+test "results" {
+  let good = "12".parse_int()
+  let bad = "x".parse_int()
+  expect good.is_ok() && bad.is_err() && !good.is_err()
+  expect good.ok() == Some(12) && bad.ok() == None
+  expect (good.map(|n| n + 1) else { 0 }) == 13
+  expect (good.then(|n| "{n}0".parse_int()) else { 0 }) == 120
+  match bad.map_failure(|failure| "{failure}".length()) {
+    Ok(_) => fail("it is no number")
+    Err(length) => expect_positive(length)
+  }
+}
+
+fn expect_positive(length: Int) {
+  if length < 1 { fail("the message is empty") }
+}
+"#;
