@@ -5,7 +5,7 @@ use std::task::Context;
 use weir_host::{Argument, Failure, Pending, Value};
 use weir_ir::evaluate::{failure_of, test_holds};
 
-use super::atomic::Making;
+use super::making::Making;
 use super::repeat::Run;
 use super::timed::Timed;
 use super::{Frame, record_ran};

@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 use weir_host::Value;
 
 use super::action::{Ran, Stage};
+use super::making::Making;
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
-use crate::lock::{HeldLock, LockAcquisition, LockHandle, SessionTable};
+use crate::lock::{LockAcquisition, LockHandle, SessionTable};
 use crate::step::{AcquireStep, Body, Wanted};
 use crate::units::Advanced;
 
@@ -112,27 +113,5 @@ impl Frame {
         }
         self.scopes.push((node as u32, Arc::new(std::mem::take(&mut making.held))));
         Ran::Next
-    }
-}
-
-/// An atomic step that has its locks, and makes the values of its sessions. Dropping it releases the locks.
-pub(super) struct Making {
-    held: Vec<HeldLock>,
-    /// The lock of the step whose value is made.
-    wanted: usize,
-    /// The frame of the body that computes it, once it has begun.
-    frame: Option<Box<Frame>>,
-}
-
-impl Making {
-    fn end_body(&mut self) {
-        self.frame.take().into_iter().for_each(Frame::give_back);
-    }
-}
-
-impl Drop for Making {
-    fn drop(&mut self) {
-        // Before the locks, under which it runs.
-        self.end_body();
     }
 }
