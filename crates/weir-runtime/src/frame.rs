@@ -38,7 +38,6 @@ use action::{Ran, Stage, StepExit};
 mod action;
 mod atomic;
 mod call;
-mod making;
 mod region;
 mod repeat;
 mod straight;

@@ -5,7 +5,6 @@ use std::task::Context;
 use weir_host::{Argument, Failure, Pending, Value};
 use weir_ir::evaluate::{failure_of, test_holds};
 
-use super::making::Making;
 use super::repeat::Run;
 use super::timed::Timed;
 use super::{Frame, record_ran};
@@ -87,6 +86,29 @@ pub(super) enum Stage {
     Making(Making),
     /// An atomic step that does not begin, because its frame is given up once it is in no other.
     Refused,
+}
+
+/// An atomic step that has its locks, and makes the values of its sessions. Dropping it releases the locks.
+pub(super) struct Making {
+    pub held: Vec<HeldLock>,
+    /// The lock of the step whose value is made.
+    pub wanted: usize,
+    /// The frame of the body that computes it, once it has begun.
+    pub frame: Option<Box<Frame>>,
+}
+
+impl Making {
+    /// Returns the frame to the pool.
+    pub(super) fn end_body(&mut self) {
+        self.frame.take().into_iter().for_each(Frame::give_back);
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        // Before the locks, under which it runs.
+        self.end_body();
+    }
 }
 
 impl Stage {

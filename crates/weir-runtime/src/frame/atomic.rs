@@ -5,8 +5,7 @@ use std::task::{Context, Poll};
 
 use weir_host::Value;
 
-use super::action::{Ran, Stage};
-use super::making::Making;
+use super::action::{Making, Ran, Stage};
 use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
 use crate::lock::{LockAcquisition, LockHandle, SessionTable};
