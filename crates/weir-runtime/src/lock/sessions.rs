@@ -80,7 +80,7 @@ struct TableState {
     known: IndexMap<Value, SessionEntry>,
     /// The idle sessions that are retained and never came back, by the moment when they became idle.
     new: BTreeMap<IdleSince, Value>,
-    /// Those that came back.
+    /// The idle sessions that came back.
     returned: BTreeMap<IdleSince, Value>,
     /// The number of times that a session has become idle.
     rests: u64,
