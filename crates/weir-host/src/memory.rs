@@ -376,6 +376,13 @@ impl Drop for Reservation {
     }
 }
 
+/// Returns the limit of the program; `None` if it has none.
+#[must_use]
+pub fn program_limit() -> Option<u64> {
+    let limit = PROGRAM_LIMIT.load(Ordering::Relaxed);
+    (limit < i64::MAX).then(|| limit.max(0).unsigned_abs())
+}
+
 /// Returns the limit of a flow.
 #[must_use]
 pub fn flow_limit() -> u64 {

@@ -19,6 +19,12 @@ impl Text {
         &self.0
     }
 
+    /// Returns an empty text with room for this many bytes.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Text(EcoString::with_capacity(bytes))
+    }
+
     /// Adds characters at the end, in amortised constant time if the text is not shared; otherwise it is copied first.
     #[inline]
     pub fn push(&mut self, characters: &str) {

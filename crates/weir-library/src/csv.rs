@@ -2,6 +2,8 @@
 
 mod rows;
 
+use std::io::Cursor;
+
 use csv::{Terminator, WriterBuilder};
 use indexmap::IndexMap;
 use weir::{Failure, FailureKind, Module, Parameter, Text, Type, Value};
@@ -23,7 +25,7 @@ pub(crate) fn csv() -> Module {
         name: "rows",
         doc: "Begins a flow for each row of a file of comma-separated values, in order, and ends at the end of the file. \
               The first row names the columns; an element maps these names to the row's fields. A row with more or \
-              fewer fields, or one that is not UTF-8, is reported and skipped; with `strict: true` it ends the program.",
+              fewer fields, one that is not UTF-8, or one of more than 16 MiB is reported and skipped; with `strict: true` it ends the program.",
         parameters: [parameters(), vec![strict()]].concat(),
         element: Type::map(Type::Text, Type::Text),
         ordered: true,
@@ -61,7 +63,7 @@ mod functions {
 /// Fails if a row has more or fewer fields than the first, or if there are more than 1,000,000 rows.
 #[weir::function(pure, units = units::to_divide(text))]
 pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<IndexMap<Text, Text>>, Failure> {
-    let mut rows = Rows::new(text.as_bytes(), separator_of(separator)?)?;
+    let mut rows = Rows::new(Cursor::new(text.as_bytes()), separator_of(separator)?)?;
     let mut parsed = Vec::new();
     while let Some(row) = rows.next_row().map_err(RowError::into_failure)? {
         if parsed.len() == ROWS_MAX {

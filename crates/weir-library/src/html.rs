@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
-use weir::{Failure, FailureKind};
+use weir::{Failure, FailureKind, Text};
 
 use crate::units;
 
@@ -19,18 +19,26 @@ weir::library! {
 /// Escapes a text for use in an element or in a quoted attribute of a page. Without escaping, text from outside can
 /// inject markup.
 #[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
+pub fn escape(text: &Text) -> Text {
+    let special = |byte: u8| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
+    if !text.bytes().any(special) {
+        return text.clone();
     }
+    let mut escaped = Text::with_capacity(text.len() + text.len() / 4);
+    let mut rest = text.as_str();
+    // Each of these characters is one byte, so that what lies before and behind it is a text.
+    while let Some(at) = rest.bytes().position(special) {
+        escaped.push(&rest[..at]);
+        escaped.push(match rest.as_bytes()[at] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'"' => "&quot;",
+            _ => "&#39;",
+        });
+        rest = &rest[at + 1..];
+    }
+    escaped.push(rest);
     escaped
 }
 
@@ -65,7 +73,9 @@ mod tests {
 
     #[test]
     fn escaped_text_cannot_end_an_element_or_an_attribute() {
-        assert_eq!(escape("<b a='1' c=\"2\">&é</b>"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;é&lt;/b&gt;");
+        let escaped = escape(&"<b a='1' c=\"2\">&é</b>".into());
+        assert_eq!(escaped.as_str(), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;é&lt;/b&gt;");
+        assert_eq!(escape(&"é 1".into()).as_str(), "é 1");
     }
 
     #[test]

@@ -113,17 +113,34 @@ pub fn find(text: &str, part: &str) -> Option<i64> {
 
 /// Splits the text at each separator. An empty separator splits it into its characters.
 #[weir::function(pure, total, room = room::of_pieces(text, |text| pieces(text, separator)), units = units::to_divide(text))]
-pub fn split(text: &str, separator: &str) -> Vec<String> {
+pub fn split(text: &str, separator: &str) -> Vec<Text> {
     if separator.is_empty() {
-        return text.chars().map(String::from).collect();
+        return text.chars().map(|character| Text::from(&*character.encode_utf8(&mut [0; 4]))).collect();
     }
-    text.split(separator).map(str::to_owned).collect()
+    text.split(separator).map(Text::from).collect()
 }
 
 /// Splits the text at runs of white space.
-#[weir::function(pure, total, room = room::of_pieces(text, |text| text.split_whitespace().count()), units = units::to_divide(text))]
+#[weir::function(pure, total, room = room::of_pieces(text, words_max), units = units::to_divide(text))]
 pub fn words(text: &str) -> Vec<Text> {
-    text.split_whitespace().map(Text::from).collect()
+    if !text.is_ascii() {
+        return text.split_whitespace().map(Text::from).collect();
+    }
+    let words = text.split(|character: char| is_white(character as u32 as u8));
+    words.filter(|word| !word.is_empty()).map(Text::from).collect()
+}
+
+/// Returns the number of words, or a little more.
+fn words_max(text: &str) -> usize {
+    if !text.is_ascii() {
+        return text.split_whitespace().count();
+    }
+    text.bytes().filter(|byte| is_white(*byte)).count() + 1
+}
+
+/// Returns true if an ASCII character is white space.
+fn is_white(byte: u8) -> bool {
+    byte == b' ' || (b'\t'..=b'\r').contains(&byte)
 }
 
 /// Returns the part of the text before the first `separator`.

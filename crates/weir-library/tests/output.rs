@@ -49,6 +49,21 @@ fn appending_goes_on_in_the_new_file_after_a_rotation() {
 }
 
 #[test]
+fn a_last_line_without_an_end_gets_one() {
+    let place = Place::new("unended");
+    let root = place.root();
+    for (before, after) in [("begun", "begun\nline\nline\n"), ("", "line\nline\n"), ("whole\n", "whole\nline\nline\n")]
+    {
+        place.write("log", before);
+        let mut appender = Appender;
+        fs::rename(place.0.join("log"), place.0.join("other")).unwrap();
+        fs::copy(place.0.join("other"), place.0.join("log")).unwrap();
+        (0..2).for_each(|_| appender.append(&root, "log", "line").unwrap());
+        assert_eq!(place.read("log"), after);
+    }
+}
+
+#[test]
 fn unused_files_make_room_for_others() {
     let place = Place::new("many");
     let root = place.root();

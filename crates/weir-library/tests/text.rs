@@ -17,11 +17,25 @@ fn slices_end_where_the_text_ends() {
     assert_eq!(found, ["hö", "öß", "ß…", "h", "", "", "höß…"]);
 }
 
+fn pieces(text: &str, separator: &str) -> Vec<String> {
+    split(text, separator).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn words_of_ascii_and_of_other_texts_are_the_same() {
+    let white = (0_u8..128).map(char::from).filter(|character| character.is_whitespace());
+    for separator in white.chain(['\u{85}', '\u{a0}', '\u{3000}']) {
+        let text = format!("{separator}a{separator}{separator}bc{separator}");
+        assert_eq!(words(&text).iter().map(|word| word.as_str()).collect::<Vec<_>>(), ["a", "bc"], "{separator:?}");
+    }
+    assert_eq!(words("a\u{1f}b").len(), 1);
+}
+
 #[test]
 fn parts_are_split_and_joined() {
-    assert_eq!(split("a,b,,c", ","), ["a", "b", "", "c"]);
-    assert_eq!(split("", ","), [""]);
-    assert_eq!(split("äb", ""), ["ä", "b"]);
+    assert_eq!(pieces("a,b,,c", ","), ["a", "b", "", "c"]);
+    assert_eq!(pieces("", ","), [""]);
+    assert_eq!(pieces("äb", ""), ["ä", "b"]);
     assert_eq!(lines("a\r\nb\n\nc"), ["a", "b", "", "c"]);
     assert_eq!(join(&["a", "b", ""].map(Text::from), ", ").as_deref(), Ok("a, b, "));
     assert_eq!(join(&[], ", ").as_deref(), Ok(""));

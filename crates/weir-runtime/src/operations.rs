@@ -127,6 +127,7 @@ fn moved(prim: Prim, step: &PrimStep, slots: &mut [Value], constants: &[Value]) 
 }
 
 /// Drops the values of slots.
+#[inline]
 pub(crate) fn forget(dead: &[u32], slots: &mut [Value]) {
     for slot in dead {
         slots[*slot as usize].put(Value::Absent);

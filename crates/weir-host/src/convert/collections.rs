@@ -16,7 +16,16 @@ pub(super) fn list_from_value<T: HostType>(value: Value) -> Result<Vec<T>, Failu
 }
 
 pub(super) fn list_into_value<T: HostType>(list: Vec<T>) -> Result<Value, Failure> {
-    list.into_iter().map(T::into_value).collect::<Result<Vec<_>, _>>().map(Value::list)
+    let mut failed = None;
+    // The iterator knows its length, so that the elements are stored once, where they stay.
+    let values = list.into_iter().map(|element| {
+        element.into_value().unwrap_or_else(|failure| {
+            failed.get_or_insert(failure);
+            Value::Absent
+        })
+    });
+    let elements = values.collect();
+    failed.map_or(Ok(Value::List(elements)), Err)
 }
 
 /// A list, or `Bytes` for `u8`.

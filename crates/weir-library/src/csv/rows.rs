@@ -1,10 +1,11 @@
 //! Row-by-row reading of CSV, from a text or from a file as a stream.
 //!
-//! A row whose number of fields does not match the columns, or that is not UTF-8, is a *row error*: the next row can
-//! still be read. An I/O error or an overlong row ends the input.
+//! A row whose number of fields does not match the columns, that is not UTF-8, or that is too long is a *row error*: further
+//! rows can still be read. Behind a row that is too long, which most likely has an unclosed quotation mark, reading goes on in
+//! its second line. An I/O error ends the input.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv::{ReaderBuilder, StringRecord};
@@ -21,20 +22,22 @@ use crate::stream_source::{Emitter, SourceArguments, Stream};
 const BATCH_ROWS: usize = 256;
 /// Maximum number of fields in a row.
 const FIELDS_MAX: usize = 4096;
-/// Maximum length of a row: 16 MiB. A longer row has most likely an unclosed quote.
+/// Maximum length of a row: 16 MiB. A longer row has most likely an unclosed quotation mark.
 const ROW_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Reason why no row was read.
 pub(super) enum RowError {
     /// This row is malformed; later rows can still be read.
     Row(Failure),
+    /// The row is too long.
+    TooLong(Failure),
     /// The input cannot be read any further.
     End(Failure),
 }
 
 impl RowError {
     pub(super) fn into_failure(self) -> Failure {
-        let (RowError::Row(failure) | RowError::End(failure)) = self;
+        let (RowError::Row(failure) | RowError::TooLong(failure) | RowError::End(failure)) = self;
         failure
     }
 }
@@ -58,6 +61,12 @@ impl<R: Read> Read for BoundedReader<R> {
     }
 }
 
+impl<R: Seek> Seek for BoundedReader<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
+    }
+}
+
 /// Iterator over the rows of a reader, after the header row that names the columns.
 pub(super) struct Rows<R> {
     reader: csv::Reader<BoundedReader<R>>,
@@ -66,13 +75,13 @@ pub(super) struct Rows<R> {
     record: StringRecord,
 }
 
-impl<R: Read> Rows<R> {
+impl<R: Read + Seek> Rows<R> {
     pub(super) fn new(reader: R, separator: u8) -> Result<Self, Failure> {
         let bounded = BoundedReader { inner: reader, left: ROW_BYTES_MAX };
         let mut reader = ReaderBuilder::new().delimiter(separator).from_reader(bounded);
         let columns: Vec<Text> = match reader.headers() {
             Ok(columns) => columns.iter().map(Text::from).collect(),
-            Err(error) => return Err(row_error(&error, 1).into_failure()),
+            Err(error) => return Err(row_error(&error, (1, 1)).into_failure()),
         };
         if columns.len() > FIELDS_MAX {
             return Err(Failure::new(FailureKind::Limit, format!("there are more than {FIELDS_MAX} columns")));
@@ -84,30 +93,66 @@ impl<R: Read> Rows<R> {
     }
 
     pub(super) fn next_row(&mut self) -> Result<Option<IndexMap<Text, Text>>, RowError> {
-        let line = self.reader.position().line();
+        let begin = self.reader.position().clone();
         self.reader.get_mut().left = ROW_BYTES_MAX;
-        match self.reader.read_record(&mut self.record) {
-            Ok(true) => Ok(Some(self.columns.iter().cloned().zip(self.record.iter().map(Text::from)).collect())),
-            Ok(false) => Ok(None),
-            Err(error) => Err(row_error(&error, line)),
+        let error = match self.reader.read_record(&mut self.record) {
+            Ok(true) => {
+                return Ok(Some(self.columns.iter().cloned().zip(self.record.iter().map(Text::from)).collect()));
+            }
+            Ok(false) => return Ok(None),
+            Err(error) => error,
+        };
+        let failed = row_error(&error, (begin.line(), self.reader.position().line()));
+        if let RowError::TooLong(_) = failed {
+            self.skip_line(begin).map_err(|error| RowError::End(error.into()))?;
         }
+        Err(failed)
+    }
+
+    /// Goes to the line behind this position.
+    fn skip_line(&mut self, mut position: csv::Position) -> io::Result<()> {
+        const CHUNK: usize = 64 * 1024;
+        let reader = self.reader.get_mut();
+        reader.left = u64::MAX;
+        reader.seek(SeekFrom::Start(position.byte()))?;
+        let (mut chunk, mut byte) = (vec![0; CHUNK], position.byte());
+        loop {
+            let read = reader.read(&mut chunk)?;
+            let line_end = chunk[..read].iter().position(|each| *each == b'\n');
+            byte += line_end.map_or(read, |at| at + 1) as u64;
+            if line_end.is_some() || read == 0 {
+                break;
+            }
+        }
+        let line = position.line() + 1;
+        position.set_byte(byte).set_line(line);
+        reader.left = ROW_BYTES_MAX;
+        self.reader.seek_raw(SeekFrom::Start(byte), position)?;
+        Ok(())
     }
 }
 
-/// Converts an error of the CSV reader, with its line number; `line` is the line on which the row begins.
-fn row_error(error: &csv::Error, line: u64) -> RowError {
-    let at = error.position().map_or(line, csv::Position::line);
+/// Converts an error of the CSV reader, with the lines of the row: the first, and the one behind the last.
+fn row_error(error: &csv::Error, (first, end): (u64, u64)) -> RowError {
+    // The reader passes empty lines before the row.
+    let first = error.position().map_or(first, csv::Position::line);
+    let (lines, are) = match end.saturating_sub(1) {
+        last if last > first => (format!("lines {first} to {last}"), "are"),
+        _ => (format!("line {first}"), "is"),
+    };
+    let unclosed = format!("a quotation mark in line {first} may be unclosed");
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             let fields = if *len == 1 { "1 field".to_owned() } else { format!("{len} fields") };
             let columns =
                 if *expected_len == 1 { "is 1 column".to_owned() } else { format!("are {expected_len} columns") };
-            RowError::Row(Failure::function(format!("line {at}: {fields}, but there {columns}")))
+            let hint = if end > first + 1 { format!("; {unclosed}") } else { String::new() };
+            RowError::Row(Failure::function(format!("{lines}: {fields}, but there {columns}{hint}")))
         }
-        csv::ErrorKind::Utf8 { .. } => RowError::Row(Failure::function(format!("line {at} is not UTF-8"))),
+        csv::ErrorKind::Utf8 { .. } => RowError::Row(Failure::function(format!("{lines} {are} not UTF-8"))),
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            let message = format!("line {line}: the row is longer than {ROW_BYTES_MAX} bytes; is a quote unclosed?");
-            RowError::End(Failure::new(FailureKind::Limit, message))
+            let message = format!("line {first}: the row is longer than {ROW_BYTES_MAX} bytes; {unclosed}");
+            RowError::TooLong(Failure::new(FailureKind::Limit, message))
         }
         _ => RowError::End(Failure::function(error.to_string())),
     }
@@ -164,7 +209,7 @@ fn element(
     let read = match row {
         Ok(None) => return Ok(None),
         Ok(Some(row)) => Ok(row.into_value()?),
-        Err(RowError::Row(failure)) => Err(of(path, failure)),
+        Err(RowError::Row(failure) | RowError::TooLong(failure)) => Err(of(path, failure)),
         Err(RowError::End(failure)) => return Err(of(path, failure)),
     };
     bad.element(read).map(Some)

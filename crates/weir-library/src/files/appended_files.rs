@@ -38,7 +38,7 @@ struct AppendedInode {
     file: File,
     /// Device and inode number of the file.
     identity: (u64, u64),
-    /// `true` if the file ends with the beginning of a line that could neither be completed nor removed.
+    /// `true` if the file ends with the beginning of a line.
     torn: bool,
 }
 
@@ -60,18 +60,19 @@ impl AppendedFiles {
 }
 
 impl AppendedFile {
-    /// Appends a line to the file that has the path now: that of this identity, or one that is opened.
+    /// Appends a line to the file that has the path now: that of this identity, or one that is opened, together with whether
+    /// its last line has no end.
     pub(super) fn append(
         &mut self,
         line: &str,
         identity: Option<(u64, u64)>,
-        open: impl FnOnce() -> Result<File, FileError>,
+        open: impl FnOnce() -> Result<(File, bool), FileError>,
     ) -> io::Result<()> {
         if self.0.as_ref().is_none_or(|open| Some(open.identity) != identity) {
             self.0 = None;
-            let file = open().map_err(io::Error::other)?;
+            let (file, torn) = open().map_err(io::Error::other)?;
             let status = fstat(&file)?;
-            self.0 = Some(AppendedInode { file, identity: (status.st_dev, status.st_ino), torn: false });
+            self.0 = Some(AppendedInode { file, identity: (status.st_dev, status.st_ino), torn });
         }
         self.0.as_mut().map_or(Ok(()), |open| open.append(line))
     }

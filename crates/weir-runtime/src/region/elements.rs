@@ -9,7 +9,6 @@ use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::word_of;
 use super::stop::After;
 use crate::operations::{self, Out, PrimStep, forget, place, value};
-use crate::units::Units;
 
 impl Region {
     /// Executes an instruction on elements.
@@ -20,7 +19,6 @@ impl Region {
         at: usize,
         words: &mut [u64],
         outside: &mut Outside<'_>,
-        units: &Units,
     ) -> After {
         let (tables, slots) = (&self.tables, &mut *outside.slots);
         match instruction {
@@ -38,7 +36,6 @@ impl Region {
             Instruction::TakeElementField(out, row, field) => {
                 take_field(&tables.loops[r(row)], field, words, (slots, r(out)));
             }
-            Instruction::Replace(row) => return self.replace(row, at, words, outside, units),
             Instruction::AppendParts(row) => {
                 if let Err(failure) = append_parts(&tables.prims[r(row)], slots, &self.constants) {
                     return fails(at, failure);
@@ -79,38 +76,27 @@ impl Region {
     }
 
     /// Replaces an element in place.
-    fn replace(
-        &self,
-        row: TableIndex,
-        at: usize,
-        words: &mut [u64],
-        outside: &mut Outside<'_>,
-        units: &Units,
-    ) -> After {
+    #[inline(never)]
+    pub(super) fn replace(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         let row = &self.tables.replacements[r(row)];
-        let constants = &self.constants;
-        let is_there = match &outside.slots[r(row.whole)] {
-            Value::Map(_) => true,
+        let (whole, constants) = (r(row.whole), &self.constants);
+        match &outside.slots[whole] {
+            Value::Map(_) => put_entry(row, words, outside.slots, constants),
             Value::List(elements) => {
-                index(row.key, words, outside.slots, constants).is_some_and(|at| at < elements.len())
+                let length = elements.len();
+                let Some(index) = index(row.key, words, outside.slots, constants).filter(|index| *index < length)
+                else {
+                    return self.call_to_replace(row, at, words, outside);
+                };
+                let value = operand(row.value, words, outside.slots, constants);
+                if let Value::List(elements) = &mut outside.slots[whole] {
+                    elements.set(index, value);
+                }
             }
-            _ => false,
-        };
-        if !is_there {
-            return self.call_to_replace(row, at, words, outside, units);
+            _ => return self.call_to_replace(row, at, words, outside),
         }
-        let slots = &mut *outside.slots;
-        if matches!(slots[r(row.whole)], Value::Map(_)) && replace_found(row, words, slots, constants) {
-            return spent_call(at, units, outside.platform);
-        }
-        let (key, value) = (operand(row.key, words, slots, constants), operand(row.value, words, slots, constants));
-        match (&mut slots[r(row.whole)], key) {
-            (Value::Map(entries), key) => drop(entries.insert(key, value)),
-            (Value::List(elements), Value::Int(at)) => elements.set(at as usize, value),
-            _ => {}
-        }
-        forget(&row.call.dead, slots);
-        spent_call(at, units, outside.platform)
+        forget(&row.call.dead, outside.slots);
+        spent_call(at, outside)
     }
 
     /// Calls the function, which decides about an element that the list does not have.
@@ -121,14 +107,13 @@ impl Region {
         at: usize,
         words: &mut [u64],
         outside: &mut Outside<'_>,
-        units: &Units,
     ) -> After {
         for operand in [row.key, row.value] {
             if let RegionOperand::Word(register, scalar, slot) = operand {
                 outside.slots[r(slot)].put(scalar.value(words[r(register)]));
             }
         }
-        let after = self.call(&row.call, at, words, outside, units);
+        let after = self.call(&row.call, at, words, outside);
         if let Out::Value(out) = row.call.out
             && out as usize != r(row.whole)
         {
@@ -168,27 +153,29 @@ fn take_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Valu
     clone_field(row, field, words, (slots, to));
 }
 
-/// Replaces the element of a map that was found last; returns false if the key is another one.
-fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) -> bool {
-    let mut whole = slots[r(row.whole)].take();
-    let Value::Map(entries) = &mut whole else { return false };
-    let found = match row.key {
-        RegionOperand::Word(register, scalar, _) => entries.found_last(&scalar.value(words[r(register)])),
-        RegionOperand::Value(argument) => entries.found_last(place(&argument, slots, constants)),
+/// Puts an entry into a map. A key in a slot that is needed afterwards is cloned only if it is new to the map.
+#[inline]
+fn put_entry(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) {
+    let whole = r(row.whole);
+    let (key, new) = match row.key {
+        RegionOperand::Value(Argument::Slot { index, last: false }) if !is_in(row.value, index) => {
+            let new = operand(row.value, words, slots, constants);
+            let Ok([Value::Map(entries), key]) = slots.get_disjoint_mut([whole, index as usize]) else { return };
+            match entries.found_last(key) {
+                Some(found) => return *found = new,
+                None => (key.clone(), new),
+            }
+        }
+        key => (operand(key, words, slots, constants), operand(row.value, words, slots, constants)),
     };
-    let is_found = found.is_some();
-    if let Some(found) = found {
-        match row.value {
-            RegionOperand::Word(register, scalar, _) => found.put(scalar.value(words[r(register)])),
-            RegionOperand::Value(argument) => *found = value(argument, slots, constants),
-        }
-        if let RegionOperand::Value(Argument::Slot { index, last: true }) = row.key {
-            slots[index as usize].clear();
-        }
-        forget(&row.call.dead, slots);
+    if let Value::Map(entries) = &mut slots[whole] {
+        drop(entries.insert(key, new));
     }
-    slots[r(row.whole)].put(whole);
-    is_found
+}
+
+/// Returns true if the operand is the value of this slot.
+fn is_in(operand: RegionOperand, slot: u32) -> bool {
+    matches!(operand, RegionOperand::Value(Argument::Slot { index, .. }) if index == slot)
 }
 
 /// Returns the position of the current element of a loop.
@@ -225,6 +212,7 @@ fn index(operand: RegionOperand, words: &[u64], slots: &[Value], constants: &[Va
     usize::try_from(index).ok()
 }
 
+#[inline(always)]
 fn operand(operand: RegionOperand, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Value {
     match operand {
         RegionOperand::Word(register, scalar, _) => scalar.value(words[r(register)]),

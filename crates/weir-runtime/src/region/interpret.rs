@@ -7,12 +7,12 @@
 
 use weir_host::{Environment, Shared, UnitBudget, Value};
 
-use super::instruction::{Instruction, Register, TableIndex, Target};
+use super::instruction::{Instruction, Register, TableIndex};
 use super::outcome::Outside;
 use super::stop::{After, RegionStop};
 use crate::platform::Platform;
 use crate::region::code::{LoopRow, Region};
-use crate::units::{Spent, Units};
+use crate::units::Units;
 
 /// The state that a region works on.
 pub(crate) struct Machine<'a> {
@@ -34,53 +34,19 @@ pub(crate) struct Machine<'a> {
     pub(crate) at: &'a mut usize,
 }
 
-/// The pattern of the instructions that compute with words alone.
-macro_rules! computation {
-    () => {
-        Instruction::AddInt(..)
-            | Instruction::SubtractInt(..)
-            | Instruction::MultiplyInt(..)
-            | Instruction::DivideInt(..)
-            | Instruction::RemainderInt(..)
-            | Instruction::AddFloat(..)
-            | Instruction::SubtractFloat(..)
-            | Instruction::MultiplyFloat(..)
-            | Instruction::DivideFloat(..)
-            | Instruction::EqualWords(..)
-            | Instruction::NotEqualWords(..)
-            | Instruction::LessInt(..)
-            | Instruction::LessOrEqualInt(..)
-            | Instruction::LessFloat(..)
-            | Instruction::LessOrEqualFloat(..)
-            | Instruction::EqualFloat(..)
-            | Instruction::NotEqualFloat(..)
-            | Instruction::Not(..)
-            | Instruction::And(..)
-            | Instruction::Or(..)
-    };
-}
-
-/// The pattern of the jumps that have a condition.
-macro_rules! conditional_jump {
-    () => {
-        Instruction::JumpIf(..)
-            | Instruction::JumpUnless(..)
-            | Instruction::JumpIfEqual(..)
-            | Instruction::JumpIfNotEqual(..)
-            | Instruction::JumpIfLess(..)
-            | Instruction::JumpIfLessOrEqual(..)
-            | Instruction::JumpIfLessFloat(..)
-            | Instruction::JumpIfLessOrEqualFloat(..)
-            | Instruction::JumpUnlessLessFloat(..)
-            | Instruction::JumpUnlessLessOrEqualFloat(..)
-    };
-}
-
 /// The pattern of the instructions that are not in the interpreter's loop. With these names instead of `_`, the jump to an
 /// instruction's code needs no test.
 macro_rules! out_of_line {
     () => {
         Instruction::Nothing
+            | Instruction::NotEqualWords(..)
+            | Instruction::EqualFloat(..)
+            | Instruction::NotEqualFloat(..)
+            | Instruction::LessFloat(..)
+            | Instruction::LessOrEqualFloat(..)
+            | Instruction::Not(..)
+            | Instruction::And(..)
+            | Instruction::Or(..)
             | Instruction::Scalars(_)
             | Instruction::JumpTable(..)
             | Instruction::Load(..)
@@ -96,9 +62,6 @@ macro_rules! out_of_line {
             | Instruction::Prim(_)
             | Instruction::Length(..)
             | Instruction::Call(_)
-            | Instruction::CallWords(..)
-            | Instruction::Switch(_)
-            | Instruction::Replace(_)
             | Instruction::AppendParts(_)
             | Instruction::BeginMap(_)
             | Instruction::FirstWord(..)
@@ -133,6 +96,17 @@ macro_rules! jump_if {
     };
 }
 
+/// Continues as an instruction says that is not in the interpreter's loop.
+macro_rules! go_on {
+    ($after:expr, $at:ident) => {
+        match $after {
+            After::Next => {}
+            After::Jump(target) => $at = usize::from(target),
+            After::Stop(stop) => return stop,
+        }
+    };
+}
+
 /// Leaves the interpreter before the next instruction if the slice is over.
 macro_rules! or_yield {
     ($is_over:expr, $at:expr) => {
@@ -142,13 +116,21 @@ macro_rules! or_yield {
     };
 }
 
+/// Goes on with the next element of a list if there is one; yields if the slice is over.
+macro_rules! next {
+    ($has_more:expr, $region:ident, $row:ident, $outside:ident, $at:ident, $target:ident) => {{
+        jump_if!($has_more, $at, $target);
+        or_yield!($region.is_slice_over($row, &$outside), $at);
+    }};
+}
+
 /// Begins another round of a `loop` if the condition holds; yields if the slice is over.
-macro_rules! again_if {
-    ($condition:expr, $region:ident, $row:ident, $words:ident, $outside:ident, $units:ident, $at:ident) => {
+macro_rules! again {
+    ($condition:expr, $region:ident, $row:ident, $words:ident, $outside:ident, $at:ident) => {
         if $condition {
             or_fail!($region.begin_round($row, $words));
             $at = usize::from($region.tables.loops[usize::from($row)].head);
-            or_yield!($region.is_slice_over($row, $units, $outside.platform), $at);
+            or_yield!($region.is_slice_over($row, &$outside), $at);
         }
     };
 }
@@ -183,6 +165,18 @@ impl<const SIZE: usize> Window<'_, SIZE> {
         f64::from_bits(self.get(register))
     }
 
+    /// Returns true if the first float is less than the other, and false if they are not ordered.
+    #[inline(always)]
+    fn is_less(&self, a: Register, b: Register) -> bool {
+        self.float(a) < self.float(b)
+    }
+
+    /// Returns true if the first float is less than or equal to the other, and false if they are not ordered.
+    #[inline(always)]
+    fn is_at_most(&self, a: Register, b: Register) -> bool {
+        self.float(a) <= self.float(b)
+    }
+
     #[inline(always)]
     fn set_float(&mut self, register: Register, number: f64) {
         self.set(register, number.to_bits());
@@ -198,55 +192,6 @@ impl<const SIZE: usize> Window<'_, SIZE> {
     #[inline(always)]
     fn put_int(&mut self, out: Register, computed: Option<i64>) -> bool {
         self.put(out, computed.map(i64::cast_unsigned))
-    }
-
-    /// Returns the target of a jump with a condition; `None` if it is not taken.
-    #[inline(always)]
-    fn jump(&self, instruction: Instruction) -> Option<Target> {
-        use Instruction::*;
-        match instruction {
-            JumpIf(a, target) => (self.get(a) != 0).then_some(target),
-            JumpUnless(a, target) => (self.get(a) == 0).then_some(target),
-            JumpIfEqual(a, b, target) => (self.get(a) == self.get(b)).then_some(target),
-            JumpIfNotEqual(a, b, target) => (self.get(a) != self.get(b)).then_some(target),
-            JumpIfLess(a, b, target) => (self.int(a) < self.int(b)).then_some(target),
-            JumpIfLessOrEqual(a, b, target) => (self.int(a) <= self.int(b)).then_some(target),
-            JumpIfLessFloat(a, b, target) => (self.float(a) < self.float(b)).then_some(target),
-            JumpIfLessOrEqualFloat(a, b, target) => (self.float(a) <= self.float(b)).then_some(target),
-            JumpUnlessLessFloat(a, b, target) => (!is_less(self.float(a), self.float(b))).then_some(target),
-            JumpUnlessLessOrEqualFloat(a, b, target) => (!is_at_most(self.float(a), self.float(b))).then_some(target),
-            _ => None,
-        }
-    }
-
-    /// Executes an instruction that computes with words; returns false if it fails.
-    #[inline(always)]
-    fn compute(&mut self, instruction: Instruction) -> bool {
-        use Instruction::*;
-        match instruction {
-            AddInt(out, a, b) => return self.put_int(out, self.int(a).checked_add(self.int(b))),
-            SubtractInt(out, a, b) => return self.put_int(out, self.int(a).checked_sub(self.int(b))),
-            MultiplyInt(out, a, b) => return self.put_int(out, self.int(a).checked_mul(self.int(b))),
-            DivideInt(out, a, b) => return self.put_int(out, self.int(a).checked_div(self.int(b))),
-            RemainderInt(out, a, b) => return self.put_int(out, remainder(self.int(a), self.int(b))),
-            AddFloat(out, a, b) => self.set_float(out, self.float(a) + self.float(b)),
-            SubtractFloat(out, a, b) => self.set_float(out, self.float(a) - self.float(b)),
-            MultiplyFloat(out, a, b) => self.set_float(out, self.float(a) * self.float(b)),
-            DivideFloat(out, a, b) => self.set_float(out, self.float(a) / self.float(b)),
-            EqualWords(out, a, b) => self.set(out, self.get(a) == self.get(b)),
-            NotEqualWords(out, a, b) => self.set(out, self.get(a) != self.get(b)),
-            LessInt(out, a, b) => self.set(out, self.int(a) < self.int(b)),
-            LessOrEqualInt(out, a, b) => self.set(out, self.int(a) <= self.int(b)),
-            LessFloat(out, a, b) => self.set(out, self.float(a) < self.float(b)),
-            LessOrEqualFloat(out, a, b) => self.set(out, self.float(a) <= self.float(b)),
-            EqualFloat(out, a, b) => self.set(out, self.float(a) == self.float(b)),
-            NotEqualFloat(out, a, b) => self.set(out, self.float(a) != self.float(b)),
-            Not(out, a) => self.set(out, self.get(a) ^ 1),
-            And(out, a, b) => self.set(out, self.get(a) & self.get(b)),
-            Or(out, a, b) => self.set(out, self.get(a) | self.get(b)),
-            _ => return false,
-        }
-        true
     }
 }
 
@@ -265,13 +210,13 @@ impl Region {
     /// Runs the code from an instruction on.
     pub(crate) fn run(&self, machine: Machine<'_>, at: usize, units: &Units) -> RegionStop {
         let Machine { slots, words, choices, shared, environment, platform, call_budget, at: current } = machine;
-        let outside = Outside { slots, choices, shared, environment, platform, call_budget, current };
+        let outside = Outside { slots, choices, shared, environment, platform, units, call_budget, current };
         let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
         if let Some(window) = window {
-            return self.run_in(Window(window), outside, at, units);
+            return self.run_in(Window(window), outside, at);
         }
         let window = words.first_chunk_mut::<LARGE_WINDOW>().expect("the builder makes no region with more registers");
-        self.run_in(Window(window), outside, at, units)
+        self.run_in(Window(window), outside, at)
     }
 
     #[inline(never)]
@@ -280,7 +225,6 @@ impl Region {
         mut words: Window<'_, SIZE>,
         mut outside: Outside<'_>,
         mut at: usize,
-        units: &Units,
     ) -> RegionStop {
         use Instruction::*;
         let words = &mut words;
@@ -289,46 +233,49 @@ impl Region {
             at += 1;
             match instruction {
                 Move(out, a) => words.set(out, words.get(a)),
-                computation!() => or_fail!(words.compute(instruction)),
+                AddInt(out, a, b) => or_fail!(words.put_int(out, words.int(a).checked_add(words.int(b)))),
+                SubtractInt(out, a, b) => or_fail!(words.put_int(out, words.int(a).checked_sub(words.int(b)))),
+                MultiplyInt(out, a, b) => or_fail!(words.put_int(out, words.int(a).checked_mul(words.int(b)))),
+                DivideInt(out, a, b) => or_fail!(words.put_int(out, words.int(a).checked_div(words.int(b)))),
+                RemainderInt(out, a, b) => or_fail!(words.put_int(out, remainder(words.int(a), words.int(b)))),
+                AddFloat(out, a, b) => words.set_float(out, words.float(a) + words.float(b)),
+                SubtractFloat(out, a, b) => words.set_float(out, words.float(a) - words.float(b)),
+                MultiplyFloat(out, a, b) => words.set_float(out, words.float(a) * words.float(b)),
+                DivideFloat(out, a, b) => words.set_float(out, words.float(a) / words.float(b)),
+                EqualWords(out, a, b) => words.set(out, words.get(a) == words.get(b)),
+                LessInt(out, a, b) => words.set(out, words.int(a) < words.int(b)),
+                LessOrEqualInt(out, a, b) => words.set(out, words.int(a) <= words.int(b)),
                 Jump(target) => at = usize::from(target),
-                conditional_jump!() => at = words.jump(instruction).map_or(at, usize::from),
+                JumpIf(a, target) => jump_if!(words.get(a) != 0, at, target),
+                JumpUnless(a, target) => jump_if!(words.get(a) == 0, at, target),
+                JumpIfEqual(a, b, target) => jump_if!(words.get(a) == words.get(b), at, target),
+                JumpIfNotEqual(a, b, target) => jump_if!(words.get(a) != words.get(b), at, target),
+                JumpIfLess(a, b, target) => jump_if!(words.int(a) < words.int(b), at, target),
+                JumpIfLessOrEqual(a, b, target) => jump_if!(words.int(a) <= words.int(b), at, target),
+                JumpIfLessFloat(a, b, target) => jump_if!(words.is_less(a, b), at, target),
+                JumpIfLessOrEqualFloat(a, b, target) => jump_if!(words.is_at_most(a, b), at, target),
+                JumpUnlessLessFloat(a, b, target) => jump_if!(!words.is_less(a, b), at, target),
+                JumpUnlessLessOrEqualFloat(a, b, target) => jump_if!(!words.is_at_most(a, b), at, target),
                 Index(out, list, a) => or_fail!(words.put(out, outside.word(list, words.int(a)))),
-                SetWord(list, key, value) => {
-                    // The next instruction replaces the element if it is not a packed word of a list that nobody shares.
-                    at += usize::from(outside.set_word(list, words.int(key), words.get(value)));
-                }
+                SetWord(list, key, value) => at += outside.set_word(list, words.int(key), words.get(value)),
                 NextWord(row, out, target) => {
-                    jump_if!(self.next_word(row, out, words, &outside), at, target);
-                    or_yield!(self.is_slice_over(row, units, outside.platform), at);
+                    next!(self.next_word(row, out, words, &outside), self, row, outside, at, target)
                 }
                 NextElement(row, target) => {
-                    jump_if!(self.next_element(row, words, &outside), at, target);
-                    or_yield!(self.is_slice_over(row, units, outside.platform), at);
+                    next!(self.next_element(row, words, &outside), self, row, outside, at, target)
                 }
-                AgainUnless(row, done) => again_if!(words.get(done) == 0, self, row, words, outside, units, at),
-                AgainUnlessEqual(row, a, b) => {
-                    again_if!(words.get(a) != words.get(b), self, row, words, outside, units, at)
-                }
-                AgainUnlessNotEqual(row, a, b) => {
-                    again_if!(words.get(a) == words.get(b), self, row, words, outside, units, at)
-                }
-                AgainUnlessLess(row, a, b) => {
-                    again_if!(words.int(a) >= words.int(b), self, row, words, outside, units, at)
-                }
-                AgainUnlessLessOrEqual(row, a, b) => {
-                    again_if!(words.int(a) > words.int(b), self, row, words, outside, units, at)
-                }
+                AgainUnless(row, done) => again!(words.get(done) == 0, self, row, words, outside, at),
+                AgainUnlessEqual(row, a, b) => again!(words.get(a) != words.get(b), self, row, words, outside, at),
+                AgainUnlessNotEqual(row, a, b) => again!(words.get(a) == words.get(b), self, row, words, outside, at),
+                AgainUnlessLess(row, a, b) => again!(words.int(a) >= words.int(b), self, row, words, outside, at),
+                AgainUnlessLessOrEqual(row, a, b) => again!(words.int(a) > words.int(b), self, row, words, outside, at),
                 Push(list, a, scalar) => outside.push_word(list, words.get(a), scalar),
                 Field(out, slot, field) => words.set(out, outside.field(slot, field)),
-                ElementWord(out, row, field) => {
-                    let row = &self.tables.loops[usize::from(row)];
-                    words.set(out, outside.field_of_element(row, words.get(row.count), field));
-                }
-                out_of_line!() => match self.step(instruction, at - 1, words.0, &mut outside, units) {
-                    After::Next => {}
-                    After::Jump(target) => at = usize::from(target),
-                    After::Stop(stop) => return stop,
-                },
+                ElementWord(out, row, field) => words.set(out, self.field_of_element(row, words, &outside, field)),
+                CallWords(out, row) => go_on!(self.call_words((out, row), at - 1, words.0, &mut outside), at),
+                Replace(row) => go_on!(self.replace(row, at - 1, words.0, &mut outside), at),
+                Switch(row) => go_on!(self.switch(row, at - 1, words.0, &mut outside), at),
+                out_of_line!() => go_on!(self.step(instruction, at - 1, words.0, &mut outside), at),
             }
         }
         self.failed(at - 1, words.0, &outside)
@@ -366,10 +313,23 @@ impl Region {
         has_more
     }
 
+    /// Returns the word of a scalar field of the record that is the current element of a loop.
+    #[inline(always)]
+    fn field_of_element<const SIZE: usize>(
+        &self,
+        row: TableIndex,
+        words: &Window<'_, SIZE>,
+        outside: &Outside<'_>,
+        field: u16,
+    ) -> u64 {
+        let row = &self.tables.loops[usize::from(row)];
+        outside.field_of_element(row, words.get(row.count), field)
+    }
+
     /// Spends the units of a round; returns true if the slice is over.
     #[inline(always)]
-    fn is_slice_over(&self, row: TableIndex, units: &Units, platform: &dyn Platform) -> bool {
-        units.spend_timed(self.tables.loops[usize::from(row)].units, platform) == Spent::Yield
+    fn is_slice_over(&self, row: TableIndex, outside: &Outside<'_>) -> bool {
+        outside.spend(self.tables.loops[usize::from(row)].units)
     }
 
     /// Counts a round of a `loop`; returns false if there may be no further one.
@@ -380,18 +340,6 @@ impl Region {
         words.set(count, rounds);
         rounds < at_most
     }
-}
-
-/// Returns true if `a < b`, and false if they are not ordered.
-#[inline(always)]
-fn is_less(a: f64, b: f64) -> bool {
-    a < b
-}
-
-/// Returns true if `a <= b`, and false if they are not ordered.
-#[inline(always)]
-fn is_at_most(a: f64, b: f64) -> bool {
-    a <= b
 }
 
 /// Returns the remainder with the sign of the dividend; that of the least integer by -1 is 0.

@@ -13,13 +13,23 @@ pub(crate) struct Outside<'a> {
     pub shared: &'a [Shared],
     pub environment: &'a Environment,
     pub platform: &'a dyn Platform,
+    pub units: &'a Units,
     /// The units that a call may take on this thread.
     pub call_budget: UnitBudget,
     /// The instruction that is reported if a host function panics.
     pub current: &'a mut usize,
 }
 
+impl Outside<'_> {
+    /// Spends units; returns true if the slice is over.
+    #[inline(always)]
+    pub(super) fn spend(&self, units: u32) -> bool {
+        self.units.spend_timed(units, self.platform) == Spent::Yield
+    }
+}
+
 /// Returns the number of a register, slot or row as an index.
+#[inline(always)]
 pub(super) fn r(number: u16) -> usize {
     usize::from(number)
 }
@@ -31,9 +41,7 @@ pub(super) fn fails(at: usize, failure: Box<Failure>) -> After {
 }
 
 /// Spends the units of a call, which may have taken long.
-pub(super) fn spent_call(at: usize, units: &Units, platform: &dyn Platform) -> After {
-    match units.spend_timed(units::CALL, platform) {
-        Spent::GoOn => After::Next,
-        Spent::Yield => After::Stop(RegionStop::Yields(at + 1)),
-    }
+#[inline(always)]
+pub(super) fn spent_call(at: usize, outside: &Outside<'_>) -> After {
+    if outside.spend(units::CALL) { After::Stop(RegionStop::Yields(at + 1)) } else { After::Next }
 }

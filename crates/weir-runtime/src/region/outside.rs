@@ -7,13 +7,12 @@ use weir_host::{Argument, Call, Elements, Failure, Outcome, UnitBudget, Value};
 use weir_ir::evaluate::{failure_of, rounds_exceeded, test_holds};
 use weir_ir::prim::Prim;
 
-use super::instruction::{FrameSlot, Instruction, RegisterAccess, TableIndex};
+use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, LongCall, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
 use crate::region::code::{LoopRow, Region, ScalarPrim, SlotCall};
-use crate::units::{Spent, Units};
 
 impl Outside<'_> {
     /// Returns the word of a scalar element of a list; `None` if there is none.
@@ -24,11 +23,12 @@ impl Outside<'_> {
         word_at(elements, index.cast_unsigned() as usize)
     }
 
-    /// Replaces a scalar in a list; returns false if that takes more than storing its word.
+    /// Replaces a scalar in a list. Returns the number of instructions that are skipped then: none if it takes more than
+    /// storing the word, because the next instruction does the same for every list.
     #[inline(always)]
-    pub(crate) fn set_word(&mut self, list: FrameSlot, index: i64, word: u64) -> bool {
-        let Value::List(elements) = &mut self.slots[usize::from(list)] else { return false };
-        elements.set_word(index.cast_unsigned() as usize, word)
+    pub(crate) fn set_word(&mut self, list: FrameSlot, index: i64, word: u64) -> usize {
+        let Value::List(elements) = &mut self.slots[usize::from(list)] else { return 0 };
+        elements.set_word(index.cast_unsigned() as usize, word).into()
     }
 
     /// Adds a scalar of the type `Scalar::ALL[scalar]` at the end of a list.
@@ -66,11 +66,18 @@ impl Region {
         at: usize,
         words: &mut [u64],
         outside: &mut Outside<'_>,
-        units: &Units,
     ) -> After {
         use Instruction::*;
         let (tables, slots) = (&self.tables, &mut *outside.slots);
         match instruction {
+            NotEqualWords(out, a, b) => words[r(out)] = (words[r(a)] != words[r(b)]).into(),
+            EqualFloat(out, a, b) => words[r(out)] = (float(words, a) == float(words, b)).into(),
+            NotEqualFloat(out, a, b) => words[r(out)] = (float(words, a) != float(words, b)).into(),
+            LessFloat(out, a, b) => words[r(out)] = (float(words, a) < float(words, b)).into(),
+            LessOrEqualFloat(out, a, b) => words[r(out)] = (float(words, a) <= float(words, b)).into(),
+            Not(out, a) => words[r(out)] = words[r(a)] ^ 1,
+            And(out, a, b) => words[r(out)] = words[r(a)] & words[r(b)],
+            Or(out, a, b) => words[r(out)] = words[r(a)] | words[r(b)],
             Scalars(row) => return scalar_prim(&tables.scalars[r(row)], at, words),
             JumpTable(a, row) => match tables.jumps[r(row)].get(words[r(a)] as usize) {
                 Some(target) => return After::Jump(*target),
@@ -91,13 +98,11 @@ impl Region {
                 }
             }
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
-            Call(row) => return self.call(&tables.calls[r(row)], at, words, outside, units),
-            CallWords(..) => return self.call_words(instruction, at, words, outside, units),
-            Switch(row) => return self.switch(row, at, words, outside),
+            Call(row) => return self.call(&tables.calls[r(row)], at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
-            FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside, units),
-            FirstElement(..) | ElementField(..) | TakeElementField(..) | Replace(_) | AppendParts(_) => {
-                return self.step_on_elements(instruction, at, words, outside, units);
+            FirstWord(..) | FirstValue(..) | NextValue(..) => return self.list(instruction, at, words, outside),
+            FirstElement(..) | ElementField(..) | TakeElementField(..) | AppendParts(_) => {
+                return self.step_on_elements(instruction, at, words, outside);
             }
             PushValue(list, from) => {
                 let value = slots[r(from)].take();
@@ -154,6 +159,10 @@ fn scalars(row: &ScalarPrim, words: &[u64]) -> Result<Value, Box<Failure>> {
     row.prim.apply(&operands.iter().collect::<SmallVec<[&Value; 2]>>())
 }
 
+fn float(words: &[u64], register: Register) -> f64 {
+    f64::from_bits(words[r(register)])
+}
+
 fn length(value: &Value) -> u64 {
     match value {
         Value::List(elements) => elements.len() as u64,
@@ -200,14 +209,7 @@ impl Region {
     }
 
     /// Takes an element of a list to a slot or register, the first one or the next one.
-    fn list(
-        &self,
-        instruction: Instruction,
-        at: usize,
-        words: &mut [u64],
-        outside: &mut Outside<'_>,
-        units: &Units,
-    ) -> After {
+    fn list(&self, instruction: Instruction, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         let (row, is_first) = match instruction {
             Instruction::FirstWord(row, ..) | Instruction::FirstValue(row, ..) => (&self.tables.loops[r(row)], true),
             Instruction::NextValue(row, ..) => (&self.tables.loops[r(row)], false),
@@ -228,7 +230,7 @@ impl Region {
             (Instruction::NextValue(_, to, head), element) => {
                 let next = if element.is_some() { usize::from(head) } else { at + 1 };
                 element.into_iter().for_each(|element| outside.slots[r(to)] = element);
-                if units.spend_timed(row.units, outside.platform) == Spent::Yield {
+                if outside.spend(row.units) {
                     return After::Stop(RegionStop::Yields(next));
                 }
                 return After::Jump(next as u16);
@@ -238,7 +240,8 @@ impl Region {
         After::Next
     }
 
-    fn switch(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
+    #[inline(never)]
+    pub(super) fn switch(&self, row: TableIndex, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         let row = &self.tables.switches[r(row)];
         if let Some(look_up) = &row.look_up {
             return self.look_up(look_up, &row.arms, at, (words, outside.slots));
@@ -254,14 +257,7 @@ impl Region {
         After::Jump(arm.target)
     }
 
-    pub(super) fn call(
-        &self,
-        row: &SlotCall,
-        at: usize,
-        words: &mut [u64],
-        outside: &mut Outside<'_>,
-        units: &Units,
-    ) -> After {
+    pub(super) fn call(&self, row: &SlotCall, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         *outside.current = at;
         let out = if let Out::Value(slot) = row.out { Some(slot) } else { None };
         out.into_iter().for_each(|slot| outside.slots[slot as usize].clear());
@@ -287,8 +283,8 @@ impl Region {
         }
         match answered(row, outcome, words, outside.slots) {
             Ok(()) => {
-                units.spend_declared(declared);
-                spent_call(at, units, outside.platform)
+                outside.units.spend_declared(declared);
+                spent_call(at, outside)
             }
             Err(failure) => fails(at, failure),
         }
@@ -311,23 +307,27 @@ impl Region {
         }
     }
 
-    fn call_words(
+    /// Calls the typed entry point of a host function.
+    #[inline(never)]
+    pub(super) fn call_words(
         &self,
-        instruction: Instruction,
+        (out, row): (Register, TableIndex),
         at: usize,
         words: &mut [u64],
         outside: &mut Outside<'_>,
-        units: &Units,
     ) -> After {
-        let Instruction::CallWords(out, row) = instruction else { return fails(at, operations::never()) };
         let row = &self.tables.word_calls[r(row)];
         *outside.current = at;
-        let arguments: SmallVec<[u64; 4]> = row.arguments.iter().map(|register| words[r(*register)]).collect();
-        match (row.code)(&arguments) {
+        let returned = match row.arguments[..] {
+            [a] => (row.code)(&[words[r(a)]]),
+            [a, b] => (row.code)(&[words[r(a)], words[r(b)]]),
+            _ => (row.code)(&row.arguments.iter().map(|a| words[r(*a)]).collect::<SmallVec<[u64; 4]>>()),
+        };
+        match returned {
             Ok(word) => words[r(out)] = word,
             Err(failure) => return fails(at, failure),
         }
-        spent_call(at, units, outside.platform)
+        spent_call(at, outside)
     }
 
     /// Makes the failure of an instruction that failed in the interpreter's loop.

@@ -193,6 +193,51 @@ fn bodies_for_which_there_is_no_memory_are_refused_before_they_are_read() {
         })
         .collect();
     assert_eq!(served.get("/small").status, 200);
-    assert_eq!(post(&served, "/bytes", 50 << 20, b"").status, 503);
+    assert_eq!(post(&served, "/bytes", 1 << 28, b"").status, 503);
     drop(announced);
+}
+
+/// A service whose answers and bodies are long.
+const HOLDS: &str = "use bytes, http, list\n\nservice holds on http(port: 80) {\n  \
+                     get \"/small\" { http.text(\"small\") }\n  \
+                     get \"/large\" { http.text(fold s = \"0123456789abcdef\" for _i in list.numbers(0, 19)? { s + s }) }\n  \
+                     post \"/\" (body sent: Bytes) { http.text(\"{bytes.length(sent)}\") }\n}\n";
+
+#[test]
+fn clients_that_do_not_read_their_answers_hold_a_quarter_of_the_memory_at_most() {
+    for engine in ["event", "pool"] {
+        let program = Scratch::new("holds.weir", HOLDS.as_bytes());
+        let mut served = Served::start(program.path(), &["--engine", engine, "--threads", "2", "--memory", "100mb"]);
+        let ask = |_| {
+            let mut stream = served.connect();
+            stream.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
+            stream
+        };
+        let slow: Vec<_> = (0..6).map(ask).collect();
+        served.wait_for("closed because of the memory that they held for their clients");
+        assert_eq!(served.get("/small").status, 200, "{engine}");
+        assert_eq!(served.get("/large").body.len(), 16 << 19, "{engine}");
+        drop(slow);
+        served.stop();
+    }
+}
+
+#[test]
+fn half_sent_bodies_hold_a_quarter_of_the_memory_at_most() {
+    let program = Scratch::new("holds.weir", HOLDS.as_bytes());
+    let mut served = Served::start(program.path(), &["--memory", "160mb"]);
+    let head = b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 1900000\r\n\r\n";
+    let send = |_| {
+        let mut stream = served.connect();
+        // Closed by the server while it is sent, perhaps.
+        let _ = stream.write_all(head).and_then(|()| stream.write_all(&[b'x'; 1_899_999]));
+        stream
+    };
+    let half: Vec<_> = (0..60).map(send).collect();
+    served.wait_for("closed because of the memory that they held for their clients");
+    let mut stream = served.connect();
+    stream.write_all(head).and_then(|()| stream.write_all(&[b'x'; 1_900_000])).expect("it takes a body");
+    assert_eq!(read_answer(stream).body, b"1900000");
+    drop(half);
+    served.stop();
 }

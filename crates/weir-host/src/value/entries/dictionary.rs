@@ -11,6 +11,7 @@
 use std::slice;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry as HashTableEntry;
 
 use super::hash_of;
 use crate::Value;
@@ -52,6 +53,12 @@ const GAPS_MIN: usize = 8;
 impl Slot {
     pub(super) fn entry(&self) -> Option<(&Value, &Value)> {
         self.entry.as_ref().map(|(key, value)| (key, value))
+    }
+
+    /// Returns true if the entry has this key, whose hash is this one.
+    #[inline]
+    fn has(&self, hash: u64, key: &Value) -> bool {
+        self.hash == hash && self.entry.as_ref().is_some_and(|(found, _)| found == key)
     }
 }
 
@@ -119,24 +126,48 @@ impl Dictionary {
         if let Some(before) = self.recent_mut(&key) {
             return Some(std::mem::replace(before, value));
         }
-        let mut hash = self.hash(&key);
-        if let Some(position) = self.find_hashed(hash, &key) {
-            let (_, before) = self.slots[position].entry.as_mut().expect("the table names no gaps");
-            return Some(std::mem::replace(before, value));
-        }
         self.close_gaps();
-        assert!(self.slots.len() < POSITIONS_MAX, "a map of more than {POSITIONS_MAX} entries");
-        if !self.is_indexed && self.slots.len() == SMALL_MAX {
+        if !self.is_indexed {
+            if let Some(position) = self.find_hashed(0, &key) {
+                return self.replace(position, value);
+            }
+            if self.slots.len() < SMALL_MAX {
+                self.push(0, key, value);
+                return None;
+            }
             self.make_indexed();
-            hash = self.hash(&key);
         }
-        let position = self.slots.len() as u32;
+        if self.positions.len() == self.positions.capacity() {
+            self.grow_table();
+        }
+        let (hash, slots) = (hash_of(&key), &self.slots);
+        match self.positions.entry(
+            hash,
+            |found| slots[*found as usize].has(hash, &key),
+            |found| slots[*found as usize].hash,
+        ) {
+            HashTableEntry::Occupied(found) => {
+                let position = *found.get() as usize;
+                self.replace(position, value)
+            }
+            HashTableEntry::Vacant(vacant) => {
+                assert!(slots.len() < POSITIONS_MAX, "a map of more than {POSITIONS_MAX} entries");
+                vacant.insert(slots.len() as u32);
+                self.push(hash, key, value);
+                None
+            }
+        }
+    }
+
+    fn push(&mut self, hash: u64, key: Value, value: Value) {
         self.slots.push(Slot { hash, entry: Some((key, value)) });
         self.length += 1;
-        if self.is_indexed {
-            self.index_last(hash, position);
-        }
-        None
+    }
+
+    /// Replaces the value at a position that is no gap, and returns the previous one.
+    fn replace(&mut self, position: usize, value: Value) -> Option<Value> {
+        let (_, before) = self.slots[position].entry.as_mut()?;
+        Some(std::mem::replace(before, value))
     }
 
     pub(super) fn remove_key(&mut self, key: &Value) -> Option<Value> {
@@ -180,11 +211,9 @@ impl Dictionary {
         if !self.is_indexed {
             return self.slots.iter().position(|slot| slot.entry.as_ref().is_some_and(|(found, _)| found == key));
         }
-        let is_key = |position: &u32| {
-            let slot = &self.slots[*position as usize];
-            slot.hash == hash && slot.entry.as_ref().is_some_and(|(found, _)| found == key)
-        };
-        self.positions.find(hash, is_key).map(|position| *position as usize)
+        self.positions
+            .find(hash, |position| self.slots[*position as usize].has(hash, key))
+            .map(|position| *position as usize)
     }
 
     /// Compacts the entries if more than half of the positions are gaps: amortised, a few moves for each removal.
@@ -211,16 +240,12 @@ impl Dictionary {
         self.fill_table();
     }
 
-    /// Adds the last position to the hash table.
-    fn index_last(&mut self, hash: u64, position: u32) {
-        if self.positions.len() == self.positions.capacity() {
-            // Filled in the order of the entries, a larger table takes fewer misses of the processor's cache than if it is
-            // filled in the order of the smaller one.
-            self.positions = HashTable::with_capacity(2 * self.length);
-            return self.fill_table();
-        }
-        let slots = &self.slots;
-        self.positions.insert_unique(hash, position, |position| slots[*position as usize].hash);
+    /// Makes room in the hash table. Filled in the order of the entries, a larger table takes fewer misses of the
+    /// processor's cache than if it is filled in the order of the smaller one.
+    #[cold]
+    fn grow_table(&mut self) {
+        self.positions = HashTable::with_capacity(2 * self.length);
+        self.fill_table();
     }
 
     /// Fills the hash table with the positions of all entries.
