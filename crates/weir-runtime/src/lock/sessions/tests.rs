@@ -63,10 +63,20 @@ fn a_value_is_freed_when_no_flow_has_used_its_session_for_long_enough() {
     used(&sessions, 2, 0);
     assert_eq!(sessions.len(), 2);
     clock.0.store(199, Ordering::Relaxed);
-    assert_eq!(used(&sessions, 1, 7), Value::Int(5), "who uses it now keeps it");
+    assert_eq!(used(&sessions, 1, 7), Value::Int(7), "also if the session itself comes back");
     clock.0.store(299, Ordering::Relaxed);
     used(&sessions, 3, 0);
     assert_eq!((sessions.len(), used(&sessions, 1, 8)), (1, Value::Int(8)));
+}
+
+#[test]
+fn sessions_that_nobody_comes_back_to_make_room_before_those_that_came_back() {
+    let (_, sessions) = keeping(3, 100);
+    used(&sessions, 1, 5);
+    used(&sessions, 1, 6);
+    (100..200).for_each(|made_up| _ = used(&sessions, made_up, 0));
+    assert_eq!(used(&sessions, 1, 7), Value::Int(5));
+    assert!(sessions.len() <= 3);
 }
 
 #[test]
