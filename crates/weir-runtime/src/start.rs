@@ -292,6 +292,7 @@ fn prepare(
         environment: library.environment.clone(),
         slice: options.slice,
         blocking: settings.row.blocking,
+        call_budget: settings.row.blocking.call_budget(options.slice),
         jobs: OnceLock::new(),
         recorder: options.recorder.clone(),
         platform: Arc::clone(&options.platform),

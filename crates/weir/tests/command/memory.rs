@@ -208,8 +208,39 @@ fn bodies_for_which_there_is_no_memory_are_refused_before_they_are_read() {
         })
         .collect();
     assert_eq!(served.get("/small").status, 200);
-    assert_eq!(post(&served, "/bytes", 1 << 28, b"").status, 503);
+    let mut refused = served.connect();
+    let head = format!("POST /bytes HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", served.address, 1 << 28);
+    refused.write_all(head.as_bytes()).expect("the head is sent");
+    let mut answer = String::new();
+    refused.read_to_string(&mut answer).expect("the connection is closed after the answer");
+    let answer = answer.to_ascii_lowercase();
+    assert!(answer.starts_with("http/1.1 503 ") && answer.contains("\r\nretry-after: 1\r\n"), "{answer}");
     drop(announced);
+}
+
+#[test]
+fn limits_of_memory_are_read_or_refused_with_what_was_expected() {
+    let program = Scratch::new("bombs.weir", PROGRAM.as_bytes());
+    for size in ["15mb", "1", "many", "", "-1gb", "0.5gb"] {
+        let said = say(&["run", program.path(), "--port", "0", &format!("--memory={size}")]);
+        assert_eq!(said.code, 2, "{size}: {}", said.messages);
+        assert!(
+            said.messages.contains("expected a size of at least 16mb, such as `512mb` or `2gb`"),
+            "{}",
+            said.messages
+        );
+    }
+    for size in ["0mb", "many", ""] {
+        let plan = Scratch::new("bombs.plan.toml", format!("memory_per_flow = \"{size}\"\n").as_bytes());
+        let said = say(&["run", program.path(), "--port", "0", "--plan", plan.path()]);
+        assert_eq!(said.code, 1, "{size}: {}", said.messages);
+        assert!(said.messages.contains("memory_per_flow"), "{}", said.messages);
+    }
+    let plan = Scratch::new("bombs.plan.toml", b"memory_per_flow = \"2mb\"\n");
+    let served = Served::start(program.path(), &["--plan", plan.path(), "--memory=512mb"]);
+    assert_eq!([served.get("/small").status, served.get("/texts-joined").status], [200, 500]);
+    let (_, log) = served.stop();
+    assert!(log.contains("the flow needs more than 2.0 MiB of memory (`memory_per_flow`)"), "{log}");
 }
 
 #[test]
