@@ -59,8 +59,8 @@ impl Region {
         forget(&look_up.dead, slots);
         let target = if found.is_some() { look_up.some } else { look_up.none };
         match (found, look_up.output) {
-            (Some(Found::Word(word)), LookUpOutput::Word(register)) => words[r(register)] = word,
-            (Some(Found::Value(value)), LookUpOutput::Slot(slot)) => slots[r(slot)].put(value),
+            (Some(FoundEntry::Word(word)), LookUpOutput::Word(register)) => words[r(register)] = word,
+            (Some(FoundEntry::Value(value)), LookUpOutput::Slot(slot)) => slots[r(slot)].put(value),
             _ => {}
         }
         match target.and_then(|arm| arms.get(arm)) {
@@ -178,13 +178,13 @@ fn current(row: &LoopRow, words: &[u64]) -> usize {
 }
 
 /// What a look-up has found.
-enum Found {
+enum FoundEntry {
     Word(u64),
     Value(Value),
 }
 
 /// Looks up a key in the map of a slot or constant.
-fn find(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<Found> {
+fn find(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<FoundEntry> {
     let Argument::Slot { index: map, .. } = look_up.map else {
         let mut map = value(look_up.map, slots, constants);
         return match look_up.key {
@@ -206,12 +206,12 @@ fn find(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value
 
 /// Looks up a key: what is found is moved out if nothing reads it afterwards, and cloned otherwise.
 #[inline]
-fn found(look_up: &LookUp, map: &mut Value, key: &Value) -> Option<Found> {
+fn found(look_up: &LookUp, map: &mut Value, key: &Value) -> Option<FoundEntry> {
     let Value::Map(entries) = map else { return None };
     match look_up.output {
-        LookUpOutput::Word(_) => entries.get_to_change(key).map(|value| Found::Word(word_of(value))),
-        _ if look_up.detaches => entries.take(key).map(Found::Value),
-        _ => entries.get_to_change(key).cloned().map(Found::Value),
+        LookUpOutput::Word(_) => entries.get_to_change(key).map(|value| FoundEntry::Word(word_of(value))),
+        _ if look_up.detaches => entries.take(key).map(FoundEntry::Value),
+        _ => entries.get_to_change(key).cloned().map(FoundEntry::Value),
     }
 }
 
