@@ -177,7 +177,7 @@ fn current(row: &LoopRow, words: &[u64]) -> usize {
     (words[r(row.count)] - 1) as usize
 }
 
-/// What a look-up has found.
+/// The value that a look-up has found.
 enum FoundEntry {
     Word(u64),
     Value(Value),
