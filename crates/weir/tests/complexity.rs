@@ -246,6 +246,17 @@ fn shared_values_are_linear_while_a_flow_holds_a_snapshot_of_every_state() {
 }
 
 #[test]
+fn lists_of_a_shared_map_that_grow_in_atomic_steps_are_linear() {
+    // The map holds the list while the flow adds to it: a long list is then changed in pieces.
+    let bodies = [
+        ("texts", "for n in ns { atomic names { names.put(1, (names.get(1) else []) + [\"{n}\"]) } }"),
+        ("numbers", "for n in ns { atomic numbers { numbers.put(1, (numbers.get(1) else []) + [n]) } }"),
+        ("many lists", "for n in ns { atomic numbers { numbers.put(n, (numbers.get(n % 3) else []) + [n]) } }"),
+    ];
+    assert_linear("shared names: Map(Int, List(Text)) = [:]\nshared numbers: Map(Int, List(Int)) = [:]", &bodies);
+}
+
+#[test]
 fn the_count_finds_an_accumulation_that_copies() {
     // The text is used later, so each round has to copy it.
     let body =
