@@ -5,8 +5,9 @@
 //!
 //! 1. A use begins ([`SessionTable::begin_use`]) before the lock is acquired, and ends ([`SessionTable::end_use`]) when
 //!    it was released. Both happen under the table's mutex, so that a session is never freed while a use begins.
-//! 2. The value is created under the session's own mutex, by the first atomic step that holds the lock
-//!    ([`SessionState::value`]). The body that computes it never waits, so the mutex is held only for the computation.
+//! 2. The value is created by the first atomic step that holds the lock, which acquires it for writing while there is none
+//!    ([`LockHandle::of_own`](super::LockHandle::of_own)). A session in use keeps its value, so that a step that sees one
+//!    may acquire the lock for reading.
 //! 3. Each begin and end of a use frees sessions that have been idle for too long, the one that is about to be used
 //!    included. While there are too many, or the memory of the program is full, those go that have been idle longest:
 //!    first of those that never *came back*, that is, were used again after they had been idle. A client that makes up
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
-use weir_host::{Failure, Shared, Value, memory};
+use weir_host::{Shared, Value, memory};
 
 use super::FairRwLock;
 use crate::platform::Platform;
@@ -71,7 +72,7 @@ pub(crate) struct SessionTable {
 pub(crate) struct SessionState {
     /// The lock of the session.
     pub lock: FairRwLock,
-    /// The value of the session, once it was made.
+    /// The value of the session, once it was made. The lock of the session orders the accesses to what is in it.
     own: Mutex<Option<Shared>>,
 }
 
@@ -97,15 +98,9 @@ struct SessionEntry {
 type IdleSince = (u64, u64);
 
 impl SessionState {
-    /// Returns the value of the session; `make` makes it if there is none yet.
-    pub(crate) fn value(&self, make: impl FnOnce() -> Result<Value, Box<Failure>>) -> Result<Shared, Box<Failure>> {
-        let mut own = self.own.lock();
-        if let Some(made) = &*own {
-            return Ok(made.clone());
-        }
-        let made = Shared::new(make()?);
-        *own = Some(made.clone());
-        Ok(made)
+    /// Stores the initial value of the session. The caller holds the lock of the session for writing.
+    pub(crate) fn put(&self, value: Value) {
+        *self.own.lock() = Some(Shared::new(value));
     }
 
     /// Returns the value of the session, if it was made.
