@@ -213,6 +213,14 @@ pub fn enter(balance: i64) -> Entered {
     })
 }
 
+/// Begins to compare what the thread allocates with the limit of the program only: for values of the program that no flow
+/// computes.
+pub fn enter_program() -> Entered {
+    let entered = enter(0);
+    ACCOUNT.with(|account| account.limit.set(i64::MAX - 1));
+    entered
+}
+
 impl Entered {
     /// Returns the balance of the flow so far.
     #[inline]

@@ -253,3 +253,13 @@ fn the_count_finds_an_accumulation_that_copies() {
     let [once, _, four_times] = allocated(&with_body("", body));
     assert!(four_times > once * 10, "{once} and {four_times} bytes");
 }
+
+#[test]
+fn results_of_rounds_that_may_wait_are_stored_once() {
+    // Each round waits for a lock, so that no region runs the loop.
+    let program = with_body("shared hits = 0", "let all = for n in ns { hits.add(n) }\n  all.length()");
+    let rounds = 4 * ROUNDS as u64;
+    let [.., bytes] = allocated(&program);
+    // The numbers of `ns` take 8 bytes each, and the results twice that while they grow.
+    assert!(bytes < 28 * rounds, "{bytes} bytes for {rounds} rounds");
+}

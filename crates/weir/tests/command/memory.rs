@@ -1,9 +1,10 @@
 //! Requests that need more and more memory, in a real process under every engine: each fails alone.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{Answer, Scratch, Served, read_answer};
+use crate::support::{Answer, Scratch, Served, read_answer, say};
 
 /// The engines by which the limits are tested; `dedicated` and `thread-per-flow` run flows by the same code.
 const ENGINES: [&str; 5] = ["event", "pool", "staged", "elastic", "manual"];
@@ -100,6 +101,19 @@ fn resident_max(served: &Served) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
+/// Asks for `/small` on a connection, which stays open; returns true if it is answered.
+fn is_served(connection: &mut TcpStream) -> bool {
+    connection.write_all(b"GET /small HTTP/1.1\r\nHost: a\r\n\r\n").expect("the connection is open");
+    let (mut answer, mut part) = (Vec::new(), [0; 1024]);
+    while !answer.ends_with(b"\r\n\r\nsmall") {
+        match connection.read(&mut part).expect("the connection is open") {
+            0 => return false,
+            read => answer.extend_from_slice(&part[..read]),
+        }
+    }
+    answer.starts_with(b"HTTP/1.1 200")
+}
+
 #[test]
 fn a_request_that_takes_all_memory_fails_alone_under_every_engine() {
     for engine in ENGINES {
@@ -107,13 +121,14 @@ fn a_request_that_takes_all_memory_fails_alone_under_every_engine() {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let client = || {
+                let mut connection = served.connect();
                 let mut answered = 0;
                 while !done.load(Ordering::Relaxed) || answered == 0 {
-                    assert_eq!(served.get("/small").status, 200, "{engine}");
+                    assert!(is_served(&mut connection), "{engine}: the answer {answered} of a client");
                     answered += 1;
                 }
             };
-            let clients: Vec<_> = (0..4).map(|_| scope.spawn(client)).collect();
+            let clients: Vec<_> = (0..64).map(|_| scope.spawn(client)).collect();
             for path in bombs() {
                 assert_eq!(served.get(path).status, 500, "{engine} {path}");
             }
@@ -195,6 +210,19 @@ fn bodies_for_which_there_is_no_memory_are_refused_before_they_are_read() {
     assert_eq!(served.get("/small").status, 200);
     assert_eq!(post(&served, "/bytes", 1 << 28, b"").status, 503);
     drop(announced);
+}
+
+#[test]
+fn an_initial_value_that_takes_all_memory_ends_the_start() {
+    let value = "fold s = \"0123456789abcdef\" for _i in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25] { s + s }";
+    let text = format!(
+        "use http\nshared large = {value}\nservice s on http(port: 80) {{ get \"/\" {{ http.text(large.read()) }} }}\n"
+    );
+    let program = Scratch::new("large.weir", text.as_bytes());
+    let said = say(&["run", program.path(), "--port", "0", "--memory", "64mb"]);
+    assert_eq!(said.code, 3, "{}", said.messages);
+    let expected = "shared value `large` cannot be made: the program holds";
+    assert!(said.messages.contains(expected), "{}", said.messages);
 }
 
 /// A service whose answers and bodies are long.

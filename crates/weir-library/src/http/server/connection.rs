@@ -138,6 +138,7 @@ async fn serve_http1<H: Handler>(
         // The watchdog enforces all timeouts, of which hyper knows only this one.
         .header_read_timeout(None)
         .max_header_size(limits.header_bytes_max)
+        .half_close(limits.half_close)
         .writev(!copies)
         .serve_connection(TokioIo::new(validated), service);
     let releases = || copies && activity.large.get();
