@@ -6,6 +6,7 @@
 
 pub mod by_hand;
 mod load;
+mod open_loop;
 pub mod peers;
 mod process;
 mod report;
@@ -13,6 +14,7 @@ pub mod results;
 mod server;
 
 pub use load::{Load, LoadSample, RequestWriter, Workload, random};
+pub use open_loop::{OpenSample, Schedule};
 pub use report::{LoadCase, LoadReport};
 pub use server::{ServerProcess, free_port, more_files, pin};
 

@@ -39,7 +39,7 @@ impl Workload {
 
 /// A load generator on a core of its own.
 pub struct Load {
-    runtime: Runtime,
+    pub(crate) runtime: Runtime,
     connections: usize,
 }
 
@@ -110,7 +110,7 @@ impl Load {
     }
 }
 
-fn histogram() -> Histogram<u64> {
+pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("the bounds are constants that it takes")
 }
 
@@ -147,21 +147,21 @@ pub fn random(state: &mut u64) -> u64 {
 }
 
 /// A keep-alive connection.
-struct LoadConnection {
+pub(crate) struct LoadConnection {
     stream: TcpStream,
     written: String,
     read: Vec<u8>,
 }
 
 impl LoadConnection {
-    async fn open(port: u16) -> std::io::Result<Self> {
+    pub(crate) async fn open(port: u16) -> std::io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
         Ok(LoadConnection { stream, written: String::new(), read: Vec::new() })
     }
 
     /// Requests a path. The body of the answer is in `read`; the result is its offset and length.
-    async fn ask(&mut self, path: &str) -> std::io::Result<(usize, usize)> {
+    pub(crate) async fn ask(&mut self, path: &str) -> std::io::Result<(usize, usize)> {
         self.written.clear();
         self.written.extend(["GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"]);
         self.stream.write_all(self.written.as_bytes()).await?;

@@ -7,6 +7,7 @@
 //! | `specweb` | Flux §4.2: files in the manner of SPECweb99, five requests per connection |
 //! | `alone` | the small files with one connection per request: the section mappings of the thesis's §2.5 |
 //! | `idle` | the memory of idle connections that have sent one request |
+//! | `overload` | requests that compute, by a fixed schedule, below and at three times what the server can answer |
 //! | `endless` | small requests beside 16 that compute for ever: latencies, `within`, and the end of the process |
 //!
 //! Every server has one core, the load generator has another.
@@ -34,6 +35,7 @@
 mod endless;
 mod hand;
 mod idle;
+mod overload;
 mod servers;
 mod workload;
 
@@ -65,6 +67,9 @@ fn main() -> BenchResult<()> {
     }
     if wants("endless") {
         in_folder(&SMALL, |folder| endless::run(folder, options))?;
+    }
+    if wants("overload") {
+        in_folder(&SMALL, |folder| overload::run(folder, options))?;
     }
     if wants("idle") { in_folder(&SMALL, |folder| idle::run(folder, idle)) } else { Ok(()) }
 }

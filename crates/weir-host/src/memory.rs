@@ -213,6 +213,14 @@ pub fn enter(balance: i64) -> Entered {
     })
 }
 
+/// Begins to compare what the thread allocates with the limit of the program only: for values of the program that no flow
+/// computes.
+pub fn enter_program() -> Entered {
+    let entered = enter(0);
+    ACCOUNT.with(|account| account.limit.set(i64::MAX - 1));
+    entered
+}
+
 impl Entered {
     /// Returns the balance of the flow so far.
     #[inline]
@@ -374,6 +382,13 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         TOTAL.fetch_sub(self.0, Ordering::Relaxed);
     }
+}
+
+/// Returns the limit of the program; `None` if it has none.
+#[must_use]
+pub fn program_limit() -> Option<u64> {
+    let limit = PROGRAM_LIMIT.load(Ordering::Relaxed);
+    (limit < i64::MAX).then(|| limit.max(0).unsigned_abs())
 }
 
 /// Returns the limit of a flow.

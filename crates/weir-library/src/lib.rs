@@ -16,11 +16,13 @@ pub mod descriptors;
 pub mod encoding;
 pub mod failure;
 pub mod files;
+pub mod float;
 pub mod html;
 pub mod http;
 pub mod http1;
 pub mod image;
 mod input;
+pub mod int;
 pub mod json;
 pub mod jwt;
 mod limited;
@@ -64,6 +66,8 @@ pub fn library() -> weir::Library {
         time::time(),
         stream::stream(),
         bytes::bytes(),
+        int::int(),
+        float::float(),
         list::list().weir(include_str!("weir/list.weir")),
         map::map().weir(include_str!("weir/map.weir")),
         in_weir("option", include_str!("weir/option.weir")),

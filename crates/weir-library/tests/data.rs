@@ -137,7 +137,7 @@ fn a_response_head_is_composed() {
 }
 
 fn list_of(numbers: &[i64]) -> Elements {
-    numbers.into()
+    numbers.to_vec().into()
 }
 
 fn ints(numbers: &[i64]) -> Vec<Value> {

@@ -80,6 +80,25 @@ fn a_request_that_names_two_hosts_is_refused() {
 }
 
 #[test]
+fn a_client_that_accepts_nothing_makes_the_server_hold_one_response_and_no_more() {
+    let server = Running::start(Limits::default());
+    block_on(async {
+        let mut requests = connect(&server, 0).await;
+        let mut answers: Vec<_> = (0..20).map(|_| requests.send_request(get("/big"))).collect();
+        let first = answers.remove(0).await.unwrap();
+        // Another client is served meanwhile, and later requests of this one have arrived by then.
+        for _ in 0..20 {
+            let mut other = connect(&server, 1 << 20).await;
+            assert_eq!(other.send_request(get("/hello")).await.unwrap().status(), StatusCode::OK);
+        }
+        assert_eq!(server.hold.big.load(std::sync::atomic::Ordering::Relaxed), 1);
+        drop(first);
+        let second = answers.remove(0).await.unwrap();
+        assert_eq!(second.status(), StatusCode::OK);
+    });
+}
+
+#[test]
 fn an_idle_connection_ends_in_time() {
     let server = Running::start(Limits { connections_max: 1, ..short() });
     block_on(async {

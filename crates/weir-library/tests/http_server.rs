@@ -421,6 +421,23 @@ fn a_connection_beyond_busy_ones_of_its_address_is_refused_at_once() {
 }
 
 #[test]
+fn a_half_closed_client_gets_its_answer_only_if_the_service_says_so() {
+    for half_close in [false, true] {
+        let server = Running::start(Limits { half_close, ..Limits::default() });
+        let mut client = server.connect();
+        client.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        wait_for(&server.hold.begun);
+        client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+        if half_close {
+            server.assert_serves();
+            server.hold.release.notify_one();
+            assert_eq!(client.answer().body, b"held");
+        }
+        client.assert_closed();
+    }
+}
+
+#[test]
 fn stopping_completes_pending_requests_and_closes_idle_connections() {
     let mut server = Running::start(Limits::default());
     let mut idle = server.connect();

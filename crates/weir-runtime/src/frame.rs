@@ -195,8 +195,8 @@ impl Frame {
             }
         }
         loop {
-            // An end of the flow may leave nothing to do.
-            if self.suspended.is_none() && !self.is_through(body) {
+            // After an end of the flow nothing may be left to do.
+            if self.suspended.is_none() && (self.end.is_none() || !self.is_through(body)) {
                 self.scan_caught(body, env, place, context);
             }
             if self.is_through(body) {

@@ -26,6 +26,18 @@ pub(crate) enum BlockingPlacement {
     Elsewhere,
 }
 
+/// The number of slices that a call may take on a thread that has nothing but flows to run. Chosen by judgement: a stage of
+/// a plan does its work on its own threads, and a time limit holds to some milliseconds.
+const SLICES_IN_PLACE: u64 = 25;
+
+impl BlockingPlacement {
+    /// Returns the units that a call may take on the thread of its flow.
+    pub(crate) fn call_budget(self, slice: SliceLength) -> UnitBudget {
+        let slices = if self == BlockingPlacement::Elsewhere { 1 } else { SLICES_IN_PLACE };
+        UnitBudget::of(slices * u64::from(slice.quantum) * u64::from(slice.quanta))
+    }
+}
+
 /// Counters of the flows of one route. Counters that change with every flow have cache lines of their own, because
 /// flows begin on other threads than they end on.
 #[derive(Default)]
@@ -110,6 +122,8 @@ pub(crate) struct ProgramInstance {
     pub slice: SliceLength,
     /// The threads on which functions run that block their thread.
     pub blocking: BlockingPlacement,
+    /// The units that a call may take on the thread of its flow; a longer one runs on a thread that may block.
+    pub call_budget: UnitBudget,
     /// The event loop whose blocking threads run jobs; set when the program starts.
     pub jobs: OnceLock<Handle>,
     /// The recorder of the trace.
@@ -118,18 +132,7 @@ pub(crate) struct ProgramInstance {
     pub platform: Arc<dyn Platform>,
 }
 
-/// The number of slices that a call may take on a thread that has nothing but flows to run. Chosen by judgement: a stage of
-/// a plan does its work on its own threads, and a time limit holds to some milliseconds.
-const SLICES_IN_PLACE: u64 = 25;
-
 impl ProgramInstance {
-    /// Returns the units that a call may take on the thread of its flow. A longer one runs on a thread that may block.
-    #[inline]
-    pub(crate) fn call_budget(&self) -> UnitBudget {
-        let slices = if self.blocking == BlockingPlacement::Elsewhere { 1 } else { SLICES_IN_PLACE };
-        UnitBudget::of(slices * u64::from(self.slice.quantum) * u64::from(self.slice.quanta))
-    }
-
     /// Runs a job on a thread that may block.
     pub(crate) fn spawn_blocking<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
         match self.jobs.get() {

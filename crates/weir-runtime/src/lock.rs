@@ -36,6 +36,14 @@ impl LockHandle {
         LockHandle::Session(Arc::clone(sessions), key, Some(session))
     }
 
+    /// Returns the lock of one session with a value of its own, and the mode in which to acquire it: the flow that makes the
+    /// value needs the session for itself.
+    pub(crate) fn of_own(sessions: &Arc<SessionTable>, key: Value, mode: Mode) -> (LockHandle, Mode) {
+        let session = sessions.begin_use(&key);
+        let mode = if session.made().is_some() { mode } else { Mode::Write };
+        (LockHandle::Session(Arc::clone(sessions), key, Some(session)), mode)
+    }
+
     fn lock(&self) -> &FairRwLock {
         match self {
             LockHandle::Whole(lock) => lock,

@@ -10,11 +10,11 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use weir_host::memory::MemoryLimits;
+use weir_host::memory::{self, MemoryLimits};
 use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
@@ -292,6 +292,7 @@ fn prepare(
         environment: library.environment.clone(),
         slice: options.slice,
         blocking: settings.row.blocking,
+        call_budget: settings.row.blocking.call_budget(options.slice),
         jobs: OnceLock::new(),
         recorder: options.recorder.clone(),
         platform: Arc::clone(&options.platform),
@@ -309,28 +310,45 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
     Ok(())
 }
 
-/// Runs a body that belongs to no flow.
+/// Runs a body that belongs to no flow. It is compared with the limit of the program's memory only.
 fn run_once(body: &Body, instance: &ProgramInstance, handle: &Handle) -> Result<Value, Failure> {
     let mut frame = Frame::take(body, true);
-    let key = FlowKey { entry: 0, route: 0, sequence: 0 };
-    let units = Units::endless();
-    let env = Env {
-        instance,
-        key,
-        records_nodes: false,
-        permission: BlockingPermission::Allowed,
-        units: &units,
-        given_up: None,
-    };
-    let finished = handle.block_on(poll_fn(|context| match frame.advance(body, env, None, context) {
-        Advanced::Ready(finished) => Poll::Ready(finished),
-        Advanced::Waits | Advanced::Yields => Poll::Pending,
-    }));
+    let entered = memory::enter_program();
+    let finished = handle.block_on(poll_fn(|context| advance_once(&mut frame, body, instance, context)));
+    drop(entered);
     Frame::give_back(frame);
     match finished {
         Finished::Value(value) => Ok(value),
         Finished::SegmentEnd => Err(Failure::function("it stopped on its way")),
         Finished::Ended(ended) => ended.how.map_err(|failure| *failure),
+    }
+}
+
+/// Advances a body that belongs to no flow, slice by slice.
+fn advance_once(
+    frame: &mut Frame,
+    body: &Body,
+    instance: &ProgramInstance,
+    context: &mut Context<'_>,
+) -> Poll<Finished> {
+    loop {
+        let units = Units::slice(instance.slice);
+        let env = Env {
+            instance,
+            key: FlowKey { entry: 0, route: 0, sequence: 0 },
+            records_nodes: false,
+            permission: BlockingPermission::Allowed,
+            units: &units,
+            given_up: None,
+        };
+        match frame.advance(body, env, None, context) {
+            Advanced::Ready(finished) => return Poll::Ready(finished),
+            Advanced::Waits => return Poll::Pending,
+            Advanced::Yields => {}
+        }
+        if let Err(failure) = memory::check() {
+            return Poll::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
+        }
     }
 }
 

@@ -130,4 +130,5 @@ fn a_long_chain_of_else_if_is_advised_to_be_a_match() {
         parsed.diagnostics.iter().find(|diagnostic| diagnostic.code == Code::NestingTooDeep).expect("it is too long");
     let shown = render(&sources, deep, Style::Plain);
     assert!(shown.contains("write a `match`"), "{shown}");
+    assert_eq!(parsed.diagnostics.len(), 1, "{:?}", parsed.diagnostics);
 }

@@ -246,10 +246,31 @@ fn shared_values_are_linear_while_a_flow_holds_a_snapshot_of_every_state() {
 }
 
 #[test]
+fn lists_of_a_shared_map_that_grow_in_atomic_steps_are_linear() {
+    // The map holds the list while the flow adds to it: a long list is then changed in pieces.
+    let bodies = [
+        ("texts", "for n in ns { atomic names { names.put(1, (names.get(1) else []) + [\"{n}\"]) } }"),
+        ("numbers", "for n in ns { atomic numbers { numbers.put(1, (numbers.get(1) else []) + [n]) } }"),
+        ("many lists", "for n in ns { atomic numbers { numbers.put(n, (numbers.get(n % 3) else []) + [n]) } }"),
+    ];
+    assert_linear("shared names: Map(Int, List(Text)) = [:]\nshared numbers: Map(Int, List(Int)) = [:]", &bodies);
+}
+
+#[test]
 fn the_count_finds_an_accumulation_that_copies() {
     // The text is used later, so each round has to copy it.
     let body =
         "let kept = fold all = [\"\"] for n in ns { all + [all[n] + \"some more characters, \"] }\n  kept.length()";
     let [once, _, four_times] = allocated(&with_body("", body));
     assert!(four_times > once * 10, "{once} and {four_times} bytes");
+}
+
+#[test]
+fn results_of_rounds_that_may_wait_are_stored_once() {
+    // Each round waits for a lock, so that no region runs the loop.
+    let program = with_body("shared hits = 0", "let all = for n in ns { hits.add(n) }\n  all.length()");
+    let rounds = 4 * ROUNDS as u64;
+    let [.., bytes] = allocated(&program);
+    // The numbers of `ns` take 8 bytes each, and the results twice that while they grow.
+    assert!(bytes < 28 * rounds, "{bytes} bytes for {rounds} rounds");
 }

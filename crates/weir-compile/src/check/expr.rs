@@ -118,8 +118,10 @@ impl<'a> TypeChecker<'a, '_> {
                 diagnostic.hint("make it a response: `http.text(…)`")
             }
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
-            (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => {
-                diagnostic.hint("write the number with a decimal point, as in `1.0`")
+            (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => diagnostic
+                .hint("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`"),
+            (found, wanted) if *found == Ty::FLOAT && *wanted == Ty::INT => {
+                diagnostic.hint("convert it: `x.to_int()`, which is `None` if it does not fit, or `x.round().to_int()`")
             }
             (found, wanted) if *found == Ty::INT && *wanted == Ty::SIZE => {
                 diagnostic.hint("write a size, as in `64kb`")

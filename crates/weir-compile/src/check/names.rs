@@ -286,9 +286,11 @@ impl TypeChecker<'_, '_> {
         if self.names_module(name) {
             self.module(name);
             let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a module, not a value"))
-                .at(name.span, "expected a value")
-                .hint(format!("name a member: `{name}.…`"));
-            return self.report(diagnostic);
+                .at(name.span, "expected a value");
+            return self.report(match dialects::value_named(name.as_str()) {
+                Some(advice) => advised(diagnostic, name, advice),
+                None => diagnostic.hint(format!("name a member: `{name}.…`")),
+            });
         }
         if self.typed.declarations.constraints.contains_key(&name.text) {
             let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a constraint, not a value"))

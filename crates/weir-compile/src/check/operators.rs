@@ -124,7 +124,8 @@ fn arithmetic_hint(diagnostic: Diagnostic, operator: BinaryOperator, l: &Ty, r: 
         return diagnostic.hint("put values into a text with braces: `\"{a} and {b}\"`");
     }
     if has(&Ty::INT) && has(&Ty::FLOAT) {
-        return diagnostic.hint("write whole numbers with a decimal point to use them with a `Float`, as in `1.0`");
+        return diagnostic
+            .hint("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`");
     }
     if matches!(l, Ty::Option(_)) || matches!(r, Ty::Option(_)) {
         return diagnostic.hint("handle `None` first: `(value else { 0 })`, or `match` it");

@@ -58,7 +58,7 @@ macro_rules! scalars {
             }
 
             fn list_into_value(list: Vec<Self>) -> Result<Value, Failure> {
-                Ok(Value::List(list.as_slice().into()))
+                Ok(Value::List(list.into()))
             }
 
             #[inline]

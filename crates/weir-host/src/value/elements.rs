@@ -330,21 +330,21 @@ impl From<Packed> for Elements {
     }
 }
 
-impl From<&[i64]> for Elements {
-    fn from(elements: &[i64]) -> Self {
-        Packed::Ints(elements.to_vec()).into()
+impl From<Vec<i64>> for Elements {
+    fn from(elements: Vec<i64>) -> Self {
+        Packed::Ints(elements).into()
     }
 }
 
-impl From<&[f64]> for Elements {
-    fn from(elements: &[f64]) -> Self {
-        Packed::Floats(elements.to_vec()).into()
+impl From<Vec<f64>> for Elements {
+    fn from(elements: Vec<f64>) -> Self {
+        Packed::Floats(elements).into()
     }
 }
 
-impl From<&[bool]> for Elements {
-    fn from(elements: &[bool]) -> Self {
-        Packed::Bools(elements.to_vec()).into()
+impl From<Vec<bool>> for Elements {
+    fn from(elements: Vec<bool>) -> Self {
+        Packed::Bools(elements).into()
     }
 }
 

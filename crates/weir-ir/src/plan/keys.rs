@@ -3,6 +3,7 @@
 //! To add a key, add a field to [`Plan`] or [`Section`] and a row to [`PLAN_KEYS`] or [`SECTION_KEYS`] in this file, and
 //! use the field where the runtime needs it.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use weir_host::{Text, Value};
@@ -90,7 +91,7 @@ pub(super) enum KeyValue<T> {
     /// A whole number from 1 to this maximum.
     Number(FieldAccess<T, usize>, usize),
     /// A duration up to this maximum.
-    Duration(FieldAccess<T, Duration>, Duration),
+    Duration(FieldAccess<T, Duration>, RangeInclusive<Duration>),
     /// A size in bytes, from 1 byte on.
     Size(FieldAccess<T, u64>),
     /// A required text, set when the table is created.
@@ -173,7 +174,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
     PlanKey {
         name: "session_idle_timeout",
         deprecated: &["session_idle"],
-        value: KeyValue::Duration(field!(session_idle_timeout), SESSION_IDLE_TIMEOUT_MAX),
+        value: KeyValue::Duration(field!(session_idle_timeout), Duration::from_nanos(1)..=SESSION_IDLE_TIMEOUT_MAX),
         check: KeyCheck::Fits,
         example: "\"30m\"",
         meaning: "idle time after which the value of a session is dropped",
@@ -181,7 +182,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
     PlanKey {
         name: "drain_timeout",
         deprecated: &[],
-        value: KeyValue::Duration(field!(drain_timeout), DRAIN_TIMEOUT_MAX),
+        value: KeyValue::Duration(field!(drain_timeout), Duration::ZERO..=DRAIN_TIMEOUT_MAX),
         check: KeyCheck::Fits,
         example: "\"30s\"",
         meaning: "time that a program has, once it is told to stop, to complete the flows in progress; default: 30s",

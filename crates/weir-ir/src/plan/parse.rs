@@ -1,6 +1,6 @@
 //! Plan parser: TOML to a plan.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use toml::Spanned;
@@ -70,8 +70,8 @@ impl PlanReader {
                 KeyValue::Number(field, max) => {
                     self.number(entry, *max).into_iter().for_each(|number| (field.set)(target, number));
                 }
-                KeyValue::Duration(field, max) => {
-                    self.duration(entry, *max).into_iter().for_each(|duration| (field.set)(target, duration));
+                KeyValue::Duration(field, range) => {
+                    self.duration(entry, range).into_iter().for_each(|duration| (field.set)(target, duration));
                 }
                 KeyValue::Size(field) => self.size(entry).into_iter().for_each(|size| (field.set)(target, size)),
                 KeyValue::Patterns(_, set) => set(target, self.patterns(entry)),
@@ -126,10 +126,11 @@ impl PlanReader {
         Some(Located { value: number, at: value.span() })
     }
 
-    fn duration(&mut self, entry: KeyedValue<'_, '_>, max: Duration) -> Option<Located<Duration>> {
+    fn duration(&mut self, entry: KeyedValue<'_, '_>, range: &RangeInclusive<Duration>) -> Option<Located<Duration>> {
         let text = self.text(entry)?;
-        let Some(value) = duration(text.value.as_str()).filter(|duration| *duration <= max) else {
-            let message = format!("`{}` must be a duration of at most {}", entry.0, longest(max));
+        let Some(value) = duration(text.value.as_str()).filter(|duration| range.contains(duration)) else {
+            let positive = if range.start().is_zero() { "" } else { "longer than zero and " };
+            let message = format!("`{}` must be a duration {positive}of at most {}", entry.0, longest(*range.end()));
             self.error(text.at, message, Some("write it as \"90s\", \"30m\" or \"2h\"".into()));
             return None;
         };

@@ -52,7 +52,7 @@ fn rows<T>(keys: &[PlanKey<T>]) -> String {
         let value = match &key.value {
             KeyValue::Text(_) | KeyValue::Required(_) => "text".to_owned(),
             KeyValue::Number(_, max) => format!("1 to {max}"),
-            KeyValue::Duration(_, max) => format!("duration up to {}", longest(*max)),
+            KeyValue::Duration(_, range) => format!("duration up to {}", longest(*range.end())),
             KeyValue::Size(_) => "size".to_owned(),
             KeyValue::Patterns(..) => "list of patterns".to_owned(),
         };

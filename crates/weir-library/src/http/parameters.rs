@@ -29,8 +29,10 @@ const LIMITS: [(&str, Limit); 10] = [
     ("connections_max", Limit::Count(|limits| &mut limits.connections_max)),
 ];
 
-/// Name of the last parameter, which permits requests of other sites' pages.
+/// Name of the parameter that permits requests of other sites' pages.
 const CROSS_SITE_WRITES: &str = "cross_site_writes";
+/// Name of the parameter that gives half-closed clients their responses.
+const HALF_CLOSE: &str = "half_close";
 /// Minimum value of `header_bytes_max`; below it no browser's request is accepted.
 const HEADER_BYTES_LEAST: usize = 1024;
 
@@ -41,7 +43,8 @@ pub(super) fn signature() -> SourceSignature {
         let default = limit.get(&mut Limits::default());
         parameter(name, limit.ty(), Some(default))
     });
-    let cross_site = parameter(CROSS_SITE_WRITES, Type::Bool, Some(Value::Bool(false)));
+    let switch = |name| parameter(name, Type::Bool, Some(Value::Bool(false)));
+    let switches = [switch(CROSS_SITE_WRITES), switch(HALF_CLOSE)];
     let place = [parameter("port", Type::Int, None), parameter("address", Type::Text, Some(Value::text("127.0.0.1")))];
     SourceSignature {
         module: "http".into(),
@@ -49,7 +52,7 @@ pub(super) fn signature() -> SourceSignature {
         doc: "Serves HTTP/1.1 and HTTP/2 without TLS at a port of this machine. `address: \"0.0.0.0\"` accepts \
              connections from other machines; port 0 lets the operating system choose a port."
             .into(),
-        parameters: place.into_iter().chain(limits).chain([cross_site]).collect(),
+        parameters: place.into_iter().chain(limits).chain(switches).collect(),
         element: None,
         answer: Some(Type::named("http.Response")),
         ordered: false,
@@ -71,7 +74,12 @@ pub(super) fn address(arguments: &[Value]) -> Result<SocketAddr, Failure> {
 
 /// Returns `true` if pages of other sites may send requests that change something.
 pub(super) fn permits_cross_site_writes(arguments: &[Value]) -> bool {
-    matches!(arguments.last(), Some(Value::Bool(true)))
+    is_on(arguments, 0)
+}
+
+/// Returns `true` if the switch of this index, behind the limits, is on.
+fn is_on(arguments: &[Value], index: usize) -> bool {
+    matches!(arguments.get(2 + LIMITS.len() + index), Some(Value::Bool(true)))
 }
 
 /// Returns the limits that the arguments set.
@@ -83,6 +91,7 @@ pub(super) fn limits(arguments: &[Value]) -> Result<Limits, Failure> {
     for ((name, limit), argument) in LIMITS.iter().zip(arguments.iter().skip(2)) {
         limit.set(&mut limits, argument).ok_or_else(|| Failure::argument(format!("`{name}` cannot be {argument}")))?;
     }
+    limits.half_close = is_on(arguments, 1);
     if limits.connections_max == 0 {
         return Err(Failure::argument("`connections_max` must be at least 1"));
     }

@@ -129,6 +129,9 @@ impl Routes {
         inputs: &mut Vec<Value>,
     ) -> Result<Option<usize>, Vec<InputError>> {
         let Route { parameters, types, .. } = &self.routes[route];
+        if parameters.is_empty() && query.is_none() {
+            return Ok(None);
+        }
         let definitions = NamedTypes(types);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());

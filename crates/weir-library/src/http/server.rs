@@ -22,6 +22,7 @@ mod connection;
 mod connection_table;
 mod framing;
 mod graceful_shutdown;
+mod held_bytes;
 mod limits;
 mod metered_body;
 mod request_validation;
@@ -46,7 +47,7 @@ use weir_events::{Event, until};
 
 use crate::descriptors;
 
-use accepting::Acceptor;
+use accepting::{Acceptor, report_holders};
 use connection_table::ConnectionTable;
 use graceful_shutdown::GracefulShutdown;
 
@@ -64,6 +65,9 @@ pub trait Handler: 'static {
 
     /// Is told once a second that so many connections were closed or refused because the limit of connections is reached.
     fn connections_shed(&self, _closed: u64, _refused: u64, _limit: usize) {}
+
+    /// Is told once a second that so many connections were closed because of the memory that they held for their clients.
+    fn holders_closed(&self, _closed: u64) {}
 }
 
 /// A listening socket and its limits.
@@ -120,6 +124,7 @@ impl Server {
             handler: Rc::new(handler),
             shed: Rc::default(),
         };
+        connections.spawn_local(report_holders(Arc::clone(&self.table), Rc::clone(&acceptor.handler)));
         let Err(()) = until(pin!(acceptor.accept(&mut connections)), stop).await;
         drop(listener);
         // Dropping the set cancels the connections that are still open after the grace period.

@@ -118,6 +118,11 @@ impl Handler for FlowHandler {
         self.flows.report(SourceProblem::ShedsConnections(Failure::function(message)));
     }
 
+    fn holders_closed(&self, closed: u64) {
+        let message = format!("{closed} closed because of the memory that they held for their clients");
+        self.flows.report(SourceProblem::ShedsConnections(Failure::function(message)));
+    }
+
     fn handle(&self, mut request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();

@@ -5,6 +5,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ pub(crate) fn short() -> Limits {
 pub(crate) struct Hold {
     pub(crate) begun: Notify,
     pub(crate) release: Notify,
+    /// Number of responses of `/big`.
+    pub(crate) big: AtomicUsize,
 }
 
 struct Routes {
@@ -52,7 +55,10 @@ impl Handler for Routes {
     async fn handle(&self, request: Request<Incoming>) -> Response<Bytes> {
         match request.uri().path() {
             "/hello" => Response::new(Bytes::from_static(b"hello")),
-            "/big" => Response::new(vec![b'x'; BIG].into()),
+            "/big" => {
+                self.hold.big.fetch_add(1, Ordering::Relaxed);
+                Response::new(vec![b'x'; BIG].into())
+            }
             "/hold" => {
                 self.hold.begun.notify_one();
                 self.hold.release.notified().await;

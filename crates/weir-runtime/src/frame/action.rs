@@ -82,8 +82,33 @@ pub(super) enum Stage {
     Region(usize),
     /// The region that begins with the step waits for the call of this instruction, which takes long.
     RegionCall(Pending, usize),
+    /// An atomic step has its locks, and makes the values of its sessions.
+    Making(Making),
     /// An atomic step that does not begin, because its frame is given up once it is in no other.
     Refused,
+}
+
+/// An atomic step that has its locks, and makes the values of its sessions. Dropping it releases the locks.
+pub(super) struct Making {
+    pub held: Vec<HeldLock>,
+    /// The lock of the step whose value is made.
+    pub wanted: usize,
+    /// The frame of the body that computes it, once it has begun.
+    pub frame: Option<Box<Frame>>,
+}
+
+impl Making {
+    /// Returns the frame to the pool.
+    pub(super) fn end_body(&mut self) {
+        self.frame.take().into_iter().for_each(Frame::give_back);
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        // Before the locks, under which it runs.
+        self.end_body();
+    }
 }
 
 impl Stage {
@@ -91,7 +116,7 @@ impl Stage {
     /// that it has already, and a call that waits under locks of its own is cancelled like any other.
     pub(super) fn is_in_step(&self) -> bool {
         match self {
-            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused => false,
+            Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Making(_) => false,
             Stage::Region(_) | Stage::RegionCall(..) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
@@ -103,7 +128,7 @@ impl Stage {
     pub(super) fn leaves_thread(&self) -> bool {
         match self {
             Stage::Function(.., leaves_thread) => *leaves_thread,
-            Stage::RegionCall(..) | Stage::Ticket(_) | Stage::Locks(_) => true,
+            Stage::RegionCall(..) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
             Stage::Body(run) => run.leaves_thread(),
             Stage::Timed(timed) => timed.leaves_thread(),
             Stage::Refused | Stage::Region(_) => false,
@@ -236,6 +261,7 @@ impl Frame {
                 self.acquire(node, passed, acquire, body, env, context)
             }
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
+            (Stage::Making(making), Action::Acquire(acquire)) => self.make_own(node, making, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
             (Stage::Refused, Action::Acquire(_)) => Ran::wait(Stage::Refused),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),

@@ -1,16 +1,16 @@
 //! Entry into atomic steps: ticket gates, two-phase locking, and the values of the sessions that are held.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use weir_host::{Failure, Value};
+use weir_host::Value;
 
-use super::action::{Ran, Stage};
-use super::{Finished, Frame};
+use super::action::{Making, Ran, Stage};
+use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
-use crate::lock::{HeldLock, LockAcquisition, LockHandle, SessionTable};
+use crate::lock::{LockAcquisition, LockHandle, SessionTable};
 use crate::step::{AcquireStep, Body, Wanted};
-use crate::units::{Advanced, Units};
+use crate::units::Advanced;
 
 impl Frame {
     /// Waits at the ticket gates from `passed` on, and then for the locks.
@@ -40,9 +40,8 @@ impl Frame {
             {
                 None
             }
-            Wanted::Session(sessions, mode) | Wanted::Own(sessions, mode, _) => {
-                Some((LockHandle::session(sessions, session.clone()), *mode))
-            }
+            Wanted::Session(sessions, mode) => Some((LockHandle::session(sessions, session.clone()), *mode)),
+            Wanted::Own(sessions, mode, _) => Some(LockHandle::of_own(sessions, session.clone(), *mode)),
         });
         let handles: Vec<_> = handles.collect();
         self.hold(node, LockAcquisition::new(handles), step, env, context)
@@ -75,41 +74,43 @@ impl Frame {
         }
         match locks.poll(context) {
             Poll::Pending => Ran::wait(Stage::Locks(locks)),
-            Poll::Ready(held) => {
-                if let Err(failure) = make_own(step, &held, env) {
-                    return Ran::fail(failure);
+            Poll::Ready(held) => self.make_own(node, Making { held, wanted: 0, frame: None }, step, env, context),
+        }
+    }
+
+    /// Creates the values of the sessions that are held, if they do not exist yet, and begins the step. Their bodies spend
+    /// the units and the memory of the flow. The step has not begun: it may be given up.
+    pub(super) fn make_own(
+        &mut self,
+        node: usize,
+        mut making: Making,
+        step: &AcquireStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        while let Some(wanted) = step.wanted.get(making.wanted) {
+            if let Wanted::Own(sessions, _, index) = wanted
+                && let Some(session) = making.held.iter().find_map(|held| held.session_of(sessions))
+                && session.made().is_none()
+            {
+                let body =
+                    env.instance.own[*index as usize].as_ref().expect("the program says that each session has one");
+                let frame = making.frame.get_or_insert_with(|| Frame::take(body, true));
+                let finished = match frame.advance(body, env, None, context) {
+                    Advanced::Ready(finished) => finished,
+                    Advanced::Waits => return Ran::wait(Stage::Making(making)),
+                    Advanced::Yields => return Ran::yields(Stage::Making(making)),
+                };
+                match finished {
+                    Finished::Value(value) | Finished::Ended(FlowExit { how: Ok(value), .. }) => session.put(value),
+                    Finished::Ended(FlowExit { how: Err(failure), .. }) => return Ran::fail(failure),
+                    Finished::SegmentEnd => unreachable!("bodies are not cut"),
                 }
-                self.scopes.push((node as u32, Arc::new(held)));
-                Ran::Next
+                making.end_body();
             }
+            making.wanted += 1;
         }
-    }
-}
-
-/// Creates the values of the sessions that are held, if they do not exist yet.
-fn make_own(step: &AcquireStep, held: &[HeldLock], env: Env<'_>) -> Result<(), Box<Failure>> {
-    for wanted in &step.wanted {
-        let Wanted::Own(sessions, _, index) = wanted else { continue };
-        if let Some(session) = held.iter().find_map(|held| held.session_of(sessions)) {
-            session.value(|| made_for_a_session(*index, env))?;
-        }
-    }
-    Ok(())
-}
-
-/// Creates the value of a session. The body that computes it never waits.
-fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
-    let body = env.instance.own[index as usize].as_ref().expect("the program says that each session has one");
-    let mut frame = Frame::take(body, true);
-    let units = Units::endless();
-    let env = Env { units: &units, ..env };
-    let finished = frame.advance(body, env, None, &mut Context::from_waker(Waker::noop()));
-    Frame::give_back(frame);
-    match finished {
-        Advanced::Ready(Finished::Value(value)) => Ok(value),
-        Advanced::Ready(Finished::Ended(ended)) => ended.how,
-        Advanced::Ready(Finished::SegmentEnd) | Advanced::Waits | Advanced::Yields => {
-            Err(Box::new(Failure::function("what makes a session's value waits")))
-        }
+        self.scopes.push((node as u32, Arc::new(std::mem::take(&mut making.held))));
+        Ran::Next
     }
 }

@@ -131,7 +131,7 @@ impl Frame {
             arguments: &step.arguments,
             out,
             environment: &env.instance.environment,
-            units: env.instance.call_budget(),
+            units: env.instance.call_budget,
         }
     }
 

@@ -45,7 +45,7 @@ impl Frame {
                 shared: &env.instance.resources.shared,
                 environment: &env.instance.environment,
                 platform: &*env.instance.platform,
-                call_budget: env.instance.call_budget(),
+                call_budget: env.instance.call_budget,
                 at: current,
             },
             at,

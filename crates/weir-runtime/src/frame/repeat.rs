@@ -45,7 +45,8 @@ pub(super) struct SequentialRun {
     begun: bool,
     /// The states of the next iteration, or of the last one.
     states: States,
-    results: Vec<Value>,
+    /// The results of a `for`, where they stay.
+    results: Elements,
 }
 
 /// Several iterations at a time.
@@ -159,9 +160,8 @@ impl SequentialRun {
         scopes: Vec<AtomicScope>,
         step: &RepeatStep,
     ) -> SequentialRun {
-        let results = if step.repeat == Repeat::Map { Vec::with_capacity(list.len()) } else { Vec::new() };
         let frame = Some(frame_of(step, captured, &scopes));
-        SequentialRun { frame, list, index: 0, begun: false, states, results }
+        SequentialRun { frame, list, index: 0, begun: false, states, results: Elements::default() }
     }
 
     fn advance(
@@ -248,7 +248,7 @@ impl SequentialRun {
 
     fn result(&mut self, repeat: Repeat) -> Value {
         match repeat {
-            Repeat::Map => Value::list(std::mem::take(&mut self.results)),
+            Repeat::Map => Value::List(std::mem::take(&mut self.results)),
             Repeat::Fold { .. } | Repeat::Loop { .. } if self.states.len() == 1 => self.states[0].take(),
             Repeat::Fold { .. } | Repeat::Loop { .. } => Value::Record(self.states.drain(..).collect()),
         }

@@ -83,7 +83,7 @@ impl Frame {
             arguments: &[],
             out: None,
             environment: &env.instance.environment,
-            units: env.instance.call_budget(),
+            units: env.instance.call_budget,
         };
         let mut turns = false;
         for (index, step) in steps.iter().enumerate().skip(*cursor) {
@@ -162,7 +162,7 @@ fn simple_call<'a>(slots: &'a mut [Value], step: &'a SimpleStep, body: &'a Body,
         arguments: &step.arguments,
         out: Some(step.out),
         environment: &env.instance.environment,
-        units: env.instance.call_budget(),
+        units: env.instance.call_budget,
     }
 }
 

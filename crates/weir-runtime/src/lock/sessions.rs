@@ -5,10 +5,14 @@
 //!
 //! 1. A use begins ([`SessionTable::begin_use`]) before the lock is acquired, and ends ([`SessionTable::end_use`]) when
 //!    it was released. Both happen under the table's mutex, so that a session is never freed while a use begins.
-//! 2. The value is created under the session's own mutex, by the first atomic step that holds the lock
-//!    ([`SessionState::value`]). The body that computes it never waits, so the mutex is held only for the computation.
-//! 3. Each begin and end of a use frees sessions that have been idle for too long and, while there are too many, those
-//!    that have been idle longest. Values are dropped outside the table's mutex, because dropping runs host code.
+//! 2. The value is created by the first atomic step that holds the lock, which acquires it for writing while there is none
+//!    ([`LockHandle::of_own`](super::LockHandle::of_own)). A session in use keeps its value, so that a step that sees one
+//!    may acquire the lock for reading.
+//! 3. Each begin and end of a use frees sessions that have been idle for too long, the one that is about to be used
+//!    included. While there are too many, or the memory of the program is full, those go that have been idle longest:
+//!    first of those that never *came back*, that is, were used again after they had been idle. A client that makes up
+//!    identifiers therefore takes the places of other identifiers that nobody uses, and not those of sessions in use.
+//!    Values are dropped outside the table's mutex, because dropping runs host code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +20,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
-use weir_host::{Failure, Shared, Value};
+use weir_host::{Shared, Value, memory};
 
 use super::FairRwLock;
 use crate::platform::Platform;
@@ -27,6 +31,10 @@ pub const SESSIONS_MAX: usize = 100_000;
 
 /// The default time for which the value of an idle session is retained.
 pub const SESSION_IDLE_MAX: Duration = Duration::from_mins(30);
+
+/// The maximum number of sessions that one use frees because the memory of the program is full: the memory of the first ones
+/// may be enough.
+const FREED_FOR_MEMORY_MAX: usize = 16;
 
 /// Limits on the values of idle sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,15 +72,17 @@ pub(crate) struct SessionTable {
 pub(crate) struct SessionState {
     /// The lock of the session.
     pub lock: FairRwLock,
-    /// The value of the session, once it was made.
+    /// The value of the session, once it was made. The lock of the session orders the accesses to what is in it.
     own: Mutex<Option<Shared>>,
 }
 
 #[derive(Default)]
 struct TableState {
     known: IndexMap<Value, SessionEntry>,
-    /// The idle sessions that are retained, by the moment when they became idle.
-    idle: BTreeMap<IdleSince, Value>,
+    /// The idle sessions that are retained and never came back, by the moment when they became idle.
+    new: BTreeMap<IdleSince, Value>,
+    /// The idle sessions that came back.
+    returned: BTreeMap<IdleSince, Value>,
     /// The number of times that a session has become idle.
     rests: u64,
 }
@@ -81,26 +91,28 @@ struct TableState {
 struct SessionEntry {
     session: Arc<SessionState>,
     idle: Option<IdleSince>,
+    came_back: bool,
 }
 
 /// The moment when a session became idle: the time, and a number that distinguishes sessions of one moment.
 type IdleSince = (u64, u64);
 
 impl SessionState {
-    /// Returns the value of the session; `make` makes it if there is none yet.
-    pub(crate) fn value(&self, make: impl FnOnce() -> Result<Value, Box<Failure>>) -> Result<Shared, Box<Failure>> {
-        let mut own = self.own.lock();
-        if let Some(made) = &*own {
-            return Ok(made.clone());
-        }
-        let made = Shared::new(make()?);
-        *own = Some(made.clone());
-        Ok(made)
+    /// Stores the initial value of the session. The caller holds the lock of the session for writing.
+    pub(crate) fn put(&self, value: Value) {
+        *self.own.lock() = Some(Shared::new(value));
     }
 
     /// Returns the value of the session, if it was made.
     pub(crate) fn made(&self) -> Option<Shared> {
         self.own.lock().clone()
+    }
+}
+
+impl TableState {
+    /// Returns the idle sessions that came back, or those that never did.
+    fn idle(&mut self, came_back: bool) -> &mut BTreeMap<IdleSince, Value> {
+        if came_back { &mut self.returned } else { &mut self.new }
     }
 }
 
@@ -113,12 +125,17 @@ impl SessionTable {
     /// Returns the session of this key, which is in use by the caller from now on.
     pub(crate) fn begin_use(&self, key: &Value) -> Arc<SessionState> {
         let mut table = self.table.lock();
+        // Before the session is found, because its own time may be over.
+        let expired = self.free(&mut table);
         let known = table.known.entry(key.clone()).or_default();
-        let (session, rested) = (Arc::clone(&known.session), known.idle.take());
-        rested.map(|since| table.idle.remove(&since));
-        let freed = self.free(&mut table);
+        let session = Arc::clone(&known.session);
+        if let Some(since) = known.idle.take() {
+            let was_back = std::mem::replace(&mut known.came_back, true);
+            table.idle(was_back).remove(&since);
+        }
+        let freed = if table.known.len() > self.sessions_max() { self.free(&mut table) } else { Vec::new() };
         drop(table);
-        drop(freed);
+        drop((expired, freed));
         session
     }
 
@@ -140,8 +157,9 @@ impl SessionTable {
             Some(keeping) if known.session.made().is_some() => {
                 let since = (keeping.platform.now_ns(), table.rests);
                 known.idle = Some(since);
+                let came_back = known.came_back;
                 table.rests += 1;
-                table.idle.insert(since, key.clone());
+                table.idle(came_back).insert(since, key.clone());
                 None
             }
             _ => table.known.swap_remove(key),
@@ -153,15 +171,22 @@ impl SessionTable {
         let Some(SessionRetention { limits, platform }) = &self.keeping else { return Vec::new() };
         let now_ns = u128::from(platform.now_ns());
         let mut freed = Vec::new();
-        while let Some(longest) = table.idle.first_entry() {
-            let is_over = u128::from(longest.key().0) + limits.idle.as_nanos() <= now_ns;
-            if !is_over && table.known.len() <= limits.sessions {
-                break;
+        for came_back in [false, true] {
+            while let Some((since, _)) = table.idle(came_back).first_key_value() {
+                let is_over = u128::from(since.0) + limits.idle.as_nanos() <= now_ns;
+                let is_short = freed.len() < FREED_FOR_MEMORY_MAX && memory::is_full();
+                if !is_over && !is_short && table.known.len() <= limits.sessions {
+                    break;
+                }
+                let longest = table.idle(came_back).pop_first();
+                freed.extend(longest.and_then(|(_, key)| table.known.swap_remove(&key)));
             }
-            let key = longest.remove();
-            freed.extend(table.known.swap_remove(&key));
         }
         freed
+    }
+
+    fn sessions_max(&self) -> usize {
+        self.keeping.as_ref().map_or(usize::MAX, |keeping| keeping.limits.sessions)
     }
 
     /// Returns the number of sessions.

@@ -119,7 +119,7 @@ pub(crate) enum RegionOperand {
 /// A look-up in a map whose `Option` a switch takes apart at once, so that it is never made.
 pub(crate) struct LookUp {
     pub map: Argument,
-    pub key: Argument,
+    pub key: RegionOperand,
     /// True if nothing reads the entry afterwards, so that its value may be moved out.
     pub detaches: bool,
     /// The slots that are not used afterwards.
@@ -259,7 +259,11 @@ impl WordCall {
 
 impl ValueSwitch {
     fn registers(&mut self, see: &mut SeeRegister<'_>) {
-        if let Some(LookUpOutput::Word(register)) = self.look_up.as_mut().map(|look_up| &mut look_up.output) {
+        let Some(look_up) = &mut self.look_up else { return };
+        if let RegionOperand::Word(register, ..) = &mut look_up.key {
+            see(register, RegisterAccess::Read);
+        }
+        if let LookUpOutput::Word(register) = &mut look_up.output {
             see(register, RegisterAccess::Write);
         }
     }

@@ -54,21 +54,15 @@ impl Region {
         at: usize,
         (words, slots): (&mut [u64], &mut [Value]),
     ) -> After {
-        let constants = &self.constants;
-        let is_found = match look_up.map {
-            Argument::Slot { index, .. } => {
-                // The key may be in any other slot.
-                let mut whole = slots[index as usize].take();
-                let is_found = find(look_up, &mut whole, constants, (words, slots));
-                // At its last use, what is found may be in its slot already.
-                if !look_up.dead.contains(&index) {
-                    slots[index as usize].put(whole);
-                }
-                is_found
-            }
-            other => find(look_up, &mut value(other, slots, constants), constants, (words, slots)),
-        };
-        let target = if is_found { look_up.some } else { look_up.none };
+        let found = find(look_up, words, slots, &self.constants);
+        // At its last use, the map's slot may be the one for what is found.
+        forget(&look_up.dead, slots);
+        let target = if found.is_some() { look_up.some } else { look_up.none };
+        match (found, look_up.output) {
+            (Some(FoundEntry::Word(word)), LookUpOutput::Word(register)) => words[r(register)] = word,
+            (Some(FoundEntry::Value(value)), LookUpOutput::Slot(slot)) => slots[r(slot)].put(value),
+            _ => {}
+        }
         match target.and_then(|arm| arms.get(arm)) {
             Some(arm) => After::Jump(arm.target),
             None => fails(at, operations::no_arm(&Value::none())),
@@ -183,24 +177,42 @@ fn current(row: &LoopRow, words: &[u64]) -> usize {
     (words[r(row.count)] - 1) as usize
 }
 
-/// Looks up a key, and puts what it finds where the arm expects it: moved out if nothing reads it afterwards, and cloned
-/// otherwise.
-fn find(look_up: &LookUp, whole: &mut Value, constants: &[Value], (words, slots): (&mut [u64], &mut [Value])) -> bool {
-    let Value::Map(entries) = whole else { return false };
-    let key = place(&look_up.key, slots, constants);
-    if let LookUpOutput::Word(register) = look_up.output {
-        let found = entries.get_to_change(key).map(word_of);
-        forget(&look_up.dead, slots);
-        found.into_iter().for_each(|word| words[r(register)] = word);
-        return found.is_some();
+/// The value that a look-up has found.
+enum FoundEntry {
+    Word(u64),
+    Value(Value),
+}
+
+/// Looks up a key in the map of a slot or constant.
+fn find(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<FoundEntry> {
+    let Argument::Slot { index: map, .. } = look_up.map else {
+        let mut map = value(look_up.map, slots, constants);
+        return match look_up.key {
+            RegionOperand::Word(register, scalar, _) => found(look_up, &mut map, &scalar.value(words[r(register)])),
+            RegionOperand::Value(key) => found(look_up, &mut map, place(&key, slots, constants)),
+        };
+    };
+    match look_up.key {
+        RegionOperand::Word(register, scalar, _) => {
+            found(look_up, &mut slots[map as usize], &scalar.value(words[r(register)]))
+        }
+        RegionOperand::Value(Argument::Slot { index: key, .. }) => {
+            let [map, key] = slots.get_disjoint_mut([map as usize, key as usize]).ok()?;
+            found(look_up, map, key)
+        }
+        RegionOperand::Value(key) => found(look_up, &mut slots[map as usize], place(&key, &[], constants)),
     }
-    let found = if look_up.detaches { entries.take(key) } else { entries.get_to_change(key).cloned() };
-    forget(&look_up.dead, slots);
-    let is_found = found.is_some();
-    if let (Some(found), LookUpOutput::Slot(slot)) = (found, look_up.output) {
-        slots[r(slot)].put(found);
+}
+
+/// Looks up a key: what is found is moved out if nothing reads it afterwards, and cloned otherwise.
+#[inline]
+fn found(look_up: &LookUp, map: &mut Value, key: &Value) -> Option<FoundEntry> {
+    let Value::Map(entries) = map else { return None };
+    match look_up.output {
+        LookUpOutput::Word(_) => entries.get_to_change(key).map(|value| FoundEntry::Word(word_of(value))),
+        _ if look_up.detaches => entries.take(key).map(FoundEntry::Value),
+        _ => entries.get_to_change(key).cloned().map(FoundEntry::Value),
     }
-    is_found
 }
 
 /// Returns the position that an operand names in a list.

@@ -76,10 +76,6 @@ impl Region {
             }
             Instruction::Replace(row) => {
                 let row = &tables.replacements[at(row)];
-                let operand = |operand: &RegionOperand| match operand {
-                    RegionOperand::Word(register, ..) => format!("r{register}"),
-                    RegionOperand::Value(argument) => arguments(&[*argument]),
-                };
                 format!("s{}, {} {}, {}", row.whole, row.call.path, operand(&row.key), operand(&row.value))
             }
             Instruction::AppendParts(row) => {
@@ -95,7 +91,7 @@ impl Region {
                 let row = &tables.switches[at(row)];
                 let arms = row.arms.iter().map(|arm| format!("{:?} ->{}", arm.test, arm.target));
                 let subject = match &row.look_up {
-                    Some(look_up) => format!("look_up {}", arguments(&[look_up.map, look_up.key])),
+                    Some(look_up) => format!("look_up {}, {}", arguments(&[look_up.map]), operand(&look_up.key)),
                     None => arguments(&[row.subject]),
                 };
                 format!("{subject}: {}", arms.collect::<Vec<_>>().join(", "))
@@ -107,6 +103,13 @@ impl Region {
             Instruction::Return(row) | Instruction::Fail(row) => arguments(&[tables.arguments[at(row)]]),
             other => other.again().map_or(String::new(), |row| format!(", ->{}", tables.loops[at(row)].head)),
         }
+    }
+}
+
+fn operand(operand: &RegionOperand) -> String {
+    match operand {
+        RegionOperand::Word(register, ..) => format!("r{register}"),
+        RegionOperand::Value(argument) => arguments(&[*argument]),
     }
 }
 

@@ -88,15 +88,14 @@ impl Region {
             LoadRecord(_) | StoreRecord(_) => self.transfer(instruction, words, slots),
             LoadChoice(out, switch) => words[r(out)] = outside.choices[r(switch)].into(),
             StoreChoice(switch, a) => outside.choices[r(switch)] = words[r(a)] as u32,
-            TakeValue(to, from) => slots[r(to)] = slots[r(from)].take(),
-            CloneValue(to, from) => slots[r(to)] = slots[r(from)].clone(),
-            ConstantValue(to, constant) => slots[r(to)].put(self.constants[r(constant)].clone()),
-            Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
-            Prim(row) => {
-                if let Err(failure) = apply(&tables.prims[r(row)], slots, &self.constants) {
-                    return fails(at, failure);
-                }
+            TakeValue(to, from) => {
+                let value = slots[r(from)].take();
+                slots[r(to)].put(value);
             }
+            CloneValue(to, from) => clone_slot(slots, r(to), r(from)),
+            ConstantValue(to, constant) => self.constants[r(constant)].clone_to(&mut slots[r(to)]),
+            Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
+            Prim(row) => return self.prim(row, at, outside.slots),
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
             Call(row) => return self.call(&tables.calls[r(row)], at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
@@ -108,11 +107,7 @@ impl Region {
                 let value = slots[r(from)].take();
                 push(&mut slots[r(list)], value);
             }
-            Return(row) | Fail(row) => {
-                let value = operations::value(tables.arguments[r(row)], slots, &self.constants);
-                let end = if matches!(instruction, Return(_)) { Ok(value) } else { Err(failure_of(value)) };
-                return After::Stop(RegionStop::Ends(at, end));
-            }
+            Return(row) | Fail(row) => return self.end(instruction, row, at, slots),
             End => return After::Stop(RegionStop::Done),
             _ => return fails(at, operations::never()),
         }
@@ -141,7 +136,15 @@ fn push_scalar(elements: &mut Elements, word: u64, scalar: u16) {
     elements.push(Scalar::ALL[r(scalar)].value(word));
 }
 
+/// Clones the value of a slot to another one.
+fn clone_slot(slots: &mut [Value], to: usize, from: usize) {
+    if let Ok([to, from]) = slots.get_disjoint_mut([to, from]) {
+        from.clone_to(to);
+    }
+}
+
 /// Executes a primitive of scalars.
+#[inline(never)]
 fn scalar_prim(row: &ScalarPrim, at: usize, words: &mut [u64]) -> After {
     match scalars(row, words) {
         Ok(value) => {
@@ -208,6 +211,24 @@ impl Region {
         }
     }
 
+    /// Applies a primitive to slots.
+    #[inline(never)]
+    fn prim(&self, row: TableIndex, at: usize, slots: &mut [Value]) -> After {
+        match apply(&self.tables.prims[r(row)], slots, &self.constants) {
+            Ok(()) => After::Next,
+            Err(failure) => fails(at, failure),
+        }
+    }
+
+    /// Ends the flow with an answer or a failure.
+    #[cold]
+    #[inline(never)]
+    fn end(&self, instruction: Instruction, row: TableIndex, at: usize, slots: &mut [Value]) -> After {
+        let value = operations::value(self.tables.arguments[r(row)], slots, &self.constants);
+        let end = if matches!(instruction, Instruction::Return(_)) { Ok(value) } else { Err(failure_of(value)) };
+        After::Stop(RegionStop::Ends(at, end))
+    }
+
     /// Takes an element of a list to a slot or register, the first one or the next one.
     fn list(&self, instruction: Instruction, at: usize, words: &mut [u64], outside: &mut Outside<'_>) -> After {
         let (row, is_first) = match instruction {
@@ -226,10 +247,10 @@ impl Region {
         match (instruction, element) {
             (Instruction::FirstWord(_, out, _), Some(element)) => words[r(out)] = word_of(&element),
             (Instruction::FirstWord(_, _, end) | Instruction::FirstValue(_, _, end), None) => return After::Jump(end),
-            (Instruction::FirstValue(_, to, _), Some(element)) => outside.slots[r(to)] = element,
+            (Instruction::FirstValue(_, to, _), Some(element)) => outside.slots[r(to)].put(element),
             (Instruction::NextValue(_, to, head), element) => {
                 let next = if element.is_some() { usize::from(head) } else { at + 1 };
-                element.into_iter().for_each(|element| outside.slots[r(to)] = element);
+                element.into_iter().for_each(|element| outside.slots[r(to)].put(element));
                 if outside.spend(row.units) {
                     return After::Stop(RegionStop::Yields(next));
                 }

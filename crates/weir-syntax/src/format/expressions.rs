@@ -25,7 +25,7 @@ impl SourcePrinter<'_> {
     /// Prints the head of an `if`, `match` or loop.
     pub(super) fn head(&mut self, expr: &Expr) -> Doc {
         let saved = std::mem::replace(&mut self.records_in_parentheses, true);
-        let doc = self.expr_in(expr, Tightness::OPERATORS);
+        let doc = self.expr_in(expr, Tightness::LIMITED);
         self.records_in_parentheses = saved;
         doc
     }

@@ -38,6 +38,10 @@ impl Parser<'_> {
         }
         let start = self.span();
         let condition = self.head();
+        if self.depth_reported && matches!(condition.kind, ExprKind::Error) && !self.at(T::BraceOpen) {
+            // The rest of the chain was skipped with the condition that is too deep.
+            return ExprKind::Error;
+        }
         let condition = Box::new(self.equals_in_condition(start, condition));
         if self.then_without_braces(word, &condition) {
             return ExprKind::Error;

@@ -51,7 +51,7 @@ impl Parser<'_> {
         value
     }
 
-    /// Parses the head of an `if`, `match` or loop: `operators`, where a brace begins the body.
+    /// Parses the head of an `if`, `match` or loop: `limited`, where a brace begins the body.
     pub(super) fn head(&mut self) -> Expr {
         let ignored = self.line_ends_ignored;
         let rule = |parser: &mut Self| parser.within_mode(BraceRole::Body, ignored, Self::head_operators);
@@ -59,7 +59,7 @@ impl Parser<'_> {
     }
 
     fn head_operators(&mut self) -> Expr {
-        let value = self.operators();
+        let value = self.limited();
         self.numbers_in_a_row(value)
     }
 

@@ -4,7 +4,7 @@
 //! process.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Write};
 use std::sync::mpsc;
 use std::task::Poll;
 use std::thread;
@@ -92,7 +92,12 @@ fn obey(signals: &mpsc::Receiver<()>, stoppers: &mpsc::Receiver<Stopper>) {
         // Before the program has started there is nothing to finish.
         match stoppers.try_recv() {
             Ok(stopper) => stopper.stop(),
-            Err(_) => leave(),
+            Err(_) => {
+                let message = "the program was stopped before it had started: it still made its shared values or opened its sources";
+                // Nobody is left to read it if this fails.
+                _ = writeln!(io::stderr(), "error: {message}");
+                leave()
+            }
         }
         if signals.recv().is_ok() {
             leave();

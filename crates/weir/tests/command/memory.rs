@@ -1,9 +1,10 @@
 //! Requests that need more and more memory, in a real process under every engine: each fails alone.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{Answer, Scratch, Served, read_answer};
+use crate::support::{Answer, Scratch, Served, read_answer, say};
 
 /// The engines by which the limits are tested; `dedicated` and `thread-per-flow` run flows by the same code.
 const ENGINES: [&str; 5] = ["event", "pool", "staged", "elastic", "manual"];
@@ -100,6 +101,19 @@ fn resident_max(served: &Served) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
+/// Asks for `/small` on a connection, which stays open; returns true if it is answered.
+fn is_served(connection: &mut TcpStream) -> bool {
+    connection.write_all(b"GET /small HTTP/1.1\r\nHost: a\r\n\r\n").expect("the connection is open");
+    let (mut answer, mut part) = (Vec::new(), [0; 1024]);
+    while !answer.ends_with(b"\r\n\r\nsmall") {
+        match connection.read(&mut part).expect("the connection is open") {
+            0 => return false,
+            read => answer.extend_from_slice(&part[..read]),
+        }
+    }
+    answer.starts_with(b"HTTP/1.1 200")
+}
+
 #[test]
 fn a_request_that_takes_all_memory_fails_alone_under_every_engine() {
     for engine in ENGINES {
@@ -107,13 +121,14 @@ fn a_request_that_takes_all_memory_fails_alone_under_every_engine() {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let client = || {
+                let mut connection = served.connect();
                 let mut answered = 0;
                 while !done.load(Ordering::Relaxed) || answered == 0 {
-                    assert_eq!(served.get("/small").status, 200, "{engine}");
+                    assert!(is_served(&mut connection), "{engine}: the answer {answered} of a client");
                     answered += 1;
                 }
             };
-            let clients: Vec<_> = (0..4).map(|_| scope.spawn(client)).collect();
+            let clients: Vec<_> = (0..64).map(|_| scope.spawn(client)).collect();
             for path in bombs() {
                 assert_eq!(served.get(path).status, 500, "{engine} {path}");
             }
@@ -193,6 +208,95 @@ fn bodies_for_which_there_is_no_memory_are_refused_before_they_are_read() {
         })
         .collect();
     assert_eq!(served.get("/small").status, 200);
-    assert_eq!(post(&served, "/bytes", 50 << 20, b"").status, 503);
+    let mut refused = served.connect();
+    let head = format!("POST /bytes HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", served.address, 1 << 28);
+    refused.write_all(head.as_bytes()).expect("the head is sent");
+    let mut answer = String::new();
+    refused.read_to_string(&mut answer).expect("the connection is closed after the answer");
+    let answer = answer.to_ascii_lowercase();
+    assert!(answer.starts_with("http/1.1 503 ") && answer.contains("\r\nretry-after: 1\r\n"), "{answer}");
     drop(announced);
+}
+
+#[test]
+fn limits_of_memory_are_read_or_refused_with_what_was_expected() {
+    let program = Scratch::new("bombs.weir", PROGRAM.as_bytes());
+    for size in ["15mb", "1", "many", "", "-1gb", "0.5gb"] {
+        let said = say(&["run", program.path(), "--port", "0", &format!("--memory={size}")]);
+        assert_eq!(said.code, 2, "{size}: {}", said.messages);
+        assert!(
+            said.messages.contains("expected a size of at least 16mb, such as `512mb` or `2gb`"),
+            "{}",
+            said.messages
+        );
+    }
+    for size in ["0mb", "many", ""] {
+        let plan = Scratch::new("bombs.plan.toml", format!("memory_per_flow = \"{size}\"\n").as_bytes());
+        let said = say(&["run", program.path(), "--port", "0", "--plan", plan.path()]);
+        assert_eq!(said.code, 1, "{size}: {}", said.messages);
+        assert!(said.messages.contains("memory_per_flow"), "{}", said.messages);
+    }
+    let plan = Scratch::new("bombs.plan.toml", b"memory_per_flow = \"2mb\"\n");
+    let served = Served::start(program.path(), &["--plan", plan.path(), "--memory=512mb"]);
+    assert_eq!([served.get("/small").status, served.get("/texts-joined").status], [200, 500]);
+    let (_, log) = served.stop();
+    assert!(log.contains("the flow needs more than 2.0 MiB of memory (`memory_per_flow`)"), "{log}");
+}
+
+#[test]
+fn an_initial_value_that_takes_all_memory_ends_the_start() {
+    let value = "fold s = \"0123456789abcdef\" for _i in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25] { s + s }";
+    let text = format!(
+        "use http\nshared large = {value}\nservice s on http(port: 80) {{ get \"/\" {{ http.text(large.read()) }} }}\n"
+    );
+    let program = Scratch::new("large.weir", text.as_bytes());
+    let said = say(&["run", program.path(), "--port", "0", "--memory", "64mb"]);
+    assert_eq!(said.code, 3, "{}", said.messages);
+    let expected = "shared value `large` cannot be made: the program holds";
+    assert!(said.messages.contains(expected), "{}", said.messages);
+}
+
+/// A service whose answers and bodies are long.
+const HOLDS: &str = "use bytes, http, list\n\nservice holds on http(port: 80) {\n  \
+                     get \"/small\" { http.text(\"small\") }\n  \
+                     get \"/large\" { http.text(fold s = \"0123456789abcdef\" for _i in list.numbers(0, 19)? { s + s }) }\n  \
+                     post \"/\" (body sent: Bytes) { http.text(\"{bytes.length(sent)}\") }\n}\n";
+
+#[test]
+fn clients_that_do_not_read_their_answers_hold_a_quarter_of_the_memory_at_most() {
+    for engine in ["event", "pool"] {
+        let program = Scratch::new("holds.weir", HOLDS.as_bytes());
+        let mut served = Served::start(program.path(), &["--engine", engine, "--threads", "2", "--memory", "100mb"]);
+        let ask = |_| {
+            let mut stream = served.connect();
+            stream.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
+            stream
+        };
+        let slow: Vec<_> = (0..6).map(ask).collect();
+        served.wait_for("closed because of the memory that they held for their clients");
+        assert_eq!(served.get("/small").status, 200, "{engine}");
+        assert_eq!(served.get("/large").body.len(), 16 << 19, "{engine}");
+        drop(slow);
+        served.stop();
+    }
+}
+
+#[test]
+fn half_sent_bodies_hold_a_quarter_of_the_memory_at_most() {
+    let program = Scratch::new("holds.weir", HOLDS.as_bytes());
+    let mut served = Served::start(program.path(), &["--memory", "160mb"]);
+    let head = b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 1900000\r\n\r\n";
+    let send = |_| {
+        let mut stream = served.connect();
+        // Closed by the server while it is sent, perhaps.
+        let _ = stream.write_all(head).and_then(|()| stream.write_all(&[b'x'; 1_899_999]));
+        stream
+    };
+    let half: Vec<_> = (0..60).map(send).collect();
+    served.wait_for("closed because of the memory that they held for their clients");
+    let mut stream = served.connect();
+    stream.write_all(head).and_then(|()| stream.write_all(&[b'x'; 1_900_000])).expect("it takes a body");
+    assert_eq!(read_answer(stream).body, b"1900000");
+    drop(half);
+    served.stop();
 }

@@ -113,6 +113,15 @@ impl<H: Handler> Acceptor<'_, H> {
     }
 }
 
+/// Reports connections that were closed because of what they held; to be run until the server stops.
+pub(super) async fn report_holders<H: Handler>(table: Arc<ConnectionTable>, handler: Rc<H>) {
+    loop {
+        table.holder_closed.notified().await;
+        after(REPORT_PERIOD).await;
+        handler.holders_closed(table.take_holders_closed());
+    }
+}
+
 /// Returns true if a connection waits to be accepted: without descriptors, accepting fails also if none does.
 fn has_pending(listener: &TcpListener) -> bool {
     let mut polled = [PollFd::new(listener, PollFlags::IN)];

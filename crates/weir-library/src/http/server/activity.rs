@@ -15,15 +15,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
 use weir_events::{Event, Synchronisation, at, never};
 
 use super::Limits;
-use super::connection_table::TableEntry;
+use super::connection_table::{ConnectionTable, TableEntry};
 use super::limits::end_of;
 
 /// Activity of one connection; shared by its I/O, its service and its task, which all run on one thread.
-#[derive(Default)]
 pub(super) struct ActivityTracker {
+    table: Arc<ConnectionTable>,
+    entry: Arc<TableEntry>,
+    /// Notified when the connection holds less for its client than before.
+    pub(super) released: Notify,
     /// A request head has begun and is not complete.
     pub(super) in_head: Cell<bool>,
     /// All of every request that has begun has been read. Not tracked for HTTP/2.
@@ -63,6 +67,42 @@ impl ConnectionPhase {
 }
 
 impl ActivityTracker {
+    /// Creates the tracker of a connection that has just been accepted.
+    pub(super) fn new(table: Arc<ConnectionTable>, entry: Arc<TableEntry>) -> Self {
+        ActivityTracker {
+            table,
+            entry,
+            released: Notify::new(),
+            in_head: Cell::default(),
+            between: Cell::default(),
+            starved: Cell::default(),
+            large: Cell::default(),
+            heads: Cell::default(),
+            write_blocked: Cell::default(),
+            written: Cell::default(),
+            answering: Cell::default(),
+            unsent: Cell::default(),
+            lingering: Cell::default(),
+        }
+    }
+
+    /// Returns the number of bytes that the connection holds for its client.
+    pub(super) fn held(&self) -> u64 {
+        self.entry.held.get()
+    }
+
+    /// Sets the number of bytes that the connection holds for its client; returns false if it must not hold as many.
+    #[inline]
+    pub(super) fn hold(&self, bytes: u64) -> bool {
+        !self.entry.held.set(bytes) || self.table.make_room(&self.entry)
+    }
+
+    /// Releases some of the bytes that the connection holds.
+    pub(super) fn release(&self, bytes: u64) {
+        _ = self.hold(self.held().saturating_sub(bytes));
+        self.released.notify_one();
+    }
+
     /// Returns `true` if hyper waits for the next request and holds nothing of this or an earlier one: it asks for more
     /// input only when it has used up what it got, and an incomplete write is recorded.
     pub(super) fn is_between_requests(&self) -> bool {
@@ -117,7 +157,6 @@ pub(super) enum WatchdogEvent {
 /// Watchdog: enforces the timeouts of a connection.
 pub(super) struct Watchdog<'a> {
     limits: &'a Limits,
-    entry: Arc<TableEntry>,
     phase: ConnectionPhase,
     progress: u64,
     /// Time at which the phase began, and the bytes written by then.
@@ -132,12 +171,11 @@ pub(super) struct Watchdog<'a> {
 }
 
 impl<'a> Watchdog<'a> {
-    pub(super) fn new(limits: &'a Limits, entry: Arc<TableEntry>, stopping: &Event<WakeReason>) -> Self {
+    pub(super) fn new(limits: &'a Limits, stopping: &Event<WakeReason>) -> Self {
         let since = Instant::now();
         let deadline = Some(end_of(since, limits.header_timeout));
         Watchdog {
             limits,
-            entry,
             phase: ConnectionPhase::Head,
             progress: 0,
             since,
@@ -163,7 +201,10 @@ impl<'a> Watchdog<'a> {
 
     fn change(&mut self, phase: ConnectionPhase, progress: u64, activity: &ActivityTracker) {
         let now = Instant::now();
-        self.entry.note(now, phase.is_busy());
+        activity.entry.note(now, phase.is_busy());
+        if phase == ConnectionPhase::Idle {
+            _ = activity.hold(0);
+        }
         if phase != self.phase || phase != ConnectionPhase::Writing {
             (self.since, self.written_before) = (now, activity.written.get());
         }

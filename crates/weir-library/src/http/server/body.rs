@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
@@ -58,8 +58,9 @@ async fn read_pieces(
     mut reserved: Reservation,
     deadlines: &RequestDeadlines,
 ) -> Result<Bytes, BodyError> {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
+    let mut whole = Vec::new();
     loop {
         let piece = match until(body.frame(), &deadlines.piece).await {
             Err(()) => return Err(BodyError::TooSlow),
@@ -67,7 +68,8 @@ async fn read_pieces(
             Ok(Some(Err(_))) => return Err(BodyError::Broken),
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
-        if first.len() + rest.len() + piece.len() > bytes_max {
+        let length = first.len().max(whole.len()) + piece.len();
+        if length > bytes_max {
             return Err(BodyError::TooLarge);
         }
         reserved.shrink(piece.len());
@@ -77,9 +79,17 @@ async fn read_pieces(
         // Most bodies arrive in one piece, which is not copied.
         if first.is_empty() {
             first = piece;
-        } else {
-            rest.extend_from_slice(&piece);
+            continue;
         }
+        if length > whole.capacity() {
+            // Doubled as the body arrives, but not beyond its announced length.
+            let capacity = (2 * length).min(announced).max(length);
+            whole.reserve_exact(capacity - whole.len());
+        }
+        if whole.is_empty() {
+            whole.extend_from_slice(&first);
+        }
+        whole.extend_from_slice(&piece);
     }
-    if rest.is_empty() { Ok(first) } else { Ok([first, rest.freeze()].concat().into()) }
+    Ok(if whole.is_empty() { first } else { whole.into() })
 }

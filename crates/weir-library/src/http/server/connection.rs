@@ -6,16 +6,22 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
 use super::activity::{ActivityTracker, Watchdog, WatchdogEvent};
 use super::chunked_body::ChunkedBody;
 use super::graceful_shutdown::ShutdownHandle;
-use super::metered_body::MeteredBody;
+use super::held_bytes::counted;
+use super::metered_body::{HeldForStream, MeteredBody};
 use super::request_validation::ValidatingStream;
 use super::{Handler, Limits};
 
@@ -26,6 +32,17 @@ const FIRST_BYTES: usize = 4096;
 /// A response up to this length is copied behind its head and sent as one buffer, because hyper and the kernel handle
 /// that faster than several buffers. Above about this length they do not.
 const COPIED_BYTES_MAX: usize = 64 * 1024;
+
+/// Settings of HTTP/2, with their reasons in [`serve_http2`].
+const HTTP2_HEADER_TABLE_BYTES: u32 = 4096;
+const HTTP2_STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
+const HTTP2_SEND_BUFFER_BYTES: usize = 64 * 1024;
+const HTTP2_RESET_STREAMS_MAX: usize = 100;
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
+const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// The bytes that an HTTP/2 connection may hold for its client before the next stream's flow has to wait.
+const HTTP2_HELD_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Serves one connection until the client closes it, a limit ends it, or the server stops.
 ///
@@ -39,10 +56,10 @@ pub(super) async fn serve_connection<H: Handler>(
     handler: Rc<H>,
     handle: ShutdownHandle,
 ) {
-    let activity = Rc::new(ActivityTracker::default());
+    let activity = Rc::new(handle.activity());
     let mut supervisor = ConnectionSupervisor {
         activity: &activity,
-        watchdog: Watchdog::new(&limits, handle.entry(), handle.stopping()),
+        watchdog: Watchdog::new(&limits, handle.stopping()),
         _shutdown: handle,
     };
     let mut first = Vec::new();
@@ -101,12 +118,17 @@ async fn serve_http1<H: Handler>(
     let activity = supervisor.activity;
     let copies = !activity.large.get();
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));
         // Called outside the future, so that the request is not moved into it.
-        let answer = handler.handle(request);
+        let answer = if has_room { Some(handler.handle(request)) } else { None };
         async move {
             let _answering = CountGuard::one_more(&activity.answering);
-            let answer = answer.await;
+            let answer = match answer {
+                Some(answer) => answer.await,
+                None => no_room(),
+            };
+            let answer = if activity.hold(counted(answer.body())) { answer } else { no_room() };
             activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
             Ok::<_, Infallible>(answer.map(|body| ChunkedBody::new(body, piece_bytes_max)))
         }
@@ -116,6 +138,7 @@ async fn serve_http1<H: Handler>(
         // The watchdog enforces all timeouts, of which hyper knows only this one.
         .header_read_timeout(None)
         .max_header_size(limits.header_bytes_max)
+        .half_close(limits.half_close)
         .writev(!copies)
         .serve_connection(TokioIo::new(validated), service);
     let releases = || copies && activity.large.get();
@@ -135,25 +158,74 @@ async fn serve_http2<H: Handler>(
     activity: Rc<ActivityTracker>,
     mut supervisor: ConnectionSupervisor<'_>,
 ) {
-    let service = service_fn(move |request| {
+    let body_bytes_max = limits.body_bytes_max as u64;
+    let service = service_fn(move |request: Request<Incoming>| {
         let (handler, activity) = (Rc::clone(&handler), Rc::clone(&activity));
         async move {
             activity.heads.set(activity.heads.get() + 1);
             let answer = {
+                room_for_stream(&activity).await;
+                let body = HeldForStream::new(&activity, body_bytes(request.body(), body_bytes_max));
                 let _answering = CountGuard::one_more(&activity.answering);
-                handler.handle(request).await
+                if body.has_room { handler.handle(request).await } else { no_room() }
             };
-            Ok::<_, Infallible>(answer.map(|body| MeteredBody::new(body, activity)))
+            let held = HeldForStream::new(&activity, counted(answer.body()));
+            let answer = if held.has_room { answer } else { no_room() };
+            Ok::<_, Infallible>(answer.map(|body| MeteredBody::new(body, held)))
         }
     });
     let header_bytes_max = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
     let connection = http2::Builder::new(SameThread)
         .timer(TokioTimer::new())
-        .max_header_list_size(header_bytes_max)
+        // RFC 9113 recommends at least 100; the sum of their answers is bounded by `room_for_stream`.
         .max_concurrent_streams(limits.streams_max)
+        // The limit of HTTP/1. Fields over it are answered with 431, and hyper derives from it how many CONTINUATION frames a
+        // header may take, which bounds a flood of them.
+        .max_header_list_size(header_bytes_max)
+        // The size of RFC 7541, which every client expects: a larger table would be memory of each connection.
+        .header_table_size(HTTP2_HEADER_TABLE_BYTES)
+        // What a client may send of bodies before flows read them, on each stream and on the connection.
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
+        // What is buffered of an answer below `MeteredBody`, which counts the rest.
+        .max_send_buf_size(HTTP2_SEND_BUFFER_BYTES)
+        // Streams that the client opens and resets before they are accepted, and streams that the server resets for errors of
+        // the client: a client with more attacks (rapid reset, CVE-2023-44487), and its connection is closed.
+        .max_pending_accept_reset_streams(HTTP2_RESET_STREAMS_MAX)
+        .max_local_error_reset_streams(HTTP2_RESET_STREAMS_MAX)
+        // A client that has vanished while a flow waits is found by a ping, and its flows are cancelled.
+        .keep_alive_interval(HTTP2_PING_INTERVAL)
+        .keep_alive_timeout(HTTP2_PING_TIMEOUT)
         .serve_connection(TokioIo::new(validated), service);
     // The state of frames and windows must not be lost, so an HTTP/2 connection never releases it.
     supervisor.drive(pin!(connection), http2::Connection::graceful_shutdown, || false).await;
+}
+
+/// Waits until the connection holds little enough to begin the flow of another stream. A client that opens many streams and
+/// accepts nothing of their answers would otherwise make the server hold all of them.
+async fn room_for_stream(activity: &ActivityTracker) {
+    let mut has_waited = false;
+    while activity.held() > HTTP2_HELD_BYTES_MAX {
+        activity.released.notified().await;
+        has_waited = true;
+    }
+    if has_waited {
+        // The next stream is polled after this one, and sees what an answer that is ready at once adds.
+        activity.released.notify_one();
+    }
+}
+
+/// Returns the number of bytes that the body of a request takes at most: its announced length, or the limit.
+fn body_bytes(body: &Incoming, body_bytes_max: u64) -> u64 {
+    if body.is_end_stream() { 0 } else { body.size_hint().exact().unwrap_or(body_bytes_max).min(body_bytes_max) }
+}
+
+/// Returns the response to a request for which connections hold too much.
+fn no_room() -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// Executor that runs the streams of HTTP/2 on the connection's thread.

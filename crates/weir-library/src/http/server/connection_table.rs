@@ -22,8 +22,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use super::held_bytes::{HeldBytes, HeldTotal};
 use crate::descriptors::{self, ConnectionDescriptor};
 
 /// The number of addresses among which a connection is sought that waits for its client, and of busy connections of each
@@ -40,6 +42,10 @@ pub(super) struct ConnectionTable {
     connections_max: usize,
     descriptors_max: usize,
     started: Instant,
+    held: Arc<HeldTotal>,
+    /// The number of connections that were closed because of what they held, and a notice of them.
+    holders_closed: AtomicU64,
+    pub(super) holder_closed: Notify,
     state: Mutex<ConnectionOrders>,
 }
 
@@ -71,6 +77,8 @@ pub(super) struct TableEntry {
     activity: AtomicU64,
     /// The time at which the connection stands in its address's order; written under the table's mutex.
     stands_at: AtomicU64,
+    /// The bytes that the connection holds for its client.
+    pub(super) held: HeldBytes,
 }
 
 /// A place in the table, given up when it is dropped.
@@ -97,6 +105,9 @@ impl ConnectionTable {
             connections_max,
             descriptors_max: descriptors::for_connections().max(1),
             started: Instant::now(),
+            held: Arc::default(),
+            holders_closed: AtomicU64::default(),
+            holder_closed: Notify::new(),
             state: Mutex::default(),
         })
     }
@@ -121,6 +132,7 @@ impl ConnectionTable {
             started: self.started,
             activity: AtomicU64::new(now),
             stands_at: AtomicU64::default(),
+            held: HeldBytes::new(&self.held),
         });
         state.connections_begun += 1;
         let place = TablePlace { table: Arc::clone(self), address, entry: Arc::clone(&entry) };
@@ -132,6 +144,38 @@ impl ConnectionTable {
     /// waits. For a process that has no file descriptors left.
     pub(super) fn close_waiting(&self, now: Instant) -> bool {
         self.state.lock().close_one(None, nanoseconds(now.saturating_duration_since(self.started)))
+    }
+}
+
+impl ConnectionTable {
+    /// Makes room for what the connection of this entry has begun to hold, if all connections together hold too much: of the
+    /// address whose connections hold most, and of those connections that hold at least half as much as the one that holds
+    /// most, the oldest is closed. Returns false if that is the connection itself, which then must not hold it.
+    #[cold]
+    pub(super) fn make_room(&self, own: &TableEntry) -> bool {
+        let mut state = self.state.lock();
+        if !self.held.is_over() {
+            return true;
+        }
+        let held = |connection: &TableConnection| connection.entry.held.get();
+        let sum = |order: &AddressOrder| order.values().map(held).sum::<u64>();
+        let Some((address, order)) = state.addresses.iter().max_by_key(|(_, order)| sum(order)) else { return true };
+        let most = order.values().map(held).max().unwrap_or_default();
+        let oldest = order.iter().find(|(_, connection)| held(connection) * 2 >= most);
+        let Some((address, key)) = oldest.map(|(key, _)| (*address, *key)) else { return true };
+        if key.1 == own.number {
+            // Alone, it may take the room that others do not need.
+            return self.held.is_all(own.held.get());
+        }
+        state.close(address, key);
+        self.holders_closed.fetch_add(1, Ordering::Relaxed);
+        self.holder_closed.notify_one();
+        true
+    }
+
+    /// Takes the number of connections that were closed because of what they held.
+    pub(super) fn take_holders_closed(&self) -> u64 {
+        self.holders_closed.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -177,6 +221,7 @@ impl ConnectionOrders {
 
     fn close(&mut self, address: IpAddr, key: (u64, u64)) -> bool {
         let Some(closed) = self.remove(address, key) else { return false };
+        closed.entry.held.end();
         if let Some(task) = closed.task {
             task.abort();
         }
@@ -227,6 +272,11 @@ impl TablePlace {
     /// Returns the connection's entry.
     pub(super) fn entry(&self) -> Arc<TableEntry> {
         Arc::clone(&self.entry)
+    }
+
+    /// Returns the table.
+    pub(super) fn table(&self) -> Arc<ConnectionTable> {
+        Arc::clone(&self.table)
     }
 
     fn key(&self) -> (u64, u64) {

@@ -225,12 +225,14 @@ impl Framing {
     fn first_line(&mut self, line: &[u8]) -> Result<(), FramingError> {
         self.head = RequestHead { needs_host: line.ends_with(b" HTTP/1.1"), ..RequestHead::default() };
         self.state = FramingState::Fields;
-        let mut words = line.splitn(3, |byte| *byte == b' ');
-        match (words.next(), words.next()) {
-            (Some(method), Some(target)) => request_target(method, target),
-            // hyper refuses it.
-            _ => Ok(()),
+        // hyper refuses a line without a blank.
+        let Some((method, rest)) = memchr(b' ', line).map(|blank| (&line[..blank], &line[blank + 1..])) else {
+            return Ok(());
+        };
+        if rest.first() == Some(&b'/') {
+            return Ok(());
         }
+        request_target(method, rest.split(|byte| *byte == b' ').next().unwrap_or_default())
     }
 
     fn end_head(&mut self) -> Result<(), FramingError> {
@@ -320,11 +322,10 @@ fn chunk_extensions(extensions: &[u8]) -> Result<(), FramingError> {
     if begins && !extensions.iter().any(|byte| is_control(*byte)) { Ok(()) } else { Err(FramingError) }
 }
 
-/// Accepts the target of a request: a path; a URL of this scheme without user information (RFC 9110 §4.2.4 and §7.4); `*`
-/// for `OPTIONS`; and the authority for `CONNECT`.
+/// Accepts the target of a request that is no path: a URL of this scheme without user information (RFC 9110 §4.2.4 and
+/// §7.4); `*` for `OPTIONS`; and the authority for `CONNECT`.
 fn request_target(method: &[u8], target: &[u8]) -> Result<(), FramingError> {
     let accepted = match target.first() {
-        Some(b'/') => true,
         Some(b'*') => target == b"*" && method == b"OPTIONS",
         _ if method == b"CONNECT" => true,
         _ => match target.split_at_checked(b"http://".len()) {

@@ -5,13 +5,12 @@
 //! connection ends.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use weir_events::{Event, Receiver, Sender, Signal, rendezvous};
 
 use super::Limits;
-use super::activity::WakeReason;
-use super::connection_table::{TableEntry, TablePlace};
+use super::activity::{ActivityTracker, WakeReason};
+use super::connection_table::TablePlace;
 
 /// The connections of one event loop.
 pub(super) struct GracefulShutdown {
@@ -58,8 +57,8 @@ impl ShutdownHandle {
         &self.stopping
     }
 
-    /// Returns the connection's entry in the table.
-    pub(super) fn entry(&self) -> Arc<TableEntry> {
-        self.place.entry()
+    /// Returns a tracker of the connection's activity.
+    pub(super) fn activity(&self) -> ActivityTracker {
+        ActivityTracker::new(self.place.table(), self.place.entry())
     }
 }

@@ -34,6 +34,9 @@ pub struct Limits {
     pub streams_max: u32,
     /// Maximum time that pending requests may take once the server stops.
     pub shutdown_grace: Duration,
+    /// True if a client that has ended its half of the connection gets the responses to the requests that it has sent;
+    /// otherwise it counts as gone.
+    pub half_close: bool,
     /// Maximum time during which a connection that ends early is read on, so that the client sees the response.
     pub linger_timeout: Duration,
 }
@@ -54,6 +57,7 @@ impl Default for Limits {
             connections_max: 10_000,
             streams_max: 128,
             shutdown_grace: Duration::from_secs(10),
+            half_close: false,
             linger_timeout: Duration::from_secs(2),
         }
     }

@@ -17,16 +17,47 @@ use super::chunked_body::ChunkedBody;
 /// The default size of a frame (RFC 9113 §4.2).
 const PIECE_BYTES: usize = 16 * 1024;
 
+/// Bytes that a connection holds for one stream, until they are released or this is dropped.
+pub(super) struct HeldForStream {
+    activity: Rc<ActivityTracker>,
+    bytes: u64,
+    /// False if the connection must not hold them.
+    pub(super) has_room: bool,
+}
+
+impl HeldForStream {
+    pub(super) fn new(activity: &Rc<ActivityTracker>, bytes: u64) -> Self {
+        let has_room = bytes == 0 || activity.hold(activity.held() + bytes);
+        HeldForStream { activity: Rc::clone(activity), bytes, has_room }
+    }
+
+    fn release(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        if bytes > 0 {
+            self.bytes -= bytes;
+            self.activity.release(bytes);
+        }
+    }
+}
+
+impl Drop for HeldForStream {
+    fn drop(&mut self) {
+        self.release(u64::MAX);
+    }
+}
+
 /// A response body that counts as unsent until it is dropped.
 pub(super) struct MeteredBody {
     body: ChunkedBody,
-    activity: Rc<ActivityTracker>,
+    held: HeldForStream,
 }
 
 impl MeteredBody {
-    pub(super) fn new(body: Bytes, activity: Rc<ActivityTracker>) -> Self {
-        activity.unsent.set(activity.unsent.get() + 1);
-        MeteredBody { body: ChunkedBody::new(body, PIECE_BYTES), activity }
+    /// Creates the body of a response that the connection holds.
+    pub(super) fn new(body: Bytes, held: HeldForStream) -> Self {
+        let unsent = &held.activity.unsent;
+        unsent.set(unsent.get() + 1);
+        MeteredBody { body: ChunkedBody::new(body, PIECE_BYTES), held }
     }
 }
 
@@ -35,7 +66,11 @@ impl Body for MeteredBody {
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.held.release(frame.data_ref().map_or(0, |piece| piece.len() as u64));
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -49,6 +84,7 @@ impl Body for MeteredBody {
 
 impl Drop for MeteredBody {
     fn drop(&mut self) {
-        self.activity.unsent.set(self.activity.unsent.get() - 1);
+        let unsent = &self.held.activity.unsent;
+        unsent.set(unsent.get() - 1);
     }
 }

@@ -143,19 +143,34 @@ impl<'a> Builder<'a> {
         let (Prim::Index | Prim::DetachElement, [map, key]) = (made.prim, &made.operands[..]) else { return None };
         let look_up = LookUp {
             map: *map,
-            key: *key,
+            key: RegionOperand::Value(*key),
             detaches: made.prim == Prim::DetachElement,
             dead: made.dead.clone(),
             output: LookUpOutput::Nothing,
             some: step.arms.iter().position(|(test, _)| is_tag(test, Value::SOME)),
             none: step.arms.iter().position(|(test, _)| is_tag(test, Value::NONE)),
         };
-        let is_it = made.out == found && !made.moves;
-        if !is_it || !self.emitter.retract(self.emitter.code.len() - 1) {
+        let (is_it, key) = (made.out == found && !made.moves, *key);
+        if !is_it {
             return None;
         }
+        let key = self.key_of_look_up(key)?;
         let output = self.output_of_look_up(scope, switch, step, &look_up);
-        Some(LookUp { output, ..look_up })
+        Some(LookUp { key, output, ..look_up })
+    }
+
+    /// Removes the look-up that was emitted last, together with the store of its key, and returns the key.
+    fn key_of_look_up(&mut self, key: Argument) -> Option<RegionOperand> {
+        let last = self.emitter.code.len() - 1;
+        let stored = last.checked_sub(1).map(|before| self.emitter.code[before]);
+        // A word is stored anew for each instruction on values, so that nothing else needs this store.
+        if let (Argument::Slot { index, .. }, Some(Instruction::Store(to, register, scalar))) = (key, stored)
+            && slot(index) == to
+            && self.emitter.retract(last - 1)
+        {
+            return Some(RegionOperand::Word(register, Scalar::ALL[usize::from(scalar)], to));
+        }
+        self.emitter.retract(last).then_some(RegionOperand::Value(key))
     }
 
     /// Returns the destination of the value that a look-up finds: a register if it is one word.

@@ -1,0 +1,87 @@
+//! Functions on floats: rounding, conversion, bounds, and roots and powers.
+
+weir::library! {
+    /// Functions on floats: rounding, conversion, bounds, and roots and powers.
+    pub(crate) float: to_int, round, floor, ceiling, truncate, abs, min, max, clamp, square_root, power, is_nan, is_finite
+}
+
+/// Returns the number as an `Int` without its fraction; `None` if it does not fit into 64 bits or is not a number. To round
+/// first, write `x.round().to_int()`.
+#[weir::function(pure, total)]
+pub fn to_int(float: f64) -> Option<i64> {
+    // 2^63 is a float, and the first one that is too large; -2^63 fits.
+    let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&float);
+    fits.then_some(float as i64)
+}
+
+/// Returns the nearest whole number; one half is rounded away from 0.
+#[weir::function(pure, total)]
+pub fn round(float: f64) -> f64 {
+    float.round()
+}
+
+/// Returns the greatest whole number that is not above.
+#[weir::function(pure, total)]
+pub fn floor(float: f64) -> f64 {
+    float.floor()
+}
+
+/// Returns the least whole number that is not below.
+#[weir::function(pure, total)]
+pub fn ceiling(float: f64) -> f64 {
+    float.ceil()
+}
+
+/// Returns the number without its fraction.
+#[weir::function(pure, total)]
+pub fn truncate(float: f64) -> f64 {
+    float.trunc()
+}
+
+/// Returns the number without its sign.
+#[weir::function(pure, total)]
+pub fn abs(float: f64) -> f64 {
+    float.abs()
+}
+
+/// Returns the smaller number; of a number and `NaN`, the number.
+#[weir::function(pure, total)]
+pub fn min(float: f64, other: f64) -> f64 {
+    float.min(other)
+}
+
+/// Returns the greater number; of a number and `NaN`, the number.
+#[weir::function(pure, total)]
+pub fn max(float: f64, other: f64) -> f64 {
+    float.max(other)
+}
+
+/// Returns the number, or the bound that it is beyond. If `least` is above `most`, it is `most`.
+#[weir::function(pure, total)]
+pub fn clamp(float: f64, least: f64, most: f64) -> f64 {
+    float.max(least).min(most)
+}
+
+/// Returns the square root; `NaN` for a number below 0.
+#[weir::function(pure, total)]
+pub fn square_root(float: f64) -> f64 {
+    float.sqrt()
+}
+
+/// Returns the number raised to a power.
+#[weir::function(pure, total)]
+pub fn power(float: f64, exponent: f64) -> f64 {
+    float.powf(exponent)
+}
+
+/// Returns `true` if this is not a number, which equals nothing, not even itself.
+#[weir::function(pure, total)]
+pub fn is_nan(float: f64) -> bool {
+    float.is_nan()
+}
+
+/// Returns `true` unless this is infinite or not a number.
+#[weir::function(pure, total)]
+pub fn is_finite(float: f64) -> bool {
+    float.is_finite()
+}

@@ -1,0 +1,46 @@
+//! The modules `int` and `float` at their bounds.
+
+use weir_library::{float, int};
+
+#[test]
+fn results_that_do_not_fit_are_failures() {
+    assert!(int::abs(i64::MIN).0.is_err());
+    assert_eq!(int::abs(-3).0, Ok(3));
+    assert!(int::power(2, 63).0.is_err());
+    assert_eq!(int::power(2, 62).0, Ok(1 << 62));
+    assert_eq!(int::power(-2, 63).0, Ok(i64::MIN));
+    assert_eq!(int::power(7, -1).0, Ok(1));
+}
+
+#[test]
+fn a_great_exponent_is_computed_at_once() {
+    assert_eq!(int::power(-1, i64::MAX).0, Ok(-1));
+    assert_eq!(int::power(1, i64::MAX).0, Ok(1));
+    assert_eq!(int::power(0, i64::MAX).0, Ok(0));
+    assert!(int::power(2, i64::MAX).0.is_err());
+}
+
+#[test]
+fn shifts_have_no_bounds() {
+    assert_eq!(int::shift_left(1, 63), i64::MIN);
+    assert_eq!((int::shift_left(1, 64), int::shift_left(1, i64::MAX), int::shift_left(1, -1)), (0, 0, 1));
+    assert_eq!((int::shift_right(-8, 1), int::shift_right(-8, i64::MAX), int::shift_right(8, -1)), (-4, -1, 8));
+    assert_eq!(int::bit_xor(int::bit_and(12, 10), int::bit_or(12, 10)), 6);
+    assert_eq!((int::bit_not(0), int::count_ones(-1)), (-1, 64));
+}
+
+#[test]
+fn a_float_that_fits_is_converted() {
+    assert_eq!(float::to_int(2.9), Some(2));
+    assert_eq!(float::to_int(-2.9), Some(-2));
+    assert_eq!(float::to_int(i64::MIN as f64), Some(i64::MIN));
+    assert_eq!(float::to_int(i64::MAX as f64), None);
+    assert_eq!((float::to_int(f64::NAN), float::to_int(f64::INFINITY)), (None, None));
+    assert_eq!(float::to_int(float::round(2.5)), Some(3));
+}
+
+#[test]
+fn bounds_may_be_in_the_wrong_order() {
+    assert_eq!((int::clamp(5, 1, 3), int::clamp(0, 1, 3), int::clamp(2, 3, 1)), (3, 1, 1));
+    assert_eq!((float::clamp(5.0, 1.0, 3.0), float::clamp(2.0, 3.0, 1.0)), (3.0, 1.0));
+}
