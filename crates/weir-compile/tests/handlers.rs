@@ -133,7 +133,7 @@ fn failures_in_a_closure_go_to_the_handlers_around_its_text() {
 use http, files
 fn load(name: Text) -> Result(Bytes) { Ok(files.read(name)?) }
 fn applied(f: fn(Text) -> Result(Bytes), name: Text) -> Bytes {
-  on failure of load(_) { "inside".to_bytes() }
+  on failure of load(_) { files.read("there")? }
   f(name)?
 }
 service web on http(port: 1) {
@@ -143,7 +143,7 @@ service web on http(port: 1) {
 "#;
     assert_eq!(get(text, "missing").unwrap(), "outside missing");
     let named = text.replace("|name| Ok(load(name)?)", "load");
-    assert_eq!(get(&named, "missing").unwrap(), "inside");
+    assert_eq!(get(&named, "missing").unwrap(), "there");
 }
 
 #[test]

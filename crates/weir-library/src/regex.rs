@@ -13,8 +13,8 @@ use crate::units;
 
 weir::library! {
     /// Regular expressions: searching in texts, in time linear in the text.
-    pub(crate) regex: Pattern::matches, Pattern::find, Pattern::find_all, Pattern::groups, Pattern::named, Pattern::replace,
-        Pattern::split
+    pub(crate) regex: CompiledPattern::matches, CompiledPattern::find, CompiledPattern::find_all, CompiledPattern::groups,
+        CompiledPattern::named, CompiledPattern::replace, CompiledPattern::split
 }
 
 /// Maximum size of a compiled pattern in bytes.
@@ -22,10 +22,10 @@ const COMPILED_BYTES_MAX: usize = 1024 * 1024;
 
 /// A compiled pattern.
 #[derive(Debug)]
-pub struct Pattern(Regex);
+pub struct CompiledPattern(Regex);
 
 #[weir::function(pure, units = units::to_transform(text))]
-impl Pattern {
+impl CompiledPattern {
     /// Compiles a regular expression. It is part of the program: `pattern: "[0-9]+"`.
     ///
     /// # Errors
@@ -33,7 +33,9 @@ impl Pattern {
     #[new]
     pub fn compile(pattern: &str) -> Result<Self, Failure> {
         let built = RegexBuilder::new(pattern).size_limit(COMPILED_BYTES_MAX).build();
-        built.map(Pattern).map_err(|error| Failure::argument(format!("the pattern {pattern:?} is refused: {error}")))
+        built
+            .map(CompiledPattern)
+            .map_err(|error| Failure::argument(format!("the pattern {pattern:?} is refused: {error}")))
     }
 
     /// Returns `true` if a part of the text matches; `^` and `$` stand for its ends.
@@ -80,7 +82,7 @@ impl Pattern {
     }
 }
 
-impl Pattern {
+impl CompiledPattern {
     fn replaced(&self, text: &str, with: &str) -> Result<String, Failure> {
         let (mut result, mut end) = (String::new(), 0);
         for found in self.0.captures_iter(text) {

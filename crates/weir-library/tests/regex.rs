@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use weir::Text;
-use weir_library::regex::Pattern;
+use weir_library::regex::CompiledPattern;
 
-fn pattern(text: &str) -> Pattern {
-    Pattern::compile(text).unwrap()
+fn pattern(text: &str) -> CompiledPattern {
+    CompiledPattern::compile(text).unwrap()
 }
 
 fn texts(list: &[Text]) -> Vec<&str> {
@@ -47,7 +47,7 @@ fn matches_are_replaced() {
 
 #[test]
 fn a_wrong_or_large_pattern_is_refused() {
-    let refused = |text: &str| Pattern::compile(text).unwrap_err().message.to_string();
+    let refused = |text: &str| CompiledPattern::compile(text).unwrap_err().message.to_string();
     assert!(refused("(a").contains("unclosed group"), "{}", refused("(a"));
     assert!(refused(r"(a)\1").contains("backreferences are not supported"), "{}", refused(r"(a)\1"));
     assert!(refused(r"\w{1000}{1000}").contains("exceeds size limit"), "{}", refused(r"\w{1000}{1000}"));
