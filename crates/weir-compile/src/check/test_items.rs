@@ -68,11 +68,7 @@ impl<'a> TypeChecker<'a, '_> {
         match &path.names[..] {
             [name] => match self.typed.declarations.functions.get_full(&name.text) {
                 Some((_, _, declared)) if !declared.type_parameters.is_empty() => {
-                    let diagnostic =
-                        Diagnostic::new(Code::GenericFunction, format!("the generic `fn` `{name}` cannot be replaced"))
-                            .at(name.span, "has other types in each call")
-                            .hint("replace a function that it calls instead");
-                    self.report(diagnostic);
+                    self.report(generic_replaced(&format!("`fn` `{name}`"), name.span));
                     None
                 }
                 Some((at, _, declared)) => {
@@ -92,6 +88,10 @@ impl<'a> TypeChecker<'a, '_> {
                 let taken = signature.parameters.iter();
                 let taken = taken.map(|taken| Ty::of(&taken.ty, &mut parameters, &mut self.inference)).collect();
                 let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
+                if !parameters.is_empty() {
+                    self.report(generic_replaced(&format!("function `{path}`"), path.span));
+                    return None;
+                }
                 let required = required(signature.parameters.iter().map(|taken| taken.default.is_some()));
                 let target = CallTarget::Host(Text::from(signature.path()));
                 Some(ReplacedFunction { target, taken, required, result })
@@ -105,6 +105,13 @@ impl<'a> TypeChecker<'a, '_> {
             [] => None,
         }
     }
+}
+
+/// Returns the error for the replacement of a generic function: a replacement has one type, and the calls have many.
+fn generic_replaced(function: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(Code::GenericFunction, format!("the generic {function} cannot be replaced"))
+        .at(span, "has other types in each call")
+        .hint("replace a function that calls it, or one that it calls")
 }
 
 /// A function that a test replaces.
