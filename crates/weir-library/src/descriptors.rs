@@ -1,7 +1,7 @@
 //! File descriptors of the process: connections may have most of them, and the rest is in reserve for files and for
 //! connections that the program opens itself.
 //!
-//! The limit belongs to the process, so all listeners count their connections together ([`ConnectionDescriptor`]).
+//! The limit belongs to the process, so all listeners count their connections together (`ConnectionDescriptor`).
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};

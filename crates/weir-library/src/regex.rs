@@ -24,7 +24,7 @@ const COMPILED_BYTES_MAX: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct CompiledPattern(Regex);
 
-#[weir::function(pure, units = units::to_transform(text))]
+#[weir::function(pure)]
 impl CompiledPattern {
     /// Compiles a regular expression. It is part of the program: `pattern: "[0-9]+"`.
     ///
@@ -39,56 +39,61 @@ impl CompiledPattern {
     }
 
     /// Returns `true` if a part of the text matches; `^` and `$` stand for its ends.
+    #[weir::function(units = units::to_transform(text))]
     pub fn matches(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
     /// Returns the first part that matches.
-    #[weir::function(room = 2 * text.len())]
+    #[weir::function(room = 2 * text.len(), units = units::to_transform(text))]
     pub fn find(&self, text: &str) -> Option<String> {
         self.0.find(text).map(|found| found.as_str().to_owned())
     }
 
     /// Returns all parts that match, without those that overlap earlier ones.
+    #[weir::function(units = units::to_match(text))]
     pub fn find_all(&self, text: &str) -> Limited<Vec<Text>> {
         Limited(collected(self.0.find_iter(text).map(|found| found.as_str())))
     }
 
     /// Returns the parts of the first match that the groups in parentheses stand for, in their order; `None` for a group that has
     /// no part in the match.
-    #[weir::function(room = 2 * text.len())]
+    #[weir::function(room = 2 * text.len(), units = units::to_transform(text))]
     pub fn groups(&self, text: &str) -> Option<Vec<Option<Text>>> {
         let found = self.0.captures(text)?;
         Some(found.iter().skip(1).map(|group| group.map(|group| group.as_str().into())).collect())
     }
 
     /// Returns the parts of the first match that the named groups stand for, such as `(?<year>[0-9]+)`, by name.
-    #[weir::function(room = 2 * text.len())]
+    #[weir::function(room = 2 * text.len(), units = units::to_transform(text))]
     pub fn named(&self, text: &str) -> Option<IndexMap<Text, Text>> {
         let found = self.0.captures(text)?;
         let group = |name: Option<&str>| Some((name?.into(), found.name(name?)?.as_str().into()));
         Some(self.0.capture_names().filter_map(group).collect())
     }
 
-    /// Replaces every part that matches. In `with`, `$1` stands for the first group, `$\{name}` for a named one, and `$$` for `$`.
+    /// Replaces every part that matches. In `by`, `$1` or `$\{1}` stands for the first group, `$\{name}` for a named
+    /// one, and `$$` for `$`; a group that the pattern does not have stands for nothing.
     /// A result of more than 64 MiB ends the flow.
-    pub fn replace(&self, text: &str, with: &str) -> Limited<String> {
-        Limited(self.replaced(text, with))
+    #[weir::function(units = units::to_match(text))]
+    pub fn replace(&self, text: &str, by: &str) -> Limited<String> {
+        Limited(self.replaced(text, by))
     }
 
     /// Splits the text at every part that matches.
+    #[weir::function(units = units::to_match(text))]
     pub fn split(&self, text: &str) -> Limited<Vec<Text>> {
         Limited(collected(self.0.split(text)))
     }
 }
 
 impl CompiledPattern {
-    fn replaced(&self, text: &str, with: &str) -> Result<String, Failure> {
+    fn replaced(&self, text: &str, by: &str) -> Result<String, Failure> {
         let (mut result, mut end) = (String::new(), 0);
         for found in self.0.captures_iter(text) {
             let Some(whole) = found.get(0) else { continue };
             result.push_str(&text[end..whole.start()]);
-            found.expand(with, &mut result);
+            found.expand(by, &mut result);
             end = whole.end();
             if result.len() > TEXT_BYTES_MAX {
                 return Err(Failure::new(

@@ -42,6 +42,11 @@ pub(crate) fn to_divide(value: &Value) -> u64 {
     bytes(value) / 2
 }
 
+/// Returns the units of finding all matches of a pattern in a text: each byte may be one.
+pub(crate) fn to_match(text: &Value) -> u64 {
+    bytes(text).saturating_mul(4)
+}
+
 /// Returns the units of joining parts with a separator between them.
 pub(crate) fn to_join(parts: &Value, separator: &Value) -> u64 {
     let separators = length(parts).saturating_mul(bytes(separator)) / 64;

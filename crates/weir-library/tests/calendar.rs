@@ -37,7 +37,12 @@ fn a_format_says_how_times_are_read_and_written() {
     assert_eq!(shown(parse_as("2026-07-01", "%Y-%m-%d", BERLIN).unwrap(), "UTC"), "2026-06-30 22:00:00 +0000");
     let with_offset = parse_as("22/Nov/2026:21:15:00 +0100", "%d/%b/%Y:%H:%M:%S %z", "America/New_York").unwrap();
     assert_eq!(seconds(with_offset), 1_795_378_500, "the offset of the text counts");
-    assert!(parse_as("22.11.2026", "%Y-%m-%d", "UTC").is_err());
+    let with_zone = parse_as("2026-11-22 15:15 America/New_York", "%Y-%m-%d %H:%M %Q", "UTC").unwrap();
+    assert_eq!(seconds(with_zone), 1_795_378_500, "the zone of the text counts");
+    assert_eq!(seconds(parse_as("1795378500", "%s", BERLIN).unwrap()), 1_795_378_500);
+    for (text, format) in [("22.11.2026", "%Y-%m-%d"), ("2026-11-22 :30", "%Y-%m-%d :%M"), ("11:30", "%H:%M")] {
+        assert!(parse_as(text, format, "UTC").is_err(), "{text}");
+    }
     assert!(format(time, "%Q%J", "UTC").is_err());
     assert!(format(time, &"%Y".repeat(4000), "UTC").unwrap_err().message.contains("4096"));
     assert_eq!(

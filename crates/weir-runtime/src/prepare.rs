@@ -168,7 +168,11 @@ impl<'a> Preparation<'a> {
             _ => None,
         });
         let made = (state.make)(&constants.collect::<Vec<_>>());
-        let made = made.map_err(|failure| error(&node.name, format!("its state cannot be made: {failure}")))?;
+        let refused = |failure| {
+            let message = format!("`{}` cannot be prepared: {failure}", signature.path());
+            PrepareError { state_of: Some(node.origin), ..error(&node.name, message) }
+        };
+        let made = made.map_err(refused)?;
         Ok(Some(self.resources.add_state(made)))
     }
 

@@ -19,7 +19,8 @@ use std::path::Path;
 
 use weir_library::files::{FileCacheOptions, Root};
 use weir_library::output::Outputs;
-use weir_runtime::{Options, RunningProgram, StartError};
+use weir_runtime::{Options, PrepareError, RunningProgram, StartError};
+use weir_syntax::SourceFile;
 use weir_trace::{Detail, Recorder};
 
 use crate::arguments::RunArguments;
@@ -60,7 +61,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     };
     let running = match weir_runtime::start(&program, &library, options) {
         Ok(running) => running,
-        Err(error) => return refused(&error, arguments, terminal),
+        Err(error) => return refused(&error, &file, arguments, terminal),
     };
     signals.stop(running.stopper());
     // As for any program in a pipe: `weir run … | head` ends when `head` does.
@@ -148,9 +149,15 @@ fn keeping(arguments: &RunArguments) -> FileCacheOptions {
 }
 
 /// Reports why the program did not start.
-fn refused(error: &StartError, arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
-    let message = error.to_string();
+fn refused(error: &StartError, file: &SourceFile, arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
+    let message = match error {
+        StartError::Prepare(PrepareError { state_of: Some(call), message, .. }) => {
+            format!("{}: {message}", weir_syntax::location(file, call.start))
+        }
+        _ => error.to_string(),
+    };
     let hints: &[&str] = match error {
+        StartError::Prepare(PrepareError { state_of: Some(_), .. }) => &["change the arguments of the call"],
         StartError::Source(_, failure) if failure.message.contains("listen") && arguments.port.is_none() => {
             &["`--port PORT` listens on another port, `--port 0` on any that is free"]
         }

@@ -51,8 +51,8 @@ pub fn parse(text: &str) -> Result<SystemTime, Failure> {
     time_of(parsed)
 }
 
-/// Parses a time that is written in this format: `%Y-%m-%d %H:%M` and the like, as in `strptime`. Without an offset in the
-/// text, it is a time of the time zone; without a time of day, the beginning of the day.
+/// Parses a time that is written in this format: `%Y-%m-%d %H:%M` and the like, as in `strptime`. Without an offset or
+/// a zone in the text, it is a time of the time zone; without a time of day, the beginning of the day.
 ///
 /// # Errors
 /// Fails if the text does not have the format, if the zone is unknown, and for times before 1677 or after 2262.
@@ -60,14 +60,15 @@ pub fn parse(text: &str) -> Result<SystemTime, Failure> {
 pub fn parse_as(text: &str, format: &str, #[default("UTC")] zone: &str) -> Result<SystemTime, Failure> {
     format_fits(format)?;
     let parsed = strtime::parse(format, text).map_err(|error| not_a_time(text, &error))?;
-    if parsed.offset().is_some() {
+    if parsed.offset().is_some() || parsed.timestamp().is_some() {
         return time_of(parsed.to_timestamp().map_err(|error| not_a_time(text, &error))?);
     }
-    let civil = match parsed.to_datetime() {
-        Ok(civil) => civil,
-        Err(_) => parsed.to_date().map_err(|error| not_a_time(text, &error))?.at(0, 0, 0, 0),
+    let is_date = parsed.hour().is_none() && parsed.minute().is_none() && parsed.second().is_none();
+    let civil = match is_date {
+        true => parsed.to_date().map(|date| date.at(0, 0, 0, 0)),
+        false => parsed.to_datetime(),
     };
-    in_zone(civil, zone)
+    in_zone(civil.map_err(|error| not_a_time(text, &error))?, parsed.iana_time_zone().unwrap_or(zone))
 }
 
 /// Formats a time in a time zone: `%Y-%m-%d %H:%M:%S` and the like, as in `strftime`.

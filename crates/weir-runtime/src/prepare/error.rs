@@ -1,5 +1,7 @@
 //! The error of preparation: the place where a program does not match the library, and the problem.
 
+use weir_ir::program::Origin;
+
 /// The reason why a program cannot be prepared: it does not match the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareError {
@@ -7,6 +9,8 @@ pub struct PrepareError {
     pub place: String,
     /// The problem.
     pub message: String,
+    /// The call whose private state cannot be created, if that is the problem: its arguments are at fault.
+    pub state_of: Option<Origin>,
 }
 
 impl PrepareError {
@@ -27,5 +31,5 @@ impl std::error::Error for PrepareError {}
 
 /// Returns the error of a node or entry point.
 pub(super) fn error(place: &str, message: String) -> PrepareError {
-    PrepareError { place: place.to_owned(), message }
+    PrepareError { place: place.to_owned(), message, state_of: None }
 }

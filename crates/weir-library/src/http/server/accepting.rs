@@ -118,7 +118,10 @@ pub(super) async fn report_holders<H: Handler>(table: Arc<ConnectionTable>, hand
     loop {
         table.holder_closed.notified().await;
         after(REPORT_PERIOD).await;
-        handler.holders_closed(table.take_holders_closed());
+        let closed = table.take_holders_closed();
+        if closed > 0 {
+            handler.holders_closed(closed);
+        }
     }
 }
 
