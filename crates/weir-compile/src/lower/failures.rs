@@ -179,12 +179,10 @@ impl<'a> Lowering<'a, '_> {
 
     /// Handles the failure with which a step was left.
     pub(super) fn handle_deferred(&mut self, deferred: &DeferredHandler<'a>, left: Atom, span: Span) -> Atom {
-        let Type::Tuple(types) = &deferred.leaves else {
-            return self.handle(deferred.frame, deferred.handler, (left, Vec::new()), span);
+        let types = match &deferred.leaves {
+            Type::Tuple(types) if !deferred.handler.arguments.is_empty() => types,
+            _ => return self.handle(deferred.frame, deferred.handler, (left, Vec::new()), span),
         };
-        if deferred.handler.arguments.is_empty() {
-            return self.handle(deferred.frame, deferred.handler, (left, Vec::new()), span);
-        }
         let fields = types.iter().zip(0..);
         let parts = fields.map(|(ty, at)| self.prim(Prim::Field(at), vec![left.clone()], ty.clone(), span));
         let mut parts = parts.collect::<Vec<_>>().into_iter();
