@@ -27,19 +27,21 @@ mod waiting;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
+use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
+pub(crate) use types::{fields_of, names_in};
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};
@@ -175,9 +177,9 @@ struct InlineFrame<'a> {
 }
 
 /// An atomic step around the current expression.
-struct StepScope<'a> {
-    /// The resources that it holds.
-    resources: &'a [AtomicResource],
+struct StepScope {
+    /// The names in the program of the resources that it holds.
+    resources: Vec<Arc<str>>,
     /// The number of frames around the step; those behind it are inlined into the step.
     frame_count: usize,
 }
@@ -216,7 +218,7 @@ struct Lowering<'a, 'd> {
     /// The key of the flow's session.
     session: Option<Atom>,
     /// The atomic steps around the current expression, innermost last.
-    steps: Vec<StepScope<'a>>,
+    steps: Vec<StepScope>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,

@@ -28,8 +28,8 @@
 (field_expression name: (identifier) @property)
 
 [
-  "as" "atomic" "config" "constraint" "secret" "else" "enum" "expect" "fn" "fold" "for" "if" "in" "let" "loop" "match" "on" "failure" "of"
-  "per" "race" "record" "retry" "return" "service" "session" "shared" "test" "until" "at" "end" "most" "use" "with" "within"
+  "as" "atomic" "config" "constraint" "secret" "else" "enum" "expect" "fn" "fold" "for" "if" "in" "let" "library" "loop" "match" "on" "failure" "of"
+  "per" "pub" "race" "record" "retry" "return" "service" "session" "shared" "test" "until" "at" "end" "most" "use" "with" "within"
   "get" "post" "put" "delete" "patch" "head" "body" "header" "cookie" "unprefixed_cookie"
 ] @keyword
 

@@ -85,7 +85,7 @@ impl<'a> TypeChecker<'a, '_> {
             return None;
         }
         let Some(module) = self.module(name) else {
-            self.context.report_all(self.typed.declarations.unknown_module(name, self.context.library));
+            self.context.report_all(self.typed.declarations.unknown_module(name, self.context));
             return None;
         };
         let found = self.context.library.modules.get(&module)?.sources.get(&module);
@@ -312,7 +312,7 @@ impl<'a> TypeChecker<'a, '_> {
             [module, name] => match self.module(module) {
                 Some(module) => Some((module, name.as_str())),
                 None => {
-                    self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library));
+                    self.context.report_all(self.typed.declarations.unknown_module(module, self.context));
                     return None;
                 }
             },

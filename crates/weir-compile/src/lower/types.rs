@@ -32,7 +32,7 @@ pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefiniti
 }
 
 /// Returns the fields of a record, or those of all variants of an enum.
-pub(super) fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
+pub(crate) fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
     match shape {
         TypeShape::Record(fields) => fields.iter().collect(),
         TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
@@ -41,7 +41,7 @@ pub(super) fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
 }
 
 /// Adds the named types that a type mentions.
-pub(super) fn names_in(ty: &Type, found: &mut Vec<Text>) {
+pub(crate) fn names_in(ty: &Type, found: &mut Vec<Text>) {
     match ty {
         Type::Named(name) if found.last() != Some(name) => found.push(name.clone()),
         Type::List(part) | Type::Option(part) => names_in(part, found),
