@@ -85,9 +85,9 @@ pub(crate) fn parse_template(text: &TextLiteral) -> ParsedTemplate {
     let mut hole_count = 0;
     for part in &text.parts {
         match part {
-            TextPart::Literal { value, .. } => symbols.extend(value.chars().map(Symbol::Char)),
+            TextPart::Literal { value, .. } => symbols.extend(value.chars().map(TemplateChar::Char)),
             TextPart::Expr(_) => {
-                symbols.push(Symbol::Hole);
+                symbols.push(TemplateChar::Hole);
                 hole_count += 1;
             }
         }
@@ -98,8 +98,9 @@ pub(crate) fn parse_template(text: &TextLiteral) -> ParsedTemplate {
     ParsedTemplate { holes: parser.holes, faults: parser.faults }
 }
 
+/// A character of a template, or an interpolation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Symbol {
+enum TemplateChar {
     Char(char),
     Hole,
 }
@@ -130,7 +131,7 @@ impl StartTag {
 }
 
 struct TemplateParser {
-    symbols: Vec<Symbol>,
+    symbols: Vec<TemplateChar>,
     at: usize,
     holes: Vec<HoleContext>,
     faults: Vec<TemplateFault>,
@@ -141,9 +142,9 @@ impl TemplateParser {
     fn template(&mut self) {
         while let Some(symbol) = self.next() {
             match symbol {
-                Symbol::Hole => self.holes.push(HoleContext::Markup),
-                Symbol::Char('<') => self.markup(self.at - 1),
-                Symbol::Char(_) => {}
+                TemplateChar::Hole => self.holes.push(HoleContext::Markup),
+                TemplateChar::Char('<') => self.markup(self.at - 1),
+                TemplateChar::Char(_) => {}
             }
         }
         for element in std::mem::take(&mut self.open) {
@@ -154,14 +155,15 @@ impl TemplateParser {
     /// Parses what follows a `<`.
     fn markup(&mut self, start: usize) {
         match self.peek() {
-            Some(Symbol::Char(letter)) if letter.is_ascii_alphabetic() => self.start_tag(start),
-            Some(Symbol::Hole) => {
+            Some(TemplateChar::Char(letter)) if letter.is_ascii_alphabetic() => self.start_tag(start),
+            Some(TemplateChar::Hole) => {
                 self.next();
                 self.refuse("the name of a tag cannot be an interpolation", "write the name: `<b>{…}</b>`");
             }
             _ if self.eat("!--") => self.comment(start),
             _ if self.eat("!doctype") => _ = self.until_tag_ends(start),
-            Some(Symbol::Char('/')) if matches!(self.nth(1), Some(Symbol::Char(c)) if c.is_ascii_alphabetic()) => {
+            Some(TemplateChar::Char('/')) if matches!(self.nth(1), Some(TemplateChar::Char(c)) if c.is_ascii_alphabetic()) =>
+            {
                 self.next();
                 self.end_tag(start);
             }
@@ -176,8 +178,10 @@ impl TemplateParser {
                 return;
             }
             match self.next() {
-                Some(Symbol::Hole) => self.refuse("a comment cannot contain an interpolation", "leave the comment out"),
-                Some(Symbol::Char(_)) => {}
+                Some(TemplateChar::Hole) => {
+                    self.refuse("a comment cannot contain an interpolation", "leave the comment out")
+                }
+                Some(TemplateChar::Char(_)) => {}
                 None => break,
             }
         }
@@ -188,19 +192,19 @@ impl TemplateParser {
     fn until_tag_ends(&mut self, start: usize) -> bool {
         loop {
             match self.peek() {
-                Some(Symbol::Char('>')) => {
+                Some(TemplateChar::Char('>')) => {
                     self.next();
                     return true;
                 }
-                None | Some(Symbol::Char('<')) => {
+                None | Some(TemplateChar::Char('<')) => {
                     self.fault(start, 2, "the tag does not end", "begins here", "add `>`");
                     return false;
                 }
-                Some(Symbol::Hole) => {
+                Some(TemplateChar::Hole) => {
                     self.next();
                     self.refuse("this tag cannot contain an interpolation", "move it between tags");
                 }
-                Some(Symbol::Char(_)) => _ = self.next(),
+                Some(TemplateChar::Char(_)) => _ = self.next(),
             }
         }
     }
@@ -261,25 +265,25 @@ impl TemplateParser {
         loop {
             self.skip_space();
             match self.peek() {
-                None | Some(Symbol::Char('<')) => {
+                None | Some(TemplateChar::Char('<')) => {
                     let message = format!("the tag `<{}` does not end", tag.name);
                     self.fault(tag.start, tag.name.len() + 1, &message, "begins here", "add `>`");
                     return false;
                 }
-                Some(Symbol::Char('>')) => {
+                Some(TemplateChar::Char('>')) => {
                     self.next();
                     return true;
                 }
-                Some(Symbol::Char('/')) => {
+                Some(TemplateChar::Char('/')) => {
                     self.next();
                     tag.closes_itself = self.is_at(">");
                 }
-                Some(Symbol::Hole) => {
+                Some(TemplateChar::Hole) => {
                     self.next();
                     let hint = "name the attribute: `class=\"{…}\"`, or `checked=\"{…}\"` with a `Bool`";
                     self.refuse("an attribute's name cannot be an interpolation", hint);
                 }
-                Some(Symbol::Char(_)) => self.attribute(tag),
+                Some(TemplateChar::Char(_)) => self.attribute(tag),
             }
         }
     }
@@ -287,7 +291,7 @@ impl TemplateParser {
     fn attribute(&mut self, tag: &mut StartTag) {
         let start = self.at;
         let name = self.attribute_name(tag);
-        if self.peek() == Some(Symbol::Hole) {
+        if self.peek() == Some(TemplateChar::Hole) {
             return;
         }
         self.skip_space();
@@ -297,7 +301,7 @@ impl TemplateParser {
         }
         self.skip_space();
         let value = match self.peek() {
-            Some(Symbol::Char(quote @ ('"' | '\''))) => {
+            Some(TemplateChar::Char(quote @ ('"' | '\''))) => {
                 self.next();
                 self.quoted(tag, &name, start, quote)
             }
@@ -309,7 +313,7 @@ impl TemplateParser {
     /// Reads the name of an attribute, in lower case.
     fn attribute_name(&mut self, tag: &StartTag) -> String {
         let mut name = String::new();
-        while let Some(Symbol::Char(c)) = self.peek() {
+        while let Some(TemplateChar::Char(c)) = self.peek() {
             match c {
                 '/' | '>' | '=' | '<' if !name.is_empty() => break,
                 c if c.is_ascii_whitespace() => break,
@@ -333,13 +337,13 @@ impl TemplateParser {
         let first = self.at;
         loop {
             match self.peek() {
-                Some(Symbol::Hole) => {
+                Some(TemplateChar::Hole) => {
                     self.next();
                     let hint = format!("write `{name}=\"{{…}}\"`");
                     self.refuse("the value of an attribute needs quotes around an interpolation", &hint);
                     value = None;
                 }
-                Some(Symbol::Char(c)) if !c.is_ascii_whitespace() && c != '>' => {
+                Some(TemplateChar::Char(c)) if !c.is_ascii_whitespace() && c != '>' => {
                     self.next();
                     value.iter_mut().for_each(|value| value.push(c));
                 }
@@ -361,9 +365,9 @@ impl TemplateParser {
         let (mut value, mut last_hole) = (String::new(), None);
         loop {
             match self.next() {
-                Some(Symbol::Char(c)) if c == quote => break,
-                Some(Symbol::Char(c)) => value.push(c),
-                Some(Symbol::Hole) => {
+                Some(TemplateChar::Char(c)) if c == quote => break,
+                Some(TemplateChar::Char(c)) => value.push(c),
+                Some(TemplateChar::Hole) => {
                     last_hole = Some(self.holes.len());
                     if name == "content" {
                         tag.content_hole = tag.content_hole.or(last_hole);
@@ -397,9 +401,9 @@ impl TemplateParser {
             },
             AttributeRule::Flag => {
                 let (start, quote) = place;
-                if before.is_empty() && self.peek() == Some(Symbol::Char(quote)) {
+                if before.is_empty() && self.peek() == Some(TemplateChar::Char(quote)) {
                     let has_space =
-                        matches!(self.symbols[start - 1], Symbol::Char(space) if space.is_ascii_whitespace());
+                        matches!(self.symbols[start - 1], TemplateChar::Char(space) if space.is_ascii_whitespace());
                     let before = self.at - 1 - start + usize::from(has_space);
                     self.holes.push(HoleContext::Flag { name: name.to_owned(), before });
                 } else {
@@ -415,15 +419,15 @@ impl TemplateParser {
         let mut script = (kind == RawText::Script).then(|| ScriptScanner::new(tag.attribute("type")));
         while let Some(symbol) = self.next() {
             match (symbol, &mut script) {
-                (Symbol::Char('<'), _) if self.eat_end_tag(&tag.name) => return,
-                (Symbol::Char(c), Some(script)) => script.character(c),
-                (Symbol::Char(_), None) => {}
-                (Symbol::Hole, Some(script)) => match script.hole() {
+                (TemplateChar::Char('<'), _) if self.eat_end_tag(&tag.name) => return,
+                (TemplateChar::Char(c), Some(script)) => script.character(c),
+                (TemplateChar::Char(_), None) => {}
+                (TemplateChar::Hole, Some(script)) => match script.hole() {
                     Ok(language) => self.holes.push(HoleContext::Script(language)),
                     Err(message) => self.refuse(message, script::HINT),
                 },
-                (Symbol::Hole, None) if kind == RawText::Text => self.holes.push(HoleContext::PlainText),
-                (Symbol::Hole, None) => {
+                (TemplateChar::Hole, None) if kind == RawText::Text => self.holes.push(HoleContext::PlainText),
+                (TemplateChar::Hole, None) => {
                     let message = format!("`<{}>` cannot contain an interpolation", tag.name);
                     self.refuse(&message, "choose between classes: `class=\"{…}\"`");
                 }
@@ -436,7 +440,8 @@ impl TemplateParser {
     fn eat_end_tag(&mut self, name: &str) -> bool {
         let start = self.at;
         let ends = self.eat("/") && self.eat(name);
-        if ends && matches!(self.peek(), Some(Symbol::Char(c)) if c == '>' || c == '/' || c.is_ascii_whitespace()) {
+        if ends && matches!(self.peek(), Some(TemplateChar::Char(c)) if c == '>' || c == '/' || c.is_ascii_whitespace())
+        {
             self.until_tag_ends(start - 1);
             return true;
         }
@@ -447,14 +452,14 @@ impl TemplateParser {
     /// Reads the name of an element, in lower case.
     fn name(&mut self) -> String {
         let mut name = String::new();
-        while let Some(Symbol::Char(c)) = self.peek() {
+        while let Some(TemplateChar::Char(c)) = self.peek() {
             if c.is_ascii_whitespace() || matches!(c, '/' | '>' | '<') {
                 break;
             }
             name.push(c.to_ascii_lowercase());
             self.next();
         }
-        if self.peek() == Some(Symbol::Hole) {
+        if self.peek() == Some(TemplateChar::Hole) {
             self.next();
             self.refuse("the name of a tag cannot contain an interpolation", "write the name: `<h1>{…}</h1>`");
         }
@@ -462,7 +467,7 @@ impl TemplateParser {
     }
 
     fn fault(&mut self, start: usize, length: usize, message: &str, label: &'static str, hint: &str) {
-        let number = self.symbols[..start].iter().filter(|symbol| **symbol == Symbol::Char('<')).count();
+        let number = self.symbols[..start].iter().filter(|symbol| **symbol == TemplateChar::Char('<')).count();
         self.report(FaultPlace::Tag { number, length }, message, label, hint);
     }
 
@@ -483,22 +488,22 @@ impl TemplateParser {
         }
     }
 
-    fn next(&mut self) -> Option<Symbol> {
+    fn next(&mut self) -> Option<TemplateChar> {
         let symbol = self.peek()?;
         self.at += 1;
         Some(symbol)
     }
 
-    fn peek(&self) -> Option<Symbol> {
+    fn peek(&self) -> Option<TemplateChar> {
         self.nth(0)
     }
 
-    fn nth(&self, ahead: usize) -> Option<Symbol> {
+    fn nth(&self, ahead: usize) -> Option<TemplateChar> {
         self.symbols.get(self.at + ahead).copied()
     }
 
     fn skip_space(&mut self) {
-        while matches!(self.peek(), Some(Symbol::Char(c)) if c.is_ascii_whitespace()) {
+        while matches!(self.peek(), Some(TemplateChar::Char(c)) if c.is_ascii_whitespace()) {
             self.at += 1;
         }
     }
@@ -506,7 +511,7 @@ impl TemplateParser {
     /// Returns true if this text follows, in upper or lower case.
     fn is_at(&self, text: &str) -> bool {
         text.chars().zip(0..).all(|(wanted, ahead)| {
-            matches!(self.nth(ahead), Some(Symbol::Char(found)) if found.eq_ignore_ascii_case(&wanted))
+            matches!(self.nth(ahead), Some(TemplateChar::Char(found)) if found.eq_ignore_ascii_case(&wanted))
         })
     }
 
