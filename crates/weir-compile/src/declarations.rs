@@ -1,6 +1,5 @@
 //! The declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -35,7 +34,7 @@ pub(crate) struct FileScope {
     /// The name of the module that the file is; empty for the main file.
     pub(crate) module: Text,
     /// For each name that the file declares, the name in the program; empty for the main file, where they are the same.
-    names: HashMap<Arc<str>, Arc<str>>,
+    names: IndexMap<Arc<str>, Arc<str>>,
     /// The used modules, by the name that they have in the file.
     pub(crate) modules: IndexMap<Arc<str>, ImportedModule>,
     /// The modules in `use` items that do not exist. They are reported once.

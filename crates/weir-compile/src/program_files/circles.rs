@@ -42,7 +42,9 @@ fn circle_in<'u>(uses_of: &[Vec<&'u ModuleUse>]) -> Option<Vec<&'u ModuleUse>> {
             followed.last_mut().into_iter().for_each(|count| *count += 1);
             let Some(next) = next else {
                 finished[file] = true;
-                (on_path.pop(), followed.pop(), path.pop());
+                on_path.pop();
+                followed.pop();
+                path.pop();
                 continue;
             };
             if let Some(at) = on_path.iter().position(|known| *known == next.to) {
