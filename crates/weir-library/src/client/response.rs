@@ -39,8 +39,8 @@ pub fn status(response: &ClientResponse) -> i64 {
 pub fn cookie(response: &ClientResponse, name: &str) -> Option<String> {
     let prefix = format!("__Host-{name}=");
     let set = response.headers.get_all(SET_COOKIE).iter().filter_map(|field| field.to_str().ok());
-    let values = set.filter_map(|field| field.strip_prefix(&*prefix));
-    values.last().map(|value| value.split(';').next().unwrap_or_default().to_owned())
+    let mut values = set.filter_map(|field| field.strip_prefix(&*prefix));
+    values.next_back().map(|value| value.split(';').next().unwrap_or_default().to_owned())
 }
 
 /// Returns the body, whatever the status is.
