@@ -7,7 +7,6 @@ use weir_host::{Library, Text, TypeDefinition};
 use weir_syntax::ast::Name;
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::context::CheckContext;
 use crate::suggest::nearest;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
@@ -148,13 +147,12 @@ impl Declarations {
     }
 
     /// Returns the diagnostic for a word before a dot that is no module of this file; `None` if it was reported before.
-    pub(crate) fn unknown_module(&self, name: &Name, context: &CheckContext<'_>) -> Option<Diagnostic> {
-        let library = context.library;
+    /// `top` is the offset at which the current file begins.
+    pub(crate) fn unknown_module(&self, name: &Name, library: &Library, top: u32) -> Option<Diagnostic> {
         if self.here().unknown_modules.contains(&name.text) || name.is_missing() {
             return None;
         }
         if library.modules.contains_key(name.as_str()) {
-            let top = context.files.start(self.file);
             let top = Span { start: top, end: top, ..name.span };
             let diagnostic =
                 Diagnostic::new(Code::ModuleNotUsed, format!("the module `{name}` is not used in this file"))

@@ -315,7 +315,7 @@ impl Declarer<'_, '_> {
             }
         }
         for (name, declared) in self.declarations.types.iter().filter(|(_, declared)| declared.public) {
-            for field in crate::lower::fields_of(&declared.definition.shape) {
+            for field in crate::types::fields_of(&declared.definition.shape) {
                 found.extend(self.private_in(&field.ty, &format!("the type `{name}`"), declared.span));
             }
         }
@@ -325,7 +325,7 @@ impl Declarer<'_, '_> {
     /// Returns the error for a private type in the type of a public declaration.
     fn private_in(&self, ty: &Type, what: &str, span: Span) -> Option<Diagnostic> {
         let mut names = Vec::new();
-        crate::lower::names_in(ty, &mut names);
+        crate::types::names_in(ty, &mut names);
         let private = names.iter().filter_map(|name| Some((name, self.declarations.types.get(name)?)));
         let (name, declared) = private.into_iter().find(|(_, declared)| !declared.public)?;
         let diagnostic = Diagnostic::new(Code::PrivateType, format!("{what} is public and shows the private `{name}`"))

@@ -20,6 +20,7 @@ mod join_points;
 mod matching;
 mod pattern;
 mod repeat;
+mod service_call;
 mod show;
 mod test_items;
 mod typed_arguments;
@@ -42,7 +43,6 @@ use crate::context::CheckContext;
 use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::{Substitution, Ty};
 pub(crate) use test_items::lower_tests;
-pub(crate) use types::{fields_of, names_in};
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 use handled_calls::{ArgumentAtoms, HandledCalls};

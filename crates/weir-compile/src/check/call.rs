@@ -192,6 +192,11 @@ impl<'a> TypeChecker<'a, '_> {
         if name.is_missing() {
             return self.ignore(given);
         }
+        if let ExprKind::Name(service) = &object.kind
+            && self.is_service(service)
+        {
+            return self.call_service(service, name, given);
+        }
         if let Some(path) = path_of(object) {
             if self.type_named(&path).is_some() || (name.is_upper() && self.names_module(&path[0])) {
                 return match self.qualified_variant(&path, name) {
@@ -307,7 +312,8 @@ impl<'a> TypeChecker<'a, '_> {
     /// Returns the signature of `module.name`, or reports that it does not exist.
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
-            self.context.report_all(self.typed.declarations.unknown_module(module, self.context));
+            let top = self.context.files.start(self.typed.declarations.file);
+            self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library, top));
             return None;
         };
         let found = self.context.library.modules.get(&whole)?;
