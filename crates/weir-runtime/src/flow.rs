@@ -270,6 +270,7 @@ impl FlowState {
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
+        instance.at_rest();
         self.balance = entered.leave();
         advanced
     }

@@ -175,7 +175,7 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
 pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
     let options = Options::default();
     let mut resources = Resources::of(program, options.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources);
+    let mut preparation = Preparation::new(program, library, &mut resources, &options);
     let mut text = String::new();
     for entry in &program.entries {
         for flow in &entry.flows {
@@ -261,7 +261,7 @@ fn prepare(
     settings: &Settings,
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program, settings.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources);
+    let mut preparation = Preparation::new(program, library, &mut resources, options);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
     let (own, shared): (Vec<_>, Vec<_>) = program
@@ -341,7 +341,9 @@ fn advance_once(
             units: &units,
             given_up: None,
         };
-        match frame.advance(body, env, None, context) {
+        let advanced = frame.advance(body, env, None, context);
+        instance.at_rest();
+        match advanced {
             Advanced::Ready(finished) => return Poll::Ready(finished),
             Advanced::Waits => return Poll::Pending,
             Advanced::Yields => {}
