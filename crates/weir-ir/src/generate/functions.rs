@@ -10,6 +10,7 @@ use weir_host::{
     Signature, StateOf, Type, TypeDefinition, TypeShape, Unique, Value, World,
 };
 
+use super::batched::add_batched;
 use super::recording::{Recording, SHARED_FROM};
 use super::replacing;
 
@@ -64,7 +65,7 @@ fn count_of(value: &Value) -> i64 {
     counter.expect("the verifier has seen a counter, and nobody moved it before").count
 }
 
-fn int(value: &Value) -> i64 {
+pub(super) fn int(value: &Value) -> i64 {
     match value {
         Value::Int(int) => *int,
         other => panic!("the verifier let {other:?} pass for an integer"),
@@ -85,7 +86,7 @@ fn parameter(name: &str, ty: Type, passing: Passing) -> Parameter {
 }
 
 /// Returns a function of one integer with this name.
-fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode) -> Function {
+pub(super) fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode) -> Function {
     let effects = Effects {
         world,
         waits: matches!(code, FunctionCode::Waiting(_)),
@@ -138,7 +139,7 @@ fn settled(value: i64) -> Settled {
 /// Returns the module of one part of the outside world.
 fn world(name: &'static str, recording: &Recording) -> Module {
     let failure = || Some(Type::Failure);
-    Module::new(name, "A part of the outside world.")
+    let module = Module::new(name, "A part of the outside world.")
         .function(mixing())
         .function(total(function("half", World::Pure, failure(), lengthy(half))))
         .function(function("picky", World::Pure, None, lengthy(picky)))
@@ -151,7 +152,8 @@ fn world(name: &'static str, recording: &Recording) -> Module {
         .function(total(function("note", World::Writes, None, change(name, recording))))
         .function(function("try_change", World::Writes, failure(), try_change(name, recording)))
         .function(function("slow_change", World::Writes, None, slow_change(name, recording)))
-        .function(function("block", World::Writes, None, block(name, recording)))
+        .function(function("block", World::Writes, None, block(name, recording)));
+    add_batched(module, name, recording)
 }
 
 /// Returns a function that has a typed entry point too.
@@ -178,7 +180,7 @@ fn picky(x: i64) -> Outcome {
     Outcome::Value(Value::Int(x.wrapping_add(1)))
 }
 
-fn half(x: i64) -> Outcome {
+pub(super) fn half(x: i64) -> Outcome {
     if x % 2 == 0 {
         Outcome::Value(Value::Int(x / 2))
     } else {
@@ -385,7 +387,7 @@ fn slow_next(recording: &Recording) -> FunctionCode {
 }
 
 /// A future that yields the thread this number of times before it is ready.
-struct Yields(usize);
+pub(super) struct Yields(pub(super) usize);
 
 impl Future for Yields {
     type Output = ();
