@@ -8,7 +8,7 @@
 //! * *The sender* registers its waker likewise, before it waits for the flows that have joined to come to rest, and while
 //!   the function works, in case all members leave.
 
-use std::collections::HashMap;
+use indexmap::IndexMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -32,7 +32,7 @@ struct BatchState {
     stage: BatchStage,
     requests: Vec<Request>,
     /// The index of each request, if equal ones are sent once.
-    known: Option<HashMap<Value, u32, RandomState>>,
+    known: Option<IndexMap<Value, u32, RandomState>>,
     /// The waker of each member that waits.
     wakers: Vec<Option<Waker>>,
     /// The number of members that have neither left nor taken their answer.
@@ -88,7 +88,7 @@ impl Batch {
         let state = BatchState {
             stage: BatchStage::Gathers,
             requests: Vec::new(),
-            known: merges.then(HashMap::default),
+            known: merges.then(IndexMap::default),
             wakers: Vec::new(),
             members: 0,
             running: 0,
