@@ -9,7 +9,7 @@
 //! 2. The first call of a batch begins a *sender*, a task of an event loop, unless as many of them are under way as
 //!    batches of the function may be in flight. Otherwise the batch queues for a sender. So batches grow by themselves
 //!    under load, and nothing waits without load.
-//! 3. The sender waits until nothing that can run now could still join ([`Batch::turn`]): until each task that was
+//! 3. The sender waits until nothing that can run now could still join ([`GatheredBatch::turn`]): until each task that was
 //!    ready has had its turn, and the flows that have joined on other threads have come to rest, which is when they wait,
 //!    yield or end ([`rest`]). No timer is involved. A batch that is full leaves at once.
 //! 4. The sender calls the function, passes each call its answer, and takes the batch that has queued longest.
@@ -23,16 +23,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use weir_host::{Batch as BatchLimits, BatchCode, Environment, Value, World};
+use weir_host::{BatchCode, Environment, Value, World};
 use weir_trace::{Detail, EventKind, Histogram, Recorder};
 
 use crate::platform::Platform;
-use batch::Batch;
+use batch::GatheredBatch;
 pub(crate) use batch::Member;
 pub(crate) use rest::at_rest;
-use sender::Sender;
+use sender::BatchSender;
 
 mod batch;
 #[cfg(test)]
@@ -41,7 +42,8 @@ mod rest;
 mod sender;
 mod sync;
 
-/// What a batch is sent with, beside its requests.
+/// The context in which batches are sent.
+#[derive(Clone)]
 pub(crate) struct GathererContext {
     pub environment: Environment,
     pub recorder: Recorder,
@@ -53,7 +55,7 @@ pub(crate) struct BatchedFunction {
     /// The path, for messages.
     pub path: Arc<str>,
     pub code: Arc<BatchCode>,
-    pub limits: BatchLimits,
+    pub limits: weir_host::Batch,
     /// The effect on the outside world.
     pub world: World,
     /// True if executing a call twice has the same effect as once.
@@ -68,6 +70,8 @@ pub(crate) struct BatchedFunction {
 pub(crate) struct Gatherer {
     function: BatchedFunction,
     context: GathererContext,
+    /// Hashes requests, so that equal ones are found.
+    hasher: FixedState,
     batches: Mutex<Batches>,
     counters: BatchCounters,
 }
@@ -75,15 +79,15 @@ pub(crate) struct Gatherer {
 /// The batches of a function that have not been sent.
 #[derive(Default)]
 struct Batches {
-    /// Those that calls can join; they differ in the arguments that are not gathered.
-    open: Vec<Arc<Batch>>,
-    /// Those that wait for a sender.
-    queue: std::collections::VecDeque<Arc<Batch>>,
+    /// The batches that calls can join; they differ in the arguments that are not gathered.
+    open: Vec<Arc<GatheredBatch>>,
+    /// The batches that wait for a sender.
+    queue: std::collections::VecDeque<Arc<GatheredBatch>>,
     /// The number of senders.
     senders: usize,
 }
 
-/// What has become of a function's calls.
+/// Counters of the calls of a function.
 #[derive(Default)]
 struct BatchCounters {
     batches: AtomicU64,
@@ -95,7 +99,8 @@ struct BatchCounters {
 
 impl Gatherer {
     pub(crate) fn new(function: BatchedFunction, context: GathererContext) -> Gatherer {
-        Gatherer { function, context, batches: Mutex::default(), counters: BatchCounters::default() }
+        let hasher = FixedState::with_seed(context.platform.random());
+        Gatherer { function, context, hasher, batches: Mutex::default(), counters: BatchCounters::default() }
     }
 
     /// Returns the index of the argument that is gathered.
@@ -135,14 +140,14 @@ impl Gatherer {
             None => batches.open(self.begun(common), self.writes(), self.in_flight()),
         };
         let batch = Arc::clone(&batches.open[index]);
-        let (member, is_full) = Batch::join(&batch, gathered, self.function.limits.at_most);
+        let (member, is_full) = GatheredBatch::join(&batch, gathered, self.function.limits.at_most);
         if is_full {
             batches.open.swap_remove(index);
         }
         drop(batches);
         rest::joined(&batch);
         if begins {
-            let sender = Sender::new(Arc::clone(self), batch);
+            let sender = BatchSender::new(Arc::clone(self), batch);
             match Handle::try_current() {
                 Ok(handle) => drop(handle.spawn(sender.run())),
                 // At the end of the program there is no event loop any more.
@@ -152,17 +157,21 @@ impl Gatherer {
         member
     }
 
-    fn begun(&self, common: &[Value]) -> Arc<Batch> {
-        Arc::new(Batch::new(common.into(), self.merges(), self.context.platform.now_ns()))
+    fn begun(&self, common: &[Value]) -> Arc<GatheredBatch> {
+        Arc::new(GatheredBatch::new(
+            common.into(),
+            self.merges().then_some(self.hasher),
+            self.context.platform.now_ns(),
+        ))
     }
 
     /// Closes a batch: no call joins it any more.
-    fn close(&self, batch: &Arc<Batch>) {
+    fn close(&self, batch: &Arc<GatheredBatch>) {
         self.batches.lock().open.retain(|open| !Arc::ptr_eq(open, batch));
     }
 
     /// Returns the batch that a sender takes next; `None` if none queues, and the sender ends.
-    fn next(&self) -> Option<Arc<Batch>> {
+    fn next(&self) -> Option<Arc<GatheredBatch>> {
         let mut batches = self.batches.lock();
         let next = batches.queue.pop_front();
         batches.senders -= usize::from(next.is_none());
@@ -210,7 +219,7 @@ impl Gatherer {
 impl Batches {
     /// Adds a batch that calls can join; returns its index, and true if it gets a sender of its own. If order counts, no call
     /// joins an earlier batch any more.
-    fn open(&mut self, batch: Arc<Batch>, keeps_order: bool, in_flight: usize) -> (usize, bool) {
+    fn open(&mut self, batch: Arc<GatheredBatch>, keeps_order: bool, in_flight: usize) -> (usize, bool) {
         if keeps_order {
             self.open.clear();
         }

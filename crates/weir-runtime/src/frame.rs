@@ -18,14 +18,13 @@
 //!
 //! Frames are pooled: see `object_pool.rs`.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Context;
 use std::thread::LocalKey;
 
-use weir_host::{Argument, Failure, FailureKind, Value};
+use weir_host::{Argument, Failure, Value};
 use weir_trace::{Detail, EventKind};
 
 use crate::instance::Env;
@@ -513,12 +512,6 @@ pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) 
         let name = || Arc::clone(&body.names[node]);
         env.instance.record(Detail::Nodes, || EventKind::NodeRan { flow: env.key, node: name(), took_ns });
     }
-}
-
-/// Returns the failure of a host function that panicked.
-pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
-    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Box::new(Failure::new(FailureKind::Panic, format!("`{path}` panicked: {}", said.unwrap_or("no message"))))
 }
 
 /// Returns the path of the function that a step calls, or the name of its node.

@@ -14,7 +14,6 @@ use crate::batching::{BatchedFunction, Gatherer, GathererContext};
 use crate::lock::FairRwLock;
 use crate::region::WordTypes;
 use crate::resources::Resources;
-use crate::start::Options;
 use crate::step::{Body, Repeat};
 
 mod error;
@@ -50,7 +49,7 @@ pub(crate) struct Preparation<'a> {
     types: &'a [TypeDefinition],
     moves: moves::MoveOnlyTypes<'a>,
     resources: &'a mut Resources,
-    options: &'a Options,
+    gathering: GathererContext,
     /// True if stateful calls must see the order of the source.
     ordered: bool,
     /// True in a body that may be given up while it waits, and in the bodies in it.
@@ -65,7 +64,7 @@ impl<'a> Preparation<'a> {
         program: &'a Program,
         library: &'a Library,
         resources: &'a mut Resources,
-        options: &'a Options,
+        gathering: GathererContext,
     ) -> Self {
         let moves = moves::MoveOnlyTypes::new(&program.types, library);
         Preparation {
@@ -73,7 +72,7 @@ impl<'a> Preparation<'a> {
             types: &program.types,
             moves,
             resources,
-            options,
+            gathering,
             ordered: false,
             may_be_given_up: false,
             ticket_gates: Vec::new(),
@@ -187,12 +186,7 @@ impl<'a> Preparation<'a> {
             copies_requests: !self.moves.may(&gathered.ty),
             copies_answers: !self.moves.may(&signature.call_type()),
         };
-        let context = GathererContext {
-            environment: self.library.environment.clone(),
-            recorder: self.options.recorder.clone(),
-            platform: Arc::clone(&self.options.platform),
-        };
-        let gatherer = Arc::new(Gatherer::new(function, context));
+        let gatherer = Arc::new(Gatherer::new(function, self.gathering.clone()));
         self.resources.gatherers.insert(path, Arc::clone(&gatherer));
         Some(gatherer)
     }

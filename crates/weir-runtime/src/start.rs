@@ -22,6 +22,7 @@ use weir_ir::program::Flow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
+use crate::batching::GathererContext;
 use crate::engine::{
     ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
     engine_facts,
@@ -176,7 +177,7 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
 pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
     let options = Options::default();
     let mut resources = Resources::of(program, options.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources, &options);
+    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, &options));
     let mut text = String::new();
     for entry in &program.entries {
         for flow in &entry.flows {
@@ -185,6 +186,15 @@ pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareEr
         }
     }
     Ok(text)
+}
+
+/// Returns what batches are sent with.
+fn gathering(library: &Library, options: &Options) -> GathererContext {
+    GathererContext {
+        environment: library.environment.clone(),
+        recorder: options.recorder.clone(),
+        platform: Arc::clone(&options.platform),
+    }
 }
 
 /// The settings that a program runs with, resolved from plan, options and defaults.
@@ -262,7 +272,7 @@ fn prepare(
     settings: &Settings,
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program, settings.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources, options);
+    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, options));
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
     let (own, shared): (Vec<_>, Vec<_>) = program

@@ -76,7 +76,7 @@ pub(crate) struct PreparedStep {
     pub signals_orders: u64,
     /// The iteration orders in which all earlier iterations must be finished before this step runs.
     pub awaits_orders: u64,
-    /// Those of `signals_orders` in which the next iteration waits only until the call has joined its batch.
+    /// The part of `signals_orders` in which the next iteration waits only until the call has joined its batch.
     pub placed_orders: u64,
     /// The ticket gates that the flow passes when this step has run.
     pub ticket_gates: Box<[usize]>,

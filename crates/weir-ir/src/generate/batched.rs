@@ -8,7 +8,7 @@ use weir_host::{
     Value, World,
 };
 
-use super::functions::{Yields, function, half, int};
+use super::functions::{WORLDS, Yields, function, half, int};
 use super::recording::Recording;
 
 /// Small batches of which few are out at a time, so that random programs reach both limits.
@@ -17,8 +17,9 @@ const LIMITS: Batch = Batch { at_most: 3, in_flight: 2, gathered: 0 };
 /// The answer of one request.
 type AnswerOf = fn(&Recording, &'static str, i64) -> Outcome;
 
-/// Adds the functions to the module of a part of the outside world.
-pub(super) fn add_batched(module: Module, name: &'static str, recording: &Recording) -> Module {
+/// Adds the functions to a module, if it has a part of the outside world.
+pub(super) fn add_batched(module: Module, recording: &Recording) -> Module {
+    let Some(name) = WORLDS.into_iter().find(|name| *name == module.name.as_str()) else { return module };
     let batched = |path, world, failure, answer| batched(path, name, recording, (world, failure, answer));
     module
         .function(batched("gathered_look", World::Reads, None, look))

@@ -10,12 +10,14 @@ use weir_host::{
     Signature, StateOf, Type, TypeDefinition, TypeShape, Unique, Value, World,
 };
 
-use super::batched::add_batched;
 use super::recording::{Recording, SHARED_FROM};
 use super::replacing;
 
 /// The type of the counters, which can only be moved.
 pub(super) const COUNTER: &str = "count.Counter";
+
+/// The modules with a part of the outside world.
+pub(super) const WORLDS: [&str; 3] = ["a", "b", "c"];
 
 /// A number that counts up.
 struct Counter {
@@ -74,7 +76,7 @@ pub(super) fn int(value: &Value) -> i64 {
 
 /// Returns the modules of the library.
 pub(super) fn modules(recording: &Recording) -> Vec<Module> {
-    let mut modules: Vec<Module> = ["a", "b", "c"].into_iter().map(|name| world(name, recording)).collect();
+    let mut modules: Vec<Module> = WORLDS.into_iter().map(|name| world(name, recording)).collect();
     modules.push(counters(recording));
     modules.push(steps(recording));
     modules.push(replacing::module());
@@ -139,7 +141,7 @@ fn settled(value: i64) -> Settled {
 /// Returns the module of one part of the outside world.
 fn world(name: &'static str, recording: &Recording) -> Module {
     let failure = || Some(Type::Failure);
-    let module = Module::new(name, "A part of the outside world.")
+    Module::new(name, "A part of the outside world.")
         .function(mixing())
         .function(total(function("half", World::Pure, failure(), lengthy(half))))
         .function(function("picky", World::Pure, None, lengthy(picky)))
@@ -152,8 +154,7 @@ fn world(name: &'static str, recording: &Recording) -> Module {
         .function(total(function("note", World::Writes, None, change(name, recording))))
         .function(function("try_change", World::Writes, failure(), try_change(name, recording)))
         .function(function("slow_change", World::Writes, None, slow_change(name, recording)))
-        .function(function("block", World::Writes, None, block(name, recording)));
-    add_batched(module, name, recording)
+        .function(function("block", World::Writes, None, block(name, recording)))
 }
 
 /// Returns a function that has a typed entry point too.

@@ -13,14 +13,14 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use foldhash::fast::RandomState;
+use foldhash::fast::FixedState;
 use tokio::task::yield_now;
 use weir_host::{Outcome, Value};
 
 use super::sync::{BatchMutant, Mutex, is};
 
 /// A batch.
-pub(crate) struct Batch {
+pub(crate) struct GatheredBatch {
     /// The arguments that all calls have in common.
     common: Box<[Value]>,
     /// The time at which the first call has joined.
@@ -30,9 +30,9 @@ pub(crate) struct Batch {
 
 struct BatchState {
     stage: BatchStage,
-    requests: Vec<Request>,
+    requests: Vec<GatheredRequest>,
     /// The index of each request, if equal ones are sent once.
-    known: Option<IndexMap<Value, u32, RandomState>>,
+    known: Option<IndexMap<Value, u32, FixedState>>,
     /// The waker of each member that waits.
     wakers: Vec<Option<Waker>>,
     /// The number of members that have neither left nor taken their answer.
@@ -58,7 +58,7 @@ enum BatchStage {
 }
 
 /// A request, of one call or of several.
-struct Request {
+struct GatheredRequest {
     value: Value,
     /// The number of members that have made it and not left.
     users: usize,
@@ -66,7 +66,7 @@ struct Request {
 }
 
 /// The requests of a batch that is sent.
-pub(super) struct Sent {
+pub(super) struct SentRequests {
     /// The requests.
     pub values: Vec<Value>,
     /// The index of each of them among all requests of the batch.
@@ -77,24 +77,25 @@ pub(super) struct Sent {
 
 /// A call in a batch. Dropping it cancels the call.
 pub(crate) struct Member {
-    batch: Arc<Batch>,
+    batch: Arc<GatheredBatch>,
     request: u32,
     index: u32,
     is_through: bool,
 }
 
-impl Batch {
-    pub(super) fn new(common: Box<[Value]>, merges: bool, began_ns: u64) -> Batch {
+impl GatheredBatch {
+    /// Returns an empty batch. Equal requests are sent once if there is a hash function, `merges`.
+    pub(super) fn new(common: Box<[Value]>, merges: Option<FixedState>, began_ns: u64) -> GatheredBatch {
         let state = BatchState {
             stage: BatchStage::Gathers,
             requests: Vec::new(),
-            known: merges.then(IndexMap::default),
+            known: merges.map(IndexMap::with_hasher),
             wakers: Vec::new(),
             members: 0,
             running: 0,
             sender: None,
         };
-        Batch { common, began_ns, state: Mutex::new(state) }
+        GatheredBatch { common, began_ns, state: Mutex::new(state) }
     }
 
     pub(super) fn common(&self) -> &[Value] {
@@ -102,7 +103,7 @@ impl Batch {
     }
 
     /// Adds a call; returns true beside it if the batch is full now.
-    pub(super) fn join(batch: &Arc<Batch>, value: Value, at_most: usize) -> (Member, bool) {
+    pub(super) fn join(batch: &Arc<GatheredBatch>, value: Value, at_most: usize) -> (Member, bool) {
         let mut state = batch.state.lock();
         let request = state.request(value);
         let index = state.wakers.len() as u32;
@@ -154,7 +155,7 @@ impl Batch {
     }
 
     /// Returns the requests, which the function gets now. No call joins any more.
-    pub(super) fn send(&self) -> Sent {
+    pub(super) fn send(&self) -> SentRequests {
         let mut state = self.state.lock();
         (state.stage, state.known) = (BatchStage::Sent, None);
         let calls = state.members;
@@ -165,7 +166,7 @@ impl Batch {
                 places.push(place);
             }
         }
-        Sent { values, places, calls }
+        SentRequests { values, places, calls }
     }
 
     /// Returns true if all calls have left; otherwise the sender's task is woken when they have.
@@ -181,7 +182,7 @@ impl Batch {
     }
 
     /// Passes each call its answer. `fault` answers those for which there is none.
-    pub(super) fn answer(&self, sent: &Sent, answers: Vec<Outcome>, fault: impl Fn() -> Outcome) {
+    pub(super) fn answer(&self, sent: &SentRequests, answers: Vec<Outcome>, fault: impl Fn() -> Outcome) {
         let mut answers = answers.into_iter();
         let mut state = self.state.lock();
         for place in &sent.places {
@@ -224,7 +225,7 @@ impl BatchState {
                 return index;
             }
         }
-        self.requests.push(Request { value, users: 1, answer: None });
+        self.requests.push(GatheredRequest { value, users: 1, answer: None });
         next
     }
 

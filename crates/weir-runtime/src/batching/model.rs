@@ -7,10 +7,11 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use foldhash::fast::FixedState;
 use loom::thread;
 use weir_host::{Outcome, Value};
 
-use batch::{Batch, Member};
+use batch::{GatheredBatch, Member};
 use sync::{BatchMutant, MUTANT};
 
 #[path = "batch.rs"]
@@ -55,14 +56,14 @@ fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
-fn joined(merges: bool, values: [i64; 2]) -> (Arc<Batch>, [Member; 2]) {
-    let batch = Arc::new(Batch::new(Box::default(), merges, 0));
-    let members = values.map(|value| Batch::join(&batch, Value::Int(value), 10).0);
+fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, [Member; 2]) {
+    let batch = Arc::new(GatheredBatch::new(Box::default(), merges, 0));
+    let members = values.map(|value| GatheredBatch::join(&batch, Value::Int(value), 10).0);
     (batch, members)
 }
 
 /// Sends a batch to a function that returns its arguments.
-fn send(batch: &Batch) {
+fn send(batch: &GatheredBatch) {
     let mut sent = batch.send();
     let answers = std::mem::take(&mut sent.values).into_iter().map(Outcome::Value).collect();
     batch.answer(&sent, answers, || panic!("each request is answered"));
@@ -74,7 +75,7 @@ fn answer(member: &mut Member) -> Outcome {
 
 /// One member waits and the other one leaves, while a flow comes to rest.
 fn members_that_wait_are_answered() {
-    let (batch, [mut stays, leaves]) = joined(false, [1, 2]);
+    let (batch, [mut stays, leaves]) = joined(None, [1, 2]);
     assert!(batch.begin_run());
     let sender = {
         let batch = Arc::clone(&batch);
@@ -94,7 +95,7 @@ fn members_that_wait_are_answered() {
 
 /// Two members have made the same request, and one of them leaves.
 fn a_request_stays_as_long_as_a_member_makes_it() {
-    let (batch, [mut stays, leaves]) = joined(true, [5, 5]);
+    let (batch, [mut stays, leaves]) = joined(Some(FixedState::default()), [5, 5]);
     let other = thread::spawn(move || drop(leaves));
     let sender = thread::spawn(move || send(&batch));
     assert_eq!(answer(&mut stays), Outcome::Value(Value::Int(5)));
@@ -104,7 +105,7 @@ fn a_request_stays_as_long_as_a_member_makes_it() {
 
 /// All members leave a batch whose function never ends.
 fn a_batch_that_all_have_left_is_given_up() {
-    let (batch, [one, other]) = joined(false, [1, 2]);
+    let (batch, [one, other]) = joined(None, [1, 2]);
     let leaving = [one, other].map(|member| thread::spawn(move || drop(member)));
     let sent = batch.send();
     assert!(sent.calls > 0 || sent.values.is_empty(), "nothing is sent for nobody");

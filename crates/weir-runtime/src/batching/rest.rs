@@ -6,15 +6,15 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::batch::Batch;
+use super::batch::GatheredBatch;
 
 thread_local! {
     /// The batches that wait for the flow of this thread.
-    static JOINED: RefCell<Vec<Arc<Batch>>> = const { RefCell::new(Vec::new()) };
+    static JOINED: RefCell<Vec<Arc<GatheredBatch>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Notes that the flow of this thread has joined a batch.
-pub(super) fn joined(batch: &Arc<Batch>) {
+pub(super) fn joined(batch: &Arc<GatheredBatch>) {
     JOINED.with_borrow_mut(|joined| {
         if !joined.iter().any(|known| Arc::ptr_eq(known, batch)) && batch.begin_run() {
             joined.push(Arc::clone(batch));

@@ -13,16 +13,16 @@ use std::task::Poll;
 use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, Value};
 
 use super::Gatherer;
-use super::batch::Batch;
-use crate::frame::panicked;
+use super::batch::GatheredBatch;
+use crate::operations::panicked;
 
 /// A sender. Dropping it before its end refuses its batch and those that queue: the event loop has ended.
-pub(super) struct Sender {
+pub(super) struct BatchSender {
     gatherer: Arc<Gatherer>,
-    batch: Option<Arc<Batch>>,
+    batch: Option<Arc<GatheredBatch>>,
 }
 
-/// What is recorded of a batch that was sent.
+/// The record of a batch that was sent.
 pub(super) struct SentBatch {
     pub began_ns: u64,
     pub sent_ns: u64,
@@ -30,9 +30,9 @@ pub(super) struct SentBatch {
     pub requests: usize,
 }
 
-impl Sender {
-    pub(super) fn new(gatherer: Arc<Gatherer>, batch: Arc<Batch>) -> Sender {
-        Sender { gatherer, batch: Some(batch) }
+impl BatchSender {
+    pub(super) fn new(gatherer: Arc<Gatherer>, batch: Arc<GatheredBatch>) -> BatchSender {
+        BatchSender { gatherer, batch: Some(batch) }
     }
 
     /// Sends the batch, and then all that queue.
@@ -46,7 +46,7 @@ impl Sender {
     }
 
     /// Sends a batch, and passes its calls their answers. Nothing is sent if all calls have left.
-    async fn send(&self, batch: &Batch) {
+    async fn send(&self, batch: &GatheredBatch) {
         let mut sent = batch.send();
         let values = std::mem::take(&mut sent.values);
         if values.is_empty() {
@@ -63,7 +63,7 @@ impl Sender {
     }
 
     /// Returns the answers of these requests; `None` if all calls have left.
-    async fn answers(&self, batch: &Batch, values: Vec<Value>) -> Option<Vec<Outcome>> {
+    async fn answers(&self, batch: &GatheredBatch, values: Vec<Value>) -> Option<Vec<Outcome>> {
         let spare = if self.gatherer.splits() && values.len() > 1 { values.clone() } else { Vec::new() };
         let BatchAnswers { mut answers, failed_as_a_whole } = self.call(batch, values).await?;
         let mut failed = if failed_as_a_whole { 0..spare.len() } else { 0..0 };
@@ -84,7 +84,7 @@ impl Sender {
     }
 
     /// Calls the function once; `None` if all calls have left, which cancels it.
-    async fn call(&self, batch: &Batch, values: Vec<Value>) -> Option<BatchAnswers> {
+    async fn call(&self, batch: &GatheredBatch, values: Vec<Value>) -> Option<BatchAnswers> {
         let Gatherer { function, context, .. } = &*self.gatherer;
         let count = values.len();
         let faults = |failure: Box<Failure>| {
@@ -110,7 +110,7 @@ impl Sender {
     }
 }
 
-impl Drop for Sender {
+impl Drop for BatchSender {
     fn drop(&mut self) {
         while let Some(batch) = self.batch.take() {
             self.gatherer.close(&batch);

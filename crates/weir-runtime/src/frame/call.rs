@@ -17,11 +17,12 @@ use weir_host::{
 };
 
 use super::action::{Ran, Stage};
-use super::{AtomicScope, Frame, panicked};
+use super::{AtomicScope, Frame};
 use crate::batching::Member;
 use crate::instance::{BlockingPermission, BlockingPlacement, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
+use crate::operations::panicked;
 use crate::region::LongCall;
 use crate::step::{Body, CallStep, Out, SharedOf};
 

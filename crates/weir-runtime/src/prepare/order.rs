@@ -40,7 +40,7 @@ pub(super) struct StepOrder {
     pub signals_orders: Vec<u64>,
     /// The iteration orders that each node waits for.
     pub awaits_orders: Vec<u64>,
-    /// Those of the iteration orders that each node is part of in which a call of a batched function counts from the
+    /// The iteration orders of each node in which a call of a batched function counts from the
     /// moment at which it is placed.
     pub placed_orders: Vec<u64>,
     /// The number of nodes of each iteration order.

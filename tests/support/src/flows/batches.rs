@@ -23,7 +23,7 @@ pub struct WaitingBatch {
     release: oneshot::Sender<Release>,
 }
 
-/// How a batch ends.
+/// The end of a batch.
 enum Release {
     /// Each call is answered with ten times its argument.
     Answers,
