@@ -20,6 +20,7 @@ mod join_points;
 mod matching;
 mod pattern;
 mod repeat;
+mod service_call;
 mod show;
 mod test_items;
 mod typed_arguments;
