@@ -160,7 +160,7 @@ impl Gatherer {
     fn begun(&self, common: &[Value]) -> Arc<GatheredBatch> {
         Arc::new(GatheredBatch::new(
             common.into(),
-            self.merges().then_some(self.hasher),
+            self.merges().then(|| self.hasher.clone()),
             self.context.platform.now_ns(),
         ))
     }
