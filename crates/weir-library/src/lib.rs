@@ -55,10 +55,12 @@ pub fn library() -> weir::Library {
     library.environment.insert(random::Randomness::default());
     library.environment.insert(uuid::LastUuid::default());
     library.environment.insert(client::Client::default());
+    library.environment.insert(http::TestedServices::default());
     library.environment.insert(crypto::Secrets::default());
     library.environment.insert(crypto::PasswordHashing::default());
     let modules = [
         http::http(),
+        http::tested_service(),
         html::html(),
         files::files(),
         image::image(),

@@ -104,6 +104,8 @@ codes! {
     E0321 TypeTooLarge,
     E0322 ConfigurationForm,
     E0323 GenericFunction,
+    E0328 MalformedTemplate,
+    E0329 UnsafeInterpolation,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,

@@ -13,6 +13,7 @@ use weir::Typed;
 
 use super::problem_details;
 use crate::Limited;
+use crate::html::Html;
 use crate::json::encode::written;
 use crate::units;
 
@@ -225,11 +226,13 @@ pub fn text(text: &str) -> Response {
     Response::plain(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
 }
 
-/// Creates a response with status 200 and an HTML page.
-#[weir::function(pure, units = units::to_copy(page))]
-pub fn html(page: &str) -> Response {
-    let page = Bytes::copy_from_slice(page.as_bytes());
-    Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
+/// Creates a response with an HTML page, and with status 200 or the one that is given. A status that is not 200 to 599 ends
+/// the flow.
+#[weir::function(pure)]
+pub fn html(page: &Html, #[default(200)] status: i64) -> Limited<Response> {
+    let Some(code) = final_status(status) else { return Limited(Err(ResponseError::Status(status).into())) };
+    let page = Bytes::copy_from_slice(page.as_str().as_bytes());
+    Limited(Ok(Response::new(code, Some(HeaderValue::from_static(HTML)), page)))
 }
 
 /// Creates a response with any value as JSON, and with status 200 or the one that is given: records become objects, lists arrays, and `None` becomes
