@@ -29,16 +29,16 @@ const GREETINGS: &str = "shared greeted: List(Text) = []\n\npub fn count() -> In
 
 #[test]
 fn the_example_of_several_files_is_right_and_its_tests_pass() {
-    let checked = say(&["check", "--deny-warnings", "examples/shop", "examples/money"]);
+    let checked = say(&["check", "--deny-warnings", "examples/stationery", "examples/money"]);
     assert_eq!(checked.code, 0, "{}", checked.messages);
-    let tested = say(&["test", "examples/shop"]);
+    let tested = say(&["test", "examples/stationery"]);
     assert!(
         tested.output.contains("3 passed"),
         "the tests of modules run, those of a library do not: {}",
         tested.output
     );
-    assert!(tested.output.contains("examples/shop/orders.weir\n"), "{}", tested.output);
-    let module = say(&["test", "examples/shop/billing/invoices.weir", "examples/money"]);
+    assert!(tested.output.contains("examples/stationery/orders.weir\n"), "{}", tested.output);
+    let module = say(&["test", "examples/stationery/billing/invoices.weir", "examples/money"]);
     assert!(module.output.contains("3 passed"), "a module is tested without the program: {}", module.output);
 }
 
