@@ -24,6 +24,7 @@ mod operators;
 mod pattern;
 mod record;
 mod recursion;
+mod tables;
 mod test_items;
 mod waiting;
 

@@ -10,5 +10,11 @@ pub(crate) const SHARED_READ: &str = "state.read";
 pub(crate) const CONFIGURED_SECRET: &str = "crypto.configured";
 pub(crate) const SECRET: &str = "crypto.Secret";
 
+/// The module of the statements on tables. Programs call them through a table only.
+pub(crate) const TABLES: &str = "tables";
+
+/// The type of a table.
+pub(crate) const TABLE: &str = "tables.Table";
+
 /// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
 pub(crate) const JSON_VALUE: &str = "json.Value";

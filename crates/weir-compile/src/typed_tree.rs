@@ -32,6 +32,8 @@ pub struct TypedTree {
     /// The local that holds the failure, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// The tables that record literals are inserted into, by their indices: the literals may leave out columns.
+    pub(crate) inserted_rows: BTreeMap<ExprId, usize>,
     /// The functions that each `with` replaces.
     pub(crate) replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
     /// The locals of each `fn`'s parameters, by the index of the `fn`.
@@ -109,10 +111,23 @@ pub(crate) enum CallTarget {
     Length,
     /// `Failure(message)`.
     Failure,
+    /// A statement on a table that takes a function.
+    Table(TableStatement),
     /// `fail(why)`, or if `says`, `fail(Failure(why))`.
     Fail {
         says: bool,
     },
+}
+
+/// A statement on a table that takes a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TableStatement {
+    /// `table.update(key, |row| …)`.
+    Update,
+    /// `table.count(|row| …)`.
+    Count,
+    /// `table.delete_all(|row| …)`.
+    DeleteAll,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,6 +230,7 @@ impl TypedTree {
             pattern_tags: BTreeMap::new(),
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
+            inserted_rows: BTreeMap::new(),
             replacements: BTreeMap::new(),
             fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),
