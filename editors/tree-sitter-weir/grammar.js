@@ -245,6 +245,8 @@ module.exports = grammar({
         $._literal,
         $.text,
         $.block_text,
+        $.html,
+        $.block_html,
         $.identifier,
         // Words that are keywords at the beginning of a statement are names elsewhere.
         alias(choice('on', 'session'), $.identifier),
@@ -375,6 +377,9 @@ module.exports = grammar({
     _literal: ($) => choice($.number, $.boolean),
     boolean: () => choice('true', 'false'),
     number: () => token(choice(/[0-9][0-9A-Za-z_]*(\.[0-9][0-9A-Za-z_]*)?/, /[0-9][0-9_]*(\.[0-9][0-9_]*)?[eE][+-]?[0-9][0-9_]*/)),
+    html: ($) => seq('html"', repeat(choice($.text_content, $.escape, $.interpolation)), token.immediate('"')),
+    block_html: ($) =>
+      seq('html"""', repeat(choice($.block_content, $.escape, $.interpolation)), token.immediate('"""')),
     text: ($) => seq('"', repeat(choice($.text_content, $.escape, $.interpolation)), token.immediate('"')),
     block_text: ($) => seq('"""', repeat(choice($.block_content, $.escape, $.interpolation)), token.immediate('"""')),
     escape: () => token.immediate(seq('\\', choice(/u\{[0-9a-fA-F]{1,6}\}/, /[nrt0"\\{}]/))),

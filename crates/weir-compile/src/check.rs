@@ -18,6 +18,7 @@ mod expr;
 mod failures;
 mod generics;
 mod handlers;
+mod html;
 mod method;
 mod names;
 mod operators;

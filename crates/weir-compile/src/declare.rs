@@ -14,7 +14,7 @@ use crate::context::CheckContext;
 use crate::declarations::{
     Declarations, DeclaredConfig, DeclaredFn, DeclaredParameter, DeclaredShared, DeclaredType, ImportedModule,
 };
-use crate::lang_items::TABLES;
+use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::types::Ty;
@@ -81,6 +81,13 @@ impl Declarer<'_, '_> {
     /// Declares the name and returns true, or reports that it is taken.
     fn take(&mut self, name: &Name) -> bool {
         if name.is_missing() {
+            return false;
+        }
+        if name.as_str() == HTML {
+            let diagnostic = Diagnostic::new(Code::NameTaken, format!("`{name}` is the type of templates"))
+                .at(name.span, "declared again here")
+                .hint("choose another name");
+            self.context.report(diagnostic);
             return false;
         }
         if let Some(first) = self.taken.get(&name.text) {

@@ -16,5 +16,9 @@ pub(crate) const TABLES: &str = "tables";
 /// The type of a table.
 pub(crate) const TABLE: &str = "tables.Table";
 
+/// The module of templates, and the type of their values, which programs name without the module.
+pub(crate) const HTML_MODULE: &str = "html";
+pub(crate) const HTML: &str = "Html";
+
 /// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
 pub(crate) const JSON_VALUE: &str = "json.Value";

@@ -15,6 +15,7 @@ mod entry;
 mod expr;
 mod failures;
 mod handled_calls;
+mod html;
 mod join_points;
 mod matching;
 mod pattern;

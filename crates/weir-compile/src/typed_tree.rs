@@ -9,6 +9,7 @@ use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
 
 use crate::declarations::Declarations;
 use crate::effects::EffectSummary;
+use crate::html_template::HoleContext;
 use crate::types::{Substitution, Ty};
 
 /// The resolved names and types of a tree.
@@ -34,6 +35,8 @@ pub struct TypedTree {
     pub(crate) at_most: BTreeMap<ExprId, u64>,
     /// The tables that record literals are inserted into, by their indices: the literals may leave out columns.
     pub(crate) inserted_rows: BTreeMap<ExprId, usize>,
+    /// The context of each interpolation of a template, by the interpolated expression.
+    pub(crate) html_holes: BTreeMap<ExprId, HoleContext>,
     /// The functions that each `with` replaces.
     pub(crate) replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
     /// The locals of each `fn`'s parameters, by the index of the `fn`.
@@ -231,6 +234,7 @@ impl TypedTree {
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
             inserted_rows: BTreeMap::new(),
+            html_holes: BTreeMap::new(),
             replacements: BTreeMap::new(),
             fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),

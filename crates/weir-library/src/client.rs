@@ -34,7 +34,7 @@ use crate::units;
 use options::Call;
 
 /// Characters that `encode` encodes: all but those that RFC 3986 calls unreserved.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(crate) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Builds the module `client`.
 pub(crate) fn client() -> weir::Module {

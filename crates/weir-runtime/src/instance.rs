@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use weir_host::{Environment, UnitBudget};
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
+use crate::admission::AdmissionLimiter;
 use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
@@ -105,6 +106,9 @@ pub(crate) struct EntryInstance {
     pub has_end: bool,
     /// The number of event loops on which the source has ended.
     pub loops_ended: AtomicUsize,
+    /// Limits the flows that have yielded and wait for their turn to go on, which a stream does not exceed by
+    /// beginning further flows: those would only share the processors, and hold memory meanwhile.
+    pub computing: Arc<AdmissionLimiter>,
 }
 
 /// A program instance.

@@ -21,6 +21,7 @@ use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_ir::program::Flow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
+use crate::admission::AdmissionLimiter;
 use crate::engine::{
     ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
     engine_facts,
@@ -283,6 +284,7 @@ fn prepare(
             answers,
             has_end: entry.end().is_some(),
             loops_ended: AtomicUsize::new(0),
+            computing: AdmissionLimiter::new(settings.threads.max(cores())),
         });
     }
     let instance = Arc::new(ProgramInstance {

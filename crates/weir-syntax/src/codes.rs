@@ -106,6 +106,8 @@ codes! {
     E0323 GenericFunction,
     E0324 TableDeclaration,
     E0325 QueryForm,
+    E0328 MalformedTemplate,
+    E0329 UnsafeInterpolation,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,

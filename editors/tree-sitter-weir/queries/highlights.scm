@@ -6,6 +6,8 @@
 (boolean) @constant.builtin
 (text) @string
 (block_text) @string
+(html) @string
+(block_html) @string
 (route_path) @string.special
 (escape) @string.escape
 (interpolation ["{" "}"] @punctuation.special)

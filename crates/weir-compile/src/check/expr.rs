@@ -6,6 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::generics::stands_for_any;
 use super::{Exits, Expected, TypeChecker};
+use crate::lang_items::HTML;
 use crate::typed_tree::{Demand, Resolution};
 use crate::types::{TYPE_PARTS_MAX, Ty};
 
@@ -117,6 +118,15 @@ impl<'a> TypeChecker<'a, '_> {
             (found, Ty::Plain(wanted)) if *found == Ty::TEXT && wanted.to_string() == "http.Response" => {
                 diagnostic.hint("make it a response: `http.text(…)`")
             }
+            (found, wanted) if *found == Ty::TEXT && *wanted == Ty::named(HTML) => {
+                diagnostic.hint("write a template, whose interpolations are escaped: `html\"…\"`")
+            }
+            (found, Ty::Plain(wanted)) if *found == Ty::named(HTML) && wanted.to_string() == "http.Response" => {
+                diagnostic.hint("make it a response: `http.html(…)`")
+            }
+            (found, wanted) if *found == Ty::named(HTML) && *wanted == Ty::TEXT => {
+                diagnostic.suggest("convert it to a text", span.at_end(), ".to_text()")
+            }
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => diagnostic
                 .hint("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`"),
@@ -138,6 +148,7 @@ impl<'a> TypeChecker<'a, '_> {
         match &expr.kind {
             ExprKind::Literal(literal) => literal_type(literal),
             ExprKind::Text(text) => self.text(text),
+            ExprKind::Html(text) => self.html(expr, text),
             ExprKind::Name(name) => self.name(expr, name, wanted),
             ExprKind::Field { object, name } => self.field(expr, object, name, wanted),
             ExprKind::TupleIndex { object, index, index_span } => self.tuple_index(expr, object, *index, *index_span),
@@ -187,7 +198,7 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     /// Reports a value that cannot be interpolated into a text.
-    fn shown(&mut self, span: Span, ty: &Ty) {
+    pub(super) fn shown(&mut self, span: Span, ty: &Ty) {
         let ty = self.inference.resolve(ty);
         if self.has_text(&ty, &mut Vec::new()) {
             return self.demand(&ty, Demand::Text, span);
@@ -197,6 +208,7 @@ impl<'a> TypeChecker<'a, '_> {
                 .at(span, format!("this is `{ty}`"));
         diagnostic = match ty {
             Ty::Result(_) => diagnostic.hint("unwrap the value first, with `?` or `else { … }`"),
+            ty if ty == Ty::named(HTML) => diagnostic.hint("interpolate it in a template: `html\"{…}\"`"),
             Ty::List(_) => diagnostic.hint("show each element: `for x in list { \"{x}\" }`"),
             _ => diagnostic,
         };

@@ -43,7 +43,7 @@ impl DroppedValues<'_> {
             ExprKind::Literal(_) => true,
             ExprKind::Name(_) => self.names_pure(expr),
             ExprKind::Closure { body, .. } => self.is_pure(body),
-            ExprKind::Text(text) => text.parts.iter().all(|part| match part {
+            ExprKind::Text(text) | ExprKind::Html(text) => text.parts.iter().all(|part| match part {
                 TextPart::Literal { .. } => true,
                 TextPart::Expr(expr) => self.is_pure(expr),
             }),

@@ -68,6 +68,7 @@ impl<'a> Lowering<'a, '_> {
         match &expr.kind {
             ExprKind::Literal(literal) => Atom::Value(literal_value(literal)),
             ExprKind::Text(text) => self.text(text),
+            ExprKind::Html(text) => self.html(text),
             ExprKind::Name(_) => self.name(expr),
             ExprKind::Field { object, .. } => self.field(expr, object),
             ExprKind::TupleIndex { object, .. } => self.field(expr, object),

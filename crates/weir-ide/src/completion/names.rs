@@ -10,7 +10,8 @@ use crate::document::{Document, SOURCE};
 
 /// The built-in types.
 const TYPES: &[&str] = &[
-    "Bool", "Bytes", "Duration", "Failure", "Float", "Int", "List", "Map", "Option", "Result", "Size", "Text", "Time",
+    "Bool", "Bytes", "Duration", "Failure", "Float", "Html", "Int", "List", "Map", "Option", "Result", "Size", "Text",
+    "Time",
 ];
 
 /// The built-in variants.

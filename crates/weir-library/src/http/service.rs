@@ -7,7 +7,6 @@ use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
@@ -24,7 +23,7 @@ use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::response::Response;
 use super::routes::{RouteMatch, Routes};
-use super::server::{BodyError, Handler, RequestDeadlines, Server, read_body};
+use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
 pub(super) struct Http;
@@ -123,7 +122,7 @@ impl Handler for FlowHandler {
         self.flows.report(SourceProblem::ShedsConnections(Failure::function(message)));
     }
 
-    fn handle(&self, mut request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
+    fn handle(&self, mut request: Request<Incoming>) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
@@ -131,52 +130,30 @@ impl Handler for FlowHandler {
             Ok((route, None)) => self.begin(route, inputs),
             Ok((route, Some(parameter))) => {
                 let (head, body) = request.into_parts();
-                return ResponseFuture::later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
+                return later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
             }
-            Err(refusal) => return ResponseFuture::now(*refusal, to_head, mem::take(request.headers_mut())),
+            Err(refusal) => return HandlerResponse::Now(refusal.into_hyper(to_head, mem::take(request.headers_mut()))),
         };
         let done = mem::take(request.headers_mut());
         match begun {
-            Begun::Done(result) => ResponseFuture::now(response_of(result), to_head, done),
+            Begun::Done(result) => HandlerResponse::Now(response_of(result).into_hyper(to_head, done)),
             Begun::Pending(flow) => {
                 let answer = self.within_time(flow);
                 // The unread part of the request is dropped with the response, and not before.
-                ResponseFuture::later(async move { (answer.await, request).0 }, to_head, done)
+                later(async move { (answer.await, request).0 }, to_head, done)
             }
-            Begun::Full => ResponseFuture::now(Response::overloaded(), to_head, done),
+            Begun::Full => HandlerResponse::Now(Response::overloaded().into_hyper(to_head, done)),
         }
     }
 }
 
-/// Future of a response. Most responses are available at once; then no future is boxed and nothing is moved into one.
-enum ResponseFuture<'a> {
-    /// The response; taken when it is polled.
-    Now(Option<hyper::Response<Bytes>>),
-    Later(Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>),
-}
-
-impl<'a> ResponseFuture<'a> {
-    /// Creates an available response. It reuses the allocation of the request's header map `done`.
-    fn now(response: Response, to_head: bool, done: HeaderMap) -> Self {
-        ResponseFuture::Now(Some(response.into_hyper(to_head, done)))
-    }
-
-    fn later(answer: impl Future<Output = Response> + 'a, to_head: bool, done: HeaderMap) -> Self {
-        ResponseFuture::Later(Box::pin(async move { answer.await.into_hyper(to_head, done) }))
-    }
-}
-
-impl Future for ResponseFuture<'_> {
-    type Output = hyper::Response<Bytes>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.get_mut() {
-            ResponseFuture::Now(response) => {
-                Poll::Ready(response.take().expect("an answer is not polled after it was given"))
-            }
-            ResponseFuture::Later(answer) => answer.as_mut().poll(cx),
-        }
-    }
+/// Returns a later response, which reuses the allocation of the request's header map `done`.
+fn later<'a>(
+    answer: impl Future<Output = Response> + 'a,
+    to_head: bool,
+    done: HeaderMap,
+) -> HandlerResponse<Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>> {
+    HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, done) }))
 }
 
 impl FlowHandler {

@@ -25,6 +25,8 @@ pub enum ExprKind {
     Literal(Literal),
     /// `"hello {name}"`.
     Text(TextLiteral),
+    /// `html"<b>{name}</b>"`: a template.
+    Html(TextLiteral),
     /// `name`: a variable, a function, a module, a shared value, or a variant without payload.
     Name(Name),
     /// `object.name`: a field, or a member of a module or of a shared value. Names are resolved later.

@@ -7,8 +7,8 @@
 use super::{
     Argument, AtomicResource, Block, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal, LiteralValue, Name,
     OrderKey, Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, Route, Service,
-    ServiceMember, ServiceMemberKind, Statement, StatementKind, Table, TableClause, TableClauseKind, TextPart, Tree,
-    Type, TypeKind,
+    ServiceMember, ServiceMemberKind, Statement, StatementKind, Table, TableClause, TableClauseKind, TextLiteral,
+    TextPart, Tree, Type, TypeKind,
 };
 use std::fmt::{Display, Write as _};
 
@@ -268,16 +268,21 @@ fn argument(argument: &Argument) -> String {
     labelled(argument.name.as_ref(), expr(&argument.value))
 }
 
+fn text_literal(name: &str, text: &TextLiteral) -> String {
+    node(
+        name,
+        text.parts.iter().map(|part| match part {
+            TextPart::Literal { value, .. } => format!("{value:?}"),
+            TextPart::Expr(it) => expr(it),
+        }),
+    )
+}
+
 fn expr(it: &Expr) -> String {
     match &it.kind {
         ExprKind::Literal(it) => literal(it),
-        ExprKind::Text(text) => node(
-            "text",
-            text.parts.iter().map(|part| match part {
-                TextPart::Literal { value, .. } => format!("{value:?}"),
-                TextPart::Expr(it) => expr(it),
-            }),
-        ),
+        ExprKind::Text(text) => text_literal("text", text),
+        ExprKind::Html(text) => text_literal("html", text),
         ExprKind::Name(name) => word(name),
         ExprKind::Field { object, name } => node(".", [expr(object), word(name)]),
         ExprKind::TupleIndex { object, index, .. } => node(".", [expr(object), index.to_string()]),

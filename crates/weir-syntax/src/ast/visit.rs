@@ -146,7 +146,7 @@ pub fn walk_statement<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, statement: &
 pub fn walk_expr<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, expr: &'a Expr) {
     match &expr.kind {
         ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Error => {}
-        ExprKind::Text(text) => text.parts.iter().for_each(|part| match part {
+        ExprKind::Text(text) | ExprKind::Html(text) => text.parts.iter().for_each(|part| match part {
             TextPart::Literal { .. } => {}
             TextPart::Expr(expr) => visitor.expr(expr),
         }),

@@ -289,7 +289,7 @@ fn is_short(expr: &Expr) -> bool {
     match &expr.kind {
         _ if expr.parenthesized => false,
         ExprKind::Name(_) | ExprKind::Literal(_) => true,
-        ExprKind::Text(text) => text.style == TextStyle::Line,
+        ExprKind::Text(text) | ExprKind::Html(text) => text.style == TextStyle::Line,
         ExprKind::Field { object, .. } | ExprKind::Try(object) => is_short(object),
         ExprKind::Call { function, arguments } => {
             is_short(function) && arguments.iter().all(|argument| is_short(&argument.value))
@@ -315,7 +315,7 @@ fn begins_lines(expr: &Expr) -> bool {
             let begins_value = !takes_else(value) && within(value, Tightness::LIMITED);
             is_block || begins_value || (!begins_with_brace(otherwise) && begins_lines(otherwise))
         }
-        ExprKind::Text(text) => text.style == TextStyle::Block,
+        ExprKind::Text(text) | ExprKind::Html(text) => text.style == TextStyle::Block,
         _ => object(expr).is_none_or(|object| within(object, Tightness::OPERAND)),
     }
 }
@@ -336,7 +336,7 @@ fn holds_lines(expr: &Expr) -> bool {
         | ExprKind::List(_)
         | ExprKind::Map(_)
         | ExprKind::Match { .. } => true,
-        ExprKind::Text(text) => text.style == TextStyle::Block,
+        ExprKind::Text(text) | ExprKind::Html(text) => text.style == TextStyle::Block,
         _ => false,
     }
 }
