@@ -40,7 +40,7 @@ impl Schema {
             return Ok(row);
         }
         let positive = |value: &Value| match number(value) {
-            Some(number) if number == 0.0 => match value {
+            Some(0.0) => match value {
                 Value::Float(_) => Value::Float(0.0),
                 _ => Value::some(Value::Float(0.0)),
             },

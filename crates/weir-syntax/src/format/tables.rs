@@ -38,7 +38,7 @@ impl SourcePrinter<'_> {
         let condition = condition.map(|condition| clause("if ", self.head(condition)));
         let order = (!query.order.is_empty()).then(|| {
             let keys: Vec<Doc> = query.order.iter().map(|key| self.order_key(key)).collect();
-            clause("order by ", joined(keys.into_iter(), &Doc::text(", ")))
+            clause("order by ", joined(keys, &Doc::text(", ")))
         });
         let limit = query.limit.as_ref().map(|limit| clause("limit ", self.head(limit)));
         Doc::concat(condition.into_iter().chain(order).chain(limit)).nest().group()
