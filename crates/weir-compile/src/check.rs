@@ -25,6 +25,7 @@ mod operators;
 mod pattern;
 mod record;
 mod recursion;
+mod service_call;
 mod tables;
 mod test_items;
 mod waiting;

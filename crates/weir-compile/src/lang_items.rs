@@ -20,5 +20,10 @@ pub(crate) const TABLE: &str = "tables.Table";
 pub(crate) const HTML_MODULE: &str = "html";
 pub(crate) const HTML: &str = "Html";
 
+/// The module whose functions tests call on services, the type of what they return, and the type of the response.
+pub(crate) const SERVICE: &str = "service";
+pub(crate) const SERVICE_REQUEST: &str = "service.Request";
+pub(crate) const CLIENT_RESPONSE: &str = "client.Response";
+
 /// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
 pub(crate) const JSON_VALUE: &str = "json.Value";

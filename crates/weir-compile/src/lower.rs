@@ -21,6 +21,7 @@ mod matching;
 mod pattern;
 mod queries;
 mod repeat;
+mod service_call;
 mod show;
 mod tables;
 mod test_items;

@@ -110,6 +110,13 @@ pub(crate) enum CallTarget {
     Variant(u32),
     /// A closure or function that a local holds.
     Local(LocalId),
+    /// A request of a service in a test.
+    Service {
+        /// The name of the service.
+        name: Text,
+        /// The path of the function that makes the request.
+        function: Text,
+    },
     /// `xs.length()`.
     Length,
     /// `Failure(message)`.

@@ -57,10 +57,12 @@ pub fn library() -> weir::Library {
     library.environment.insert(uuid::LastUuid::default());
     library.environment.insert(tables::TableStorage::default());
     library.environment.insert(client::Client::default());
+    library.environment.insert(http::TestedServices::default());
     library.environment.insert(crypto::Secrets::default());
     library.environment.insert(crypto::PasswordHashing::default());
     let modules = [
         http::http(),
+        http::tested_service(),
         html::html(),
         files::files(),
         image::image(),

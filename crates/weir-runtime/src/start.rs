@@ -15,10 +15,9 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
-use weir_ir::graph::{Graph, Program};
+use weir_host::{Failure, Library, Opened, Text, TypeDefinition, Value};
+use weir_ir::graph::Program;
 use weir_ir::plan::{Located, Plan, PlanProblem};
-use weir_ir::program::Flow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
@@ -371,28 +370,11 @@ fn open_sources(
             Value::Record(arguments) => arguments.to_vec(),
             _ => Vec::new(),
         };
-        let routes = entry.flows.iter().filter_map(|flow| route_of(flow, &types)).collect();
-        let source = source.open(arguments, routes, &instance.environment).map_err(failed)?;
+        let source = source.open(arguments, entry.routes(&types), &instance.environment).map_err(failed)?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
         instance.record(Detail::Log, || EventKind::SourceOpened { entry, description });
         opened.push(source);
     }
     Ok(opened)
-}
-
-fn route_of(flow: &Flow<Graph>, types: &Arc<[TypeDefinition]>) -> Option<Route> {
-    let route = flow.route.as_ref()?;
-    let parameters = route.parameters.iter().zip(&flow.parameters).map(|(parameter, variable)| RouteParameter {
-        name: parameter.name.clone(),
-        ty: variable.ty.clone(),
-        from: parameter.from,
-        default: parameter.default.clone(),
-    });
-    Some(Route {
-        method: route.method.clone(),
-        pattern: route.pattern.clone(),
-        parameters: parameters.collect(),
-        types: Arc::clone(types),
-    })
 }

@@ -115,6 +115,7 @@ impl<'a> Lowering<'a, '_> {
                 }
                 None => Atom::Value(Value::Unit),
             },
+            CallTarget::Service { name, function } => self.call_service(name, function, given, (span, written)),
             CallTarget::Variant(tag) => self.prim(Prim::Variant(*tag), atoms(given), ty.clone(), span),
             CallTarget::Length => self.prim(Prim::Length, atoms(given), ty.clone(), span),
             CallTarget::Failure => self.prim(Prim::Failure, atoms(given), ty.clone(), span),

@@ -74,7 +74,7 @@ impl<'a> Lowering<'a, '_> {
             pattern: pattern.as_str().into(),
             parameters: places.collect(),
         };
-        let name = format!("{method} {pattern}").into();
+        let name = name_of(route).into();
         Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body, former_sites: Vec::new() }
     }
 
@@ -128,6 +128,11 @@ impl<'a> Lowering<'a, '_> {
             lowering.prim(Prim::Record, placed, types.clone(), span)
         })
     }
+}
+
+/// Returns the name of a route's flow: `get /{name}`.
+pub(super) fn name_of(route: &ast::Route) -> String {
+    format!("{} {}", route.method.word(), pattern_of(&route.path))
 }
 
 /// Returns the path with its parameters in braces, as the source writes it.

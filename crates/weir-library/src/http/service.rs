@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
-use hyper::{Method, Request, StatusCode, Version};
+use hyper::{Method, Request, StatusCode, Uri, Version};
 use weir::{
     Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, SourceProblem, Stop,
     Value, memory,
@@ -191,13 +191,6 @@ impl FlowHandler {
         }
     }
 
-    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
-    fn is_other_type(&self, route: usize, parameter: usize, request: &Request<Incoming>) -> bool {
-        let says = request.headers().get(CONTENT_TYPE);
-        let is_empty = request.body().size_hint().exact() == Some(0);
-        self.routes.takes_json(route, parameter) && !is_empty && !says.is_some_and(is_json)
-    }
-
     /// Converts a body into an input, on the account of the flow that is about to begin.
     fn flow_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, Box<Response>> {
         let entered = memory::enter(i64::try_from(body.len()).unwrap_or(i64::MAX));
@@ -210,30 +203,55 @@ impl FlowHandler {
         input.map_err(|problem| refusal(&[problem]))
     }
 
-    /// Finds the route of a request and fills in its inputs, except for the body, which has not been read. Returns the
-    /// route and the index of the body input.
+    /// Finds the route of a request and fills in its inputs, except for the body, which has not been read.
     fn beginning(
         &self,
         request: &Request<Incoming>,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
-        let uri = request.uri();
         if has_other_host(request) {
             return Err(Box::new(Response::plain(StatusCode::BAD_REQUEST, "`host` and `:authority` differ")));
         }
-        let path = normalized_path(uri.path());
-        if !self.cross_site_writes && is_cross_site_write(request.method(), uri, request.headers()) {
+        let head = RoutedRequest {
+            method: request.method(),
+            uri: request.uri(),
+            fields: request.headers(),
+            has_body: request.body().size_hint().exact() != Some(0),
+        };
+        head.matched(&self.routes, self.cross_site_writes, inputs)
+    }
+}
+
+/// A request without its body, which a route is found for.
+pub(super) struct RoutedRequest<'r> {
+    pub(super) method: &'r Method,
+    pub(super) uri: &'r Uri,
+    pub(super) fields: &'r HeaderMap,
+    pub(super) has_body: bool,
+}
+
+impl RoutedRequest<'_> {
+    /// Finds the route of the request and fills in its inputs, except for the body, which has not been read. Returns the
+    /// route and the index of the body input, or the refusal of the request.
+    pub(super) fn matched(
+        &self,
+        routes: &Routes,
+        cross_site_writes: bool,
+        inputs: &mut Vec<Value>,
+    ) -> Result<(usize, Option<usize>), Box<Response>> {
+        let path = normalized_path(self.uri.path());
+        if !cross_site_writes && is_cross_site_write(self.method, self.uri, self.fields) {
             let text = "a page of another site sent this request";
             return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
         }
-        match self.routes.find(request.method(), &path) {
+        match routes.find(self.method, &path) {
             RouteMatch::Route(route, parts) => {
-                let body = self
-                    .routes
-                    .inputs(route, &parts, uri.query(), request.headers(), inputs)
-                    .map_err(|all| refusal(&all))?;
+                let query = self.uri.query();
+                let body = routes.inputs(route, &parts, query, self.fields, inputs).map_err(|all| refusal(&all))?;
                 match body {
-                    Some(parameter) if self.is_other_type(route, parameter, request) => Err(Box::new(not_json())),
+                    Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
+                        Err(Box::new(not_json()))
+                    }
                     body => Ok((route, body)),
                 }
             }
@@ -241,6 +259,11 @@ impl FlowHandler {
             RouteMatch::Options(allow) => Err(Box::new(Response::options(allow))),
             RouteMatch::NotFound => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
         }
+    }
+
+    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
+    fn is_other_type(&self, takes_json: bool) -> bool {
+        takes_json && self.has_body && !self.fields.get(CONTENT_TYPE).is_some_and(is_json)
     }
 }
 
@@ -267,7 +290,7 @@ fn is_json(media_type: &HeaderValue) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-fn refusal(problems: &[InputError]) -> Box<Response> {
+pub(super) fn refusal(problems: &[InputError]) -> Box<Response> {
     let lines: Vec<String> = problems.iter().map(InputError::to_string).collect();
     Box::new(Response::plain(StatusCode::BAD_REQUEST, lines.join("\n")))
 }
