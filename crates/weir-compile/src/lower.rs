@@ -188,7 +188,16 @@ struct StepScope<'a> {
     /// The number of frames around the step; those behind it are inlined into the step.
     frame_count: usize,
     /// The transaction, if the step names tables.
-    transaction: Option<tables::Transaction>,
+    transaction: Option<Transaction>,
+}
+
+/// The transaction of an atomic step over tables.
+#[derive(Clone)]
+struct Transaction {
+    /// The number of the transaction.
+    number: Atom,
+    /// The tables that it names: the stored ones, then those in memory.
+    tables: Vec<Text>,
 }
 
 /// A handler that runs after an atomic step, when its locks are released.

@@ -19,8 +19,8 @@ use weir::{Failure, Generic};
 use crate::Limited;
 use memory::MemoryTable;
 use parking_lot::Mutex;
-use schema::Search;
-pub use schema::{Column, Condition, Index, Query, RowOrder, Schema, SoftTable};
+use schema::TableSearch;
+pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery};
 pub use storage::TableStorage;
 
 weir::library! {
@@ -82,15 +82,15 @@ pub fn get(table: &Table, transaction: i64, key: &Key) -> Limited<Option<Row>> {
 
 /// Returns the rows that fulfil the conditions, in order.
 #[weir::function(reads)]
-pub fn select(table: &Table, transaction: i64, query: Query, arguments: Arguments) -> Limited<Vec<Row>> {
-    let search = Search::new(query, arguments.0);
+pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: Arguments) -> Limited<Vec<Row>> {
+    let search = TableSearch::new(query, arguments.0);
     Limited(table.0.lock().select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
 }
 
 /// Returns the number of rows that fulfil the conditions.
 #[weir::function(reads)]
-pub fn count(table: &Table, transaction: i64, query: Query, arguments: Arguments) -> Limited<i64> {
-    let search = Search::new(query, arguments.0);
+pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: Arguments) -> Limited<i64> {
+    let search = TableSearch::new(query, arguments.0);
     Limited(table.0.lock().count(transaction, &search))
 }
 
@@ -135,6 +135,11 @@ pub fn delete(table: &mut Table, transaction: i64, key: Key) -> Result<bool, Fai
 /// # Errors
 /// Fails if the database does.
 #[weir::function(reads)]
-pub fn delete_all(table: &mut Table, transaction: i64, query: Query, arguments: Arguments) -> Result<i64, Failure> {
-    table.0.get_mut().delete_all(transaction, &Search::new(query, arguments.0))
+pub fn delete_all(
+    table: &mut Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: Arguments,
+) -> Result<i64, Failure> {
+    table.0.get_mut().delete_all(transaction, &TableSearch::new(query, arguments.0))
 }

@@ -1,7 +1,7 @@
 //! Checks tables: keyed reads, statements, and the clauses of queries.
 
 use weir_host::{Mode, Passing, Resource, Type};
-use weir_syntax::ast::{Expr, ExprKind, Name, OrderKey, Pattern, PatternKind, QueryClauses};
+use weir_syntax::ast::{Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
@@ -182,7 +182,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    fn order_key(&mut self, table: Option<usize>, pattern: &Pattern, key: &'a OrderKey) {
+    fn order_key(&mut self, table: Option<usize>, pattern: &Pattern, key: &'a QueryOrder) {
         let ty = self.expr(&key.value, None);
         let span = key.value.span;
         if table.is_none() {

@@ -15,7 +15,7 @@ use crate::symbol::Symbol;
 use crate::types::Ty;
 
 impl Declarer<'_, '_> {
-    pub(super) fn table(&mut self, item: usize, table: &ast::Table) {
+    pub(super) fn table(&mut self, item: usize, table: &ast::TableDeclaration) {
         let name = &table.name;
         if !self.take(name) {
             return;
@@ -33,7 +33,7 @@ impl Declarer<'_, '_> {
     }
 
     /// Returns the record that the rows are, and its fields.
-    fn row_of(&mut self, table: &ast::Table) -> Option<(Text, Vec<Field>)> {
+    fn row_of(&mut self, table: &ast::TableDeclaration) -> Option<(Text, Vec<Field>)> {
         let ty = self.resolve_type(&table.row);
         let own = ty.name().and_then(|name| self.declarations.types.get_key_value(name));
         if let Some((name, declared)) = own
@@ -98,7 +98,7 @@ impl Declarer<'_, '_> {
         self.context.report(diagnostic);
     }
 
-    fn clauses(&mut self, table: &ast::Table, declared: &mut DeclaredTable) {
+    fn clauses(&mut self, table: &ast::TableDeclaration, declared: &mut DeclaredTable) {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         for clause in &table.clauses {
             let word = clause.kind.word();

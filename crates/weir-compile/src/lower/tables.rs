@@ -15,19 +15,10 @@ use weir_syntax::ast::{AtomicResource, Expr, ExprId, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::branch::FallibleValue;
-use super::{Binding, Lowering, StepScope};
+use super::{Binding, Lowering, StepScope, Transaction};
 use crate::declarations::{DeclaredTable, TableColumn};
 use crate::lang_items::{TABLE, TABLES};
 use crate::typed_tree::FailureTarget;
-
-/// The transaction of an atomic step over tables.
-#[derive(Clone)]
-pub(super) struct Transaction {
-    /// The number of the transaction.
-    number: Atom,
-    /// The tables that it names, in the order of the text.
-    tables: Vec<Text>,
-}
 
 impl<'a> Lowering<'a, '_> {
     /// Returns the name of the table that an expression names.

@@ -1,6 +1,6 @@
 //! A table in memory: its rows by key, ordered indexes, expiry, eviction, and a log that takes back a transaction.
 //!
-//! Rows are written in the order of their *write numbers*. As all rows have the same time to live, the one that was written
+//! TableRows are written in the order of their *write numbers*. As all rows have the same time to live, the one that was written
 //! first is the next to expire, and the next to be evicted.
 
 use std::collections::btree_map::Entry;
@@ -11,7 +11,7 @@ use weir::{Failure, Value};
 
 use super::constraint;
 use super::row::fields;
-use super::schema::{Schema, Search};
+use super::schema::{Schema, TableSearch};
 
 /// A table in memory.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ struct UndoLog {
 }
 
 /// The part of an index that holds the rows of a query, and the order in which it is visited.
-struct Plan {
+struct AccessPath {
     /// The index; `None` for the key.
     index: Option<usize>,
     /// The least values of its columns.
@@ -61,8 +61,8 @@ struct Plan {
     worth: (usize, bool, bool),
 }
 
-impl Plan {
-    fn of(search: &Search, index: Option<usize>, columns: &[usize]) -> Plan {
+impl AccessPath {
+    fn of(search: &TableSearch, index: Option<usize>, columns: &[usize]) -> AccessPath {
         let mut low: Vec<Value> = columns.iter().map_while(|at| search.equal(*at).cloned()).collect();
         let known = low.len();
         let mut high = low.clone();
@@ -76,7 +76,7 @@ impl Plan {
         low.resize(columns.len(), Value::Absent);
         high.resize_with(columns.len(), greatest_value);
         let (ordered, descending) = orders(search, index, &columns[known..]);
-        Plan { index, low, high, ordered, descending, worth: (known, is_bounded, ordered) }
+        AccessPath { index, low, high, ordered, descending, worth: (known, is_bounded, ordered) }
     }
 }
 
@@ -113,7 +113,7 @@ impl MemoryTable {
         Ok(found.map(|row| row.row.clone()))
     }
 
-    pub(super) fn select(&mut self, transaction: i64, search: &Search) -> Result<Vec<Value>, Failure> {
+    pub(super) fn select(&mut self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         self.enter(transaction);
         let plan = self.plan(search);
         let mut rows: Vec<Value> = Vec::new();
@@ -130,7 +130,7 @@ impl MemoryTable {
         Ok(rows)
     }
 
-    pub(super) fn count(&mut self, transaction: i64, search: &Search) -> Result<i64, Failure> {
+    pub(super) fn count(&mut self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         self.enter(transaction);
         let mut count = 0;
         self.visit(&self.plan(search), search, &mut |_| {
@@ -187,7 +187,7 @@ impl MemoryTable {
         Ok(self.take(key))
     }
 
-    pub(super) fn delete_all(&mut self, transaction: i64, search: &Search) -> Result<i64, Failure> {
+    pub(super) fn delete_all(&mut self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         self.enter(transaction);
         self.expire();
         let mut keys = Vec::new();
@@ -317,16 +317,16 @@ impl MemoryTable {
 
     /// Chooses the index of which the most columns have the values that the query asks for; among those, one that has a
     /// bound, and one in the order of the query.
-    fn plan(&self, search: &Search) -> Plan {
+    fn plan(&self, search: &TableSearch) -> AccessPath {
         let indexes = self.schema.indexes.iter().enumerate().map(|(at, index)| (Some(at), &index.columns));
         let all = std::iter::once((None, &self.schema.key)).chain(indexes);
-        let plans = all.map(|(index, columns)| Plan::of(search, index, columns));
+        let plans = all.map(|(index, columns)| AccessPath::of(search, index, columns));
         let best = plans.reduce(|one, other| if other.worth > one.worth { other } else { one });
-        best.unwrap_or_else(|| Plan::of(search, None, &self.schema.key))
+        best.unwrap_or_else(|| AccessPath::of(search, None, &self.schema.key))
     }
 
     /// Calls `visit` with each live row that the query accepts, until it returns false.
-    fn visit(&self, plan: &Plan, search: &Search, visit: &mut dyn FnMut(&Value) -> bool) {
+    fn visit(&self, plan: &AccessPath, search: &TableSearch, visit: &mut dyn FnMut(&Value) -> bool) {
         if plan.low > plan.high {
             return;
         }
@@ -345,7 +345,7 @@ impl MemoryTable {
     }
 
     /// Sorts rows by the order of the query, and equal ones by their keys.
-    fn sort(&self, rows: &mut [Value], search: &Search) {
+    fn sort(&self, rows: &mut [Value], search: &TableSearch) {
         let by_key = |one: &[Value], other: &[Value]| self.schema.key_of(one).cmp(&self.schema.key_of(other));
         rows.sort_by(|one, other| {
             let (one, other) = (fields(one), fields(other));
@@ -356,7 +356,7 @@ impl MemoryTable {
 
 /// Returns whether the columns of an index behind its prefix put the rows into the order of a query, and whether
 /// descending.
-fn orders(search: &Search, index: Option<usize>, columns: &[usize]) -> (bool, bool) {
+fn orders(search: &TableSearch, index: Option<usize>, columns: &[usize]) -> (bool, bool) {
     let order = &search.query.order;
     if order.is_empty() {
         return (index.is_none() || columns.is_empty(), false);

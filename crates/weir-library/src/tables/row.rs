@@ -1,4 +1,4 @@
-//! Rows: their keys, and the form in which they are stored.
+//! TableRows: their keys, and the form in which they are stored.
 
 use weir::{Failure, Value, Values};
 
@@ -55,7 +55,7 @@ impl Schema {
         Value::Record(fields(row).iter().enumerate().map(field).collect::<Values>())
     }
 
-    /// Returns whether a value is absent in one of the columns. Rows with absent values break no `unique`.
+    /// Returns whether a value is absent in one of the columns. TableRows with absent values break no `unique`.
     pub(super) fn has_absent(&self, columns: &[usize], row: &[Value]) -> bool {
         columns.iter().any(|at| self.columns[*at].optional && matches!(row[*at], Value::Variant(Value::NONE, _)))
     }

@@ -12,13 +12,13 @@ pub struct Schema {
     /// The name of the table.
     pub name: String,
     /// The fields of its rows, in order.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ColumnSchema>,
     /// The columns of the key.
     pub key: Vec<usize>,
     /// True if the table numbers its rows.
     pub auto: bool,
     /// The indexes beside the key.
-    pub indexes: Vec<Index>,
+    pub indexes: Vec<IndexSchema>,
     /// The limits of a table that is kept in memory only; `None` for a stored one.
     pub soft: Option<SoftTable>,
 }
@@ -26,7 +26,7 @@ pub struct Schema {
 /// A column.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
 #[weir(name = "tables.Column")]
-pub struct Column {
+pub struct ColumnSchema {
     /// The name of the field.
     pub name: String,
     /// The type of its values without `Option`: `Bool`, `Int` and the like, or `Enum`.
@@ -42,7 +42,7 @@ pub struct Column {
 /// An index.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
 #[weir(name = "tables.Index")]
-pub struct Index {
+pub struct IndexSchema {
     /// The columns, the first of which counts most.
     pub columns: Vec<usize>,
     /// True if no two rows agree in all of them.
@@ -62,9 +62,9 @@ pub struct SoftTable {
 /// A query.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
 #[weir(name = "tables.Query")]
-pub struct Query {
+pub struct TableQuery {
     /// The conditions, all of which a row must fulfil.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<TableCondition>,
     /// The columns by which rows are ordered; the key decides among equal rows.
     pub order: Vec<RowOrder>,
 }
@@ -72,7 +72,7 @@ pub struct Query {
 /// A comparison of a column with a value.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
 #[weir(name = "tables.Condition")]
-pub struct Condition {
+pub struct TableCondition {
     /// The column.
     pub column: usize,
     /// `==`, `!=`, `<`, `<=`, `>` or `>=`.
@@ -90,15 +90,15 @@ pub struct RowOrder {
 }
 
 /// A query with the values of one execution.
-pub(super) struct Search {
-    pub(super) query: Query,
+pub(super) struct TableSearch {
+    pub(super) query: TableQuery,
     /// Maximum number of rows.
     pub(super) limit: usize,
     values: Values,
 }
 
-impl Search {
-    pub(super) fn new(query: Query, arguments: Value) -> Search {
+impl TableSearch {
+    pub(super) fn new(query: TableQuery, arguments: Value) -> TableSearch {
         let values = match arguments {
             Value::Record(values) => values,
             other => Values::from([Value::Int(i64::MAX), Value::Unit, other]),
@@ -107,11 +107,11 @@ impl Search {
             Some(Value::Int(limit)) => usize::try_from(*limit).unwrap_or(0),
             _ => usize::MAX,
         };
-        Search { query, limit, values }
+        TableSearch { query, limit, values }
     }
 
     /// Returns the conditions with the values that they compare with.
-    pub(super) fn conditions(&self) -> impl Iterator<Item = (&Condition, &Value)> {
+    pub(super) fn conditions(&self) -> impl Iterator<Item = (&TableCondition, &Value)> {
         self.query.conditions.iter().zip(self.values.iter().skip(2))
     }
 
@@ -148,7 +148,7 @@ impl Search {
     }
 }
 
-impl Condition {
+impl TableCondition {
     fn accepts(&self, column: &Value, value: &Value) -> bool {
         let compared = column.cmp(value);
         match &*self.comparison {

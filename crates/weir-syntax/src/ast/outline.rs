@@ -6,9 +6,9 @@
 
 use super::{
     Argument, AtomicResource, Block, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal, LiteralValue, Name,
-    OrderKey, Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, Route, Service,
-    ServiceMember, ServiceMemberKind, Statement, StatementKind, Table, TableClause, TableClauseKind, TextLiteral,
-    TextPart, Tree, Type, TypeKind,
+    Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, QueryOrder, Route, Service,
+    ServiceMember, ServiceMemberKind, Statement, StatementKind, TableClause, TableClauseKind, TableDeclaration,
+    TextLiteral, TextPart, Tree, Type, TypeKind,
 };
 use std::fmt::{Display, Write as _};
 
@@ -117,7 +117,7 @@ fn item(item: &Item) -> String {
     docs(&item.docs) + &body
 }
 
-fn table(table: &Table) -> String {
+fn table(table: &TableDeclaration) -> String {
     let clause = |clause: &TableClause| {
         let parts = match &clause.kind {
             TableClauseKind::Key { columns, auto } => each(columns, word) + if auto.is_some() { " auto" } else { "" },
@@ -134,7 +134,7 @@ fn query(query: &QueryClauses) -> String {
     if query.is_empty() {
         return String::new();
     }
-    let key = |key: &OrderKey| expr(&key.value) + if key.descending { " desc" } else { "" };
+    let key = |key: &QueryOrder| expr(&key.value) + if key.descending { " desc" } else { "" };
     let order = if query.order.is_empty() { String::new() } else { node("order", [each(&query.order, key)]) };
     let condition = maybe(query.condition.as_ref(), |condition| node("if", [expr(condition)]));
     node("query", [condition, order, maybe(query.limit.as_ref(), |limit| node("limit", [expr(limit)]))])

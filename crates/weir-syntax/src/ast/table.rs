@@ -5,7 +5,7 @@ use crate::Span;
 
 /// `table users: User key name unique (email)`: a collection of rows that all flows share.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Table {
+pub struct TableDeclaration {
     /// Name.
     pub name: Name,
     /// Type of the rows: a record.
@@ -66,7 +66,7 @@ pub struct QueryClauses {
     /// Condition that a row must fulfil.
     pub condition: Option<Expr>,
     /// The order of the rows; the first key counts most.
-    pub order: Vec<OrderKey>,
+    pub order: Vec<QueryOrder>,
     /// Maximum number of rows.
     pub limit: Option<Expr>,
 }
@@ -86,7 +86,7 @@ impl QueryClauses {
 
 /// `m.sent desc`: a value that rows are ordered by.
 #[derive(Clone, PartialEq, Debug)]
-pub struct OrderKey {
+pub struct QueryOrder {
     /// The value.
     pub value: Expr,
     /// True if `desc` follows: the largest value comes first.

@@ -4,7 +4,7 @@
 
 use super::{
     Argument, Block, Expr, ExprKind, FailureHandler, Item, ItemKind, Parameter, Pattern, PatternKind, ServiceMember,
-    ServiceMemberKind, Statement, StatementKind, Table, TableClauseKind, TextPart, Tree, Type, TypeKind,
+    ServiceMemberKind, Statement, StatementKind, TableClauseKind, TableDeclaration, TextPart, Tree, Type, TypeKind,
 };
 
 /// A traversal with one method for each kind of node. The default methods visit the children.
@@ -93,7 +93,7 @@ pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
     }
 }
 
-fn walk_table<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, table: &'a Table) {
+fn walk_table<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, table: &'a TableDeclaration) {
     visitor.ty(&table.row);
     for clause in &table.clauses {
         if let TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) = &clause.kind {

@@ -4,11 +4,11 @@ use super::comments::range;
 use super::doc::Doc;
 use super::parentheses::Tightness;
 use super::{SourcePrinter, joined};
-use crate::ast::{Name, OrderKey, QueryClauses, Table, TableClause, TableClauseKind};
+use crate::ast::{Name, QueryClauses, QueryOrder, TableClause, TableClauseKind, TableDeclaration};
 
 impl SourcePrinter<'_> {
     /// Prints a table on one line, or each clause on a line of its own.
-    pub(super) fn table(&mut self, table: &Table) -> Doc {
+    pub(super) fn table(&mut self, table: &TableDeclaration) -> Doc {
         let head = Doc::text(format!("table {}: ", table.name)).then(self.ty(&table.row));
         let clauses: Vec<Doc> =
             table.clauses.iter().map(|clause| Doc::line(" ").then(self.table_clause(clause))).collect();
@@ -44,7 +44,7 @@ impl SourcePrinter<'_> {
         Doc::concat(condition.into_iter().chain(order).chain(limit)).nest().group()
     }
 
-    fn order_key(&mut self, key: &OrderKey) -> Doc {
+    fn order_key(&mut self, key: &QueryOrder) -> Doc {
         let value = self.head_of(&key.value, Tightness::OPERATORS);
         if key.descending { value.then_text(" desc") } else { value }
     }

@@ -1,7 +1,7 @@
 //! Tables, and the clauses of queries.
 
 use super::{BraceRole, Parser};
-use crate::ast::{Name, OrderKey, QueryClauses, Table, TableClause, TableClauseKind};
+use crate::ast::{Name, QueryClauses, QueryOrder, TableClause, TableClauseKind, TableDeclaration};
 use crate::token::TokenKind as T;
 
 impl Parser<'_> {
@@ -10,7 +10,7 @@ impl Parser<'_> {
     }
 
     /// `table name : type clause*`; a clause may begin a line.
-    pub(super) fn table(&mut self) -> Table {
+    pub(super) fn table(&mut self) -> TableDeclaration {
         self.bump();
         let name = self.lower_name("the name of a table");
         self.expect(T::Colon, "`:` and the type of the rows");
@@ -19,7 +19,7 @@ impl Parser<'_> {
         while let Some(clause) = self.table_clause() {
             clauses.push(clause);
         }
-        Table { name, row, clauses }
+        TableDeclaration { name, row, clauses }
     }
 
     /// `key columns [auto]? | [index | unique] columns | [default | soft] arguments`
@@ -65,10 +65,10 @@ impl Parser<'_> {
     }
 
     /// `operators [asc | desc]?`
-    fn order_key(&mut self) -> OrderKey {
+    fn order_key(&mut self) -> QueryOrder {
         let ignored = self.line_ends_ignored;
         let value = self.within_mode(BraceRole::Body, ignored, Self::operators);
         let descending = self.eat_word("desc").is_some();
-        OrderKey { value, descending }
+        QueryOrder { value, descending }
     }
 }

@@ -1,14 +1,14 @@
 //! Random tables and clauses of queries.
 
 use super::{Generator, nowhere};
-use weir_syntax::ast::{Argument, Name, OrderKey, QueryClauses, Table, TableClause, TableClauseKind};
+use weir_syntax::ast::{Argument, Name, QueryClauses, QueryOrder, TableClause, TableClauseKind, TableDeclaration};
 
 /// Maximum depth of the expressions in a clause of a table.
 const DEPTH: usize = 2;
 
 impl Generator {
-    pub(super) fn table(&mut self) -> Table {
-        Table { name: self.lower(), row: self.ty(2), clauses: self.several(0, 4, Self::table_clause) }
+    pub(super) fn table(&mut self) -> TableDeclaration {
+        TableDeclaration { name: self.lower(), row: self.ty(2), clauses: self.several(0, 4, Self::table_clause) }
     }
 
     fn table_clause(&mut self) -> TableClause {
@@ -37,7 +37,7 @@ impl Generator {
         }
         QueryClauses {
             condition: self.some(50, |generator| *generator.boxed(depth)),
-            order: self.several(0, 2, |generator| OrderKey {
+            order: self.several(0, 2, |generator| QueryOrder {
                 value: *generator.boxed(depth),
                 descending: generator.chance(50),
             }),
