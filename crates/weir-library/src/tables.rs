@@ -34,11 +34,11 @@ weir::library! {
 pub struct Table(Mutex<MemoryTable>);
 
 /// The key of a row: the value of its column, or a tuple.
-type Key = Generic<'k'>;
+type RowKey = Generic<'k'>;
 /// A record.
 type Row = Generic<'r'>;
 /// The limit of a query, `()`, and the values that its conditions compare with.
-type Arguments = Generic<'p'>;
+type QueryArguments = Generic<'p'>;
 
 /// Opens a table, and creates it if it is new.
 ///
@@ -76,20 +76,20 @@ pub async fn settle() -> Result<(), Failure> {
 
 /// Returns the row with the key.
 #[weir::function(reads)]
-pub fn get(table: &Table, transaction: i64, key: &Key) -> Limited<Option<Row>> {
+pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
     Limited(table.0.lock().get(transaction, &key.0).map(|row| row.map(Generic)))
 }
 
 /// Returns the rows that fulfil the conditions, in order.
 #[weir::function(reads)]
-pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: Arguments) -> Limited<Vec<Row>> {
+pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.lock().select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
 }
 
 /// Returns the number of rows that fulfil the conditions.
 #[weir::function(reads)]
-pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: Arguments) -> Limited<i64> {
+pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.lock().count(transaction, &search))
 }
@@ -99,7 +99,7 @@ pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: Argu
 /// # Errors
 /// Fails if another row has its key, or the values of a unique index.
 #[weir::function(reads)]
-pub fn insert(table: &mut Table, transaction: i64, row: Row) -> Result<Key, Failure> {
+pub fn insert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, Failure> {
     table.0.get_mut().insert(transaction, row.0).map(Generic)
 }
 
@@ -108,7 +108,7 @@ pub fn insert(table: &mut Table, transaction: i64, row: Row) -> Result<Key, Fail
 /// # Errors
 /// Fails if another row has the values of a unique index.
 #[weir::function(reads)]
-pub fn upsert(table: &mut Table, transaction: i64, row: Row) -> Result<Key, Failure> {
+pub fn upsert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, Failure> {
     table.0.get_mut().upsert(transaction, row.0).map(Generic)
 }
 
@@ -117,7 +117,7 @@ pub fn upsert(table: &mut Table, transaction: i64, row: Row) -> Result<Key, Fail
 /// # Errors
 /// Fails if the new row has another key, or another row has the values of a unique index.
 #[weir::function(reads)]
-pub fn replace(table: &mut Table, transaction: i64, key: Key, row: Row) -> Result<(), Failure> {
+pub fn replace(table: &mut Table, transaction: i64, key: RowKey, row: Row) -> Result<(), Failure> {
     table.0.get_mut().replace(transaction, &key.0, row.0)
 }
 
@@ -126,7 +126,7 @@ pub fn replace(table: &mut Table, transaction: i64, key: Key, row: Row) -> Resul
 /// # Errors
 /// Fails if the database does.
 #[weir::function(reads)]
-pub fn delete(table: &mut Table, transaction: i64, key: Key) -> Result<bool, Failure> {
+pub fn delete(table: &mut Table, transaction: i64, key: RowKey) -> Result<bool, Failure> {
     table.0.get_mut().delete(transaction, &key.0)
 }
 
@@ -139,7 +139,7 @@ pub fn delete_all(
     table: &mut Table,
     transaction: i64,
     query: TableQuery,
-    arguments: Arguments,
+    arguments: QueryArguments,
 ) -> Result<i64, Failure> {
     table.0.get_mut().delete_all(transaction, &TableSearch::new(query, arguments.0))
 }
