@@ -56,6 +56,7 @@ impl<'a> Fingerprints<'a> {
                 | ItemKind::Shared(_)
                 | ItemKind::Constraint(_)
                 | ItemKind::Config(_) => true,
+                ItemKind::Table(_) => true,
                 ItemKind::Record(_) | ItemKind::Enum(_) | ItemKind::FailureHandler(_) => true,
                 ItemKind::Function(_) | ItemKind::Service(_) | ItemKind::Entry(_) | ItemKind::Test(_) => false,
             };

@@ -1,5 +1,6 @@
 //! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
+mod tables;
 mod type_resolution;
 
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::declarations::{
     Declarations, DeclaredConfig, DeclaredFn, DeclaredParameter, DeclaredShared, DeclaredType, FileScope,
     ImportedModule,
 };
-use crate::lang_items::HTML;
+use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::types::Ty;
@@ -63,6 +64,9 @@ impl Declarer<'_, '_> {
                 }
                 ItemKind::Entry(_) => {
                     ("an entry point", "move it into the main file, and call functions of this module there")
+                }
+                ItemKind::Table(_) => {
+                    ("a table", "declare it in the main file, and pass its rows to the functions of this module")
                 }
                 ItemKind::Config(_) => {
                     ("a configured value", "declare it in the main file, and pass it to the functions of this module")
@@ -113,6 +117,14 @@ impl Declarer<'_, '_> {
             self.declarations.here_mut().unknown_modules.insert(called.text.clone());
             return;
         };
+        if module.as_str() == TABLES {
+            let diagnostic = Diagnostic::new(Code::UnknownModule, "the module `tables` cannot be used by name")
+                .at(used.name.span, "its functions are called on a table")
+                .hint("declare a table, `table users: User key name`, and write `users.insert(…)`");
+            self.context.report(diagnostic);
+            self.declarations.here_mut().unknown_modules.insert(called.text.clone());
+            return;
+        }
         if self.take(called) {
             self.declarations.define(called, Symbol::Module(module.clone()));
             let entry = ImportedModule { module, file, span: used.span, used: false };
@@ -298,6 +310,7 @@ impl Declarer<'_, '_> {
                 ItemKind::Function(function) => self.function(at, item.public.is_some(), function),
                 ItemKind::Shared(shared) => self.shared(at, shared),
                 ItemKind::Constraint(constraint) => self.constraint(constraint),
+                ItemKind::Table(table) => self.table(at, table),
                 ItemKind::Config(config) => self.config(at, config),
                 ItemKind::Service(service) => self.service(service),
                 _ => {}

@@ -47,8 +47,8 @@ impl Parser<'_> {
         match self.peek() {
             T::For => true,
             T::Word => {
-                let is_contextual = self.at_constraint() || self.at_config() || self.at_library() || self.at_public();
-                is_contextual || self.at_handler() || self.at_test()
+                let is_value = self.at_constraint() || self.at_table() || self.at_config();
+                is_value || self.at_library() || self.at_public() || self.at_handler() || self.at_test()
             }
             _ => self.at_declaration(),
         }
@@ -80,7 +80,8 @@ impl Parser<'_> {
         self.at_pair("test", T::TextOpen) || self.at_pair("test", T::BlockTextOpen)
     }
 
-    /// `docs pub? [use | library | shared | constraint | config | secret | record | enum | fn | service | for | on failure | test] …`
+    /// `docs pub? [use | library | shared | constraint | table | config | secret | record | enum | fn | service | for |
+    /// on failure | test] …`
     pub(super) fn item(&mut self) -> Option<Item> {
         let docs = self.docs();
         self.modifiers();
@@ -99,6 +100,7 @@ impl Parser<'_> {
             T::For => ItemKind::Entry(self.entry()),
             _ if self.at_constraint() => ItemKind::Constraint(self.constraint()),
             _ if self.at_library() => ItemKind::Library(self.library()),
+            _ if self.at_table() => ItemKind::Table(self.table()),
             _ if self.at_config() => ItemKind::Config(self.config()),
             _ if self.at_handler() => ItemKind::FailureHandler(self.failure_handler()),
             _ if self.at_test() => ItemKind::Test(self.test()),

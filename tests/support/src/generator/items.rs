@@ -21,7 +21,8 @@ impl Generator {
 
     fn item(&mut self) -> Item {
         let docs = self.docs();
-        let kind = match self.below(11) {
+        let kind = match self.below(12) {
+            10 => ItemKind::Table(self.table()),
             0 => ItemKind::Use(Use { modules: self.several(1, 3, Self::used_module) }),
             1 => ItemKind::Shared(Shared {
                 name: self.lower(),
@@ -40,7 +41,7 @@ impl Generator {
                 name_span: nowhere(),
                 body: self.body(DEPTH),
             }),
-            9 => ItemKind::Library(LibraryFolder {
+            11 => ItemKind::Library(LibraryFolder {
                 name: self.lower(),
                 path: Arc::from(self.characters()),
                 path_span: nowhere(),
