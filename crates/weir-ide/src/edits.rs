@@ -30,7 +30,11 @@ impl Document {
     pub fn formatting(&self) -> Vec<Edit> {
         let text = self.text();
         match weir_syntax::format(text, &weir_syntax::parse(SOURCE, text)) {
-            Some(formatted) if formatted != text => vec![difference(text, &formatted)],
+            Some(formatted) if formatted != text => {
+                let (start, Edit { span, replacement }) = (self.whole().start, difference(text, &formatted));
+                let span = Span { start: span.start + start, end: span.end + start, ..span };
+                vec![Edit { span, replacement }]
+            }
             _ => Vec::new(),
         }
     }

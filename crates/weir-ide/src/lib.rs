@@ -29,4 +29,4 @@ pub use hover::Hover;
 pub use navigation::{Definition, FileLocation};
 pub use outline::{DocumentSymbol, SymbolKind};
 pub use rename::RenameRefusal;
-pub use weir_compile::CheckCache;
+pub use weir_compile::{CheckCache, ModuleFile, ModuleFiles, ModulePlace};
