@@ -324,7 +324,7 @@ fn definitions_references_and_renamings_go_across_the_files_of_a_program() {
     let params = json!({ "textDocument": text, "contentChanges": [{ "text": "fn price(n: Int) -> Int { n }\n" }] });
     editor.tell("textDocument/didChange", params);
     editor.ask("textDocument/documentSymbol", at(&main, 0, 0));
-    let told = |told: &Value| told["uri"] == uri(&main) && told["diagnostics"][0]["code"] == "E0213";
+    let told = |told: &Value| told[0]["code"] == "E0213";
     while !editor.told.iter().any(told) {
         editor.ask("textDocument/documentSymbol", at(&main, 0, 0));
     }
