@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 use weir::Failure;
 
+use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use};
 use super::group_commit::GroupCommit;
 
@@ -171,8 +172,7 @@ fn locked(path: &Path) -> Result<File, Failure> {
 
 /// Opens the connection that writes, after checking that the database is one of ours.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, flags(OpenFlags::SQLITE_OPEN_READ_WRITE))?;
-    connection.busy_timeout(std::time::Duration::from_secs(2))?;
+    let connection = read_write(path)?;
     let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
     let (application, layout) = (pragma("application_id")?, pragma("user_version")?);
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -186,25 +186,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=OFF;
          PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={LAYOUT};"
     ))?;
-    connection.set_prepared_statement_cache_capacity(256);
     Ok(connection)
-}
-
-/// Opens a connection for checkpoints.
-pub(super) fn read_write(path: &Path) -> rusqlite::Result<Connection> {
-    Connection::open_with_flags(path, flags(OpenFlags::SQLITE_OPEN_READ_WRITE))
-}
-
-/// Opens a connection that reads.
-pub(super) fn read_only(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, flags(OpenFlags::SQLITE_OPEN_READ_ONLY))?;
-    connection.busy_timeout(std::time::Duration::from_secs(2))?;
-    connection.set_prepared_statement_cache_capacity(256);
-    Ok(connection)
-}
-
-fn flags(access: OpenFlags) -> OpenFlags {
-    access | OpenFlags::SQLITE_OPEN_NO_MUTEX
 }
 
 fn taken_back() -> rusqlite::Error {

@@ -1,4 +1,4 @@
-//! What a failure of the database means, and what to do about it.
+//! Failures of the database, with advice.
 
 use std::path::Path;
 

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 use weir::Failure;
 
-use super::database::read_write;
+use super::connection::read_write;
 
 /// Number of commits after which the log is moved into the database.
 const CHECKPOINT_COMMITS: u64 = 1_000;
@@ -31,7 +31,7 @@ pub(super) struct GroupCommit {
     wake: Condvar,
 }
 
-/// What the thread is asked for.
+/// Requests to the thread.
 #[derive(Debug, Default)]
 struct SyncRequest {
     sync: bool,

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use weir::Failure;
 
-use super::database::read_only;
+use super::connection::read_only;
 use super::database_error::explain;
 use super::evolution;
 use super::schema::Schema;
