@@ -28,6 +28,7 @@ module.exports = grammar({
   word: ($) => $.identifier,
 
   conflicts: ($) => [
+    [$.table_item],
     [$._operand, $.record_expression],
     [$._operand, $.closure_parameter],
     [$.path, $._operand],
@@ -50,8 +51,10 @@ module.exports = grammar({
     _item: ($) =>
       choice(
         $.use_item,
+        $.library_item,
         $.shared_item,
         $.constraint_item,
+        $.table_item,
         $.config_item,
         $.record_item,
         $.enum_item,
@@ -63,7 +66,9 @@ module.exports = grammar({
       ),
 
     use_item: ($) => seq('use', $.used_module, repeat(seq(',', $.used_module))),
-    used_module: ($) => seq(field('name', $.identifier), optional(seq('as', field('alias', $.identifier)))),
+    used_module: ($) =>
+      seq(repeat(seq(field('folder', $.identifier), '.')), field('name', $.identifier), optional(seq('as', field('alias', $.identifier)))),
+    library_item: ($) => seq('library', field('name', $.identifier), '=', field('path', $.text)),
     shared_item: ($) =>
       seq(
         'shared',
@@ -74,6 +79,21 @@ module.exports = grammar({
         optional(seq('per', 'session')),
       ),
     constraint_item: ($) => seq('constraint', field('name', $.identifier)),
+    table_item: ($) =>
+      seq(
+        'table',
+        field('name', $.identifier),
+        ':',
+        field('row', $._type),
+        repeat(seq(optional($._line_end), $.table_clause)),
+      ),
+    table_clause: ($) =>
+      choice(
+        seq('key', $.columns, optional('auto')),
+        seq(choice('index', 'unique'), $.columns),
+        seq(choice('default', 'soft'), optional($.arguments)),
+      ),
+    columns: ($) => choice($.identifier, seq('(', commas($.identifier), ')')),
     config_item: ($) =>
       seq(
         choice('config', 'secret'),
@@ -82,14 +102,15 @@ module.exports = grammar({
         field('type', $._type),
         optional(seq('=', field('default', $._expression))),
       ),
-    record_item: ($) => seq('record', field('name', $.type_identifier), $._field_declarations),
+    record_item: ($) => seq(optional('pub'), 'record', field('name', $.type_identifier), $._field_declarations),
     _field_declarations: ($) => braces($, $.field_declaration),
     field_declaration: ($) => seq(field('name', $.identifier), ':', field('type', $._type)),
-    enum_item: ($) => seq('enum', field('name', $.type_identifier), braces($, $.variant)),
+    enum_item: ($) => seq(optional('pub'), 'enum', field('name', $.type_identifier), braces($, $.variant)),
     variant: ($) => seq(field('name', $.type_identifier), optional(seq('(', commas($.payload_field), ')'))),
     payload_field: ($) => seq(optional(seq(field('name', $.identifier), ':')), field('type', $._type)),
     function_item: ($) =>
       seq(
+        optional('pub'),
         'fn',
         field('name', $.identifier),
         $.parameters,
@@ -293,7 +314,16 @@ module.exports = grammar({
       ),
     match_expression: ($) => seq('match', field('value', $._expression), braces($, $.arm)),
     arm: ($) => seq(field('pattern', $._pattern), optional(seq('if', field('guard', $._expression))), '=>', field('body', $._expression)),
-    for_expression: ($) => seq('for', $._pattern, 'in', $._expression, $.block),
+    for_expression: ($) => seq('for', $._pattern, 'in', $._expression, optional($.query), $.block),
+    query: ($) =>
+      choice(
+        seq('if', $._expression, optional($.order), optional($.query_limit)),
+        seq($.order, optional($.query_limit)),
+        $.query_limit,
+      ),
+    order: ($) => seq('order', 'by', $.order_key, repeat(seq(',', $.order_key))),
+    order_key: ($) => seq($._expression, optional('desc')),
+    query_limit: ($) => seq('limit', $._expression),
     fold_expression: ($) => seq('fold', $._pattern, '=', $._expression, 'for', $._pattern, 'in', $._expression, $.block),
     atomic_expression: ($) => seq('atomic', $.atomic_resource, repeat(seq(',', $.atomic_resource)), $.block),
     atomic_resource: ($) => seq($.identifier, optional(seq('per', 'session'))),

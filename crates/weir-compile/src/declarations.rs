@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
-use weir_host::{Library, Text, TypeDefinition};
+use weir_host::{Library, Text, Type, TypeDefinition, Value};
 use weir_syntax::ast::Name;
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -11,36 +11,57 @@ use crate::suggest::nearest;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 
-/// The declarations of a file.
+/// The declarations of a program. A declaration in a module has the name of the module before its own: `orders.total`.
 #[derive(Default)]
 pub(crate) struct Declarations {
+    /// The names in each file.
+    pub(crate) files: Vec<FileScope>,
+    /// The index of the current file.
+    pub(crate) file: usize,
+    pub(crate) types: IndexMap<Text, DeclaredType>,
+    pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
+    pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
+    /// The tables. Each is also a shared value.
+    pub(crate) tables: IndexMap<Arc<str>, DeclaredTable>,
+    pub(crate) config: IndexMap<Arc<str>, DeclaredConfig>,
+    pub(crate) constraints: IndexMap<Arc<str>, Span>,
+    /// Every place in the program that names a symbol.
+    pub(crate) references: Vec<Reference>,
+}
+
+/// The names in a file.
+#[derive(Default)]
+pub(crate) struct FileScope {
+    /// The name of the module that the file is; empty for the main file.
+    pub(crate) module: Text,
+    /// For each name that the file declares, the name in the program; empty for the main file, where they are the same.
+    names: IndexMap<Arc<str>, Arc<str>>,
     /// The used modules, by the name that they have in the file.
     pub(crate) modules: IndexMap<Arc<str>, ImportedModule>,
     /// The modules in `use` items that do not exist. They are reported once.
     pub(crate) unknown_modules: IndexSet<Arc<str>>,
-    pub(crate) types: IndexMap<Text, DeclaredType>,
-    /// For each variant name, the enums that have it.
+    /// For each variant name, the enums of the file that have it.
     pub(crate) variants: IndexMap<Text, Vec<Text>>,
-    pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
-    pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
-    pub(crate) config: IndexMap<Arc<str>, DeclaredConfig>,
-    pub(crate) constraints: IndexMap<Arc<str>, Span>,
-    /// Every place in the file that names a symbol.
-    pub(crate) references: Vec<Reference>,
 }
 
 pub(crate) struct ImportedModule {
     pub(crate) module: Text,
+    /// The index of the file, for a module of the program.
+    pub(crate) file: Option<usize>,
     pub(crate) span: Span,
     pub(crate) used: bool,
 }
 
 pub(crate) struct DeclaredType {
+    /// True if other modules may use it.
+    pub(crate) public: bool,
     pub(crate) definition: TypeDefinition,
     pub(crate) span: Span,
 }
 
 pub(crate) struct DeclaredFn {
+    /// True if other modules may use it.
+    pub(crate) public: bool,
     /// The index of the item in the tree.
     pub(crate) item: usize,
     /// The names of its type parameters, in the order in which its signature mentions them.
@@ -75,7 +96,93 @@ pub(crate) struct DeclaredShared {
     pub(crate) per_session: bool,
 }
 
+impl FileScope {
+    pub(crate) fn of_module(module: Text) -> Self {
+        FileScope { module, ..Self::default() }
+    }
+
+    /// Returns the name in the program of a name that the file declares; an empty one if it declares none.
+    pub(crate) fn whole<'n>(&'n self, name: &'n str) -> &'n str {
+        if self.module.is_empty() { name } else { self.names.get(name).map_or("", |whole| whole) }
+    }
+}
+
+/// A declared table.
+#[derive(Default)]
+pub(crate) struct DeclaredTable {
+    /// The type of its rows: a record, or `None` if the declaration has an error.
+    pub(crate) row: Option<Text>,
+    pub(crate) columns: Vec<TableColumn>,
+    /// The columns of the key, by their indices.
+    pub(crate) key: Vec<usize>,
+    /// True if the table numbers its rows.
+    pub(crate) auto: bool,
+    /// The columns of each index, and true if no two rows agree in them.
+    pub(crate) indexes: Vec<(Vec<usize>, bool)>,
+    /// The limits of a table that is kept in memory only; `None` for one that is stored.
+    pub(crate) soft: Option<SoftLimits>,
+}
+
+impl DeclaredTable {
+    /// Returns the declaration in one line: `table users: User key name`.
+    pub(crate) fn signature(&self, name: &str) -> String {
+        let row = self.row.as_ref().map_or("_", Text::as_str);
+        let key: Vec<&str> = self.key.iter().map(|at| self.columns[*at].name.as_str()).collect();
+        let key = if let [only] = &key[..] { (*only).to_owned() } else { format!("({})", key.join(", ")) };
+        let auto = if self.auto { " auto" } else { "" };
+        let soft = if self.soft.is_some() { " soft" } else { "" };
+        format!("table {name}: {row} key {key}{auto}{soft}")
+    }
+}
+
+/// A column of a table.
+pub(crate) struct TableColumn {
+    pub(crate) name: Text,
+    /// The type of the field.
+    pub(crate) ty: Type,
+    /// The type of a value, without `Option`: its name, or `Enum`.
+    pub(crate) kind: &'static str,
+    /// The variants of an enum.
+    pub(crate) variants: Vec<Text>,
+    pub(crate) optional: bool,
+    pub(crate) default: Option<Value>,
+}
+
+/// The limits of a table that is kept in memory only.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SoftLimits {
+    /// Nanoseconds after which a row that is not written again expires.
+    pub(crate) ttl: Option<i64>,
+    /// Maximum number of rows.
+    pub(crate) at_most: Option<i64>,
+}
+
 impl Declarations {
+    /// Returns the names in the current file.
+    pub(crate) fn here(&self) -> &FileScope {
+        &self.files[self.file]
+    }
+
+    pub(crate) fn here_mut(&mut self) -> &mut FileScope {
+        &mut self.files[self.file]
+    }
+
+    /// Returns the name in the program of a name that the current file declares; an empty one if it declares none.
+    pub(crate) fn own<'n>(&'n self, name: &'n str) -> &'n str {
+        self.here().whole(name)
+    }
+
+    /// Adds a name to the current file, and returns its name in the program.
+    pub(crate) fn add_name(&mut self, name: &Arc<str>) -> Arc<str> {
+        let here = self.here_mut();
+        if here.module.is_empty() {
+            return name.clone();
+        }
+        let whole: Arc<str> = format!("{}.{name}", here.module).into();
+        here.names.insert(name.clone(), whole.clone());
+        whole
+    }
+
     /// Returns the definition of a named type of the file or the library.
     pub(crate) fn definition<'d>(&'d self, library: &'d Library, name: &str) -> Option<&'d TypeDefinition> {
         self.types.get(name).map(|declared| &declared.definition).or_else(|| library.definition(name))
@@ -92,12 +199,13 @@ impl Declarations {
     }
 
     /// Returns the diagnostic for a word before a dot that is no module of this file; `None` if it was reported before.
-    pub(crate) fn unknown_module(&self, name: &Name, library: &Library) -> Option<Diagnostic> {
-        if self.unknown_modules.contains(&name.text) || name.is_missing() {
+    /// `top` is the offset at which the current file begins.
+    pub(crate) fn unknown_module(&self, name: &Name, library: &Library, top: u32) -> Option<Diagnostic> {
+        if self.here().unknown_modules.contains(&name.text) || name.is_missing() {
             return None;
         }
         if library.modules.contains_key(name.as_str()) {
-            let top = Span { start: 0, end: 0, ..name.span };
+            let top = Span { start: top, end: top, ..name.span };
             let diagnostic =
                 Diagnostic::new(Code::ModuleNotUsed, format!("the module `{name}` is not used in this file"))
                     .at(name.span, "a module of the library")
@@ -106,7 +214,7 @@ impl Declarations {
         }
         let diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{name}`"))
             .at(name.span, "not found in the library");
-        let known = self.modules.keys().map(|name| &**name).chain(library.modules.keys().map(Text::as_str));
+        let known = self.here().modules.keys().map(|name| &**name).chain(library.modules.keys().map(Text::as_str));
         Some(match nearest(name.as_str(), known) {
             Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
             None => diagnostic,

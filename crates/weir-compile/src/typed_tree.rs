@@ -33,6 +33,8 @@ pub struct TypedTree {
     /// The local that holds the failure, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// The tables that record literals are inserted into, by their indices: the literals may leave out columns.
+    pub(crate) inserted_rows: BTreeMap<ExprId, usize>,
     /// The context of each interpolation of a template, by the interpolated expression.
     pub(crate) html_holes: BTreeMap<ExprId, HoleContext>,
     /// The functions that each `with` replaces.
@@ -50,6 +52,8 @@ pub struct TypedTree {
     pub(crate) flow_callees: BTreeSet<usize>,
     /// The shared values and constraints that steps hold per session.
     pub(crate) per_session: BTreeSet<Arc<str>>,
+    /// The names in the program of the resources that steps of modules hold, by the offset of the written name.
+    pub(crate) held_names: BTreeMap<u32, Arc<str>>,
     /// The unreachable statements, at most one of each block: the statement that leaves the block, and the next one.
     pub(crate) unreachable: Vec<(Span, Span)>,
     /// The offsets of blocks whose last expression is evaluated only for its effects.
@@ -119,10 +123,23 @@ pub(crate) enum CallTarget {
     Length,
     /// `Failure(message)`.
     Failure,
+    /// A statement on a table that takes a function.
+    Table(TableStatement),
     /// `fail(why)`, or if `says`, `fail(Failure(why))`.
     Fail {
         says: bool,
     },
+}
+
+/// A statement on a table that takes a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TableStatement {
+    /// `table.update(key, |row| …)`.
+    Update,
+    /// `table.count(|row| …)`.
+    Count,
+    /// `table.delete_all(|row| …)`.
+    DeleteAll,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -225,6 +242,7 @@ impl TypedTree {
             pattern_tags: BTreeMap::new(),
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
+            inserted_rows: BTreeMap::new(),
             html_holes: BTreeMap::new(),
             replacements: BTreeMap::new(),
             fn_demands: BTreeMap::new(),
@@ -233,6 +251,7 @@ impl TypedTree {
             fn_callees: Vec::new(),
             flow_callees: BTreeSet::new(),
             per_session: BTreeSet::new(),
+            held_names: BTreeMap::new(),
             unreachable: Vec::new(),
             unit_blocks: BTreeSet::new(),
         }

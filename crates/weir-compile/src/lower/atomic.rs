@@ -1,23 +1,45 @@
 //! Lowers atomic steps: their constraints, in canonical order, as readers or writers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_host::{Library, Mode, Passing, Resource, Signature, Text, Type};
 use weir_ir::expr::{Atom, Block, Call, Constraint, Op};
 use weir_syntax::ast::{self, AtomicResource, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::block_builder::OpenBlock;
 use super::{Lowering, StepScope};
 use crate::typed_tree::LocalId;
 
 impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
-        let ty = self.ty(expr);
         let held = resources.iter().find(|resource| self.is_per_session(resource));
-        let session = held.map(|held| self.session_of(held.name.as_str(), held.span));
-        self.steps.push(StepScope { resources, frame_count: self.frames.len() });
-        let open_block = self.build_block(|lowering| lowering.block(body));
-        self.steps.pop();
+        let session = held.map(|held| self.session_of(&self.held_name(held), held.span));
+        let stored = self.stores_in(resources);
+        let open_block = self.build_block(|lowering| {
+            let transaction = lowering.begin(resources, expr.span);
+            let held = resources.iter().map(|resource| lowering.held_name(resource)).collect();
+            lowering.steps.push(StepScope { resources: held, frame_count: lowering.frames.len(), transaction });
+            let value = lowering.block(body);
+            lowering.commit_innermost(expr.span);
+            lowering.steps.pop();
+            value
+        });
+        self.step(open_block, (self.ty(expr), session), expr.span, |lowering, body| {
+            let held = resources.iter().map(|resource| lowering.constraint(resource, body));
+            held.chain(stored).collect()
+        })
+    }
+
+    /// Appends an atomic step with this body, which holds the constraints.
+    pub(super) fn step(
+        &mut self,
+        open_block: OpenBlock,
+        (ty, session): (Type, Option<Atom>),
+        span: Span,
+        constraints: impl FnOnce(&Self, &Block) -> Vec<Constraint>,
+    ) -> Atom {
         let mut targets = Vec::new();
         open_block.exit_targets(&mut targets);
         // If every path exits, the step has no value; its type is that of the exits.
@@ -30,18 +52,17 @@ impl<'a> Lowering<'a, '_> {
         } else {
             self.close_to_control_flow(open_block, &ty, &targets)
         };
-        let mut constraints: Vec<Constraint> =
-            resources.iter().map(|resource| self.constraint(resource, &body)).collect();
+        let mut constraints = constraints(self, &body);
         constraints.sort();
         constraints.dedup_by(|a, b| a.resource == b.resource);
         let op = Op::Atomic { constraints, session, body };
-        let bound = if yields { step } else { weir_host::Type::Never };
-        let value = self.emit(op, bound, expr.span);
+        let bound = if yields { step } else { Type::Never };
+        let value = self.emit(op, bound, span);
         if targets.is_empty() {
             return value;
         }
-        let value = self.branch_on_control_flow(value, &ty, &targets, expr.span);
-        if only_leaves { self.never_reached(expr.span) } else { value }
+        let value = self.branch_on_control_flow(value, &ty, &targets, span);
+        if only_leaves { self.never_reached(span) } else { value }
     }
 
     /// Returns the session key, or reports that this place has no session to hold `name` for.
@@ -84,11 +105,16 @@ impl<'a> Lowering<'a, '_> {
         self.emit(Op::Atomic { constraints, session, body }, ty, span)
     }
 
+    /// Returns the name in the program of a resource that a step holds.
+    pub(super) fn held_name(&self, resource: &AtomicResource) -> Arc<str> {
+        let whole = self.program.held_names.get(&resource.name.span.start);
+        whole.unwrap_or(&resource.name.text).clone()
+    }
+
     /// Returns whether steps elsewhere hold the shared value per session, and none around this place does.
     fn is_narrowed(&self, name: &Text) -> bool {
-        let holds = |resource: &AtomicResource| resource.name.as_str() == name.as_str();
         self.program.per_session.contains(name.as_str())
-            && !self.steps.iter().any(|step| step.resources.iter().any(holds))
+            && !self.steps.iter().any(|step| step.resources.iter().any(|held| **held == **name))
     }
 
     /// Lowers the session key of a service's flow, in terms of the route's parameters.
@@ -105,8 +131,10 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn constraint(&self, resource: &AtomicResource, body: &Block) -> Constraint {
-        let name: Text = (&*resource.name.text).into();
-        let (resource_held, mode) = if self.program.declarations.shared.contains_key(&resource.name.text) {
+        let name = self.held_name(resource);
+        let is_shared = self.program.declarations.shared.contains_key(&name);
+        let name: Text = (&*name).into();
+        let (resource_held, mode) = if is_shared {
             let mode = mode_of(&name, body, self.context.library).unwrap_or(Mode::Write);
             (Resource::Shared(name), mode)
         } else {
@@ -118,7 +146,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns whether a step holds the resource per session: the step or the declaration says so.
     fn is_per_session(&self, resource: &AtomicResource) -> bool {
-        resource.per_session || self.program.per_session.contains(&resource.name.text)
+        resource.per_session || self.program.per_session.contains(&self.held_name(resource))
     }
 }
 
