@@ -19,6 +19,7 @@ mod report;
 mod row;
 mod rows;
 mod schema;
+mod sql;
 mod storage;
 mod stored;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 use weir::Failure;
 
 use super::schema::{ColumnSchema, IndexSchema, Schema};
-use super::stored::{list, name, quoted};
+use super::sql::{list, name, quoted};
 
 /// A step from the tables of a database to those of a program.
 #[derive(Debug, PartialEq)]

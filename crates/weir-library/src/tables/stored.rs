@@ -17,6 +17,7 @@ use super::evolution;
 use super::row::fields;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, Schema, TableSearch};
+use super::sql::{list, name, quoted};
 
 /// A table of the database.
 #[derive(Debug)]
@@ -298,18 +299,4 @@ fn value_of(stored: ValueRef<'_>, column: &ColumnSchema) -> Option<Value> {
         _ => return None,
     };
     Some(if column.optional { Value::some(value) } else { value })
-}
-
-/// Returns the name of a column in SQL.
-pub(super) fn name(schema: &Schema, column: usize) -> String {
-    quoted(&schema.columns[column].name)
-}
-
-/// Returns a name in SQL.
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-pub(super) fn list(parts: impl Iterator<Item = String>, separator: &str) -> String {
-    parts.collect::<Vec<_>>().join(separator)
 }
