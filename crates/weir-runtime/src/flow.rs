@@ -10,6 +10,8 @@ use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::frame::{Finished, FlowExit, Frame};
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
+use crate::overload::{ThreadQueue, begins_level, level_of};
+use crate::platform::Platform;
 use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
 
 /// A flow that can be polled. Dropping it cancels it, and releases everything that it holds.
@@ -34,6 +36,8 @@ pub(crate) struct FlowState {
     balance: i64,
     /// True if the flow is to be cancelled once it is in no atomic step.
     given_up: bool,
+    /// The number of turns that the flow has used up.
+    turns: u32,
 }
 
 /// A flow that is about to begin.
@@ -97,7 +101,7 @@ impl<'a> NewFlow<'a> {
         let records_nodes = instance.recorder.wants(Detail::Nodes);
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
         let balance = memory::take_opening_balance();
-        let state = FlowState { key, frame: Some(frame), began_ns, records_nodes, balance, given_up: false };
+        let state = FlowState { key, frame: Some(frame), began_ns, records_nodes, balance, given_up: false, turns: 0 };
         ActiveFlow { instance, state }
     }
 }
@@ -110,8 +114,8 @@ impl ActiveFlow<&ProgramInstance> {
 
     /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
-        let FlowState { key, began_ns, records_nodes, balance, given_up, .. } = self.state;
-        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, balance, given_up }
+        let FlowState { key, began_ns, records_nodes, balance, given_up, turns, .. } = self.state;
+        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, balance, given_up, turns }
     }
 }
 
@@ -161,6 +165,16 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.key
     }
 
+    /// Returns the number of turns that the flow has used up.
+    pub(crate) fn turns(&self) -> u32 {
+        self.state.turns
+    }
+
+    /// Returns the platform of the program.
+    pub(crate) fn platform(&self) -> &dyn Platform {
+        &*self.instance.platform
+    }
+
     /// Returns the program, and the state of the flow.
     pub(crate) fn split(&mut self) -> (&ProgramInstance, &mut FlowState) {
         (&self.instance, &mut self.state)
@@ -183,6 +197,11 @@ impl FlowState {
     /// Returns true if the flow is in an atomic step.
     pub(crate) fn is_in_step(&self) -> bool {
         self.frame.as_ref().is_some_and(|frame| frame.is_in_step())
+    }
+
+    /// Returns the number of turns that the flow has used up.
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns
     }
 
     /// Returns true if a reader of the trace was watching when the flow began.
@@ -271,7 +290,17 @@ impl FlowState {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
         self.balance = entered.leave();
+        if matches!(advanced, Advanced::Yields) {
+            self.count_turn(instance);
+        }
         advanced
+    }
+
+    fn count_turn(&mut self, instance: &ProgramInstance) {
+        self.turns = self.turns.saturating_add(1);
+        if let Some(level) = level_of(self.turns).filter(|_| begins_level(self.turns)) {
+            instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
+        }
     }
 
     fn end(&mut self, instance: &ProgramInstance, finished: Result<Value, FlowExit>) -> Result<Value, Failure> {
@@ -287,6 +316,7 @@ impl FlowState {
     /// Counts and records that the flow has ended with an answer.
     fn answered(&self, instance: &ProgramInstance) {
         let counters = instance.counters(self.key);
+        counters.queues.note_end();
         counters.count_ended();
         self.measure(instance, counters);
         instance.record(Detail::Flows, || EventKind::FlowEnded { flow: self.key });
@@ -297,6 +327,7 @@ impl FlowState {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
         let counters = instance.counters(self.key);
+        counters.queues.note_end();
         counters.count(&counters.failed);
         self.measure(instance, counters);
         self.record_failure(instance, &ended, &failure);

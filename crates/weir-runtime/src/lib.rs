@@ -9,6 +9,7 @@
 //! everything that the runtime itself needs of the system (clock, threads, random numbers) goes through [`Platform`].
 
 mod admission;
+mod blocking_pool;
 mod engine;
 mod event_loop;
 mod flow;
@@ -19,6 +20,7 @@ mod lock;
 mod loom_support;
 mod object_pool;
 mod operations;
+mod overload;
 mod platform;
 mod prepare;
 mod region;

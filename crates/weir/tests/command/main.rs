@@ -8,6 +8,7 @@ mod idle;
 mod lsp;
 mod memory;
 mod messages;
+mod overload;
 mod programs;
 mod serve;
 mod slices;
