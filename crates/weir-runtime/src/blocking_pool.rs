@@ -28,13 +28,13 @@ pub(crate) struct BlockingPool {
 
 #[derive(Default)]
 struct SharedQueue {
-    state: Mutex<PoolState>,
+    state: Mutex<BlockingPoolState>,
     arrived: Condvar,
     delay: QueueDelay,
 }
 
 #[derive(Default)]
-struct PoolState {
+struct BlockingPoolState {
     jobs: VecDeque<Job>,
     threads: usize,
     idle: usize,

@@ -175,7 +175,7 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
 /// Fails if the program does not fit the library.
 pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
     let options = Options::default();
-    let mut resources = Resources::of(program, options.sessions, &options.platform);
+    let mut resources = Resources::of(program, &library.environment, options.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let mut text = String::new();
     for entry in &program.entries {
@@ -271,7 +271,7 @@ fn prepare(
     options: &Options,
     settings: &Settings,
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
-    let mut resources = Resources::of(program, settings.sessions, &options.platform);
+    let mut resources = Resources::of(program, &library.environment, settings.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;

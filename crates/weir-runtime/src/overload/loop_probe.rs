@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::queue_delay::{DELAY_MAX_NS, WAITING_MIN, exceeds};
+use super::queue_delay::{BURST_DELAY_MAX_NS, DELAY_MAX_NS, STANDING_NS, WAITING_MIN};
 use crate::platform::Platform;
 
 /// The period of the probe. Chosen by judgement: at most twice the delay that is too long, and a hundred wake-ups of a busy
@@ -57,7 +57,8 @@ impl LoopProbe {
         }
         let since_ns = self.late_since_ns.get();
         let late_for_ns = if since_ns == 0 { 0 } else { now_ns.saturating_sub(since_ns) };
-        self.is_overloaded.set(begun >= WAITING_MIN && exceeds(late_ns, late_for_ns));
+        let late_max_ns = if late_for_ns >= STANDING_NS { DELAY_MAX_NS } else { BURST_DELAY_MAX_NS };
+        self.is_overloaded.set(begun >= WAITING_MIN && late_ns > late_max_ns);
         self.idle_periods.set(if begun == 0 { self.idle_periods.get() + 1 } else { 0 });
         self.idle_periods.get() < IDLE_PERIODS_MAX
     }

@@ -10,8 +10,11 @@ use crate::platform::Platform;
 pub(super) const DELAY_MAX_NS: u64 = 5_000_000;
 /// The time for which a burst may fill a queue: CoDel's interval.
 pub(super) const STANDING_NS: u64 = 100_000_000;
+/// The time after an overload in which no burst may fill the queue: near its capacity a queue is empty from time to time, and
+/// would be filled again each time. Chosen by judgement.
+const MEMORY_NS: u64 = 10_000_000_000;
 /// The delay that is too long even for a burst. Chosen by judgement: who waits for longer has often left.
-const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
+pub(super) const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
 /// No delay is too long while fewer items wait, so that the law holds for work of any length. By Little's law it is the
 /// delay in units of the mean time between two departures. Chosen by calculation: with one thread, random arrivals at 0.8 of
 /// its capacity and items of equal length, more wait during 0.3 % of the time.
@@ -33,6 +36,8 @@ pub(crate) struct QueueDelay {
     moved_ns: AtomicU64,
     /// The moving mean of the times between two departures while the queue is not empty.
     gap_ns: AtomicU64,
+    /// The time at which work last waited too long in a queue that had not been empty for [`STANDING_NS`]; 0 if never.
+    overloaded_ns: AtomicU64,
 }
 
 impl QueueDelay {
@@ -42,6 +47,7 @@ impl QueueDelay {
             busy_since_ns: AtomicU64::new(0),
             moved_ns: AtomicU64::new(0),
             gap_ns: AtomicU64::new(0),
+            overloaded_ns: AtomicU64::new(0),
         }
     }
 
@@ -80,13 +86,13 @@ impl QueueDelay {
         let since = |moment: &AtomicU64| now_ns.saturating_sub(moment.load(Ordering::Relaxed));
         let expected_ns = self.waiting.load(Ordering::Relaxed).saturating_mul(self.gap_ns.load(Ordering::Relaxed));
         let delay_ns = expected_ns.max(since(&self.moved_ns));
-        exceeds(delay_ns, since(&self.busy_since_ns))
+        if delay_ns > DELAY_MAX_NS && since(&self.busy_since_ns) >= STANDING_NS {
+            self.overloaded_ns.store(now_ns.max(1), Ordering::Relaxed);
+            return true;
+        }
+        let is_recent = self.overloaded_ns.load(Ordering::Relaxed) > 0 && since(&self.overloaded_ns) < MEMORY_NS;
+        delay_ns > if is_recent { DELAY_MAX_NS } else { BURST_DELAY_MAX_NS }
     }
-}
-
-/// Returns true if a delay is too long in a queue that has not been empty for this time.
-pub(super) fn exceeds(delay_ns: u64, busy_ns: u64) -> bool {
-    delay_ns > if busy_ns >= STANDING_NS { DELAY_MAX_NS } else { BURST_DELAY_MAX_NS }
 }
 
 /// The delays of the queues in which flows wait for a thread: one for flows that have not had a whole turn yet, and one for
@@ -232,6 +238,10 @@ mod tests {
         server.arrive();
         assert_eq!(server.refused, 1);
         server.pass_to(1_100 * MS);
+        (0..2_000).for_each(|_| server.arrive());
+        assert!(server.refused > 1_900, "an overload was seen shortly before");
+        server.pass_to(2 * MEMORY_NS);
+        server.refused = 1;
         (0..2_000).for_each(|_| server.arrive());
         assert!((990..=1_010).contains(&server.refused), "a burst fills the queue for a second");
     }
