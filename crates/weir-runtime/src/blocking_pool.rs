@@ -26,7 +26,6 @@ pub(crate) struct BlockingPool {
     shared: Arc<SharedQueue>,
 }
 
-#[derive(Default)]
 struct SharedQueue {
     state: Mutex<BlockingPoolState>,
     arrived: Condvar,
@@ -44,7 +43,9 @@ struct BlockingPoolState {
 impl BlockingPool {
     /// Returns a pool without threads yet.
     pub(crate) fn new(name: &'static str, threads_max: usize, platform: &Arc<dyn Platform>) -> BlockingPool {
-        BlockingPool { name, threads_max, platform: Arc::clone(platform), shared: Arc::default() }
+        let shared =
+            SharedQueue { state: Mutex::default(), arrived: Condvar::new(), delay: QueueDelay::of_long_work() };
+        BlockingPool { name, threads_max, platform: Arc::clone(platform), shared: Arc::new(shared) }
     }
 
     /// Runs a job on a thread of the pool, inside the runtime of this event loop. The result is missing if the job cannot be

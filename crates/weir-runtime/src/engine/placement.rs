@@ -65,7 +65,7 @@ impl Placement {
                 engine: section.engine,
                 ports: section.ports,
                 passed: AtomicU64::new(0),
-                delays: FlowDelays::default(),
+                delays: FlowDelays::new(),
             });
         }
     }

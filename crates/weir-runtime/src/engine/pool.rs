@@ -141,7 +141,7 @@ impl PoolEngine {
             jobs: Mutex::default(),
             arrived: Condvar::new(),
             waiting: AtomicUsize::new(0),
-            delays: FlowDelays::default(),
+            delays: FlowDelays::new(),
             platform: Arc::clone(setup.platform),
             places: Arc::clone(&queued),
             predictors: predictors.collect(),

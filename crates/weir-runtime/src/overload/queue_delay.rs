@@ -6,15 +6,19 @@ use super::multilevel_queue::{LEVELS, level_of};
 use super::passed_queues::{PassedQueues, ThreadQueue};
 use crate::platform::Platform;
 
-/// The delay that is too long in a queue that has not been empty for [`STANDING_NS`]: CoDel's target.
-pub(super) const DELAY_MAX_NS: u64 = 5_000_000;
+/// The delay that is too long for work that takes long, in a queue that has not been empty for [`STANDING_NS`]: CoDel's
+/// target.
+const LONG_WORK_DELAY_MAX_NS: u64 = 5_000_000;
+/// The same for work of unknown length, which may cost hardly more than its refusal. Chosen by judgement: requests that are
+/// answered within microseconds wait for less, also if a thousand clients send them one after the other.
+pub(super) const DELAY_MAX_NS: u64 = 100_000_000;
 /// The time for which a burst may fill a queue: CoDel's interval.
-pub(super) const STANDING_NS: u64 = 100_000_000;
+const STANDING_NS: u64 = 100_000_000;
 /// The time after an overload in which no burst may fill the queue: near its capacity a queue is empty from time to time, and
 /// would be filled again each time. Chosen by judgement.
 const MEMORY_NS: u64 = 10_000_000_000;
 /// The delay that is too long even for a burst. Chosen by judgement: who waits for longer has often left.
-pub(super) const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
+const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
 /// No delay is too long while fewer items wait, so that the law holds for work of any length. By Little's law it is the
 /// delay in units of the mean time between two departures. Chosen by calculation: with one thread, random arrivals at 0.8 of
 /// its capacity and items of equal length, more wait during 0.3 % of the time.
@@ -26,7 +30,7 @@ const GAP_WEIGHT: u64 = 8;
 /// The delay of a queue: the time for which an item that arrives now would wait. It is computed from the number of items and
 /// the mean time between departures, because the delays of items that leave now tell only what it was before. All fields are
 /// hints.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct QueueDelay {
     /// The number of items in the queue.
     waiting: AtomicU64,
@@ -38,16 +42,29 @@ pub(crate) struct QueueDelay {
     gap_ns: AtomicU64,
     /// The time at which work last waited too long in a queue that had not been empty for [`STANDING_NS`]; 0 if never.
     overloaded_ns: AtomicU64,
+    /// The delay that is too long in a queue that has not been empty for a while.
+    delay_max_ns: u64,
 }
 
 impl QueueDelay {
-    pub(crate) const fn new() -> QueueDelay {
+    /// Returns the delay of a queue for work that takes long: turns, and calls that have a thread of their own.
+    pub(crate) const fn of_long_work() -> QueueDelay {
+        QueueDelay::with_limit(LONG_WORK_DELAY_MAX_NS)
+    }
+
+    /// Returns the delay of a queue for work of unknown length.
+    const fn of_any_work() -> QueueDelay {
+        QueueDelay::with_limit(DELAY_MAX_NS)
+    }
+
+    const fn with_limit(delay_max_ns: u64) -> QueueDelay {
         QueueDelay {
             waiting: AtomicU64::new(0),
             busy_since_ns: AtomicU64::new(0),
             moved_ns: AtomicU64::new(0),
             gap_ns: AtomicU64::new(0),
             overloaded_ns: AtomicU64::new(0),
+            delay_max_ns,
         }
     }
 
@@ -86,18 +103,18 @@ impl QueueDelay {
         let since = |moment: &AtomicU64| now_ns.saturating_sub(moment.load(Ordering::Relaxed));
         let expected_ns = self.waiting.load(Ordering::Relaxed).saturating_mul(self.gap_ns.load(Ordering::Relaxed));
         let delay_ns = expected_ns.max(since(&self.moved_ns));
-        if delay_ns > DELAY_MAX_NS && since(&self.busy_since_ns) >= STANDING_NS {
+        if delay_ns > self.delay_max_ns && since(&self.busy_since_ns) >= STANDING_NS {
             self.overloaded_ns.store(now_ns.max(1), Ordering::Relaxed);
             return true;
         }
         let is_recent = self.overloaded_ns.load(Ordering::Relaxed) > 0 && since(&self.overloaded_ns) < MEMORY_NS;
-        delay_ns > if is_recent { DELAY_MAX_NS } else { BURST_DELAY_MAX_NS }
+        delay_ns > if is_recent { self.delay_max_ns } else { BURST_DELAY_MAX_NS }
     }
 }
 
 /// The delays of the queues in which flows wait for a thread: one for flows that have not had a whole turn yet, and one for
 /// each level of those that take turns.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FlowDelays {
     new: QueueDelay,
     levels: [QueueDelay; LEVELS],
@@ -105,7 +122,7 @@ pub(crate) struct FlowDelays {
 
 impl FlowDelays {
     pub(crate) const fn new() -> FlowDelays {
-        FlowDelays { new: QueueDelay::new(), levels: [const { QueueDelay::new() }; LEVELS] }
+        FlowDelays { new: QueueDelay::of_any_work(), levels: [const { QueueDelay::of_long_work() }; LEVELS] }
     }
 
     /// Returns the queue of flows that have had this many turns.
@@ -149,7 +166,7 @@ mod tests {
 
     impl SimulatedServer {
         fn new(cost_ns: u64) -> Self {
-            let (clock, delay) = (ScriptedPlatform::new(7), QueueDelay::new());
+            let (clock, delay) = (ScriptedPlatform::new(7), QueueDelay::of_long_work());
             SimulatedServer {
                 clock,
                 delay,
@@ -220,7 +237,7 @@ mod tests {
             let (completed, refused, p99_above_ns) = server.load(3.0, duration_ns);
             assert!(completed > 0.99, "{cost_ns}: {completed} completed");
             assert!((0.6..0.7).contains(&refused), "{cost_ns}: {refused} refused");
-            let longest_ns = (2 * p99_below_ns).max(3 * DELAY_MAX_NS / 2);
+            let longest_ns = (2 * p99_below_ns).max(3 * LONG_WORK_DELAY_MAX_NS / 2);
             assert!(p99_above_ns < longest_ns, "{cost_ns}: {p99_above_ns} after {p99_below_ns}");
             server.load(0.8, 100 * cost_ns);
             let (_, refused, _) = server.load(0.8, duration_ns);
@@ -248,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_does_not_move_is_overloaded() {
-        let (clock, delay) = (ScriptedPlatform::new(0), QueueDelay::new());
+        let (clock, delay) = (ScriptedPlatform::new(0), QueueDelay::of_long_work());
         (0..WAITING_MIN).for_each(|_| delay.enter(&clock));
         clock.pass_ns(STANDING_NS - 1);
         assert!(!delay.is_overloaded(&clock), "a burst");

@@ -309,9 +309,9 @@ shared own = [""] per session
 service sessions on http(port: 80) {
   session = id
 
-  get "/token" (query id: Text = "") { http.text(crypto.token()) }
-  get "/keep" (query id: Text, query bytes: Int = 0) {
-    if bytes > 0 { own.push(text.repeat("a", bytes)?) }
+  get "/token" (id: Text = "") { http.text(crypto.token()) }
+  get "/keep" (id: Text, length: Int = 0) {
+    if length > 0 { own.push(text.repeat("a", times: length)?) }
     http.text("{own.length()}")
   }
 }
@@ -322,7 +322,7 @@ fn the_values_of_sessions_take_a_quarter_of_the_memory_and_those_with_tokens_are
     let program = Scratch::new("sessions.weir", SESSIONS.as_bytes());
     let served = Served::start(program.path(), &["--memory", "128mb"]);
     let text = |path: &str| String::from_utf8(served.get(path).body).expect("a text");
-    let keep = |id: &str, bytes: u64| text(&format!("/keep?id={id}&bytes={bytes}"));
+    let keep = |id: &str, bytes: u64| text(&format!("/keep?id={id}&length={bytes}"));
     let token = text("/token");
     assert_eq!(keep(&token, 1_000_000), "2");
     for made_up in 0..100 {

@@ -19,7 +19,6 @@ fn work() -> Int {
 }
 
 service overload on http(port: 80) {
-  get "/work" { http.text("{work()}") }
   post "/work" (body: Text) { http.text("{work() + body.length()}") }
   get "/small" { http.text("small") }
   get "/asleep" {
@@ -29,11 +28,12 @@ service overload on http(port: 80) {
 }
 "#;
 
-/// Sends a request for a page on a new connection, and returns the answer.
-fn get(address: &str, path: &str) -> Answer {
+/// Sends a request on a new connection, and returns the answer.
+fn ask(address: &str, method: &str, path: &str) -> Answer {
     let mut stream = TcpStream::connect(address).expect("the program accepts connections");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit can be set");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("the request is sent");
     read_answer(stream)
 }
@@ -57,6 +57,15 @@ fn until(what: &str, mut action: impl FnMut() -> bool) {
     }
 }
 
+/// Sets a flag when it is dropped, also if a test fails.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn too_many_requests_that_compute_are_refused_early_and_the_others_answered() {
     let program = Scratch::new("overload.weir", PROGRAM.as_bytes());
@@ -67,11 +76,12 @@ fn too_many_requests_that_compute_are_refused_early_and_the_others_answered() {
             let client = || {
                 let mut statuses = Vec::new();
                 while !over.load(Ordering::Relaxed) {
-                    statuses.push(get(address, "/work").status);
+                    statuses.push(ask(address, "POST", "/work").status);
                 }
                 statuses
             };
             let clients: Vec<_> = (0..80).map(|_| scope.spawn(client)).collect();
+            let ends = SetOnDrop(&over);
             // A body is refused before it is read.
             until(engine, || {
                 let answer = post_without_body(address).unwrap_or_default();
@@ -79,16 +89,16 @@ fn too_many_requests_that_compute_are_refused_early_and_the_others_answered() {
             });
             // Flows that do not wait for a thread are not refused.
             if engine == "event" {
-                assert_eq!(get(address, "/small").status, 200, "{engine}");
+                assert_eq!(ask(address, "GET", "/small").status, 200, "{engine}");
             }
-            over.store(true, Ordering::Relaxed);
+            drop(ends);
             let statuses: Vec<u16> =
                 clients.into_iter().flat_map(|client| client.join().expect("a client does not panic")).collect();
             let count = |wanted| statuses.iter().filter(|status| **status == wanted).count();
             assert_eq!(count(200) + count(503), statuses.len(), "{engine}: {statuses:?}");
             assert!(count(200) >= 12 && count(503) > 0, "{engine}: {} of {}", count(200), statuses.len());
         });
-        until(engine, || get(address, "/work").status == 200);
+        until(engine, || ask(address, "POST", "/work").status == 200);
         let (code, log) = served.stop();
         assert_eq!(code, Some(0), "{engine}: {log}");
         assert!(log.contains("flow refused: overloaded"), "{engine}: {log}");
