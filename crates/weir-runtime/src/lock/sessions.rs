@@ -10,9 +10,9 @@
 //!    may acquire the lock for reading.
 //! 3. Each begin and end of a use frees sessions that have been idle for too long, the one that is about to be used
 //!    included. While there are too many, or they take too many bytes, or the memory of the program is full, those of the
-//!    lowest [`SessionRank`] go first, and of these the one that has been idle longest. A client that makes up identifiers
-//!    therefore takes the places of other identifiers that were made up. Values are dropped outside the table's mutex,
-//!    because dropping runs host code.
+//!    lowest [`SessionRank`] go first, and of these the one that has been idle longest; but those that never came back have
+//!    a part of the places ([`NEW_PART`]). A client that makes up identifiers therefore takes the places of other
+//!    identifiers that were made up. Values are dropped outside the table's mutex, because dropping runs host code.
 //! 4. The bytes of a value are measured when a use ends, but only if it was used often enough since the last time that
 //!    measuring takes little of the time of its uses ([`BYTES_PER_USE`]).
 
@@ -40,6 +40,9 @@ const FREED_FOR_MEMORY_MAX: usize = 16;
 
 /// The part of the program's memory that the values of a table may take. Chosen by judgement: flows need the larger part.
 const BYTES_PART: u64 = 4;
+/// The part of the idle sessions that those have at least that never came back (segmented LRU; Karedla, Love and Wherry,
+/// Caching Strategies to Improve Disk System Performance, 1994): otherwise a new session would lose its value at once.
+const NEW_PART: usize = 4;
 /// The bytes for which a value has to be used once more before it is measured again. Chosen by calculation: measuring them
 /// takes about a microsecond.
 const BYTES_PER_USE: u64 = 4_096;
@@ -145,6 +148,25 @@ impl SessionEntry {
 }
 
 impl TableState {
+    /// Returns the rank of the issued or the other sessions of which one goes next: those that never came back, unless they
+    /// are few; `None` if none is idle.
+    fn rank_to_free(&self, issued: bool) -> Option<usize> {
+        let rank = |came_back| SessionRank { issued, came_back }.index();
+        let (new, returned) = (self.idle[rank(false)].len(), self.idle[rank(true)].len());
+        if new + returned == 0 {
+            return None;
+        }
+        Some(rank(new * NEW_PART < new + returned))
+    }
+
+    /// Takes the session of this rank out of the table that has been idle longest.
+    fn free_first(&mut self, rank: usize) -> Option<SessionEntry> {
+        let (_, key) = self.idle[rank].pop_first()?;
+        let entry = self.known.swap_remove(&key)?;
+        self.bytes -= entry.bytes();
+        Some(entry)
+    }
+
     /// Measures the value of a session whose use ends, if that is due. Reading it does not wait for a flow that changes it:
     /// the use of that flow ends, too.
     fn measure(&mut self, key: &Value, session: &SessionState) {
@@ -228,17 +250,20 @@ impl SessionTable {
         let bytes_max = memory::program_limit().map_or(u64::MAX, |limit| limit / BYTES_PART);
         let mut freed = Vec::new();
         for rank in 0..SessionRank::COUNT {
-            while let Some((since, _)) = table.idle[rank].first_key_value() {
-                let is_over = u128::from(since.0) + limits.idle.as_nanos() <= now_ns;
-                let is_short = freed.len() < FREED_FOR_MEMORY_MAX && memory::is_full();
+            while let Some((since, _)) = table.idle[rank].first_key_value()
+                && u128::from(since.0) + limits.idle.as_nanos() <= now_ns
+            {
+                freed.extend(table.free_first(rank));
+            }
+        }
+        for issued in [false, true] {
+            loop {
                 let fits = table.known.len() <= limits.sessions && table.bytes <= bytes_max;
-                if !is_over && !is_short && fits {
-                    break;
+                if fits && (freed.len() >= FREED_FOR_MEMORY_MAX || !memory::is_full()) {
+                    return freed;
                 }
-                let longest = table.idle[rank].pop_first();
-                let entry = longest.and_then(|(_, key)| table.known.swap_remove(&key));
-                table.bytes -= entry.as_ref().map_or(0, SessionEntry::bytes);
-                freed.extend(entry);
+                let Some(rank) = table.rank_to_free(issued) else { break };
+                freed.extend(table.free_first(rank));
             }
         }
         freed

@@ -108,6 +108,16 @@ fn sessions_that_the_program_has_issued_are_kept_when_others_are_made_up() {
 }
 
 #[test]
+fn a_new_session_keeps_its_value_beside_many_that_came_back() {
+    let (_, sessions) = keeping(8, 100);
+    for _ in 0..3 {
+        (0..8).for_each(|key| _ = used(&sessions, key, 5));
+    }
+    assert_eq!([used(&sessions, 100, 7), used(&sessions, 101, 8)], [Value::Int(7), Value::Int(8)]);
+    assert_eq!([used(&sessions, 100, 0), used(&sessions, 101, 0)], [Value::Int(7), Value::Int(8)]);
+}
+
+#[test]
 fn of_too_many_sessions_the_one_that_was_idle_for_longest_goes() {
     let (_, sessions) = keeping(2, 100);
     used(&sessions, 1, 5);
