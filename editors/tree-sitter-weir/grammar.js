@@ -28,6 +28,7 @@ module.exports = grammar({
   word: ($) => $.identifier,
 
   conflicts: ($) => [
+    [$.table_item],
     [$._operand, $.record_expression],
     [$._operand, $.closure_parameter],
     [$.path, $._operand],
@@ -52,6 +53,7 @@ module.exports = grammar({
         $.use_item,
         $.shared_item,
         $.constraint_item,
+        $.table_item,
         $.config_item,
         $.record_item,
         $.enum_item,
@@ -74,6 +76,21 @@ module.exports = grammar({
         optional(seq('per', 'session')),
       ),
     constraint_item: ($) => seq('constraint', field('name', $.identifier)),
+    table_item: ($) =>
+      seq(
+        'table',
+        field('name', $.identifier),
+        ':',
+        field('row', $._type),
+        repeat(seq(optional($._line_end), $.table_clause)),
+      ),
+    table_clause: ($) =>
+      choice(
+        seq('key', $.columns, optional('auto')),
+        seq(choice('index', 'unique'), $.columns),
+        seq(choice('default', 'soft'), optional($.arguments)),
+      ),
+    columns: ($) => choice($.identifier, seq('(', commas($.identifier), ')')),
     config_item: ($) =>
       seq(
         choice('config', 'secret'),
@@ -228,6 +245,8 @@ module.exports = grammar({
         $._literal,
         $.text,
         $.block_text,
+        $.html,
+        $.block_html,
         $.identifier,
         // Words that are keywords at the beginning of a statement are names elsewhere.
         alias(choice('on', 'session'), $.identifier),
@@ -291,7 +310,16 @@ module.exports = grammar({
       ),
     match_expression: ($) => seq('match', field('value', $._expression), braces($, $.arm)),
     arm: ($) => seq(field('pattern', $._pattern), optional(seq('if', field('guard', $._expression))), '=>', field('body', $._expression)),
-    for_expression: ($) => seq('for', $._pattern, 'in', $._expression, $.block),
+    for_expression: ($) => seq('for', $._pattern, 'in', $._expression, optional($.query), $.block),
+    query: ($) =>
+      choice(
+        seq('if', $._expression, optional($.order), optional($.query_limit)),
+        seq($.order, optional($.query_limit)),
+        $.query_limit,
+      ),
+    order: ($) => seq('order', 'by', $.order_key, repeat(seq(',', $.order_key))),
+    order_key: ($) => seq($._expression, optional('desc')),
+    query_limit: ($) => seq('limit', $._expression),
     fold_expression: ($) => seq('fold', $._pattern, '=', $._expression, 'for', $._pattern, 'in', $._expression, $.block),
     atomic_expression: ($) => seq('atomic', $.atomic_resource, repeat(seq(',', $.atomic_resource)), $.block),
     atomic_resource: ($) => seq($.identifier, optional(seq('per', 'session'))),
@@ -349,6 +377,9 @@ module.exports = grammar({
     _literal: ($) => choice($.number, $.boolean),
     boolean: () => choice('true', 'false'),
     number: () => token(choice(/[0-9][0-9A-Za-z_]*(\.[0-9][0-9A-Za-z_]*)?/, /[0-9][0-9_]*(\.[0-9][0-9_]*)?[eE][+-]?[0-9][0-9_]*/)),
+    html: ($) => seq('html"', repeat(choice($.text_content, $.escape, $.interpolation)), token.immediate('"')),
+    block_html: ($) =>
+      seq('html"""', repeat(choice($.block_content, $.escape, $.interpolation)), token.immediate('"""')),
     text: ($) => seq('"', repeat(choice($.text_content, $.escape, $.interpolation)), token.immediate('"')),
     block_text: ($) => seq('"""', repeat(choice($.block_content, $.escape, $.interpolation)), token.immediate('"""')),
     escape: () => token.immediate(seq('\\', choice(/u\{[0-9a-fA-F]{1,6}\}/, /[nrt0"\\{}]/))),

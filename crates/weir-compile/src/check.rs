@@ -18,12 +18,15 @@ mod expr;
 mod failures;
 mod generics;
 mod handlers;
+mod html;
 mod method;
 mod names;
 mod operators;
 mod pattern;
 mod record;
 mod recursion;
+mod service_call;
+mod tables;
 mod test_items;
 mod waiting;
 

@@ -99,7 +99,7 @@ struct VisibleNames<'t> {
 impl VisibleNames<'_> {
     fn is_expression(&self, expr: &Expr) -> bool {
         match &expr.kind {
-            ExprKind::Literal(_) | ExprKind::Text(_) => true,
+            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Html(_) => true,
             ExprKind::Name(name) => self.names.contains_key(name.as_str()),
             ExprKind::Unary { operand, .. } => self.is_expression(operand),
             ExprKind::Binary { left, right, .. } => self.is_expression(left) && self.is_expression(right),

@@ -22,6 +22,7 @@ mod declare;
 mod dialects;
 mod effects;
 mod exhaustiveness;
+mod html_template;
 mod integer_division;
 mod lang_items;
 mod lints;

@@ -9,6 +9,7 @@ use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
 
 use crate::declarations::Declarations;
 use crate::effects::EffectSummary;
+use crate::html_template::HoleContext;
 use crate::types::{Substitution, Ty};
 
 /// The resolved names and types of a tree.
@@ -32,6 +33,10 @@ pub struct TypedTree {
     /// The local that holds the failure, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// The tables that record literals are inserted into, by their indices: the literals may leave out columns.
+    pub(crate) inserted_rows: BTreeMap<ExprId, usize>,
+    /// The context of each interpolation of a template, by the interpolated expression.
+    pub(crate) html_holes: BTreeMap<ExprId, HoleContext>,
     /// The functions that each `with` replaces.
     pub(crate) replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
     /// The locals of each `fn`'s parameters, by the index of the `fn`.
@@ -105,14 +110,34 @@ pub(crate) enum CallTarget {
     Variant(u32),
     /// A closure or function that a local holds.
     Local(LocalId),
+    /// A request of a service in a test.
+    Service {
+        /// The name of the service.
+        name: Text,
+        /// The path of the function that makes the request.
+        function: Text,
+    },
     /// `xs.length()`.
     Length,
     /// `Failure(message)`.
     Failure,
+    /// A statement on a table that takes a function.
+    Table(TableStatement),
     /// `fail(why)`, or if `says`, `fail(Failure(why))`.
     Fail {
         says: bool,
     },
+}
+
+/// A statement on a table that takes a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TableStatement {
+    /// `table.update(key, |row| …)`.
+    Update,
+    /// `table.count(|row| …)`.
+    Count,
+    /// `table.delete_all(|row| …)`.
+    DeleteAll,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,6 +240,8 @@ impl TypedTree {
             pattern_tags: BTreeMap::new(),
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
+            inserted_rows: BTreeMap::new(),
+            html_holes: BTreeMap::new(),
             replacements: BTreeMap::new(),
             fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),

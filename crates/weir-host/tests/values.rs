@@ -3,7 +3,9 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use weir_host::{Entries, Environment, Failure, FailureKind, Library, Module, Shared, Text, Type, Unique, Value};
+use weir_host::{
+    Elements, Entries, Environment, Failure, FailureKind, Library, Module, Shared, Text, Type, Unique, Value,
+};
 
 fn samples() -> Vec<Value> {
     vec![
@@ -39,6 +41,54 @@ fn values_have_one_order_and_equal_ones_one_hash() {
             }
         }
     }
+}
+
+/// A record of scalars of all types.
+fn record(number: i64) -> Value {
+    let scalars = [
+        Value::Int(number),
+        Value::Float(-0.5 * number as f64),
+        Value::Bool(number % 2 == 0),
+        Value::Time(number),
+        Value::Duration(-number),
+        Value::Size(number.unsigned_abs()),
+    ];
+    Value::Record(scalars.into())
+}
+
+#[test]
+fn a_program_cannot_tell_packed_records_from_others() {
+    let list = |numbers: &[i64]| numbers.iter().map(|number| record(*number)).collect::<Elements>();
+    let as_values = |numbers: &[i64]| {
+        let mut list: Elements =
+            [Value::text("no record")].into_iter().chain(numbers.iter().map(|n| record(*n))).collect();
+        list.keep(1, numbers.len() + 1);
+        list
+    };
+    let lists: [&[i64]; 6] = [&[], &[-3], &[-3, 5], &[-3, 6], &[4, 1, 2], &[4, 2]];
+    let state = RandomState::new();
+    for (one, other) in lists.iter().flat_map(|one| lists.iter().map(move |other| (one, other))) {
+        assert!(one.is_empty() || list(one).is_packed() && !as_values(one).is_packed());
+        let forms = [list(one), as_values(one)].map(Value::List);
+        let others = [list(other), as_values(other)].map(Value::List);
+        assert_eq!(forms[0], forms[1]);
+        assert_eq!(forms[0].to_string(), forms[1].to_string());
+        assert_eq!(state.hash_one(&forms[0]), state.hash_one(&forms[1]));
+        assert!(forms[0].walk().eq(forms[1].walk()));
+        for (form, other) in forms.iter().flat_map(|form| others.iter().map(move |other| (form, other))) {
+            assert_eq!(form.cmp(other), forms[1].cmp(&others[1]), "{form} and {other}");
+        }
+        let (mut sorted, mut values) = (list(one), as_values(one));
+        sorted.sort();
+        values.sort();
+        sorted.reverse();
+        values.reverse();
+        assert_eq!((sorted.range(0, one.len() / 2), sorted), (values.range(0, one.len() / 2), values));
+    }
+    assert_eq!(state.hash_one(Value::List((0..3_000).map(record).collect())), {
+        let numbers: Vec<i64> = (0..3_000).collect();
+        state.hash_one(Value::List(as_values(&numbers)))
+    });
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The structure that both IRs share: a program has shared values and entry points, whose bodies are blocks or graphs.
 
-use weir_host::{Text, Type, TypeDefinition, Value};
+use std::sync::Arc;
+
+use weir_host::{Route, Text, Type, TypeDefinition, Value};
 
 /// The depth to which blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
 pub const NESTING_MAX: usize = 256;
@@ -46,6 +48,13 @@ pub struct Entry<B> {
     pub flows: Vec<Flow<B>>,
 }
 
+impl<B> Entry<B> {
+    /// Returns the routes of a service, as its transport sees them. `types` are the definitions of the program.
+    pub fn routes(&self, types: &Arc<[TypeDefinition]>) -> Arc<[Route]> {
+        self.flows.iter().filter_map(|flow| flow.route_of(types)).collect()
+    }
+}
+
 /// The index of the flow of a stream that begins once, without parameters, after the last element, when the flows of all
 /// elements have ended.
 pub const AT_END: usize = 1;
@@ -65,6 +74,22 @@ pub struct Flow<B> {
     pub body: B,
     /// The call sites that passes removed from the body, whose names plans may still use.
     pub former_sites: Vec<FormerSite>,
+}
+
+impl<B> Flow<B> {
+    fn route_of(&self, types: &Arc<[TypeDefinition]>) -> Option<Route> {
+        let route = self.route.as_ref()?;
+        let parameters = route.parameters.iter().zip(&self.parameters).map(|(parameter, variable)| {
+            let (name, default) = (parameter.name.clone(), parameter.default.clone());
+            weir_host::RouteParameter { name, ty: variable.ty.clone(), from: parameter.from, default }
+        });
+        Some(Route {
+            method: route.method.clone(),
+            pattern: route.pattern.clone(),
+            parameters: parameters.collect(),
+            types: Arc::clone(types),
+        })
+    }
 }
 
 /// A call site that a pass removed.

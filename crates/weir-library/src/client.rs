@@ -22,7 +22,7 @@ mod url;
 pub use addresses::is_public;
 pub use exchange::Client;
 pub use options::{CallOptions, Headers};
-pub use response::{ClientResponse, body, header, json, response, status, text, url};
+pub use response::{ClientResponse, body, cookie, header, json, response, status, text, url};
 
 use bytes::Bytes;
 use hyper::Method;
@@ -34,7 +34,7 @@ use crate::units;
 use options::Call;
 
 /// Characters that `encode` encodes: all but those that RFC 3986 calls unreserved.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(crate) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Builds the module `client`.
 pub(crate) fn client() -> weir::Module {
@@ -48,7 +48,7 @@ mod functions {
         /// HTTP client: requests to other services.
         pub(crate) client: super::get, super::post, super::put, super::patch, super::delete, super::send,
             super::encode, super::response::status, super::response::body, super::response::text,
-            super::response::json, super::response::header, super::response::url, super::response::response
+            super::response::json, super::response::cookie, super::response::header, super::response::url, super::response::response
     }
 }
 

@@ -1,4 +1,7 @@
-//! HTML: escaping text for pages, and decoding submitted forms.
+//! HTML: the values of templates, escaping, and decoding submitted forms.
+
+mod contexts;
+mod markup;
 
 use std::borrow::Cow;
 
@@ -8,16 +11,30 @@ use weir::{Failure, FailureKind, Text};
 
 use crate::units;
 
+pub use contexts::{json_in_script, url, url_part, value_in_script};
+pub use markup::{Html, join, to_text, unescaped};
+
 /// Maximum number of fields in a form.
 pub const FIELDS_MAX: usize = 1_000;
 
-weir::library! {
-    /// HTML: escaping text for pages, and decoding submitted forms.
-    pub(crate) html: escape, form
+/// Builds the module `html`.
+pub(crate) fn html() -> weir::Module {
+    functions::html()
 }
 
-/// Escapes a text for use in an element or in a quoted attribute of a page. Without escaping, text from outside can
-/// inject markup.
+mod functions {
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
+
+    weir::library! {
+        /// HTML: the values of templates (`html"<p>{text}</p>"`), escaping, and decoding submitted forms.
+        pub(crate) html: super::escape, super::form, super::markup::join, super::markup::to_text,
+            super::markup::unescaped, super::contexts::url, super::contexts::url_part,
+            super::contexts::json_in_script, super::contexts::value_in_script
+    }
+}
+
+/// Escapes a text for use in an element or in a quoted attribute, as in a feed. Templates escape by themselves: in a
+/// template, a text that has been escaped before is escaped twice.
 #[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
 pub fn escape(text: &Text) -> Text {
     let special = |byte: u8| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');

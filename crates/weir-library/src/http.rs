@@ -15,6 +15,7 @@ mod response;
 mod routes;
 pub mod server;
 mod service;
+mod testing;
 
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub use cookies::{CookieError, with_cookie, without_cookie};
 pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, problem, redirect, status, text, with_header,
 };
+pub(crate) use testing::service as tested_service;
+pub use testing::{ServiceRequest, TestedServices};
 
 /// Builds the module `http`: its functions, and the source of services.
 pub(crate) fn http() -> weir::Module {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
+use weir_library::html::unescaped;
 use weir_library::http::{
     Response, ResponseError, bad_request, html, not_found, ok, problem, redirect, status, text, with_header,
 };
@@ -17,7 +18,7 @@ fn each_function_creates_its_response() {
         ok(Bytes::from_static(b"b"), "image/jpeg"),
         ok(Bytes::from_static(b"b"), "application/x-own; v=1"),
         text("hö"),
-        html("<p>"),
+        html(&unescaped("<p>".into()), 200).0.unwrap(),
         bad_request("scale must be 1 to 8"),
         not_found(),
         status(418, "short and stout").unwrap(),

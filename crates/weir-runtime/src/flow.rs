@@ -9,6 +9,8 @@ use weir_host::{Failure, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::frame::{Finished, FlowExit, Frame};
+#[cfg(doc)]
+use crate::instance::EntryInstance;
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
 use crate::overload::{ThreadQueue, begins_level, level_of};
 use crate::platform::Platform;
@@ -38,6 +40,8 @@ pub(crate) struct FlowState {
     given_up: bool,
     /// The number of turns that the flow has used up.
     turns: u32,
+    /// True if the flow has yielded and waits for its turn; it then counts in [`EntryInstance::computing`].
+    computes: bool,
 }
 
 /// A flow that is about to begin.
@@ -101,7 +105,9 @@ impl<'a> NewFlow<'a> {
         let records_nodes = instance.recorder.wants(Detail::Nodes);
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
         let balance = memory::take_opening_balance();
-        let state = FlowState { key, frame: Some(frame), began_ns, records_nodes, balance, given_up: false, turns: 0 };
+        let frame = Some(frame);
+        let state =
+            FlowState { key, frame, began_ns, records_nodes, balance, given_up: false, turns: 0, computes: false };
         ActiveFlow { instance, state }
     }
 }
@@ -114,8 +120,8 @@ impl ActiveFlow<&ProgramInstance> {
 
     /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
-        let FlowState { key, began_ns, records_nodes, balance, given_up, turns, .. } = self.state;
-        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, balance, given_up, turns }
+        let FlowState { key, began_ns, records_nodes, balance, given_up, turns, computes, .. } = self.state;
+        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, balance, given_up, turns, computes }
     }
 }
 
@@ -289,9 +295,14 @@ impl FlowState {
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
+        instance.at_rest();
         self.balance = entered.leave();
-        if matches!(advanced, Advanced::Yields) {
+        let yields = matches!(advanced, Advanced::Yields);
+        if yields {
             self.count_turn(instance);
+        }
+        if yields != self.computes {
+            self.note_computing(instance, yields);
         }
         advanced
     }
@@ -301,6 +312,14 @@ impl FlowState {
         if let Some(level) = level_of(self.turns).filter(|_| begins_level(self.turns)) {
             instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
         }
+    }
+
+    /// Notes that the flow waits for its turn to go on, or no longer does.
+    #[cold]
+    fn note_computing(&mut self, instance: &ProgramInstance, computes: bool) {
+        self.computes = computes;
+        let computing = &instance.entries[self.key.entry as usize].computing;
+        if computes { computing.acquire_unguarded() } else { computing.release() }
     }
 
     fn end(&mut self, instance: &ProgramInstance, finished: Result<Value, FlowExit>) -> Result<Value, Failure> {
@@ -359,6 +378,9 @@ impl FlowState {
     fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
         Frame::give_back(frame);
+        if self.computes {
+            self.note_computing(instance, false);
+        }
         for gate in &instance.flow(self.key).ticket_gates {
             instance.resources.ticket_gates[*gate].pass(self.key.sequence);
         }

@@ -9,6 +9,8 @@ use tokio::sync::{Notify, oneshot};
 use weir_host::{Environment, UnitBudget};
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
+use crate::admission::AdmissionLimiter;
+use crate::batching::at_rest;
 use crate::blocking_pool::BlockingPool;
 use crate::overload::{PassedQueues, ThreadQueue};
 use crate::platform::Platform;
@@ -108,6 +110,9 @@ pub(crate) struct EntryInstance {
     pub has_end: bool,
     /// The number of event loops on which the source has ended.
     pub loops_ended: AtomicUsize,
+    /// Limits the flows that have yielded and wait for their turn to go on, which a stream does not exceed by
+    /// beginning further flows: those would only share the processors, and hold memory meanwhile.
+    pub computing: Arc<AdmissionLimiter>,
 }
 
 /// A program instance.
@@ -196,6 +201,19 @@ impl ProgramInstance {
             took: counters.took.durations(),
         };
         entries.flat_map(|(entry, value)| value.flows.iter().map(move |flow| (entry, flow))).map(route).collect()
+    }
+
+    /// Returns a trace event for each batched function.
+    pub(crate) fn batches(&self) -> Vec<EventKind> {
+        self.resources.gatherers.values().map(|gatherer| gatherer.state()).collect()
+    }
+
+    /// Reports that the flow of this thread has come to rest: batches that it has joined need not wait for it.
+    #[inline]
+    pub(crate) fn at_rest(&self) {
+        if !self.resources.gatherers.is_empty() {
+            at_rest();
+        }
     }
 
     /// Returns the number of flows that have ended, with an answer or a failure.

@@ -22,6 +22,7 @@ use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Sou
 use weir_ir::program::AT_END;
 use weir_trace::{Detail, EventKind, RefusalReason};
 
+use crate::admission::AdmissionLimiter;
 use crate::engine::Engine;
 use crate::event_loop::EventLoop;
 use crate::flow::NewFlow;
@@ -289,7 +290,13 @@ impl RunContext {
     }
 
     fn record_sections(&self) {
-        for what in self.engine.sections(&self.instance).into_iter().chain(self.instance.routes()) {
+        for what in self
+            .engine
+            .sections(&self.instance)
+            .into_iter()
+            .chain(self.instance.routes())
+            .chain(self.instance.batches())
+        {
             self.instance.record(Detail::Sections, || what);
         }
     }
@@ -358,7 +365,7 @@ impl Flows for EntryFlows {
     }
 
     fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        if memory::is_full() && self.refuses_for_memory() {
+        if !self.computing().has_room() || (memory::is_full() && self.refuses_for_memory()) {
             return Begun::Full;
         }
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
@@ -368,10 +375,18 @@ impl Flows for EntryFlows {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        if !memory::is_full() {
-            return self.engine.room();
+        let room = self.engine.room();
+        if !self.computing().has_room() {
+            let computing = Arc::clone(self.computing());
+            return Box::pin(async move {
+                computing.wait_for_room().await;
+                room.await;
+            });
         }
-        let (room, platform) = (self.engine.room(), Arc::clone(&self.instance.platform));
+        if !memory::is_full() {
+            return room;
+        }
+        let platform = Arc::clone(&self.instance.platform);
         Box::pin(async move {
             platform.at(platform.now_ns().saturating_add(MEMORY_PERIOD_NS)).synchronise().await;
             room.await;
@@ -401,6 +416,11 @@ impl EntryFlows {
     fn is_overloaded(&self, route: usize) -> bool {
         let entry = self.entry as usize;
         !note_beginning() || self.engine.is_overloaded(entry, route) || self.instance.are_calls_overloaded(entry, route)
+    }
+
+    /// Returns the limit of the flows of this entry point that compute.
+    fn computing(&self) -> &Arc<AdmissionLimiter> {
+        &self.instance.entries[self.entry as usize].computing
     }
 
     /// Returns true if the program begins no flow because its memory is full. A service refuses it; the source of a stream

@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
-use weir_ir::graph::{Graph, Program};
+use weir_host::{Failure, Library, Opened, Text, TypeDefinition, Value};
+use weir_ir::graph::Program;
 use weir_ir::plan::{Located, Plan, PlanProblem};
-use weir_ir::program::Flow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
+use crate::admission::AdmissionLimiter;
+use crate::batching::GathererContext;
 use crate::blocking_pool::BlockingPool;
 use crate::engine::{
     ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
@@ -176,7 +177,7 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
 pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
     let options = Options::default();
     let mut resources = Resources::of(program, &library.environment, options.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources);
+    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, &options));
     let mut text = String::new();
     for entry in &program.entries {
         for flow in &entry.flows {
@@ -185,6 +186,15 @@ pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareEr
         }
     }
     Ok(text)
+}
+
+/// Returns what batches are sent with.
+fn gathering(library: &Library, options: &Options) -> GathererContext {
+    GathererContext {
+        environment: library.environment.clone(),
+        recorder: options.recorder.clone(),
+        platform: Arc::clone(&options.platform),
+    }
 }
 
 /// The settings that a program runs with, resolved from plan, options and defaults.
@@ -272,7 +282,7 @@ fn prepare(
     settings: &Settings,
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program, &library.environment, settings.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources);
+    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, options));
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
     let (own, shared): (Vec<_>, Vec<_>) = program
@@ -294,6 +304,7 @@ fn prepare(
             answers,
             has_end: entry.end().is_some(),
             loops_ended: AtomicUsize::new(0),
+            computing: AdmissionLimiter::new(settings.threads.max(cores())),
         });
     }
     let instance = Arc::new(ProgramInstance {
@@ -354,7 +365,9 @@ fn advance_once(
             units: &units,
             given_up: None,
         };
-        match frame.advance(body, env, None, context) {
+        let advanced = frame.advance(body, env, None, context);
+        instance.at_rest();
+        match advanced {
             Advanced::Ready(finished) => return Poll::Ready(finished),
             Advanced::Waits => return Poll::Pending,
             Advanced::Yields => {}
@@ -382,28 +395,11 @@ fn open_sources(
             Value::Record(arguments) => arguments.to_vec(),
             _ => Vec::new(),
         };
-        let routes = entry.flows.iter().filter_map(|flow| route_of(flow, &types)).collect();
-        let source = source.open(arguments, routes, &instance.environment).map_err(failed)?;
+        let source = source.open(arguments, entry.routes(&types), &instance.environment).map_err(failed)?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
         instance.record(Detail::Log, || EventKind::SourceOpened { entry, description });
         opened.push(source);
     }
     Ok(opened)
-}
-
-fn route_of(flow: &Flow<Graph>, types: &Arc<[TypeDefinition]>) -> Option<Route> {
-    let route = flow.route.as_ref()?;
-    let parameters = route.parameters.iter().zip(&flow.parameters).map(|(parameter, variable)| RouteParameter {
-        name: parameter.name.clone(),
-        ty: variable.ty.clone(),
-        from: parameter.from,
-        default: parameter.default.clone(),
-    });
-    Some(Route {
-        method: route.method.clone(),
-        pattern: route.pattern.clone(),
-        parameters: parameters.collect(),
-        types: Arc::clone(types),
-    })
 }

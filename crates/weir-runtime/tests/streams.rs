@@ -2,6 +2,7 @@
 //! the source.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use test_support::flows::options;
 use test_support::flows::stream::Numbers;
 use weir_host::{Call, Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
-use weir_runtime::{ENGINES, Options, start};
+use weir_runtime::{ENGINES, Options, SliceLength, start};
 use weir_trace::{Detail, EventKind, Recorder};
 
 const COUNT: i64 = 3_000;
@@ -167,6 +168,53 @@ fn flows_whose_answer_nobody_wants_run_all_the_same() {
             kept.sort_unstable();
             assert_eq!(kept, (5..COUNT + 5).collect::<Vec<_>>(), "{}", row.name);
         }
+    }
+}
+
+/// The flows that are between two calls, now and at most.
+#[derive(Default)]
+struct Between {
+    now: AtomicI64,
+    most: AtomicI64,
+}
+
+#[test]
+fn a_stream_of_flows_that_compute_for_long_does_not_begin_all_of_them() {
+    let body = "    %1: Int = call a.enter at enter (%0)
+    %2: Int = loop 0 at most 5000 as %3: Int
+      %4: Int = add(%3, 1)
+      %5: Bool = equal(%4, 5000)
+      %6: (Int, Bool) = record(%4, %5)
+      yield %6
+    %7: Int = add(%1, %2)
+    %8: Int = call a.leave at leave (%7)
+    yield %8
+";
+    let slice = SliceLength { quantum: 100, quanta: 2 };
+    for row in ENGINES {
+        let between = Arc::new(Between::default());
+        let (entered, left) = (Arc::clone(&between), Arc::clone(&between));
+        let enter = immediate("a.enter", &parameters(), move |call| {
+            let now = entered.now.fetch_add(1, Ordering::Relaxed) + 1;
+            entered.most.fetch_max(now, Ordering::Relaxed);
+            Outcome::Value(Value::Int(int(call, 0)))
+        });
+        let leave = immediate("a.leave", &parameters(), move |call| {
+            left.now.fetch_sub(1, Ordering::Relaxed);
+            Outcome::Value(Value::Int(int(call, 0)))
+        });
+        let numbers = Numbers::given(60);
+        let mut library = library([enter, leave]);
+        numbers.put(&mut library);
+        let program = weir_ir::parse::expr(&program(body)).expect("a program");
+        let options = Options { slice, ..options(row.name, 2) };
+        let running = start(&weir_ir::lower(&program, &library), &library, options).expect("it starts");
+        running.wait().expect("the source ends");
+        let most = between.most.load(Ordering::Relaxed);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).max(2) as i64;
+        // Other engines have queued all of them before the first has yielded.
+        assert!(most <= cores || row.name != "event", "{most} flows were in progress");
+        assert_eq!(between.now.load(Ordering::Relaxed), 0, "under `{}`", row.name);
     }
 }
 

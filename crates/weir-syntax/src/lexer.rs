@@ -109,6 +109,9 @@ impl Lexer<'_> {
     fn code_kind(&mut self, kind: TokenKind, start: u32, end: u32) {
         let mut kind = kind;
         match (kind, self.modes.last_mut()) {
+            (TokenKind::Word, _) if self.code.slice() == "html" && self.code.remainder().starts_with('"') => {
+                kind = TokenKind::HtmlPrefix;
+            }
             (TokenKind::BraceOpen, Some(LexerMode::Interpolation { braces, .. })) => *braces += 1,
             (TokenKind::BraceClose, Some(LexerMode::Interpolation { braces, .. })) if *braces > 0 => *braces -= 1,
             (TokenKind::BraceClose, Some(LexerMode::Interpolation { .. })) => {

@@ -161,6 +161,8 @@ pub(crate) enum TokenKind {
     #[token("!")]
     Bang,
 
+    /// `html` directly before a text literal.
+    HtmlPrefix,
     #[token("\"")]
     TextOpen,
     #[token("\"\"\"")]
@@ -209,6 +211,7 @@ impl TokenKind {
     /// Returns a description for messages, where the token's own characters are not enough.
     pub(crate) fn description(self) -> Option<&'static str> {
         match self {
+            Self::HtmlPrefix => Some("a template"),
             Self::TextOpen | Self::BlockTextOpen | Self::TextPiece | Self::TextClose => Some("a text literal"),
             Self::InterpolationOpen => Some("an interpolation"),
             Self::InterpolationClose => Some("the end of the interpolation"),

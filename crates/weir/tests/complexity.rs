@@ -6,7 +6,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use test_support::flows::{Feed, options};
@@ -16,6 +16,8 @@ use weir_syntax::{SourceFile, Sources, Style, render};
 struct Counting;
 
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+/// The bytes that are allocated and not yet freed.
+static HELD: AtomicI64 = AtomicI64::new(0);
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -25,11 +27,13 @@ static ALLOCATOR: Counting = Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.fetch_add(layout.size() as u64, Ordering::Relaxed);
+        HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: the caller's promise about `layout` is handed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: `place` came from `System.alloc` with this layout.
         unsafe { System.dealloc(place, layout) }
     }
@@ -40,7 +44,19 @@ const ROUNDS: i64 = 500;
 
 /// Bytes allocated by a flow of the program for `rounds` and twice and four times as many.
 fn allocated(program: &str) -> [u64; 3] {
-    // One program at a time, because the count is of the whole process.
+    with_flows(program, |run| {
+        run(ROUNDS);
+        [1, 2, 4].map(|times| {
+            let before = ALLOCATED.load(Ordering::Relaxed);
+            run(ROUNDS * times);
+            ALLOCATED.load(Ordering::Relaxed) - before
+        })
+    })
+}
+
+/// Calls `count` with a function that runs a flow of the program for a number of rounds.
+fn with_flows<R>(program: &str, count: impl FnOnce(&dyn Fn(i64)) -> R) -> R {
+    // One program at a time, because the counts are of the whole process.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
     let feed = Feed::new();
@@ -56,12 +72,7 @@ fn allocated(program: &str) -> [u64; 3] {
     }
     let graph = compiled.graph.unwrap_or_else(|| panic!("{said}\n{program}"));
     let running = weir_runtime::start(&graph, &library, options("event", 1)).unwrap();
-    feed.run(vec![Value::Int(ROUNDS)]).unwrap();
-    let counted = [1, 2, 4].map(|times| {
-        let before = ALLOCATED.load(Ordering::Relaxed);
-        feed.run(vec![Value::Int(ROUNDS * times)]).unwrap();
-        ALLOCATED.load(Ordering::Relaxed) - before
-    });
+    let counted = count(&|rounds| _ = feed.run(vec![Value::Int(rounds)]).unwrap());
     running.stop();
     counted
 }
@@ -263,6 +274,62 @@ fn the_count_finds_an_accumulation_that_copies() {
         "let kept = fold all = [\"\"] for n in ns { all + [all[n] + \"some more characters, \"] }\n  kept.length()";
     let [once, _, four_times] = allocated(&with_body("", body));
     assert!(four_times > once * 10, "{once} and {four_times} bytes");
+}
+
+#[test]
+fn records_and_scalars_take_little_more_memory_than_in_rust() {
+    struct Case {
+        name: &'static str,
+        ty: &'static str,
+        body: &'static str,
+        /// Bytes in Rust, of structs or scalars.
+        bytes: usize,
+        at_most: f64,
+    }
+    let cases = [
+        Case {
+            name: "three Ints",
+            ty: "P",
+            body: "P { x: i, y: i % 90, z: 2 * i }",
+            bytes: size_of::<[i64; 3]>(),
+            at_most: 1.2,
+        },
+        Case {
+            name: "a pair of scalars",
+            ty: "(Int, Bool)",
+            body: "(i, i % 2 == 0)",
+            bytes: size_of::<(i64, bool)>(),
+            at_most: 1.2,
+        },
+        Case { name: "Ints", ty: "Int", body: "i", bytes: size_of::<i64>(), at_most: 1.2 },
+        Case { name: "Bools", ty: "Bool", body: "i % 3 == 0", bytes: size_of::<bool>(), at_most: 1.2 },
+        // In Rust the text is a `String` with 7 bytes on the heap.
+        Case {
+            name: "a Text, an Int and a Float",
+            ty: "R",
+            body: "R { name: \"name{i % 1000}\", age: i % 90, score: 0.5 }",
+            bytes: size_of::<(String, i64, f64)>() + 7,
+            at_most: 3.0,
+        },
+    ];
+    // The capacity of a list doubles; at just below a power of two it is used.
+    let count = (1 << 17) - 1;
+    for Case { name, ty, body, bytes, at_most } in cases {
+        let program = format!(
+            "use list, test\n\nrecord P {{ x: Int, y: Int, z: Int }}\nrecord R {{ name: Text, age: Int, score: Float }}\n\n\
+             shared all: List({ty}) = []\n\n\
+             for n in test.flows(0) {{\n  let made = for i in list.numbers(0, n)? {{ {body} }}\n  all.set(made)\n}}\n"
+        );
+        let held = with_flows(&program, |run| {
+            run(1);
+            let before = HELD.load(Ordering::Relaxed);
+            run(count);
+            HELD.load(Ordering::Relaxed) - before
+        });
+        let ratio = held as f64 / (count * bytes as i64) as f64;
+        println!("{name}: {ratio:.2} times the bytes in Rust");
+        assert!(ratio <= at_most, "{name}: {ratio:.2} times the bytes in Rust");
+    }
 }
 
 #[test]

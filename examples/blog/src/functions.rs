@@ -8,7 +8,7 @@ use crate::store::{Post, Store};
 
 weir::library! {
     /// The posts of a blog.
-    pub(crate) blog: ids, info, content, add, seen, newest, most_viewed, topics, escaped
+    pub(crate) blog: ids, info, content, add, seen, newest, most_viewed, topics
 }
 
 /// A post without its content.
@@ -92,10 +92,4 @@ pub(crate) fn topics(posts: Vec<Info>) -> Vec<(String, i64)> {
     names.sort();
     let groups = names.chunk_by(|one, other| one == other);
     groups.map(|group| (group[0].clone(), i64::try_from(group.len()).unwrap_or(i64::MAX))).collect()
-}
-
-/// Escapes a text for use in an HTML page.
-#[weir::function(pure)]
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

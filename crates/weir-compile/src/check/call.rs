@@ -191,6 +191,11 @@ impl<'a> TypeChecker<'a, '_> {
         if name.is_missing() {
             return self.ignore(given);
         }
+        if let ExprKind::Name(service) = &object.kind
+            && self.is_service(service)
+        {
+            return self.call_service(service, name, given);
+        }
         if let Some(path) = path_of(object) {
             if self.type_named(&path).is_some() || (name.is_upper() && self.names_module(&path[0])) {
                 return match self.qualified_variant(&path, name) {

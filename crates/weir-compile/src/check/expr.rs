@@ -6,6 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::generics::stands_for_any;
 use super::{Exits, Expected, TypeChecker};
+use crate::lang_items::HTML;
 use crate::typed_tree::{Demand, Resolution};
 use crate::types::{TYPE_PARTS_MAX, Ty};
 
@@ -117,6 +118,15 @@ impl<'a> TypeChecker<'a, '_> {
             (found, Ty::Plain(wanted)) if *found == Ty::TEXT && wanted.to_string() == "http.Response" => {
                 diagnostic.hint("make it a response: `http.text(…)`")
             }
+            (found, wanted) if *found == Ty::TEXT && *wanted == Ty::named(HTML) => {
+                diagnostic.hint("write a template, whose interpolations are escaped: `html\"…\"`")
+            }
+            (found, Ty::Plain(wanted)) if *found == Ty::named(HTML) && wanted.to_string() == "http.Response" => {
+                diagnostic.hint("make it a response: `http.html(…)`")
+            }
+            (found, wanted) if *found == Ty::named(HTML) && *wanted == Ty::TEXT => {
+                diagnostic.suggest("convert it to a text", span.at_end(), ".to_text()")
+            }
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => diagnostic
                 .hint("write a literal with a decimal point, as in `1.0`, and convert other numbers: `n.to_float()`"),
@@ -138,6 +148,7 @@ impl<'a> TypeChecker<'a, '_> {
         match &expr.kind {
             ExprKind::Literal(literal) => literal_type(literal),
             ExprKind::Text(text) => self.text(text),
+            ExprKind::Html(text) => self.html(expr, text),
             ExprKind::Name(name) => self.name(expr, name, wanted),
             ExprKind::Field { object, name } => self.field(expr, object, name, wanted),
             ExprKind::TupleIndex { object, index, index_span } => self.tuple_index(expr, object, *index, *index_span),
@@ -152,7 +163,7 @@ impl<'a> TypeChecker<'a, '_> {
             ExprKind::Else { value, failure, otherwise } => self.else_(value, failure.as_ref(), otherwise, expected),
             ExprKind::If { condition, then, otherwise } => self.if_(condition, then, otherwise.as_deref(), expected),
             ExprKind::Match { value, arms } => self.match_(value, arms, expected),
-            ExprKind::For { pattern, items, body } => self.for_(pattern, items, body),
+            ExprKind::For { pattern, items, query, body } => self.for_(pattern, items, query, body),
             ExprKind::Fold { accumulator, initial, pattern, items, body } => {
                 self.fold((accumulator, initial), (pattern, items), body, expected)
             }
@@ -163,7 +174,7 @@ impl<'a> TypeChecker<'a, '_> {
             ExprKind::Block(block) => self.block(block, expected),
             ExprKind::Atomic { resources, body } => self.atomic(resources, body, expected),
             ExprKind::Closure { parameters, body } => self.closure(parameters, body, wanted),
-            ExprKind::Record { path, base, fields } => self.record(expr.span, path, base.as_deref(), fields),
+            ExprKind::Record { path, base, fields } => self.record(expr, path, base.as_deref(), fields),
             ExprKind::Tuple(elements) if elements.is_empty() => Ty::UNIT,
             ExprKind::Tuple(elements) => self.tuple(elements, wanted),
             ExprKind::List(elements) => self.list(expr.span, elements, wanted),
@@ -187,7 +198,7 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     /// Reports a value that cannot be interpolated into a text.
-    fn shown(&mut self, span: Span, ty: &Ty) {
+    pub(super) fn shown(&mut self, span: Span, ty: &Ty) {
         let ty = self.inference.resolve(ty);
         if self.has_text(&ty, &mut Vec::new()) {
             return self.demand(&ty, Demand::Text, span);
@@ -197,6 +208,7 @@ impl<'a> TypeChecker<'a, '_> {
                 .at(span, format!("this is `{ty}`"));
         diagnostic = match ty {
             Ty::Result(_) => diagnostic.hint("unwrap the value first, with `?` or `else { … }`"),
+            ty if ty == Ty::named(HTML) => diagnostic.hint("interpolate it in a template: `html\"{…}\"`"),
             Ty::List(_) => diagnostic.hint("show each element: `for x in list { \"{x}\" }`"),
             _ => diagnostic,
         };
@@ -283,6 +295,9 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn index(&mut self, object: &'a Expr, index: &'a Expr) -> Ty {
+        if let Some(table) = self.table_named(object) {
+            return self.row_at(table, object, index);
+        }
         let ty = self.expr(object, None);
         match self.inference.shallow(&ty) {
             Ty::List(element) => {

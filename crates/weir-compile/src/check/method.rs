@@ -11,7 +11,7 @@ use super::arguments::{CallArguments, CalleeParameter};
 use super::generics::stands_for_any;
 use super::{Exits, TypeChecker};
 use crate::dialects::{self, Advice};
-use crate::lang_items::STATE;
+use crate::lang_items::{HTML, HTML_MODULE, STATE};
 use crate::suggest::{listed, nearest};
 use crate::typed_tree::{CallTarget, Resolution};
 use crate::types::Ty;
@@ -23,6 +23,9 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     pub(super) fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: CallArguments<'a>) -> Ty {
+        if let Some(table) = self.table_named(object) {
+            return self.table_call(table, object, name, given);
+        }
         let ty = self.object_type(object);
         let ty = self.inference.shallow(&ty);
         let given = CallArguments { object: Some((object, ty.clone())), ..given };
@@ -169,6 +172,7 @@ fn module_of(ty: &Ty) -> Option<&str> {
         Ty::Plain(Type::Duration) => Some("duration"),
         Ty::Plain(Type::Size) => Some("size"),
         Ty::Plain(Type::Failure) => Some("failure"),
+        Ty::Plain(Type::Named(name)) if name.as_str() == HTML => Some(HTML_MODULE),
         Ty::Plain(Type::Named(name)) => name.as_str().rsplit_once('.').map(|(module, _)| module),
         _ => None,
     }

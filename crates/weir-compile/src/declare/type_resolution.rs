@@ -7,6 +7,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
 use crate::dialects::{self, Advice};
+use crate::lang_items::HTML;
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::types::Ty;
@@ -131,12 +132,18 @@ impl TypeResolver<'_, '_> {
         if let Some((_, ty)) = PLAIN.iter().find(|(plain, _)| *plain == word) {
             return Some((ty.clone(), 0));
         }
+        if word == HTML && self.context.library.definition(HTML).is_some() {
+            return Some((Ty::named(HTML), 0));
+        }
         if let Some((compound, count)) = COMPOUND.iter().find(|(compound, _)| *compound == word) {
             return Some((Ty::named(compound), *count));
         }
         let path = ast::Path { names: vec![name.clone()], span: name.span };
         let known = self.declarations.types.keys().map(Text::as_str);
-        let known = known.chain(PLAIN.iter().map(|(name, _)| *name)).chain(COMPOUND.iter().map(|(name, _)| *name));
+        let known = known
+            .chain(std::iter::once(HTML))
+            .chain(PLAIN.iter().map(|(name, _)| *name))
+            .chain(COMPOUND.iter().map(|(name, _)| *name));
         match dialects::type_named(word) {
             Some(Advice::Do(advice)) => return self.no_type(&path, advice),
             Some(Advice::Write(ours)) => return self.unknown(&path, Some(ours.to_owned())),

@@ -43,7 +43,7 @@ impl DroppedValues<'_> {
             ExprKind::Literal(_) => true,
             ExprKind::Name(_) => self.names_pure(expr),
             ExprKind::Closure { body, .. } => self.is_pure(body),
-            ExprKind::Text(text) => text.parts.iter().all(|part| match part {
+            ExprKind::Text(text) | ExprKind::Html(text) => text.parts.iter().all(|part| match part {
                 TextPart::Literal { .. } => true,
                 TextPart::Expr(expr) => self.is_pure(expr),
             }),
@@ -99,7 +99,10 @@ impl DroppedValues<'_> {
             Some(CallTarget::Function(at)) => self.is_pure_fn(*at),
             Some(CallTarget::Weir(path)) => self.is_pure_weir(path),
             Some(CallTarget::Variant(_) | CallTarget::Length | CallTarget::Failure) => true,
-            Some(CallTarget::Local(_) | CallTarget::Fail { .. }) | None => false,
+            Some(
+                CallTarget::Local(_) | CallTarget::Service { .. } | CallTarget::Table(_) | CallTarget::Fail { .. },
+            )
+            | None => false,
         }
     }
 }

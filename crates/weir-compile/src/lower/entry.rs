@@ -46,6 +46,7 @@ impl<'a> Lowering<'a, '_> {
         route: &'a ast::Route,
         routed: &RouteInfo,
     ) -> Flow<Block> {
+        self.answers = true;
         let parameters = self.parameters(&routed.locals);
         let pattern = pattern_of(&route.path);
         let method = route.method.word();
@@ -73,11 +74,12 @@ impl<'a> Lowering<'a, '_> {
             pattern: pattern.as_str().into(),
             parameters: places.collect(),
         };
-        let name = format!("{method} {pattern}").into();
+        let name = name_of(route).into();
         Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body, former_sites: Vec::new() }
     }
 
     fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
+        self.answers = true;
         let element = self.vars.variable(pattern_name(&entry.pattern), info.element.clone().unwrap_or(Type::Unit));
         let handlers =
             failures::handlers_of(&entry.body).chain(failures::handlers_of_file(self.context.tree())).collect();
@@ -100,6 +102,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers the `at end` block of a source.
     fn end(&mut self, info: &EntryInfo, end: &'a ast::Block) -> Flow<Block> {
+        self.answers = true;
         let handlers = failures::handlers_of(end).chain(failures::handlers_of_file(self.context.tree())).collect();
         let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.block(end);
@@ -125,6 +128,11 @@ impl<'a> Lowering<'a, '_> {
             lowering.prim(Prim::Record, placed, types.clone(), span)
         })
     }
+}
+
+/// Returns the name of a route's flow: `get /{name}`.
+pub(super) fn name_of(route: &ast::Route) -> String {
+    format!("{} {}", route.method.word(), pattern_of(&route.path))
 }
 
 /// Returns the path with its parameters in braces, as the source writes it.

@@ -87,6 +87,7 @@ fn compare_lists(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Opt
     let (Value::List(a), Value::List(b)) = (one, other) else { return None };
     match (a.as_ints(), b.as_ints()) {
         (Some(a), Some(b)) => Some(a.cmp(b)),
+        _ if let Some(ordering) = a.compare_records(b) => Some(ordering),
         _ if a.is_packed() && b.is_packed() => Some(a.iter().cmp(b.iter())),
         _ => compare_parts(one, other, depth, steps),
     }
@@ -119,17 +120,15 @@ fn compare_deep(one: &Value, other: &Value) -> Ordering {
     let mut equal: IndexSet<(usize, usize), RandomState> = IndexSet::default();
     while let Some((one, other)) = open.last_mut() {
         let ordering = match (one.advance(), other.advance()) {
-            (Some(one), Some(other)) => {
-                let ordering = compare_heads(&one, &other);
-                // Scalars, which may be owned, were compared by their heads.
-                if let (Cow::Borrowed(one), Cow::Borrowed(other)) = (one, other)
-                    && ordering.is_eq()
-                    && !is_known(&mut equal, one, other)
-                {
+            (Some(Cow::Borrowed(one)), Some(Cow::Borrowed(other))) => {
+                let ordering = compare_heads(one, other);
+                if ordering.is_eq() && !is_known(&mut equal, one, other) {
                     open.push((PartCursor::new(one), PartCursor::new(other)));
                 }
                 ordering
             }
+            // An element that is not borrowed has at most scalars in it.
+            (Some(one), Some(other)) => one.cmp(&other),
             (None, None) => {
                 open.pop();
                 Ordering::Equal
@@ -261,19 +260,33 @@ fn composed_hash(value: &Value) -> u64 {
     loop {
         let (cursor, state) = open.last_mut().expect("the outermost value is closed last");
         if let Some(part) = cursor.advance() {
-            match (shared_address(&part).map(|place| known.get(&place.address).copied()), part) {
-                (Some(Some(hash)), _) => state.write_u64(hash),
-                (Some(None), Cow::Borrowed(part)) => open.push(hash_begun(part)),
-                (_, part) => hash_head(&part, state),
+            match part {
+                Cow::Borrowed(part) => match shared_address(part).map(|place| known.get(&place.address).copied()) {
+                    Some(Some(hash)) => state.write_u64(hash),
+                    Some(None) => open.push(hash_begun(part)),
+                    None => hash_head(part, state),
+                },
+                Cow::Owned(part) => match part.parts() {
+                    Some(fields) => state.write_u64(hash_of_fields(&part, fields)),
+                    None => hash_head(&part, state),
+                },
             }
             continue;
         }
-        let (place, hash) = (shared_address(cursor.value), state.finish());
+        let (place, hash) = (shared_address(&cursor.value), state.finish());
         open.pop();
         let Some((_, outer)) = open.last_mut() else { return hash };
         outer.write_u64(hash);
         known.extend(place.filter(|place| place.is_shared).map(|place| (place.address, hash)));
     }
+}
+
+/// Returns the hash of a record of scalars, composed as that of any other record.
+fn hash_of_fields(record: &Value, fields: &[Value]) -> u64 {
+    let mut state = SEED.build_hasher();
+    hash_head(record, &mut state);
+    fields.iter().for_each(|field| hash_head(field, &mut state));
+    state.finish()
 }
 
 /// Returns a cursor before the first part of a value, and the state of its hash after its head.

@@ -1,20 +1,23 @@
 //! The elements of a list.
 //!
 //! They have one of three forms, which a program cannot tell apart:
-//! * *packed*: scalars of one type, one after the other, without their tags;
+//! * *packed*: scalars of one type, or records of such scalars, one after the other, without their tags;
 //! * *values*: elements of any type, one after the other;
 //! * *persistent*: elements in nodes that are shared with other lists.
 //!
-//! A list is packed if its first element is a scalar, until an element of another type is stored. The first two forms
-//! are changed in place while they have one owner, and have to be copied as a whole beside another owner. A long list
-//! becomes persistent instead, so that a change beside a snapshot copies only the path to the changed element. A long list that loses elements at its front becomes persistent too, so that the others do not move up.
+//! A list is packed if its first element is a scalar or a record of scalars, until an element of another type is stored.
+//! The first two forms are changed in place while they have one owner, and have to be copied as a whole beside another
+//! owner. A long list becomes persistent instead, so that a change beside a snapshot copies only the path to the changed
+//! element. A long list that loses elements at its front becomes persistent too, so that the others do not move up.
 
 mod form;
 mod iter;
 mod packed;
+mod records;
 mod sequence;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 
 use triomphe::Arc;
@@ -22,9 +25,10 @@ use triomphe::Arc;
 use self::form::ListForm;
 pub(super) use self::iter::{ElementIntoIter, ElementIter};
 use self::packed::Packed;
+use self::records::PackedRecords;
 use crate::Value;
 
-/// An element of a list: borrowed from the list, or a scalar that the list stores without its tag.
+/// An element of a list: borrowed from the list, or a scalar or record of scalars that the list stores without tags.
 pub type Element<'v> = Cow<'v, Value>;
 
 /// The elements of a list, in order. Cloning increments a reference count; a change copies elements only if they are
@@ -37,8 +41,8 @@ pub struct Elements {
 /// The maximum number of elements that a change copies if they are shared, and that move up if the first is removed. A
 /// change of a persistent list is cheaper from some 100 elements on (`bench-language --snapshots`).
 const COPIED_MAX: usize = 128;
-/// The same for packed elements, which are copied as plain memory.
-const COPIED_SCALARS_MAX: usize = 1_024;
+/// The same for the bytes of packed elements, which are copied as plain memory.
+const COPIED_BYTES_MAX: usize = 8_192;
 /// A list is copied if it is joined with another one that has at least this part of its length.
 const COPIED_SHARE: usize = 16;
 
@@ -64,7 +68,7 @@ impl Elements {
         self.form.get(index)
     }
 
-    /// Borrows an element that is stored as a value; `None` if it is a packed scalar, or if there is none.
+    /// Borrows an element that is stored as a value; `None` if it is packed, or if there is none.
     #[inline]
     #[must_use]
     pub fn borrowed(&self, index: usize) -> Option<&Value> {
@@ -160,6 +164,49 @@ impl Elements {
         self.unshared_packed().is_some_and(|packed| packed.push_word(word))
     }
 
+    /// Returns the words of the fields of a packed record; `None` if the elements are no packed records, or if there is no
+    /// such element.
+    #[inline]
+    #[must_use]
+    pub fn record_words(&self, index: usize) -> Option<&[u64]> {
+        self.records()?.row(index)
+    }
+
+    /// Returns the word of a scalar field of a packed record; `None` if the elements are no packed records, or if there is
+    /// no such element or field.
+    #[inline]
+    #[must_use]
+    pub fn field_word(&self, index: usize, field: usize) -> Option<u64> {
+        self.records()?.row(index)?.get(field).copied()
+    }
+
+    /// Returns a copy of a field of an element that is a record; `None` if there is no such element or field.
+    #[must_use]
+    pub fn field(&self, index: usize, field: usize) -> Option<Value> {
+        if let Some(records) = self.records() {
+            return records.field(index, field);
+        }
+        let field_of = |record: &Value| match record {
+            Value::Record(fields) => fields.get(field).cloned(),
+            _ => None,
+        };
+        match self.borrowed(index) {
+            Some(record) => field_of(record),
+            None => field_of(&self.get(index)?),
+        }
+    }
+
+    /// Adds a record with the words of these fields at the end; returns `false` and changes nothing if the elements are
+    /// shared, or if they are no packed records with as many fields. The words must be of the types of the fields.
+    #[inline]
+    #[must_use]
+    pub fn push_record(&mut self, words: impl ExactSizeIterator<Item = u64>) -> bool {
+        match self.unshared_packed() {
+            Some(Packed::Records(records)) => records.push_words(words),
+            _ => false,
+        }
+    }
+
     /// Returns the elements for a change in place; `None` if they are shared or packed.
     #[must_use]
     pub fn unshared(&mut self) -> Option<&mut [Value]> {
@@ -183,7 +230,7 @@ impl Elements {
     }
 
     /// Returns an element: moved out if the list is not shared, so that [`Value::Absent`] stays behind, and otherwise
-    /// copied. Scalars are always copied.
+    /// copied. Packed elements are always copied.
     #[inline]
     #[must_use]
     pub fn take(&mut self, index: usize) -> Option<Value> {
@@ -235,7 +282,7 @@ impl Elements {
         if count == 0 {
             return;
         }
-        if left > self.copied_max() && count < left {
+        if count < left && self.is_long(left) {
             self.form.make_persistent();
         }
         match self.packed_mut() {
@@ -273,11 +320,21 @@ impl Elements {
         self.address() == other.address() && self.len() == other.len()
     }
 
-    /// Returns `true` if the elements are scalars of one type, without tags.
+    /// Returns `true` if the elements are scalars of one type or records of such scalars, without tags.
     #[inline]
     #[must_use]
     pub fn is_packed(&self) -> bool {
         !matches!(self.packed(), None | Some(Packed::Persistent(_)))
+    }
+
+    /// Compares the elements with those of another list, both of which are packed records; `None` if they are not.
+    pub(super) fn compare_records(&self, other: &Elements) -> Option<Ordering> {
+        self.records()?.compare(other.records()?)
+    }
+
+    #[inline]
+    fn records(&self) -> Option<&PackedRecords> {
+        if let Some(Packed::Records(records)) = self.packed() { Some(records) } else { None }
     }
 
     #[inline]
@@ -297,14 +354,18 @@ impl Elements {
         if let ListForm::Packed(packed) = &mut self.form { Arc::get_mut(packed) } else { None }
     }
 
-    fn copied_max(&self) -> usize {
-        if self.is_packed() { COPIED_SCALARS_MAX } else { COPIED_MAX }
+    /// Returns `true` if a copy of this many elements takes longer than a change of a persistent list.
+    fn is_long(&self, length: usize) -> bool {
+        match self.packed() {
+            Some(packed) if self.is_packed() => packed.bytes() / self.len().max(1) * length > COPIED_BYTES_MAX,
+            _ => length > COPIED_MAX,
+        }
     }
 
     /// Makes a long list that is shared persistent, before it is changed.
     #[inline]
     fn share_nodes(&mut self) {
-        if self.len() > COPIED_MAX && self.len() > self.copied_max() && self.form.is_shared() {
+        if self.len() > COPIED_MAX && self.form.is_shared() && self.is_long(self.len()) {
             self.form.make_persistent();
         }
     }
@@ -416,8 +477,9 @@ mod tests {
     #[test]
     fn random_changes_beside_snapshots_agree_with_a_vector_and_leave_the_snapshots_alone() {
         let texts = |from: i64, to: i64| (from..to).map(|number| Value::text(&number.to_string()));
-        let starts: [Elements; 2] = [numbers(0..2_000), texts(0, 500).collect()];
-        for (mut list, mut random) in starts.into_iter().zip([1_u64, 2]) {
+        let record = |number| Value::Record([Value::Int(number), Value::Bool(number % 3 == 0)].into());
+        let starts: [Elements; 3] = [numbers(0..2_000), texts(0, 500).collect(), (0..1_000).map(record).collect()];
+        for (mut list, mut random) in starts.into_iter().zip([1_u64, 2, 3]) {
             let (mut model, mut snapshots) = (list.to_vec(), Vec::new());
             for round in 0..2_000 {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -458,6 +520,21 @@ mod tests {
             moves += usize::from(list.address() != before);
         }
         assert!(moves <= 20, "{moves} allocations for 10,000 elements");
+    }
+
+    #[test]
+    fn packed_records_take_other_elements_too() {
+        let record = |number| Value::Record([Value::Int(number), Value::Float(0.5)].into());
+        let other = Value::Record([Value::Int(1), Value::text("no scalar")].into());
+        let mut list: Elements = (0..3).map(record).collect();
+        assert_eq!((list.is_packed(), list.len(), list.field_word(1, 0)), (true, 3, Some(1)));
+        assert!(list.push_record([3, 0.5_f64.to_bits()].into_iter()) && !list.push_record([3].into_iter()));
+        list.set(0, record(9));
+        assert_eq!(list, [9, 1, 2, 3].map(record).into_iter().collect());
+        list.set(1, other.clone());
+        assert!(!list.is_packed());
+        list.push(other.clone());
+        assert_eq!(list.to_vec(), [record(9), other.clone(), record(2), record(3), other]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::Value;
+use crate::value::elements::Element;
 use crate::value::walk::PartCursor;
 
 /// Texts inside other values are quoted; a text alone is not. Bytes show their number, host values their type.
@@ -19,36 +20,33 @@ impl fmt::Display for Value {
 /// Formats a nested value of any depth: its opening, its parts and its closing.
 fn nested(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut open = Vec::new();
-    begin(value, &mut open, f)?;
+    begin(Cow::Borrowed(value), &mut open, f)?;
     while let Some(cursor) = open.last_mut() {
         if let Some(part) = cursor.advance() {
             f.write_str(before(cursor))?;
-            match part {
-                Cow::Borrowed(part) => begin(part, &mut open, f)?,
-                Cow::Owned(scalar) => without_parts(&scalar, f)?,
-            }
+            begin(part, &mut open, f)?;
         } else {
-            f.write_str(end(cursor.value))?;
+            f.write_str(end(&cursor.value))?;
             open.pop();
         }
     }
     Ok(())
 }
 
-fn begin<'v>(value: &'v Value, open: &mut Vec<PartCursor<'v>>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match value {
+fn begin<'v>(value: Element<'v>, open: &mut Vec<PartCursor<'v>>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match &*value {
         Value::List(_) | Value::Map(_) => f.write_str("[")?,
         Value::Record(_) => f.write_str("(")?,
         Value::Variant(tag, Some(_)) => write!(f, "#{tag}(")?,
         plain => return without_parts(plain, f),
     }
-    open.push(PartCursor::new(value));
+    open.push(PartCursor::of_element(value));
     Ok(())
 }
 
 /// Returns the separator before the part that the cursor has just yielded.
 fn before(cursor: &PartCursor<'_>) -> &'static str {
-    match (cursor.value, cursor.yielded % 2) {
+    match (&*cursor.value, cursor.yielded % 2) {
         _ if cursor.yielded == 1 => "",
         (Value::Map(_), 0) => ": ",
         _ => ", ",

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::slice;
 
-use crate::Value;
 use crate::value::elements::{self, Element};
 use crate::value::entries;
+use crate::{Value, Values};
 
 /// Pre-order iterator over a value and everything in it. The keys and values of a map alternate.
 pub struct Walk<'v> {
@@ -16,7 +16,7 @@ pub struct Walk<'v> {
 /// A value and a cursor over its parts.
 pub(super) struct PartCursor<'v> {
     /// The value that has the parts.
-    pub(super) value: &'v Value,
+    pub(super) value: Element<'v>,
     parts: PartIter<'v>,
     /// Number of parts yielded.
     pub(super) yielded: usize,
@@ -26,6 +26,8 @@ pub(super) struct PartCursor<'v> {
 enum PartIter<'v> {
     List(elements::ElementIter<'v>),
     Values(slice::Iter<'v, Value>),
+    /// The fields of a packed record, and the position of the next one.
+    Fields(Values, usize),
     /// Entries, and the value of the entry whose key was yielded.
     Map(entries::EntryIter<'v>, Option<&'v Value>),
 }
@@ -97,14 +99,29 @@ impl<'v> PartCursor<'v> {
             Value::Map(entries) => PartIter::Map(entries.iter(), None),
             _ => PartIter::Values(value.parts().unwrap_or_default().iter()),
         };
-        PartCursor { value, parts, yielded: 0 }
+        PartCursor { value: Cow::Borrowed(value), parts, yielded: 0 }
     }
 
-    /// Returns the next part; `None` after the last. A part that is not borrowed is a scalar.
+    /// Returns a cursor before the first part of an element.
+    pub(super) fn of_element(element: Element<'v>) -> Self {
+        match element {
+            Cow::Borrowed(value) => PartCursor::new(value),
+            Cow::Owned(value) => {
+                let fields = if let Value::Record(fields) = &value { fields.clone() } else { Values::default() };
+                PartCursor { value: Cow::Owned(value), parts: PartIter::Fields(fields, 0), yielded: 0 }
+            }
+        }
+    }
+
+    /// Returns the next part; `None` after the last. A part that is not borrowed is a scalar or a record of scalars.
     pub(super) fn advance(&mut self) -> Option<Element<'v>> {
         let part = match &mut self.parts {
             PartIter::Values(values) => values.next().map(Cow::Borrowed),
             PartIter::List(elements) => elements.next(),
+            PartIter::Fields(fields, next) => {
+                *next += 1;
+                fields.get(*next - 1).cloned().map(Cow::Owned)
+            }
             PartIter::Map(entries, value) => value.take().map(Cow::Borrowed).or_else(|| {
                 let (key, next) = entries.next()?;
                 *value = Some(next);
@@ -124,10 +141,8 @@ impl<'v> Iterator for Walk<'v> {
             Some(first) => Cow::Borrowed(first),
             None => next_part(&mut self.open)?,
         };
-        if let Cow::Borrowed(found) = found
-            && found.has_parts()
-        {
-            self.open.push(PartCursor::new(found));
+        if found.has_parts() {
+            self.open.push(PartCursor::of_element(found.clone()));
         }
         Some(found)
     }

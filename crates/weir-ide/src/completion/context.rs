@@ -112,7 +112,7 @@ impl ContextSearch {
 impl<'a> Visitor<'a> for ContextSearch {
     fn expr(&mut self, expr: &'a Expr) {
         let had_text = self.in_text;
-        if let ExprKind::Text(text) = &expr.kind {
+        if let ExprKind::Text(text) | ExprKind::Html(text) = &expr.kind {
             self.text(text);
         }
         walk_expr(self, expr);

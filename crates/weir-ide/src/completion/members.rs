@@ -162,8 +162,10 @@ fn takes_first(signature: &Signature, head: &str) -> bool {
 /// Returns the module whose functions can be called on a value whose type starts with `head`, as the compiler resolves
 /// it.
 fn module_of(head: &str) -> Option<String> {
-    let plain =
-        ["Text", "Bytes", "Int", "Float", "Time", "Duration", "Size", "Failure", "List", "Map", "Option", "Result"];
+    let plain = [
+        "Text", "Bytes", "Int", "Float", "Time", "Duration", "Size", "Failure", "Html", "List", "Map", "Option",
+        "Result",
+    ];
     match head.rsplit_once('.') {
         Some((module, _)) => Some(module.to_owned()),
         None => plain.contains(&head).then(|| head.to_lowercase()),

@@ -76,6 +76,7 @@ pub(super) fn data_type(random: &mut Random) -> Type {
         15 => flagged(Type::Int),
         16 => Type::map(Type::Text, Type::Int),
         17 => Type::list(Type::Text),
+        18 => Type::list(flagged(Type::Int)),
         20 => Type::list(entry()),
         21 => texts(),
         22 => flagged(pair()),

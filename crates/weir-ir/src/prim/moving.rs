@@ -16,6 +16,7 @@ fn moves_within(value: &Value, room: u32) -> bool {
     let moves = |value: &Value| moves_within(value, room);
     match value {
         Value::Unique(_) => true,
+        Value::List(elements) if elements.is_packed() => false,
         // The elements of a list are of one type: if one holds no move-only value, none does.
         Value::List(elements) => {
             let mut elements = elements.iter().peekable();

@@ -1,7 +1,7 @@
 //! Responses of other services.
 
 use bytes::Bytes;
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, SET_COOKIE};
 use hyper::{StatusCode, Uri};
 use weir::{Borrowable, Failure, FailureKind, Text, Value};
 
@@ -11,10 +11,10 @@ use crate::json::{Json, parse_bytes};
 #[derive(Clone, Debug, weir::Type)]
 #[weir(opaque, name = "client.Response")]
 pub struct ClientResponse {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-    pub(super) url: Uri,
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) url: Uri,
 }
 
 impl ClientResponse {
@@ -32,6 +32,15 @@ impl ClientResponse {
 #[weir::function(pure)]
 pub fn status(response: &ClientResponse) -> i64 {
     response.status.as_u16().into()
+}
+
+/// Returns the value of the cookie that a service sets with `http.with_cookie`.
+#[weir::function(pure)]
+pub fn cookie(response: &ClientResponse, name: &str) -> Option<String> {
+    let prefix = format!("__Host-{name}=");
+    let set = response.headers.get_all(SET_COOKIE).iter().filter_map(|field| field.to_str().ok());
+    let mut values = set.filter_map(|field| field.strip_prefix(&*prefix));
+    values.next_back().map(|value| value.split(';').next().unwrap_or_default().to_owned())
 }
 
 /// Returns the body, whatever the status is.

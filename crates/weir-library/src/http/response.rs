@@ -13,6 +13,7 @@ use weir::Typed;
 
 use super::problem_details;
 use crate::Limited;
+use crate::html::Html;
 use crate::json::encode::written;
 use crate::units;
 
@@ -150,13 +151,13 @@ impl Response {
     }
 
     /// Turns the text of an error into problem details, if the client of this request prefers them.
-    fn for_client(self, request: &HeaderMap) -> Self {
+    #[cold]
+    fn error_for_client(&mut self, request: &HeaderMap) {
         let is_text = self.content_type.as_ref().is_some_and(|kind| kind == PLAIN_TEXT);
-        if self.status.as_u16() < 400 || !is_text || !problem_details::is_preferred(request) {
-            return self;
+        if is_text && problem_details::is_preferred(request) {
+            self.body = problem_details::body(self.status, &String::from_utf8_lossy(&self.body));
+            self.content_type = Some(problem_details::media_type());
         }
-        let body = problem_details::body(self.status, &String::from_utf8_lossy(&self.body));
-        Response { content_type: Some(problem_details::media_type()), body, ..self }
     }
 
     /// Returns the status.
@@ -182,28 +183,32 @@ impl Response {
 
     /// Converts the response for hyper, reusing the allocation of the request's header map `done`. To a `HEAD` request
     /// only the length of the body is sent.
-    pub(crate) fn into_hyper(self, to_head: bool, mut done: HeaderMap) -> hyper::Response<Bytes> {
-        let answer = self.for_client(&done);
-        let without_body = matches!(answer.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let length = answer.body.len();
-        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { answer.body });
-        *response.status_mut() = answer.status;
-        let fields = response.headers_mut();
-        *fields = match answer.fields {
+    pub(crate) fn into_hyper(mut self, to_head: bool, mut done: HeaderMap) -> hyper::Response<Bytes> {
+        if self.status.as_u16() >= 400 {
+            self.error_for_client(&done);
+        }
+        let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let (length, is_own) = (self.body.len(), self.fields.is_some());
+        let mut fields = match self.fields {
             Some(own) => *own,
             None => {
                 done.clear();
                 done
             }
         };
-        if let Some(content_type) = answer.content_type.filter(|_| !without_body) {
+        if let Some(content_type) = self.content_type.filter(|_| !without_body) {
             fields.insert(CONTENT_TYPE, content_type);
             // Browsers would guess the type of what a text or an upload looks like.
-            fields.entry(X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
+            if !is_own || !fields.contains_key(X_CONTENT_TYPE_OPTIONS) {
+                fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            }
         }
         if to_head && !without_body {
             fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
+        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
+        *response.status_mut() = self.status;
+        *response.headers_mut() = fields;
         response
     }
 }
@@ -221,11 +226,13 @@ pub fn text(text: &str) -> Response {
     Response::plain(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
 }
 
-/// Creates a response with status 200 and an HTML page.
-#[weir::function(pure, units = units::to_copy(page))]
-pub fn html(page: &str) -> Response {
-    let page = Bytes::copy_from_slice(page.as_bytes());
-    Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
+/// Creates a response with an HTML page, and with status 200 or the one that is given. A status that is not 200 to 599 ends
+/// the flow.
+#[weir::function(pure)]
+pub fn html(page: &Html, #[default(200)] status: i64) -> Limited<Response> {
+    let Some(code) = final_status(status) else { return Limited(Err(ResponseError::Status(status).into())) };
+    let page = Bytes::copy_from_slice(page.as_str().as_bytes());
+    Limited(Ok(Response::new(code, Some(HeaderValue::from_static(HTML)), page)))
 }
 
 /// Creates a response with any value as JSON, and with status 200 or the one that is given: records become objects, lists arrays, and `None` becomes

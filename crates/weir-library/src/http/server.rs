@@ -52,11 +52,19 @@ use graceful_shutdown::GracefulShutdown;
 /// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
 
+/// A response, or the future of one. Most responses are available at once, and then no future moves them about.
+pub enum HandlerResponse<F> {
+    /// The response.
+    Now(Response<Bytes>),
+    /// Its future.
+    Later(F),
+}
+
 /// Handler of requests.
 pub trait Handler: 'static {
-    /// Returns the response to one request. The future stays on the connection's event loop, and is dropped if the
+    /// Returns the response to one request. Its future stays on the connection's event loop, and is dropped if the
     /// client disconnects.
-    fn handle(&self, request: Request<Incoming>) -> impl Future<Output = Response<Bytes>>;
+    fn handle(&self, request: Request<Incoming>) -> HandlerResponse<impl Future<Output = Response<Bytes>>>;
 
     /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
     fn source_retries(&self, _error: &io::Error) {}

@@ -7,12 +7,11 @@ use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
-use hyper::{Method, Request, StatusCode, Version};
+use hyper::{Method, Request, StatusCode, Uri, Version};
 use weir::{
     Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, SourceProblem, Stop,
     Value, memory,
@@ -24,7 +23,7 @@ use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::response::Response;
 use super::routes::{RouteMatch, Routes};
-use super::server::{BodyError, Handler, RequestDeadlines, Server, read_body};
+use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
 pub(super) struct Http;
@@ -123,7 +122,7 @@ impl Handler for FlowHandler {
         self.flows.report(SourceProblem::ShedsConnections(Failure::function(message)));
     }
 
-    fn handle(&self, mut request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
+    fn handle(&self, mut request: Request<Incoming>) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
@@ -132,55 +131,33 @@ impl Handler for FlowHandler {
             Ok((route, Some(parameter))) => {
                 if !self.flows.admits(route) {
                     let refusal = Response::overloaded().closing();
-                    return ResponseFuture::now(refusal, to_head, mem::take(request.headers_mut()));
+                    return HandlerResponse::Now(refusal.into_hyper(to_head, mem::take(request.headers_mut())));
                 }
                 let (head, body) = request.into_parts();
-                return ResponseFuture::later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
+                return later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
             }
-            Err(refusal) => return ResponseFuture::now(*refusal, to_head, mem::take(request.headers_mut())),
+            Err(refusal) => return HandlerResponse::Now(refusal.into_hyper(to_head, mem::take(request.headers_mut()))),
         };
         let done = mem::take(request.headers_mut());
         match begun {
-            Begun::Done(result) => ResponseFuture::now(response_of(result), to_head, done),
+            Begun::Done(result) => HandlerResponse::Now(response_of(result).into_hyper(to_head, done)),
             Begun::Pending(flow) => {
                 let answer = self.within_time(flow);
                 // The unread part of the request is dropped with the response, and not before.
-                ResponseFuture::later(async move { (answer.await, request).0 }, to_head, done)
+                later(async move { (answer.await, request).0 }, to_head, done)
             }
-            Begun::Full => ResponseFuture::now(Response::overloaded(), to_head, done),
+            Begun::Full => HandlerResponse::Now(Response::overloaded().into_hyper(to_head, done)),
         }
     }
 }
 
-/// Future of a response. Most responses are available at once; then no future is boxed and nothing is moved into one.
-enum ResponseFuture<'a> {
-    /// The response; taken when it is polled.
-    Now(Option<hyper::Response<Bytes>>),
-    Later(Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>),
-}
-
-impl<'a> ResponseFuture<'a> {
-    /// Creates an available response. It reuses the allocation of the request's header map `done`.
-    fn now(response: Response, to_head: bool, done: HeaderMap) -> Self {
-        ResponseFuture::Now(Some(response.into_hyper(to_head, done)))
-    }
-
-    fn later(answer: impl Future<Output = Response> + 'a, to_head: bool, done: HeaderMap) -> Self {
-        ResponseFuture::Later(Box::pin(async move { answer.await.into_hyper(to_head, done) }))
-    }
-}
-
-impl Future for ResponseFuture<'_> {
-    type Output = hyper::Response<Bytes>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.get_mut() {
-            ResponseFuture::Now(response) => {
-                Poll::Ready(response.take().expect("an answer is not polled after it was given"))
-            }
-            ResponseFuture::Later(answer) => answer.as_mut().poll(cx),
-        }
-    }
+/// Returns a later response, which reuses the allocation of the request's header map `done`.
+fn later<'a>(
+    answer: impl Future<Output = Response> + 'a,
+    to_head: bool,
+    done: HeaderMap,
+) -> HandlerResponse<Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>> {
+    HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, done) }))
 }
 
 impl FlowHandler {
@@ -219,13 +196,6 @@ impl FlowHandler {
         }
     }
 
-    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
-    fn is_other_type(&self, route: usize, parameter: usize, request: &Request<Incoming>) -> bool {
-        let says = request.headers().get(CONTENT_TYPE);
-        let is_empty = request.body().size_hint().exact() == Some(0);
-        self.routes.takes_json(route, parameter) && !is_empty && !says.is_some_and(is_json)
-    }
-
     /// Converts a body into an input, on the account of the flow that is about to begin.
     fn flow_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, Box<Response>> {
         let entered = memory::enter(i64::try_from(body.len()).unwrap_or(i64::MAX));
@@ -238,30 +208,55 @@ impl FlowHandler {
         input.map_err(|problem| refusal(&[problem]))
     }
 
-    /// Finds the route of a request and fills in its inputs, except for the body, which has not been read. Returns the
-    /// route and the index of the body input.
+    /// Finds the route of a request and fills in its inputs, except for the body, which has not been read.
     fn beginning(
         &self,
         request: &Request<Incoming>,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
-        let uri = request.uri();
         if has_other_host(request) {
             return Err(Box::new(Response::plain(StatusCode::BAD_REQUEST, "`host` and `:authority` differ")));
         }
-        let path = normalized_path(uri.path());
-        if !self.cross_site_writes && is_cross_site_write(request.method(), uri, request.headers()) {
+        let head = RoutedRequest {
+            method: request.method(),
+            uri: request.uri(),
+            fields: request.headers(),
+            has_body: request.body().size_hint().exact() != Some(0),
+        };
+        head.matched(&self.routes, self.cross_site_writes, inputs)
+    }
+}
+
+/// A request without its body, which a route is found for.
+pub(super) struct RoutedRequest<'r> {
+    pub(super) method: &'r Method,
+    pub(super) uri: &'r Uri,
+    pub(super) fields: &'r HeaderMap,
+    pub(super) has_body: bool,
+}
+
+impl RoutedRequest<'_> {
+    /// Finds the route of the request and fills in its inputs, except for the body, which has not been read. Returns the
+    /// route and the index of the body input, or the refusal of the request.
+    pub(super) fn matched(
+        &self,
+        routes: &Routes,
+        cross_site_writes: bool,
+        inputs: &mut Vec<Value>,
+    ) -> Result<(usize, Option<usize>), Box<Response>> {
+        let path = normalized_path(self.uri.path());
+        if !cross_site_writes && is_cross_site_write(self.method, self.uri, self.fields) {
             let text = "a page of another site sent this request";
             return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
         }
-        match self.routes.find(request.method(), &path) {
+        match routes.find(self.method, &path) {
             RouteMatch::Route(route, parts) => {
-                let body = self
-                    .routes
-                    .inputs(route, &parts, uri.query(), request.headers(), inputs)
-                    .map_err(|all| refusal(&all))?;
+                let query = self.uri.query();
+                let body = routes.inputs(route, &parts, query, self.fields, inputs).map_err(|all| refusal(&all))?;
                 match body {
-                    Some(parameter) if self.is_other_type(route, parameter, request) => Err(Box::new(not_json())),
+                    Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
+                        Err(Box::new(not_json()))
+                    }
                     body => Ok((route, body)),
                 }
             }
@@ -269,6 +264,11 @@ impl FlowHandler {
             RouteMatch::Options(allow) => Err(Box::new(Response::options(allow))),
             RouteMatch::NotFound => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
         }
+    }
+
+    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
+    fn is_other_type(&self, takes_json: bool) -> bool {
+        takes_json && self.has_body && !self.fields.get(CONTENT_TYPE).is_some_and(is_json)
     }
 }
 
@@ -295,7 +295,7 @@ fn is_json(media_type: &HeaderValue) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-fn refusal(problems: &[InputError]) -> Box<Response> {
+pub(super) fn refusal(problems: &[InputError]) -> Box<Response> {
     let lines: Vec<String> = problems.iter().map(InputError::to_string).collect();
     Box::new(Response::plain(StatusCode::BAD_REQUEST, lines.join("\n")))
 }

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::Notify;
 use weir_events::Signal;
-use weir_library::http::server::{Handler, Limits, RequestDeadlines, Server, read_body};
+use weir_library::http::server::{Handler, HandlerResponse, Limits, RequestDeadlines, Server, read_body};
 
 /// Longest time that a test waits for something that should happen immediately.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -52,7 +52,13 @@ struct Routes {
 }
 
 impl Handler for Routes {
-    async fn handle(&self, request: Request<Incoming>) -> Response<Bytes> {
+    fn handle(&self, request: Request<Incoming>) -> HandlerResponse<impl Future<Output = Response<Bytes>>> {
+        HandlerResponse::Later(self.answer(request))
+    }
+}
+
+impl Routes {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Bytes> {
         match request.uri().path() {
             "/hello" => Response::new(Bytes::from_static(b"hello")),
             "/big" => {

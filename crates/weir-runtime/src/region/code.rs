@@ -45,7 +45,7 @@ pub(crate) struct Tables {
     pub scalars: Vec<ScalarPrim>,
     /// The rows of `scalars` for instructions that may fail, by instruction, in ascending order.
     pub fallible: Vec<(usize, usize)>,
-    /// Records that are loaded from slots or stored in them.
+    /// Records that are loaded from slots or lists, or stored there.
     pub records: Vec<RecordTransfer>,
     /// Primitives on slots.
     pub prims: Vec<PrimStep>,
@@ -72,7 +72,7 @@ pub(crate) struct ScalarPrim {
     pub out: Register,
 }
 
-/// A record in a slot, and its words in registers.
+/// A record in a slot or in the list of a slot, and its words in registers.
 pub(crate) struct RecordTransfer {
     pub slot: FrameSlot,
     pub registers: Box<[Register]>,
@@ -192,7 +192,10 @@ impl Tables {
         match instruction {
             Instruction::Scalars(row) => self.scalars[usize::from(row)].registers(see),
             Instruction::LoadRecord(row) => self.records[usize::from(row)].registers(RegisterAccess::Write, see),
-            Instruction::StoreRecord(row) => self.records[usize::from(row)].registers(RegisterAccess::Read, see),
+            Instruction::LoadElement(row, _) => self.records[usize::from(row)].registers(RegisterAccess::Write, see),
+            Instruction::StoreRecord(row) | Instruction::PushRecord(row) => {
+                self.records[usize::from(row)].registers(RegisterAccess::Read, see);
+            }
             Instruction::Call(row) => self.calls[usize::from(row)].registers(see),
             Instruction::CallWords(_, row) => self.word_calls[usize::from(row)].registers(see),
             Instruction::Switch(row) => self.switches[usize::from(row)].registers(see),

@@ -117,18 +117,13 @@ impl Region {
     }
 }
 
-/// Returns a field of the current element of a loop, which is a tuple or record.
-fn field_in<'v>(row: &LoopRow, field: u16, words: &[u64], list: &'v Value) -> Option<&'v Value> {
-    let Value::List(elements) = list else { return None };
-    let Some(Value::Record(fields)) = elements.borrowed(current(row, words)) else { return None };
-    fields.get(r(field))
-}
-
 /// Clones a field of the current element to a slot.
 fn clone_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Value], usize)) {
     let list = r(row.list);
-    if let Ok([list, to]) = slots.get_disjoint_mut([list, to])
-        && let Some(value) = field_in(row, field, words, list)
+    let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([list, to]) else { return };
+    // The fields of packed records are scalars, which are loaded as words.
+    if let Some(Value::Record(fields)) = elements.borrowed(current(row, words))
+        && let Some(value) = fields.get(r(field))
     {
         value.clone_to(to);
     }

@@ -96,6 +96,11 @@ pub(crate) enum Instruction {
     Store(FrameSlot, Register, u16),
     /// Stores the words of a record in a slot: a row of `records`.
     StoreRecord(TableIndex),
+    /// Loads the words of an element of a list: a row of `records`, whose slot is that of the list, and the register of the
+    /// index.
+    LoadElement(TableIndex, Register),
+    /// Adds a record with words at the end of a list: a row of `records`, whose slot is that of the list.
+    PushRecord(TableIndex),
     /// Loads the arm that a switch outside of the region has chosen.
     LoadChoice(Register, u16),
     /// Notes the arm that a switch has chosen, for steps outside of the region: switch, register of the arm.
@@ -222,6 +227,7 @@ impl Instruction {
             | StoreChoice(_, a)
             | Store(_, a, _)
             | Push(_, a, _)
+            | LoadElement(_, a)
             | AgainUnless(_, a) => {
                 see(a, RegisterAccess::Read);
             }

@@ -53,6 +53,8 @@ macro_rules! out_of_line {
             | Instruction::LoadRecord(_)
             | Instruction::Store(..)
             | Instruction::StoreRecord(_)
+            | Instruction::LoadElement(..)
+            | Instruction::PushRecord(_)
             | Instruction::LoadChoice(..)
             | Instruction::StoreChoice(..)
             | Instruction::TakeValue(..)

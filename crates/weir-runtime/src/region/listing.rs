@@ -61,7 +61,10 @@ impl Region {
                 let operands = row.operands.iter().map(|(register, _)| format!("r{register}"));
                 format!("r{}, {} {}", row.out, row.prim.name(), operands.collect::<Vec<_>>().join(", "))
             }
-            Instruction::LoadRecord(row) | Instruction::StoreRecord(row) => {
+            Instruction::LoadRecord(row)
+            | Instruction::StoreRecord(row)
+            | Instruction::LoadElement(row, _)
+            | Instruction::PushRecord(row) => {
                 let row = &tables.records[at(row)];
                 let registers = row.registers.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
                 format!("s{}, ({})", row.slot, registers.join(", "))
@@ -142,6 +145,7 @@ fn kinds(instruction: Instruction) -> &'static str {
         StoreChoice(..) => "nr",
         TakeValue(..) | CloneValue(..) | PushValue(..) => "ss",
         BeginMap(_) => "s",
+        LoadElement(..) => ".r",
         ConstantValue(..) => "sc",
         Clear(..) => "sn",
         Index(..) => "rsr",
@@ -155,8 +159,8 @@ fn kinds(instruction: Instruction) -> &'static str {
         AgainUnlessEqual(..) | AgainUnlessNotEqual(..) | AgainUnlessLess(..) | AgainUnlessLessOrEqual(..) => "mrr",
         SetWord(..) => "srr",
         FirstValue(..) | NextValue(..) => "lst",
-        Scalars(_) | LoadRecord(_) | StoreRecord(_) | Prim(_) | AppendParts(_) | Call(_) | Replace(_) | Switch(_)
-        | Return(_) | Fail(_) | Nothing | Never | End => "",
+        Scalars(_) | LoadRecord(_) | StoreRecord(_) | PushRecord(_) | Prim(_) | AppendParts(_) | Call(_)
+        | Replace(_) | Switch(_) | Return(_) | Fail(_) | Nothing | Never | End => "",
         _ => "rrr",
     }
 }

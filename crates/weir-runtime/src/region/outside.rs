@@ -12,7 +12,7 @@ use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, LongCall, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
-use crate::region::code::{LoopRow, Region, ScalarPrim, SlotCall};
+use crate::region::code::{LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall};
 
 impl Outside<'_> {
     /// Returns the word of a scalar element of a list; `None` if there is none.
@@ -52,8 +52,11 @@ impl Outside<'_> {
     #[inline(always)]
     pub(crate) fn field_of_element(&self, row: &LoopRow, taken: u64, field: u16) -> u64 {
         let Value::List(elements) = &self.slots[usize::from(row.list)] else { return 0 };
-        let Some(Value::Record(fields)) = elements.borrowed(taken.wrapping_sub(1) as usize) else { return 0 };
-        fields.get(r(field)).map_or(0, word_of)
+        let index = taken.wrapping_sub(1) as usize;
+        match elements.borrowed(index) {
+            Some(Value::Record(fields)) => fields.get(r(field)).map_or(0, word_of),
+            _ => elements.field_word(index, r(field)).unwrap_or_else(|| field_of_others(elements, index, r(field))),
+        }
     }
 }
 
@@ -85,7 +88,11 @@ impl Region {
             },
             Load(out, slot) => words[r(out)] = word_of(&slots[r(slot)]),
             Store(slot, a, scalar) => slots[r(slot)].put(Scalar::ALL[r(scalar)].value(words[r(a)])),
-            LoadRecord(_) | StoreRecord(_) => self.transfer(instruction, words, slots),
+            LoadRecord(_) | StoreRecord(_) | PushRecord(_) => self.transfer(instruction, words, slots),
+            LoadElement(row, index) => {
+                let index = words[r(index)].cast_signed();
+                return load_element(&tables.records[r(row)], index, at, words, slots);
+            }
             LoadChoice(out, switch) => words[r(out)] = outside.choices[r(switch)].into(),
             StoreChoice(switch, a) => outside.choices[r(switch)] = words[r(a)] as u32,
             TakeValue(to, from) => {
@@ -128,6 +135,32 @@ fn word_at(elements: &Elements, index: usize) -> Option<u64> {
 #[inline(never)]
 fn word_at_of_others(elements: &Elements, index: usize) -> Option<u64> {
     elements.get(index).map(|element| word_of(&element))
+}
+
+#[cold]
+#[inline(never)]
+fn field_of_others(elements: &Elements, index: usize, field: usize) -> u64 {
+    elements.field(index, field).map_or(0, |field| word_of(&field))
+}
+
+/// Loads the words of an element of a list of records.
+fn load_element(row: &RecordTransfer, index: i64, at: usize, words: &mut [u64], slots: &[Value]) -> After {
+    let list = &slots[r(row.slot)];
+    let Value::List(elements) = list else { return fails(at, operations::never()) };
+    // No list has as many elements as the number that a negative index becomes.
+    let position = index.cast_unsigned() as usize;
+    if let Some(fields) = elements.record_words(position) {
+        row.registers.iter().zip(fields).for_each(|(register, word)| words[r(*register)] = *word);
+        return After::Next;
+    }
+    match elements.borrowed(position) {
+        Some(element) => row.load(element, words),
+        None => match Prim::Index.apply(&[list, &Value::Int(index)]) {
+            Ok(element) => row.load(&element, words),
+            Err(failure) => return fails(at, failure),
+        },
+    }
+    After::Next
 }
 
 #[cold]
@@ -191,21 +224,36 @@ fn push(list: &mut Value, value: Value) {
     }
 }
 
+impl RecordTransfer {
+    /// Loads the words of a record.
+    fn load(&self, record: &Value, words: &mut [u64]) {
+        let mut registers = self.registers.iter();
+        self.shape.words(record, &mut |word| {
+            registers.next().into_iter().for_each(|register| words[r(*register)] = word);
+        });
+    }
+}
+
 impl Region {
-    /// Loads or stores the words of a record.
+    /// Loads or stores the words of a record, or adds the record to a list.
     fn transfer(&self, instruction: Instruction, words: &mut [u64], slots: &mut [Value]) {
         match instruction {
             Instruction::LoadRecord(row) => {
                 let row = &self.tables.records[r(row)];
-                let mut registers = row.registers.iter();
-                row.shape.words(&slots[r(row.slot)], &mut |word| {
-                    registers.next().into_iter().for_each(|register| words[r(*register)] = word);
-                });
+                row.load(&slots[r(row.slot)], words);
             }
             Instruction::StoreRecord(row) => {
                 let row = &self.tables.records[r(row)];
                 let value = row.shape.value(&mut row.registers.iter().map(|register| words[r(*register)]));
                 slots[r(row.slot)].put(value);
+            }
+            Instruction::PushRecord(row) => {
+                let row = &self.tables.records[r(row)];
+                let Value::List(elements) = &mut slots[r(row.slot)] else { return };
+                let mut fields = row.registers.iter().map(|register| words[r(*register)]);
+                if !elements.push_record(fields.clone()) {
+                    elements.push(row.shape.value(&mut fields));
+                }
             }
             _ => {}
         }

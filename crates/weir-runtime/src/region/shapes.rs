@@ -85,6 +85,12 @@ impl WordShape {
         }
     }
 
+    /// Returns the number of fields of a record without records in it.
+    pub(crate) fn scalar_fields(&self) -> Option<usize> {
+        let WordShape::Record(fields) = self else { return None };
+        fields.iter().all(|field| matches!(field, WordShape::Scalar(_))).then_some(fields.len())
+    }
+
     /// Returns the first leaf of a field, and the number of its leaves.
     pub(crate) fn field(&self, index: usize) -> Option<(usize, usize)> {
         let WordShape::Record(fields) = self else { return None };

@@ -1,6 +1,8 @@
 //! Expressions.
 
-use super::{BinaryOperator, Block, ExprId, Literal, Name, Path, Pattern, TextLiteral, Type, UnaryOperator};
+use super::{
+    BinaryOperator, Block, ExprId, Literal, Name, Path, Pattern, QueryClauses, TextLiteral, Type, UnaryOperator,
+};
 use crate::Span;
 
 /// An expression.
@@ -23,6 +25,8 @@ pub enum ExprKind {
     Literal(Literal),
     /// `"hello {name}"`.
     Text(TextLiteral),
+    /// `html"<b>{name}</b>"`: a template.
+    Html(TextLiteral),
     /// `name`: a variable, a function, a module, a shared value, or a variant without payload.
     Name(Name),
     /// `object.name`: a field, or a member of a module or of a shared value. Names are resolved later.
@@ -118,12 +122,14 @@ pub enum ExprKind {
         /// Arms in source order.
         arms: Vec<Arm>,
     },
-    /// `for x in items { … }`: a list of the values of the body, one for each element.
+    /// `for x in items if x.open order by x.name limit 10 { … }`: a list of the values of the body, one for each element.
     For {
         /// Pattern that binds each element.
         pattern: Box<Pattern>,
         /// The list of elements.
         items: Box<Expr>,
+        /// Clauses that choose and order the elements.
+        query: Box<QueryClauses>,
         /// Body for one element.
         body: Block,
     },

@@ -16,6 +16,7 @@ impl SourcePrinter<'_> {
             ExprKind::Literal(literal) => Doc::text(&*literal.raw),
             ExprKind::Name(name) => Doc::text(&*name.text),
             ExprKind::Text(text) => self.text_literal(text),
+            ExprKind::Html(text) => Doc::text("html").then(self.text_literal(text)),
             ExprKind::Tuple(values) => self.tuple(values, expr),
             ExprKind::List(values) => {
                 let elements = self.elements(values, expr);

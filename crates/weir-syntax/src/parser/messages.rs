@@ -62,6 +62,14 @@ impl Parser<'_> {
                     .fix(format!("write `{weir_form}` for `{word}`"), statement, weir_form),
             );
         }
+        if word == "html" && self.peek().opens_text() {
+            let space = Span { start: statement.end, end: self.span().start, ..statement };
+            return self.report(
+                Diagnostic::new(Code::UnexpectedToken, "a template begins with `html` directly before its quotes")
+                    .at(self.visible_span(), "a text, and not a template")
+                    .fix("remove the space", space, ""),
+            );
+        }
         let found = self.found();
         self.report(
             Diagnostic::new(Code::MissingLineEnd, format!("expected a new line, found {found}"))

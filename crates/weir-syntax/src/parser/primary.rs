@@ -13,6 +13,7 @@ impl Parser<'_> {
         match self.peek() {
             T::Number | T::Minus | T::True | T::False => self.literal_expr(),
             T::TextOpen | T::BlockTextOpen => self.text_expr(),
+            T::HtmlPrefix => self.html_expr(),
             T::Word if self.switch() => self.control(),
             T::Word => self.name_expr(),
             T::ParenOpen => self.parenthesized(),
@@ -26,6 +27,13 @@ impl Parser<'_> {
         let start = self.span();
         let text = self.text_literal();
         self.expr(start, ExprKind::Text(text))
+    }
+
+    /// `html` and a text literal, without a space between them
+    fn html_expr(&mut self) -> Expr {
+        let start = self.bump();
+        let text = self.text_literal();
+        self.expr(start, ExprKind::Html(text))
     }
 
     fn name_expr(&mut self) -> Expr {

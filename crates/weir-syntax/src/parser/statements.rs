@@ -55,8 +55,8 @@ impl Parser<'_> {
 
     fn begins_statement(&self) -> bool {
         let kind = self.peek();
-        let begins = matches!(kind, T::Word | T::Number | T::ParenOpen | T::BracketOpen | T::BraceOpen | T::TextOpen);
-        begins || self.begins_statement_only()
+        let begins = matches!(kind, T::Word | T::Number | T::ParenOpen | T::BracketOpen | T::BraceOpen);
+        begins || matches!(kind, T::TextOpen | T::HtmlPrefix) || self.begins_statement_only()
     }
 
     /// Returns true if the next token can only begin a statement.

@@ -7,10 +7,15 @@ mod difference;
 mod workers;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_host::{Failure, TypeDefinition};
+use weir_ir::evaluate::Evaluator;
+use weir_ir::expr::Program;
 use weir_library::crypto::Secrets;
 use weir_library::files::Root;
+use weir_library::http::TestedServices;
 use weir_syntax::SourceFile;
 use weir_syntax::ast::{ItemKind, Tree};
 
@@ -104,6 +109,12 @@ fn test_file(
     project.diagnostics.extend(checked.diagnostics);
     let exit = project.report(ErrorFormat::Human, terminal);
     let Some(tests) = checked.tests.filter(|_| exit == Exit::Success) else { return Err(exit) };
+    if let Some(program) = &checked.expr {
+        match tested_services(program, &library) {
+            Ok(services) => library.environment.insert(services),
+            Err(failure) => return Err(terminal.fail(Exit::Failure, &failure.message, &[])),
+        }
+    }
     let places = places(&checked.parsed.tree, project.sources.file(id));
     let names = tests.entries.iter().flat_map(|entry| entry.flows.iter().map(|flow| flow.name.to_string()));
     let names: Vec<String> = names.collect();
@@ -132,6 +143,22 @@ fn test_file(
     }
     terminal.print(&(text + "\n"));
     Ok(())
+}
+
+/// Returns the services of a program, for the tests that call them.
+fn tested_services(program: &Program, library: &Library) -> Result<TestedServices, Failure> {
+    let mut services = TestedServices::default();
+    let types: Arc<[TypeDefinition]> = program.types.clone().into();
+    let mut evaluator = None;
+    for (at, entry) in program.entries.iter().enumerate().filter(|(_, entry)| &*entry.source == "http.http") {
+        let evaluator = match &mut evaluator {
+            Some(evaluator) => evaluator,
+            none => none.insert(Evaluator::new(program, library)?),
+        };
+        let arguments = evaluator.arguments(at).map_err(|failure| *failure)?;
+        services.add(entry.name.clone(), &arguments, entry.routes(&types))?;
+    }
+    Ok(services)
 }
 
 /// Returns the source location of each test, in source order.

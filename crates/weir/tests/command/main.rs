@@ -14,6 +14,7 @@ mod serve;
 mod slices;
 mod streams;
 mod support;
+mod templates;
 mod time;
 mod top;
 mod weir_modules;

@@ -52,3 +52,100 @@ fn handlers_of_the_file_do_not_apply_to_tests() {
     assert_eq!(said.code, 1, "{}", said.output);
     assert!(said.output.contains("\"x\" is not a whole number"), "{}", said.output);
 }
+
+const SERVICE: &str = r#"use client, http, text
+
+record Todo { id: Int, title: Text }
+
+shared todos: List(Todo) = []
+shared visits = 0 per session
+
+fn found(id: Int) -> Result(Todo) {
+  let all = todos
+  let matching = for todo in all { if todo.id == id { Some(todo) } else { None } }
+  let found = fold f = None for todo in matching { if todo != None { todo } else { f } }
+  Ok(found else { fail("no todo {id}") })
+}
+
+on failure of found as failure { http.problem(404, "{failure}")? }
+
+service api on http(port: 8080, body_bytes_max: 100b) {
+  session = visitor
+  get "/todos/{id}" (id: Int, cookie visitor: Text = "") {
+    if id == 99 { return http.text("ninety-nine") }
+    http.json(found(id)?)
+  }
+  post "/todos" (body todo: Todo, cookie visitor: Text = "") {
+    todos.push(todo)
+    http.json(todo, status: 201)
+  }
+  get "/visits" (cookie visitor: Text = "") { http.text("{visits.add(1)}") }
+  get "/login" (cookie visitor: Text = "") { http.redirect("/") |> http.with_cookie("visitor", "me")? }
+  put "/raw" (body raw: Bytes, cookie visitor: Text = "") { http.ok(raw) }
+  get "/rate" (cookie visitor: Text = "") { http.text(client.get("https://a.example/")?.text()?) }
+  get "/boom" (cookie visitor: Text = "") { http.text("{text.parse_int("x")?}") }
+}
+
+test "a todo is kept" {
+  let kept = api.post("/todos", Todo { id: 7, title: "Rest" })
+  expect kept.status() == 201
+  let todo = api.get("/todos/7")
+  expect todo.status() == 200
+  expect todo.text()? == "\{\"id\":7,\"title\":\"Rest\"\}"
+  expect todo.header("content-type") == Some("application/json")
+  expect api.get("/todos/99").text()? == "ninety-nine"
+  expect api.head("/todos/99").header("content-length") == Some("11")
+}
+test "refusals" {
+  expect api.get("/todos/x").status() == 400
+  expect api.get("/nothing").status() == 404
+  expect api.delete("/todos/7").status() == 405
+  expect api.post("/todos", [1]).status() == 400
+  expect api.post("/todos", "text").status() == 415
+  expect api.post("/todos", Todo { id: 1, title: "x".repeat(200)? }).status() == 413
+  expect api.post("/todos", Todo { id: 1, title: "" }, headers: ["sec-fetch-site": "cross-site"]).status() == 403
+  let missing = api.get("/todos/5", headers: ["accept": "application/json"])
+  expect missing.status() == 404
+  expect missing.body().to_text()? == "\{\"title\":\"Not Found\",\"status\":404,\"detail\":\"no todo 5\"\}"
+}
+test "sessions" {
+  let visitor = api.get("/login").cookie("visitor") else { "" }
+  expect visitor == "me"
+  expect api.get("/visits", cookies: ["visitor": visitor]).text()? == "1"
+  expect api.get("/visits", cookies: ["visitor": visitor]).text()? == "2"
+  expect api.get("/visits").text()? == "1"
+  expect api.put("/raw", "abc".to_bytes()).text()? == "abc"
+}
+test "replaced" {
+  with client.get = |_| Ok(client.response(body: "1.25")) {
+    expect api.get("/rate").text()? == "1.25"
+  }
+}
+test "boom" { expect api.get("/boom").status() == 500 }
+test "bad path" { expect api.get("x").status() == 400 }
+"#;
+
+/// A test sees all that the server does for a request: parsing, refusals, handlers, sessions and cookies.
+#[test]
+fn routes_are_tested_without_a_socket() {
+    let program = Scratch::new("routes.weir", SERVICE.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 1, "{}{}", said.output, said.messages);
+    for name in ["a todo is kept", "refusals", "sessions", "replaced"] {
+        assert!(said.output.contains(&format!("ok   {name} ")), "{}", said.output);
+    }
+    assert!(said.output.contains("\"x\" is not a whole number of 64 bits"), "{}", said.output);
+    assert!(said.output.contains("\"x\" is not the path of a request"), "{}", said.output);
+    assert!(said.output.contains("4 passed, 2 failed"), "{}", said.output);
+}
+
+#[test]
+fn only_tests_call_services() {
+    let text = "use http\n\nservice api on http(port: 1) {\n  get \"/\" {\n    api.get(\"/\")\n    http.text(\"\")\n  }\n}\n\n\
+                test \"a\" { expect api.fetch(\"/\") == 1 }\n";
+    let program = Scratch::new("outside.weir", text.as_bytes());
+    let said = say(&["check", program.path()]);
+    assert_eq!(said.code, 1);
+    assert!(said.messages.contains("only a test can call a service of the program"), "{}", said.messages);
+    assert!(said.messages.contains("a service has no function `fetch`"), "{}", said.messages);
+}

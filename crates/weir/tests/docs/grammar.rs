@@ -93,7 +93,7 @@ fn height(body: &Body, known: &BTreeMap<&str, u32>) -> Option<u32> {
 }
 
 fn heights(rules: &Rules) -> BTreeMap<&str, u32> {
-    let words = ["number", "text", "name", "Name", "tuple_index", "path_text", "line_end", "new_line"];
+    let words = ["number", "text", "template", "name", "Name", "tuple_index", "path_text", "line_end", "new_line"];
     let mut known: BTreeMap<&str, u32> = words.into_iter().map(|word| (word, 0)).collect();
     loop {
         let found = rules.iter().filter(|(name, _)| !known.contains_key(name.as_str()));
@@ -134,6 +134,7 @@ impl Sentence<'_> {
         let words: &[&str] = match name {
             "number" => &["1", "2.5", "0xff", "1_000"],
             "text" => &["\"a\"", "\"\""],
+            "template" => &["html\"<b>a</b>\"", "html\"\""],
             "name" => &["a", "b", "some_name"],
             "Name" => &["A", "Point"],
             "tuple_index" => &[".0", ".12"],

@@ -41,7 +41,7 @@ impl Generator {
         Statement { kind, span: nowhere() }
     }
 
-    fn boxed(&mut self, depth: usize) -> Box<Expr> {
+    pub(super) fn boxed(&mut self, depth: usize) -> Box<Expr> {
         Box::new(self.expr(depth))
     }
 
@@ -63,6 +63,7 @@ impl Generator {
             0 | 1 => ExprKind::Name(self.lower()),
             2 => ExprKind::Name(self.upper()),
             3 => ExprKind::Literal(self.literal()),
+            4 if self.chance(33) => ExprKind::Html(self.text(0)),
             4 => ExprKind::Text(self.text(0)),
             _ => ExprKind::Return(None),
         }
@@ -108,6 +109,7 @@ impl Generator {
     fn compound(&mut self, depth: usize) -> ExprKind {
         let values = |generator: &mut Self| generator.expr(depth);
         match self.below(8) {
+            0 if self.chance(33) => ExprKind::Html(self.text(depth)),
             0 => ExprKind::Text(self.text(depth)),
             1 => ExprKind::Return(Some(self.boxed(depth))),
             2 => ExprKind::Tuple(self.several(0, 3, values)),
@@ -139,9 +141,12 @@ impl Generator {
             2 => {
                 ExprKind::Match { value: self.boxed(depth), arms: self.several(0, 3, |generator| generator.arm(depth)) }
             }
-            3 => {
-                ExprKind::For { pattern: Box::new(self.pattern(2)), items: self.boxed(depth), body: self.block(depth) }
-            }
+            3 => ExprKind::For {
+                pattern: Box::new(self.pattern(2)),
+                items: self.boxed(depth),
+                query: Box::new(self.query(depth)),
+                body: self.block(depth),
+            },
             4 => ExprKind::Fold {
                 accumulator: Box::new(self.pattern(1)),
                 initial: self.boxed(depth),

@@ -1,7 +1,8 @@
-//! The forms of a list that are stored behind one pointer: packed scalars, and persistent nodes.
+//! The forms of a list that are stored behind one pointer: packed scalars and records, and persistent nodes.
 
 use std::borrow::Cow;
 
+use super::records::PackedRecords;
 use super::sequence::Sequence;
 use crate::Value;
 
@@ -66,17 +67,20 @@ macro_rules! packed {
         #[derive(Clone)]
         pub(super) enum Packed {
             $(#[doc = concat!("Scalars that are all [`Value::", stringify!($value), "`].")] $form(Vec<$scalar>),)+
+            /// Records whose fields are scalars.
+            Records(PackedRecords),
             /// Elements in nodes that are shared with other lists.
             Persistent(Sequence),
         }
 
         impl Packed {
-            /// Returns an empty list in the form for elements like this one; `None` if it is no scalar.
+            /// Returns an empty list in the form for elements like this one; `None` if it is neither a scalar nor a
+            /// record of scalars.
             #[inline]
             pub(super) fn for_element(element: &Value, capacity: usize) -> Option<Packed> {
                 match element {
                     $(Value::$value(_) => Some(Packed::$form(Vec::with_capacity(capacity))),)+
-                    _ => None,
+                    other => PackedRecords::for_record(other, capacity).map(Packed::Records),
                 }
             }
 
@@ -85,6 +89,7 @@ macro_rules! packed {
             pub(super) fn push(&mut self, element: Value) -> Result<(), Value> {
                 match (self, element) {
                     $((Packed::$form(all), Value::$value(element)) => all.push(element),)+
+                    (Packed::Records(all), element) => return all.push(element),
                     (Packed::Persistent(all), element) => all.push(element),
                     (_, element) => return Err(element),
                 }
@@ -95,6 +100,7 @@ macro_rules! packed {
             pub(super) fn set(&mut self, index: usize, element: Value) -> Result<(), Value> {
                 match (self, element) {
                     $((Packed::$form(all), Value::$value(element)) => all[index] = element,)+
+                    (Packed::Records(all), element) => return all.set(index, element),
                     (Packed::Persistent(all), element) => drop(all.replace(index, element)),
                     (_, element) => return Err(element),
                 }
@@ -105,6 +111,7 @@ macro_rules! packed {
             pub(super) fn bytes(&self) -> usize {
                 match self {
                     $(Packed::$form(all) => size_of_val(all.as_slice()),)+
+                    Packed::Records(all) => all.bytes(),
                     Packed::Persistent(all) => all.len() * size_of::<Value>(),
                 }
             }
@@ -113,6 +120,7 @@ macro_rules! packed {
             pub(super) fn len(&self) -> usize {
                 match self {
                     $(Packed::$form(all) => all.len(),)+
+                    Packed::Records(all) => all.len(),
                     Packed::Persistent(all) => all.len(),
                 }
             }
@@ -121,6 +129,7 @@ macro_rules! packed {
             pub(super) fn get(&self, index: usize) -> Option<Value> {
                 match self {
                     $(Packed::$form(all) => all.get(index).copied().map(Value::$value),)+
+                    Packed::Records(all) => all.get(index),
                     Packed::Persistent(all) => all.get(index).map(Cow::into_owned),
                 }
             }
@@ -130,7 +139,7 @@ macro_rules! packed {
             pub(super) fn word(&self, index: usize) -> Option<u64> {
                 match self {
                     $(Packed::$form(all) => all.get(index).map(|scalar| Word::word(*scalar)),)+
-                    Packed::Persistent(_) => None,
+                    Packed::Records(_) | Packed::Persistent(_) => None,
                 }
             }
 
@@ -139,7 +148,7 @@ macro_rules! packed {
             pub(super) fn set_word(&mut self, index: usize, word: u64) -> bool {
                 match self {
                     $(Packed::$form(all) => all.get_mut(index).map(|scalar| *scalar = Word::of(word)).is_some(),)+
-                    Packed::Persistent(_) => false,
+                    Packed::Records(_) | Packed::Persistent(_) => false,
                 }
             }
 
@@ -148,15 +157,16 @@ macro_rules! packed {
             pub(super) fn push_word(&mut self, word: u64) -> bool {
                 match self {
                     $(Packed::$form(all) => all.push(Word::of(word)),)+
-                    Packed::Persistent(_) => return false,
+                    Packed::Records(_) | Packed::Persistent(_) => return false,
                 }
                 true
             }
 
-            /// Returns the scalars in a range of positions; `None` if there are none.
+            /// Returns the elements in a range of positions; `None` if they are not packed.
             pub(super) fn range(&self, from: usize, to: usize) -> Option<Packed> {
                 match self {
                     $(Packed::$form(all) => Some(Packed::$form(all[from..to].to_vec())),)+
+                    Packed::Records(all) => Some(Packed::Records(all.range(from, to))),
                     Packed::Persistent(_) => None,
                 }
             }
@@ -168,33 +178,37 @@ macro_rules! packed {
                         all.truncate(to);
                         all.drain(..from);
                     })+
+                    Packed::Records(all) => all.keep(from, to),
                     Packed::Persistent(_) => return false,
                 }
                 true
             }
 
-            /// Sorts scalars in ascending order.
+            /// Sorts packed elements in ascending order.
             pub(super) fn sort(&mut self) {
                 match self {
                     $(Packed::$form(all) => {
                         all.sort_unstable_by(|one, other| Value::$value(*one).cmp(&Value::$value(*other)));
                     })+
+                    Packed::Records(all) => all.sort(),
                     Packed::Persistent(_) => {}
                 }
             }
 
-            /// Reverses the order of scalars.
+            /// Reverses the order of packed elements.
             pub(super) fn reverse(&mut self) {
                 match self {
                     $(Packed::$form(all) => all.reverse(),)+
+                    Packed::Records(all) => all.reverse(),
                     Packed::Persistent(_) => {}
                 }
             }
 
-            /// Adds the scalars of another list at the end; returns `false` if this form cannot hold them.
+            /// Adds the elements of another list at the end; returns `false` if this form cannot hold them.
             pub(super) fn append(&mut self, other: &Packed) -> bool {
                 match (self, other) {
                     $((Packed::$form(all), Packed::$form(other)) => all.extend_from_slice(other),)+
+                    (Packed::Records(all), Packed::Records(other)) => return all.append(other),
                     _ => return false,
                 }
                 true
@@ -204,6 +218,7 @@ macro_rules! packed {
             pub(super) fn into_values(self) -> Vec<Value> {
                 match self {
                     $(Packed::$form(all) => all.into_iter().map(Value::$value).collect(),)+
+                    Packed::Records(all) => all.into_values(),
                     Packed::Persistent(all) => all.into_values(),
                 }
             }

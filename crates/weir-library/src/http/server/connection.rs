@@ -22,7 +22,7 @@ use super::chunked_body::ChunkedBody;
 use super::graceful_shutdown::ShutdownHandle;
 use super::metered_body::{HeldForStream, MeteredBody};
 use super::request_validation::ValidatingStream;
-use super::{Handler, Limits};
+use super::{Handler, HandlerResponse, Limits};
 use crate::connection_table::held_bytes::counted;
 
 /// The connection preface of HTTP/2 (RFC 9113 §3.4).
@@ -120,17 +120,25 @@ async fn serve_http1<H: Handler>(
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
     let service = service_fn(move |request: Request<Incoming>| {
         let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));
-        // Called outside the future, so that the request is not moved into it.
-        let answer = if has_room { Some(handler.handle(request)) } else { None };
-        async move {
-            let _answering = CountGuard::one_more(&activity.answering);
-            let answer = match answer {
-                Some(answer) => answer.await,
-                None => no_room(),
-            };
+        let held = move |answer: Response<Bytes>| {
             let answer = if activity.hold(counted(answer.body())) { answer } else { no_room() };
             activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
-            Ok::<_, Infallible>(answer.map(|body| ChunkedBody::new(body, piece_bytes_max)))
+            answer.map(|body| ChunkedBody::new(body, piece_bytes_max))
+        };
+        // Called outside the future, so that the request is not moved into it.
+        let answer = match if has_room { handler.handle(request) } else { HandlerResponse::Now(no_room()) } {
+            HandlerResponse::Now(answer) => Ok(held(answer)),
+            HandlerResponse::Later(answer) => Err(answer),
+        };
+        async move {
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(answer) => {
+                    let _answering = CountGuard::one_more(&activity.answering);
+                    held(answer.await)
+                }
+            };
+            Ok::<_, Infallible>(answer)
         }
     });
     let mut connection = http1::Builder::new()
@@ -167,7 +175,10 @@ async fn serve_http2<H: Handler>(
                 room_for_stream(&activity).await;
                 let body = HeldForStream::new(&activity, body_bytes(request.body(), body_bytes_max));
                 let _answering = CountGuard::one_more(&activity.answering);
-                if body.has_room { handler.handle(request).await } else { no_room() }
+                match if body.has_room { handler.handle(request) } else { HandlerResponse::Now(no_room()) } {
+                    HandlerResponse::Now(answer) => answer,
+                    HandlerResponse::Later(answer) => answer.await,
+                }
             };
             let held = HeldForStream::new(&activity, counted(answer.body()));
             let answer = if held.has_room { answer } else { no_room() };

@@ -94,6 +94,15 @@ impl<'a> Builder<'a> {
             self.emitter.emit(Instruction::Push(slot(whole), register, scalar));
             return true;
         }
+        // The same holds for a record.
+        if let (Argument::Slot { index, .. }, Some(Instruction::StoreRecord(row))) = (element, stored)
+            && slot(index) == self.emitter.tables.records[usize::from(row)].slot
+            && self.emitter.retract(last - 1)
+        {
+            self.emitter.tables.records[usize::from(row)].slot = slot(whole);
+            self.emitter.emit(Instruction::PushRecord(row));
+            return true;
+        }
         if !self.emitter.retract(last) {
             return false;
         }

@@ -139,7 +139,11 @@ impl<'a> Builder<'a> {
                 let register = self.word(&mut parts.inner, &parts.graph.result)?;
                 Instruction::Push(slot(results), register, super::operands::number(scalar))
             }
-            _ => {
+            Some(shape @ WordShape::Record(_)) => {
+                let registers = self.words(&mut parts.inner, &parts.graph.result)?;
+                Instruction::PushRecord(self.record(results, &registers, &shape))
+            }
+            None => {
                 // Behind the parameters' slots there is always one that a round has used up: that of the element.
                 let to = parts.inner.base;
                 self.value_result(parts, to)?;
@@ -184,6 +188,17 @@ impl<'a> Builder<'a> {
             return Ok(Round { next: Instruction::NextElement(row, head), out });
         }
         let shape = self.types.shape(&parts.graph.parameters[parameter]);
+        if let Some(fields) = shape.as_ref().and_then(WordShape::scalar_fields) {
+            self.emitter.emit(Instruction::FirstElement(row, out));
+            self.emitter.bind(head);
+            let registers = (0..fields).map(|field| {
+                let register = self.emitter.register();
+                self.emitter.emit(Instruction::ElementWord(register, row, field as u16));
+                register
+            });
+            parts.inner.parameters[parameter] = Some(registers.collect());
+            return Ok(Round { next: Instruction::NextElement(row, head), out });
+        }
         let index = parts.inner.base + parameter as u32;
         let word = match &shape {
             Some(WordShape::Scalar(_)) => Some(self.emitter.register()),

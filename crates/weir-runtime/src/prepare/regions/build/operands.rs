@@ -100,7 +100,8 @@ impl<'a> Builder<'a> {
         self.emitter.emit(store);
     }
 
-    fn record(&mut self, index: u32, registers: &[Register], shape: &WordShape) -> u16 {
+    /// Adds a row to the table of records.
+    pub(super) fn record(&mut self, index: u32, registers: &[Register], shape: &WordShape) -> u16 {
         let (slot, registers, shape) = (slot(index), registers.into(), shape.clone());
         add(&mut self.emitter.tables.records, RecordTransfer { slot, registers, shape })
     }

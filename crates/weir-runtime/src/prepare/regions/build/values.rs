@@ -18,9 +18,13 @@ impl<'a> Builder<'a> {
     pub(super) fn value_prim(&mut self, scope: &mut Scope<'a>, node: usize, prim: Prim) -> Result<(), RegionProblem> {
         let body = scope.body;
         let Action::Prim(step) = body.steps[node].action.form() else { return Err(RegionProblem::Unsupported) };
-        if let Some(register) = self.read_of_value(scope, node, prim, step)? {
+        let read = match self.read_of_value(scope, node, prim, step)? {
+            Some(register) => Some(vec![register]),
+            None => self.read_of_record(scope, node, prim, step)?,
+        };
+        if let Some(registers) = read {
             self.clear_dead(scope, &step.dead);
-            scope.ports[node][0] = Some(vec![register]);
+            scope.ports[node][0] = Some(registers);
             return Ok(());
         }
         let operands = self.arguments(scope, node, &step.operands)?;
@@ -68,6 +72,32 @@ impl<'a> Builder<'a> {
         };
         self.emitter.emit(instruction);
         Ok(Some(out))
+    }
+
+    /// Compiles the reading of an element of a list, if it is a record of scalars.
+    fn read_of_record(
+        &mut self,
+        scope: &mut Scope<'a>,
+        node: usize,
+        prim: Prim,
+        step: &PrimStep,
+    ) -> Result<Option<Vec<Register>>, RegionProblem> {
+        let (Prim::Index | Prim::DetachElement) = prim else { return Ok(None) };
+        let inputs = &scope.graph.nodes[node].inputs;
+        let Some(shape @ WordShape::Record(_)) = self.types.shape(&scope.graph.nodes[node].outputs[0]) else {
+            return Ok(None);
+        };
+        let Some(Argument::Slot { index, .. }) = step.operands.first().map(|first| scope.located(*first)) else {
+            return Ok(None);
+        };
+        if !matches!(Self::type_of(scope, &inputs[0]), Some(Type::List(_))) || step.moves {
+            return Ok(None);
+        }
+        let at = self.word(scope, &inputs[1])?;
+        let registers: Vec<Register> = shape.leaves().iter().map(|_| self.emitter.register()).collect();
+        let row = self.record(index, &registers, &shape);
+        self.emitter.emit(Instruction::LoadElement(row, at));
+        Ok(Some(registers))
     }
 
     fn clear_dead(&mut self, scope: &Scope<'_>, dead: &[u32]) {

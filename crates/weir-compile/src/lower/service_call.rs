@@ -1,0 +1,115 @@
+//! Lowers requests that tests make of services: every route of the service is inlined into the test, and the one that the
+//! request matches runs.
+
+use weir_host::{Text, Type, Value};
+use weir_ir::expr::{ArmTest, Atom};
+use weir_ir::prim::Prim;
+use weir_syntax::Span;
+use weir_syntax::ast::{Expr, ItemKind, Route, Service};
+
+use super::block_builder::InlineFrameId;
+use super::handled_calls::ArgumentAtoms;
+use super::{Binding, InlineFrame, InlineFrameKind, Lowering, Names, failures};
+use crate::lang_items::{CLIENT_RESPONSE, SERVICE_REQUEST};
+use crate::typed_tree::{EntryInfo, RouteInfo};
+
+/// Functions of the module `service` that the lowering calls.
+const ANSWER: &str = "service.answer";
+const INPUT: &str = "service.input";
+const REFUSED: &str = "service.refused";
+const ROUTE: &str = "service.route";
+
+impl<'a> Lowering<'a, '_> {
+    /// Lowers a request of a service, and returns its response.
+    pub(super) fn call_service(
+        &mut self,
+        name: &Text,
+        function: &Text,
+        given: Vec<Option<Binding<'a>>>,
+        (span, written): (Span, &[Option<&'a Expr>]),
+    ) -> Atom {
+        let entry = self.program.entries.iter().find_map(|info| match &self.tree.items[info.item].kind {
+            ItemKind::Service(service) if *service.name.text == **name => Some((info, service)),
+            _ => None,
+        });
+        let Some((info, service)) = entry else { return Atom::Value(Value::Unit) };
+        let name = Some(Binding::Atom(Atom::Value(Value::Text(name.clone()))));
+        let given = std::iter::once(name).chain(given).collect();
+        let written: Vec<_> = std::iter::once(None).chain(written.iter().copied()).collect();
+        let request = self.call_host(function, given, Type::named(SERVICE_REQUEST), (span, &written));
+        let route = self.service_call(ROUTE, vec![request.clone()], Type::Int, span);
+        let mut arms = Vec::new();
+        for ((index, at), routed) in service.routes().zip(0_i64..).zip(&info.routes) {
+            let request = request.clone();
+            let test = ArmTest::Value(Value::Int(at));
+            arms.push(self.arm(test, Vec::new(), |lowering| {
+                lowering.inline_route((info, service), (index, routed), &request, span)
+            }));
+        }
+        let refused = request.clone();
+        arms.push(self.arm(ArmTest::Otherwise, Vec::new(), |lowering| {
+            lowering.service_call(REFUSED, vec![refused], info.answer.clone(), span)
+        }));
+        let response = self.switch(route, arms, &info.answer, span);
+        self.service_call(ANSWER, vec![request, response], Type::named(CLIENT_RESPONSE), span)
+    }
+
+    fn service_call(&mut self, path: &str, arguments: Vec<Atom>, ty: Type, span: Span) -> Atom {
+        let arguments = arguments.into_iter().map(|argument| Some(Binding::Atom(argument))).collect();
+        self.call_host(&Text::from(path), arguments, ty, (span, &[]))
+    }
+
+    /// Lowers the body of a route, as if it were a `fn`. The handlers of the service and of the file apply in it, and those
+    /// of the test do not.
+    fn inline_route(
+        &mut self,
+        (info, service): (&EntryInfo, &'a Service),
+        (route, routed): (&'a Route, &RouteInfo),
+        request: &Atom,
+        span: Span,
+    ) -> Atom {
+        let handlers = failures::handlers_of(&route.body)
+            .chain(service.handlers())
+            .chain(failures::handlers_of_file(self.context.tree()));
+        self.frame_count += 1;
+        let id = InlineFrameId(self.frame_count);
+        let call_path = format!("{}{} {}/", self.frame().call_path, service.name, super::entry::name_of(route));
+        let call_path = super::numbered(&mut self.call_paths, call_path);
+        self.frames.push(InlineFrame {
+            id,
+            call_path,
+            result: info.answer.clone(),
+            kind: InlineFrameKind::Function,
+            outer: None,
+            function: None,
+            called_at: span,
+            arguments: ArgumentAtoms::new(),
+            handlers: handlers.collect(),
+            parameters: Names::new(),
+            scope: self.scope(),
+        });
+        let (outer, session) = (std::mem::take(&mut self.names), self.session.clone());
+        let mut open_block = self.build_block(|lowering| {
+            lowering.bind_inputs(routed, request, span);
+            lowering.keep_parameters();
+            lowering.begin_session(service, &info.session_locals, &routed.locals);
+            lowering.block(&route.body)
+        });
+        (self.names, self.session) = (outer, session);
+        open_block.resolve_exits(id);
+        let response = self.join(open_block, &info.answer, span);
+        self.frames.pop();
+        response
+    }
+
+    /// Binds the parameters of a route to the inputs of the request.
+    fn bind_inputs(&mut self, routed: &RouteInfo, request: &Atom, span: Span) {
+        for (local, number) in routed.locals.iter().zip(0_i64..) {
+            let ty = self.local_type(*local);
+            let none = self.prim(Prim::List, Vec::new(), Type::list(ty.clone()), span);
+            let arguments = vec![request.clone(), none, Atom::Value(Value::Int(number))];
+            let input = self.service_call(INPUT, arguments, ty, span);
+            self.names.insert(*local, Binding::Atom(input));
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Requests that tests make of services of the program, without a socket: `todos.get("/todos/7")`.
+//!
+//! The compiler inlines the routes of the service into the test. A function of this module finds the route of the request
+//! and parses its inputs, as the server would; the test computes the route's body, and [`answer`] turns the response into
+//! the one that a client would receive.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode, Uri};
+use indexmap::IndexMap;
+use weir::{Failure, Generic, Route, Text, Type, Typed, Value};
+
+use super::cookies::HOST_PREFIX;
+use super::parameters;
+use super::response::Response;
+use super::routes::Routes;
+use super::service::{RoutedRequest, refusal};
+use crate::Limited;
+use crate::client::ClientResponse;
+use crate::json::encode::written;
+
+/// Builds the module `service`, whose functions tests call on the name of a service.
+pub(crate) fn service() -> weir::Module {
+    functions::service()
+}
+
+mod functions {
+    //! The module's functions, in a submodule because `library!` generates a function named like the module.
+
+    weir::library! {
+        /// Requests of a service in a test, without a socket: `todos.get("/todos/7")`, and
+        /// `todos.post("/todos", Todo { title: "Rest" })`. They return a `client.Response`. The functions below `put` belong
+        /// to what the compiler makes of such a call.
+        pub(crate) service: super::delete, super::get, super::head, super::patch, super::post, super::put,
+            super::answer, super::input, super::refused, super::route
+    }
+}
+
+/// The services of a program that is tested, by their names.
+#[derive(Clone, Default)]
+pub struct TestedServices(IndexMap<Text, Arc<TestedService>>);
+
+struct TestedService {
+    routes: Routes,
+    cross_site_writes: bool,
+    body_bytes_max: usize,
+}
+
+impl TestedServices {
+    /// Adds a service with these arguments of `http`.
+    ///
+    /// # Errors
+    /// Fails if the server would not start with these arguments and routes.
+    pub fn add(&mut self, name: Text, arguments: &[Value], routes: Arc<[Route]>) -> Result<(), Failure> {
+        let service = TestedService {
+            routes: Routes::new(routes)?,
+            cross_site_writes: parameters::permits_cross_site_writes(arguments),
+            body_bytes_max: parameters::limits(arguments)?.body_bytes_max,
+        };
+        self.0.insert(name, Arc::new(service));
+        Ok(())
+    }
+}
+
+/// A request of a test, as the service matches it.
+#[derive(Clone, Debug, weir::Type)]
+#[weir(opaque, name = "service.Request")]
+pub struct ServiceRequest {
+    /// The route and its inputs, or the refusal of the request.
+    matched: Result<(usize, Vec<Value>), Box<Response>>,
+    method: Method,
+    url: Uri,
+    fields: HeaderMap,
+}
+
+/// Header fields of a request, or its cookies, by their names.
+type Named = IndexMap<Text, Text>;
+
+/// Parameters that all requests have.
+#[derive(weir::FunctionOptions)]
+pub(crate) struct RequestOptions {
+    /// Header fields of the request.
+    #[default(Named::new())]
+    pub headers: Named,
+    /// Cookies of the request, by the names that routes give to them.
+    #[default(Named::new())]
+    pub cookies: Named,
+}
+
+/// Requests a path of the service, with its query.
+#[weir::function(reads)]
+pub(crate) fn get(
+    #[environment] services: &TestedServices,
+    service: Text,
+    path: &str,
+    #[options] options: RequestOptions,
+) -> Limited<ServiceRequest> {
+    Limited(services.requested((service, Method::GET, path), None, &options))
+}
+
+/// Requests the header of a response.
+#[weir::function(reads)]
+pub(crate) fn head(
+    #[environment] services: &TestedServices,
+    service: Text,
+    path: &str,
+    #[options] options: RequestOptions,
+) -> Limited<ServiceRequest> {
+    Limited(services.requested((service, Method::HEAD, path), None, &options))
+}
+
+/// Sends a request with `DELETE`.
+#[weir::function(reads)]
+pub(crate) fn delete(
+    #[environment] services: &TestedServices,
+    service: Text,
+    path: &str,
+    #[options] options: RequestOptions,
+) -> Limited<ServiceRequest> {
+    Limited(services.requested((service, Method::DELETE, path), None, &options))
+}
+
+/// Sends a body with `POST`: a text or bytes as they are, and any other value as JSON.
+#[weir::function(reads)]
+pub(crate) fn post(
+    #[environment] services: &TestedServices,
+    service: Text,
+    path: &str,
+    body: Typed<'a'>,
+    #[options] options: RequestOptions,
+) -> Limited<ServiceRequest> {
+    Limited(services.requested((service, Method::POST, path), Some(&body), &options))
+}
+
+/// Sends a body with `PUT`.
+#[weir::function(reads)]
+pub(crate) fn put(
+    #[environment] services: &TestedServices,
+    service: Text,
+    path: &str,
+    body: Typed<'a'>,
+    #[options] options: RequestOptions,
+) -> Limited<ServiceRequest> {
+    Limited(services.requested((service, Method::PUT, path), Some(&body), &options))
+}
+
+/// Sends a body with `PATCH`.
+#[weir::function(reads)]
+pub(crate) fn patch(
+    #[environment] services: &TestedServices,
+    service: Text,
+    path: &str,
+    body: Typed<'a'>,
+    #[options] options: RequestOptions,
+) -> Limited<ServiceRequest> {
+    Limited(services.requested((service, Method::PATCH, path), Some(&body), &options))
+}
+
+impl TestedServices {
+    fn requested(
+        &self,
+        (service, method, path): (Text, Method, &str),
+        body: Option<&Typed<'a'>>,
+        options: &RequestOptions,
+    ) -> Result<ServiceRequest, Failure> {
+        let tested = self.0.get(&*service);
+        let tested = tested.ok_or_else(|| Failure::argument(format!("only tests can call the service `{service}`")))?;
+        let invalid =
+            || Failure::argument(format!("{path:?} is not the path of a request, such as \"/todos?done=true\""));
+        let url = Uri::try_from(path).ok().filter(|_| path.starts_with('/')).ok_or_else(invalid)?;
+        let (body, media_type) = match body {
+            Some(body) => body_of(body)?,
+            None => (Bytes::new(), None),
+        };
+        let fields = fields_of(options, media_type)?;
+        let matched = tested
+            .matched(&RoutedRequest { method: &method, uri: &url, fields: &fields, has_body: !body.is_empty() }, body);
+        let url = Uri::try_from(format!("http://{service}.invalid{path}")).map_err(|_| invalid())?;
+        Ok(ServiceRequest { matched, method, url, fields })
+    }
+}
+
+impl TestedService {
+    fn matched(&self, head: &RoutedRequest<'_>, body: Bytes) -> Result<(usize, Vec<Value>), Box<Response>> {
+        let mut inputs = Vec::new();
+        let (route, parameter) = head.matched(&self.routes, self.cross_site_writes, &mut inputs)?;
+        if body.len() > self.body_bytes_max {
+            return Err(Box::new(Response::of_status(StatusCode::PAYLOAD_TOO_LARGE)));
+        }
+        if let Some(parameter) = parameter {
+            inputs[parameter] =
+                self.routes.body_input(route, parameter, body).map_err(|problem| refusal(&[problem]))?;
+        }
+        Ok((route, inputs))
+    }
+}
+
+/// Returns the bytes of a body, and its media type.
+fn body_of(body: &Typed<'a'>) -> Result<(Bytes, Option<&'static str>), Failure> {
+    Ok(match (&body.of.ty, &body.value) {
+        (Type::Text, Value::Text(text)) => (Bytes::copy_from_slice(text.as_bytes()), Some("text/plain; charset=utf-8")),
+        (Type::Bytes, Value::Bytes(bytes)) => ((**bytes).clone(), Some("application/octet-stream")),
+        _ => (written(&body.value, &body.of)?.into(), Some("application/json")),
+    })
+}
+
+fn fields_of(options: &RequestOptions, media_type: Option<&'static str>) -> Result<HeaderMap, Failure> {
+    let mut fields = HeaderMap::new();
+    fields.extend(media_type.map(|media_type| (CONTENT_TYPE, HeaderValue::from_static(media_type))));
+    for (name, value) in &options.headers {
+        let invalid = |_| Failure::argument(format!("`{name}: {value}` is not a header field"));
+        let field = HeaderName::try_from(&**name).map_err(|_| invalid(()))?;
+        fields.insert(field, HeaderValue::try_from(&**value).map_err(|_| invalid(()))?);
+    }
+    for (name, value) in &options.cookies {
+        let invalid = |_| Failure::argument(format!("the cookie `{name}` cannot be sent"));
+        fields.append(COOKIE, HeaderValue::try_from(format!("{HOST_PREFIX}{name}={value}")).map_err(invalid)?);
+    }
+    Ok(fields)
+}
+
+/// Returns the number of the route that a request matches, and -1 if it is refused.
+#[weir::function(pure)]
+pub(crate) fn route(request: &ServiceRequest) -> i64 {
+    request.matched.as_ref().map_or(-1, |(route, _)| i64::try_from(*route).unwrap_or(-1))
+}
+
+/// Returns the input with this number of the route that a request matches. `none`, an empty list, says of which type it is.
+#[weir::function(pure)]
+pub(crate) fn input(request: &ServiceRequest, none: Vec<Generic<'a'>>, number: i64) -> Limited<Generic<'a'>> {
+    let _ = none;
+    let inputs = request.matched.as_ref().map_or(&[][..], |(_, inputs)| inputs);
+    let input = usize::try_from(number).ok().and_then(|number| inputs.get(number)).cloned();
+    Limited(input.map(Generic).ok_or_else(|| Failure::argument("the route has no such input")))
+}
+
+/// Returns the response to a request that the server refuses.
+#[weir::function(pure)]
+pub(crate) fn refused(request: &ServiceRequest) -> Response {
+    match &request.matched {
+        Err(refusal) => (**refusal).clone(),
+        Ok(_) => Response::of_status(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+/// Returns the response that a client receives.
+#[weir::function(pure)]
+pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
+    let (head, body) = response.into_hyper(request.method == Method::HEAD, request.fields.clone()).into_parts();
+    ClientResponse { status: head.status, headers: head.headers, body, url: request.url.clone() }
+}
