@@ -15,6 +15,7 @@ mod serve;
 mod slices;
 mod streams;
 mod support;
+mod tables;
 mod templates;
 mod time;
 mod top;
