@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use crate::overload::QueueDelay;
 use crate::platform::Platform;
 
-type Job = Box<dyn FnOnce() + Send>;
+type PoolJob = Box<dyn FnOnce() + Send>;
 
 /// A pool of threads that may block. Its threads end when it is dropped; calls in progress are left to the end of the process.
 pub(crate) struct BlockingPool {
@@ -34,7 +34,7 @@ struct SharedQueue {
 
 #[derive(Default)]
 struct BlockingPoolState {
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<PoolJob>,
     threads: usize,
     idle: usize,
     closed: bool,
@@ -66,7 +66,7 @@ impl BlockingPool {
         self.shared.delay.is_overloaded(&*self.platform)
     }
 
-    fn add(&self, event_loop: &Handle, job: Job) {
+    fn add(&self, event_loop: &Handle, job: PoolJob) {
         let mut state = self.shared.state.lock();
         state.jobs.push_back(job);
         self.shared.delay.enter(&*self.platform);
@@ -108,7 +108,7 @@ impl Drop for BlockingPool {
 
 impl SharedQueue {
     /// Waits for the next job; returns `None` when the pool was dropped.
-    fn next(&self, platform: &dyn Platform) -> Option<Job> {
+    fn next(&self, platform: &dyn Platform) -> Option<PoolJob> {
         let mut state = self.state.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
