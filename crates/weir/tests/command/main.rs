@@ -9,6 +9,7 @@ mod lsp;
 mod memory;
 mod messages;
 mod modules;
+mod overload;
 mod programs;
 mod serve;
 mod slices;
