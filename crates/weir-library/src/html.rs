@@ -11,7 +11,7 @@ use weir::{Failure, FailureKind, Text};
 
 use crate::units;
 
-pub use contexts::{json_in_script, url, url_part, value_in_script};
+pub use contexts::{json_in_script, url, url_part, url_segment, value_in_script};
 pub use markup::{Html, join, to_text, unescaped};
 
 /// Maximum number of fields in a form.
@@ -29,7 +29,7 @@ mod functions {
         /// HTML: the values of templates (`html"<p>{text}</p>"`), escaping, and decoding submitted forms.
         pub(crate) html: super::escape, super::form, super::markup::join, super::markup::to_text,
             super::markup::unescaped, super::contexts::url, super::contexts::url_part,
-            super::contexts::json_in_script, super::contexts::value_in_script
+            super::contexts::url_segment, super::contexts::json_in_script, super::contexts::value_in_script
     }
 }
 
