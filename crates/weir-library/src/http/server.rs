@@ -19,10 +19,8 @@ mod activity;
 mod body;
 mod chunked_body;
 mod connection;
-mod connection_table;
 mod framing;
 mod graceful_shutdown;
-mod held_bytes;
 mod limits;
 mod metered_body;
 mod request_validation;
@@ -47,8 +45,8 @@ use weir_events::{Event, until};
 
 use crate::descriptors;
 
+use crate::connection_table::ConnectionTable;
 use accepting::{Acceptor, report_holders};
-use connection_table::ConnectionTable;
 use graceful_shutdown::GracefulShutdown;
 
 /// Connections that the kernel completes before they are accepted.
