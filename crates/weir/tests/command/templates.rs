@@ -223,7 +223,7 @@ fn no_text_changes_the_markup_around_it() {
     }
 }
 
-const PLACES: &str = r#"use html, http
+const PLACES: &str = r#"use http
 
 fn page(x: Text, y: Text) -> Html {
   let chosen = html"<option selected='{x == "a"}'>a</option><b class='{if x == "a" { "known" }}'>{if x == "a" { x }}</b>"
