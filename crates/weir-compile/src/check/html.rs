@@ -126,7 +126,7 @@ impl<'a> TypeChecker<'a, '_> {
                 let then = then.value().is_some_and(|value| self.enter_foreign(value));
                 then & otherwise.as_ref().is_none_or(|otherwise| self.enter_foreign(otherwise))
             }
-            ExprKind::Match { arms, .. } => arms.iter().fold(true, |all, arm| self.enter_foreign(&arm.body) && all),
+            ExprKind::Match { arms, .. } => arms.iter().all(|arm| self.enter_foreign(&arm.body)),
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! Interpolations in scripts: only where a value stands, outside of texts and comments.
 //!
 //! The scanner knows texts and comments of JavaScript. A `/` that begins neither could begin a regular expression, a
-//! backquote a text with code in it, and `-->` a comment; no interpolation may follow them.
+//! backquote a text with code in it, and `-->` and `#!` a comment; no interpolation may follow them.
 
 /// The remedy for an interpolation in a script that is refused.
 pub(super) const HINT: &str =
@@ -9,7 +9,7 @@ pub(super) const HINT: &str =
 
 const AFTER_SLASH: &str = "no interpolation can follow a `/` in a script, which could begin a regular expression";
 const AFTER_BACKQUOTE: &str = "no interpolation can follow a backquote in a script, which begins a text";
-const AFTER_ARROW: &str = "no interpolation can follow `-->` in a script, which could begin a comment";
+const AFTER_COMMENT: &str = "no interpolation can follow `-->` or `#!` in a script, which could begin a comment";
 const AFTER_OPEN_TEXT: &str = "no interpolation can follow a text of a script that does not end on its line";
 
 /// The language of a `script` element.
@@ -65,7 +65,8 @@ impl ScriptScanner {
             (ScriptState::Slash, _) => ScriptState::Uncertain(AFTER_SLASH),
             (ScriptState::Code, '/') => ScriptState::Slash,
             (ScriptState::Code, '`') => ScriptState::Uncertain(AFTER_BACKQUOTE),
-            (ScriptState::Code, '>') if self.last == Some('-') => ScriptState::Uncertain(AFTER_ARROW),
+            (ScriptState::Code, '>') if self.last == Some('-') => ScriptState::Uncertain(AFTER_COMMENT),
+            (ScriptState::Code, '!') if self.last == Some('#') => ScriptState::Uncertain(AFTER_COMMENT),
             (ScriptState::Code, quote @ ('"' | '\'')) => ScriptState::Quoted(quote),
             (ScriptState::Code, c) => {
                 self.code(c);

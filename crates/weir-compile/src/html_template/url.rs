@@ -12,10 +12,10 @@ const HINT: &str = "begin the URL with its fixed part, such as `/pages/{…}` or
 const SCHEMES: [&str; 5] = ["https", "http", "mailto", "tel", "sms"];
 
 /// The reason for refusing an interpolation, and a remedy.
-type Refusal = (&'static str, &'static str);
+type UrlFault = (&'static str, &'static str);
 
 /// Returns the contexts of the interpolations in a URL. `of_code` is true if the page runs or shows what is loaded from it.
-pub(super) fn contexts(url: &str, of_code: bool) -> Vec<Result<HoleContext, Refusal>> {
+pub(super) fn contexts(url: &str, of_code: bool) -> Vec<Result<HoleContext, UrlFault>> {
     // Browsers skip these characters.
     let url = url.replace(['\t', '\n', '\r'], "");
     let url = url.trim_start_matches(|c| c <= ' ');
@@ -30,7 +30,7 @@ fn path_of(url: &str) -> &str {
 }
 
 /// Returns the scheme of a URL, if it names one. Fails if it is not one of [`SCHEMES`], or is not certain.
-fn scheme_of(url: &str) -> Result<Option<&str>, Refusal> {
+fn scheme_of(url: &str) -> Result<Option<&str>, UrlFault> {
     let path = path_of(url);
     // A character reference that contains `#` ends the path here, but begins in it.
     if path.replace("&amp;", "").contains('&') {
@@ -44,7 +44,7 @@ fn scheme_of(url: &str) -> Result<Option<&str>, Refusal> {
 }
 
 /// Returns the context of the interpolation at this place of a URL.
-fn context(url: &str, at: usize, scheme: Option<&str>, of_code: bool) -> Result<HoleContext, Refusal> {
+fn context(url: &str, at: usize, scheme: Option<&str>, of_code: bool) -> Result<HoleContext, UrlFault> {
     if of_code && !has_origin(&url[..at], scheme) {
         return Err(("the origin of what this element loads cannot be an interpolation", HINT));
     }
