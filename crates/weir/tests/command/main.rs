@@ -15,6 +15,7 @@ mod streams;
 mod support;
 mod templates;
 mod time;
+mod tls;
 mod top;
 mod weir_modules;
 mod weir_test;
