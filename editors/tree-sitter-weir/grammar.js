@@ -28,6 +28,7 @@ module.exports = grammar({
   word: ($) => $.identifier,
 
   conflicts: ($) => [
+    [$.table_item],
     [$._operand, $.record_expression],
     [$._operand, $.closure_parameter],
     [$.path, $._operand],
@@ -52,6 +53,7 @@ module.exports = grammar({
         $.use_item,
         $.shared_item,
         $.constraint_item,
+        $.table_item,
         $.config_item,
         $.record_item,
         $.enum_item,
@@ -74,6 +76,21 @@ module.exports = grammar({
         optional(seq('per', 'session')),
       ),
     constraint_item: ($) => seq('constraint', field('name', $.identifier)),
+    table_item: ($) =>
+      seq(
+        'table',
+        field('name', $.identifier),
+        ':',
+        field('row', $._type),
+        repeat(seq(optional($._line_end), $.table_clause)),
+      ),
+    table_clause: ($) =>
+      choice(
+        seq('key', $.columns, optional('auto')),
+        seq(choice('index', 'unique'), $.columns),
+        seq(choice('default', 'soft'), optional($.arguments)),
+      ),
+    columns: ($) => choice($.identifier, seq('(', commas($.identifier), ')')),
     config_item: ($) =>
       seq(
         choice('config', 'secret'),
@@ -293,7 +310,16 @@ module.exports = grammar({
       ),
     match_expression: ($) => seq('match', field('value', $._expression), braces($, $.arm)),
     arm: ($) => seq(field('pattern', $._pattern), optional(seq('if', field('guard', $._expression))), '=>', field('body', $._expression)),
-    for_expression: ($) => seq('for', $._pattern, 'in', $._expression, $.block),
+    for_expression: ($) => seq('for', $._pattern, 'in', $._expression, optional($.query), $.block),
+    query: ($) =>
+      choice(
+        seq('if', $._expression, optional($.order), optional($.query_limit)),
+        seq($.order, optional($.query_limit)),
+        $.query_limit,
+      ),
+    order: ($) => seq('order', 'by', $.order_key, repeat(seq(',', $.order_key))),
+    order_key: ($) => seq($._expression, optional('desc')),
+    query_limit: ($) => seq('limit', $._expression),
     fold_expression: ($) => seq('fold', $._pattern, '=', $._expression, 'for', $._pattern, 'in', $._expression, $.block),
     atomic_expression: ($) => seq('atomic', $.atomic_resource, repeat(seq(',', $.atomic_resource)), $.block),
     atomic_resource: ($) => seq($.identifier, optional(seq('per', 'session'))),

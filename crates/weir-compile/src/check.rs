@@ -26,6 +26,7 @@ mod pattern;
 mod record;
 mod recursion;
 mod service_call;
+mod tables;
 mod test_items;
 mod waiting;
 

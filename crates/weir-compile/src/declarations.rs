@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
-use weir_host::{Library, Text, TypeDefinition};
+use weir_host::{Library, Text, Type, TypeDefinition, Value};
 use weir_syntax::ast::Name;
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -23,6 +23,8 @@ pub(crate) struct Declarations {
     pub(crate) variants: IndexMap<Text, Vec<Text>>,
     pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
     pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
+    /// The tables. Each is also a shared value.
+    pub(crate) tables: IndexMap<Arc<str>, DeclaredTable>,
     pub(crate) config: IndexMap<Arc<str>, DeclaredConfig>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
     /// Every place in the file that names a symbol.
@@ -73,6 +75,56 @@ pub(crate) struct DeclaredShared {
     pub(crate) ty: Ty,
     /// True if each session has its own value.
     pub(crate) per_session: bool,
+}
+
+/// A declared table.
+#[derive(Default)]
+pub(crate) struct DeclaredTable {
+    /// The type of its rows: a record, or `None` if the declaration has an error.
+    pub(crate) row: Option<Text>,
+    pub(crate) columns: Vec<TableColumn>,
+    /// The columns of the key, by their indices.
+    pub(crate) key: Vec<usize>,
+    /// True if the table numbers its rows.
+    pub(crate) auto: bool,
+    /// The columns of each index, and true if no two rows agree in them.
+    pub(crate) indexes: Vec<(Vec<usize>, bool)>,
+    /// The limits of a table that is kept in memory only; `None` for one that is stored.
+    pub(crate) soft: Option<SoftLimits>,
+}
+
+impl DeclaredTable {
+    /// Returns the declaration in one line: `table users: User key name`.
+    pub(crate) fn signature(&self, name: &str) -> String {
+        let row = self.row.as_ref().map_or("_", Text::as_str);
+        let key: Vec<&str> = self.key.iter().map(|at| self.columns[*at].name.as_str()).collect();
+        let key = if let [only] = &key[..] { (*only).to_owned() } else { format!("({})", key.join(", ")) };
+        let auto = if self.auto { " auto" } else { "" };
+        let soft = if self.soft.is_some() { " soft" } else { "" };
+        format!("table {name}: {row} key {key}{auto}{soft}")
+    }
+}
+
+/// A column of a table.
+pub(crate) struct TableColumn {
+    pub(crate) name: Text,
+    /// The type of the field.
+    pub(crate) ty: Type,
+    /// The type of a value, without `Option`: its name, or `Enum`.
+    pub(crate) kind: &'static str,
+    /// The variants of an enum.
+    pub(crate) variants: Vec<Text>,
+    pub(crate) optional: bool,
+    pub(crate) default: Option<Value>,
+}
+
+/// The limits of a table that is kept in memory only.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SoftLimits {
+    /// Nanoseconds after which a row that is not written again expires.
+    pub(crate) ttl: Option<i64>,
+    /// Maximum number of rows.
+    pub(crate) at_most: Option<i64>,
 }
 
 impl Declarations {

@@ -1,5 +1,6 @@
 //! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
+mod tables;
 mod type_resolution;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::context::CheckContext;
 use crate::declarations::{
     Declarations, DeclaredConfig, DeclaredFn, DeclaredParameter, DeclaredShared, DeclaredType, ImportedModule,
 };
-use crate::lang_items::HTML;
+use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::types::Ty;
@@ -62,6 +63,14 @@ impl Declarer<'_, '_> {
             self.declarations.unknown_modules.insert(called.text.clone());
             return;
         };
+        if module.name.as_str() == TABLES {
+            let diagnostic = Diagnostic::new(Code::UnknownModule, "the module `tables` cannot be used by name")
+                .at(used.name.span, "its functions are called on a table")
+                .hint("declare a table, `table users: User key name`, and write `users.insert(…)`");
+            self.context.report(diagnostic);
+            self.declarations.unknown_modules.insert(called.text.clone());
+            return;
+        }
         if self.take(called) {
             self.declarations.define(called, Symbol::Module(module.name.clone()));
             let entry = ImportedModule { module: module.name.clone(), span: used.span, used: false };
@@ -223,6 +232,7 @@ impl Declarer<'_, '_> {
                 ItemKind::Function(function) => self.function(at, function),
                 ItemKind::Shared(shared) => self.shared(at, shared),
                 ItemKind::Constraint(constraint) => self.constraint(constraint),
+                ItemKind::Table(table) => self.table(at, table),
                 ItemKind::Config(config) => self.config(at, config),
                 ItemKind::Service(service) => self.service(service),
                 _ => {}

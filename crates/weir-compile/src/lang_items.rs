@@ -10,6 +10,12 @@ pub(crate) const SHARED_READ: &str = "state.read";
 pub(crate) const CONFIGURED_SECRET: &str = "crypto.configured";
 pub(crate) const SECRET: &str = "crypto.Secret";
 
+/// The module of the statements on tables. Programs call them through a table only.
+pub(crate) const TABLES: &str = "tables";
+
+/// The type of a table.
+pub(crate) const TABLE: &str = "tables.Table";
+
 /// The module of templates, and the type of their values, which programs name without the module.
 pub(crate) const HTML_MODULE: &str = "html";
 pub(crate) const HTML: &str = "Html";

@@ -19,9 +19,11 @@ mod html;
 mod join_points;
 mod matching;
 mod pattern;
+mod queries;
 mod repeat;
 mod service_call;
 mod show;
+mod tables;
 mod test_items;
 mod typed_arguments;
 mod types;
@@ -60,10 +62,13 @@ pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) ->
     let tree = context.tree();
     let mut program = Program { types: Vec::new(), shared: Vec::new(), entries: Vec::new() };
     for (name, shared) in &typed.declarations.shared {
-        let ItemKind::Shared(item) = &tree.items[shared.item].kind else { continue };
         let mut lowering = Lowering::new(context, typed);
         lowering.session = Some(Atom::Value(Value::Unit));
-        let init = lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
+        let init = match &tree.items[shared.item].kind {
+            ItemKind::Shared(item) => lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value)),
+            ItemKind::Table(table) => lowering.starting(&shared.ty.to_type(), |lowering| lowering.opened(&table.name)),
+            _ => continue,
+        };
         let (name, ty, per_session) = ((&**name).into(), shared.ty.to_type(), shared.per_session);
         program.shared.push(SharedValue { name, ty, per_session, init });
     }
@@ -182,6 +187,17 @@ struct StepScope<'a> {
     resources: &'a [AtomicResource],
     /// The number of frames around the step; those behind it are inlined into the step.
     frame_count: usize,
+    /// The transaction, if the step names tables.
+    transaction: Option<Transaction>,
+}
+
+/// The transaction of an atomic step over tables.
+#[derive(Clone)]
+struct Transaction {
+    /// The number of the transaction.
+    number: Atom,
+    /// The tables that it names: the stored ones, then those in memory.
+    tables: Vec<Text>,
 }
 
 /// A handler that runs after an atomic step, when its locks are released.
@@ -224,6 +240,8 @@ struct Lowering<'a, 'd> {
     handled_calls: HandledCalls,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
+    /// True if this lowers a flow of an entry point, whose answer and effects wait until its writes are durable.
+    answers: bool,
     /// The variables whose values are known at compile time.
     constants: constants::Constants,
     /// The number of uses of each call path.
@@ -254,6 +272,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
             alone: false,
+            answers: false,
             constants: constants::Constants::default(),
             call_paths: IndexMap::new(),
             operations: 0,
@@ -288,7 +307,11 @@ impl<'a, 'd> Lowering<'a, 'd> {
             parameters,
             scope: self.scope(),
         });
-        let open_block = self.build_block(body);
+        let open_block = self.build_block(|lowering| {
+            let value = body(lowering);
+            lowering.settle(Span::default());
+            value
+        });
         self.frames.pop();
         let mut rules =
             ClosingRules { vars: &mut self.vars, ty: result.clone(), fall: &yield_value, leave: &yield_exit_value };

@@ -88,6 +88,9 @@ impl Checked {
             Symbol::Shared(name) => {
                 let declared = self.typed.declarations.shared.get(name.as_str())?;
                 let doc = self.item_doc(declared.item);
+                if let Some(table) = self.typed.declarations.tables.get(name.as_str()) {
+                    return Some(SymbolInfo { signature: table.signature(name), doc, effects: None });
+                }
                 let scope = if declared.per_session { " per session" } else { "" };
                 Some(SymbolInfo { signature: format!("shared {name}: {}{scope}", declared.ty), doc, effects: None })
             }

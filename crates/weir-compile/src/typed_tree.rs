@@ -33,6 +33,8 @@ pub struct TypedTree {
     /// The local that holds the failure, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// The tables that record literals are inserted into, by their indices: the literals may leave out columns.
+    pub(crate) inserted_rows: BTreeMap<ExprId, usize>,
     /// The context of each interpolation of a template, by the interpolated expression.
     pub(crate) html_holes: BTreeMap<ExprId, HoleContext>,
     /// The functions that each `with` replaces.
@@ -119,10 +121,23 @@ pub(crate) enum CallTarget {
     Length,
     /// `Failure(message)`.
     Failure,
+    /// A statement on a table that takes a function.
+    Table(TableStatement),
     /// `fail(why)`, or if `says`, `fail(Failure(why))`.
     Fail {
         says: bool,
     },
+}
+
+/// A statement on a table that takes a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TableStatement {
+    /// `table.update(key, |row| …)`.
+    Update,
+    /// `table.count(|row| …)`.
+    Count,
+    /// `table.delete_all(|row| …)`.
+    DeleteAll,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -225,6 +240,7 @@ impl TypedTree {
             pattern_tags: BTreeMap::new(),
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
+            inserted_rows: BTreeMap::new(),
             html_holes: BTreeMap::new(),
             replacements: BTreeMap::new(),
             fn_demands: BTreeMap::new(),

@@ -58,6 +58,8 @@ pub enum FailureKind {
     Limit,
     /// The flow or the program has reached its limit of memory.
     Memory,
+    /// A statement would break a rule of a table: its key, or a unique index.
+    Constraint,
     /// The program failed deliberately.
     Program,
 }
@@ -114,6 +116,7 @@ impl FailureKind {
             FailureKind::Cancelled => "cancelled",
             FailureKind::Limit => "limit",
             FailureKind::Memory => "memory",
+            FailureKind::Constraint => "constraint",
             FailureKind::Program => "program",
         }
     }

@@ -59,7 +59,7 @@ pub mod memory;
 /// Support code for the expansions of the attributes; not for use by hand.
 pub mod macros;
 
-pub use batch::{Batch, BatchCode, PendingBatch};
+pub use batch::{Batch, BatchAnswers, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
     Argument, BlockingCode, BlockingJob, Call, Closing, DetachedCall, Environment, FunctionCode, ImmediateCode,

@@ -27,6 +27,6 @@ pub use state::{
 };
 
 pub use crate::Outcome;
-pub use crate::batch::{BatchCalls, PendingBatch, batch};
+pub use crate::batch::{BatchCalls, PendingBatch, batch, common_argument};
 pub use crate::call::{BlockingJob, Call, Environment, FunctionCode, Pending, Settled, WordCode};
 pub use crate::convert::{Borrowable, BorrowedArgumentMut, HostType, Parts};

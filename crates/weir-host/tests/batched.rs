@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use common::{Frame, given};
-use weir::{Batch, Environment, Failure, Function, Outcome, Type, Value};
+use weir::{Batch, BatchAnswers, Environment, Failure, Function, Outcome, Type, Value};
 
 /// The sizes of the batches that the function received.
 #[derive(Default)]
@@ -31,10 +31,23 @@ async fn forgetful(queries: &[String]) -> Vec<String> {
     queries.iter().skip(1).cloned().collect()
 }
 
-weir::library!(pub(crate) numbers: doubled, forgetful);
+weir::library!(pub(crate) numbers: doubled, forgetful, scaled);
+
+/// Multiplies by a factor that all calls of a batch have in common; as a whole it fails if one number is 13.
+#[weir::batched(at_most = 10, in_flight = 2, pure)]
+async fn scaled(factor: i64, numbers: &[i64]) -> Result<Vec<i64>, Failure> {
+    if numbers.contains(&13) {
+        return Err(Failure::function("unlucky"));
+    }
+    Ok(numbers.iter().map(|number| number * factor).collect())
+}
 
 fn run(function: &Function, arguments: Vec<Value>, environment: &Environment) -> Vec<Outcome> {
-    let mut pending = function.batch.as_ref().unwrap()(arguments, environment).unwrap();
+    answers(function, arguments, &[], environment).answers
+}
+
+fn answers(function: &Function, arguments: Vec<Value>, common: &[Value], environment: &Environment) -> BatchAnswers {
+    let mut pending = function.batch.as_ref().unwrap()(arguments, common, environment).unwrap();
     match pending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answers) => answers,
         Poll::Pending => panic!("nothing here waits"),
@@ -57,7 +70,7 @@ fn callers_see_the_function_of_one_element() {
     assert_eq!(signature.parameters[0].name.as_str(), "number");
     assert_eq!(signature.parameters[0].ty, Type::Int);
     assert_eq!(signature.call_type().to_string(), "Result(Int, Failure)");
-    assert_eq!(signature.batch, Some(Batch { at_most: 3 }));
+    assert_eq!(signature.batch, Some(Batch { at_most: 3, in_flight: Batch::IN_FLIGHT, gathered: 0 }));
     assert_eq!(signature.effects.fresh_ns, Some(1_000_000_000));
     assert_eq!(numbers().functions["forgetful"].signature.parameters[0].name.as_str(), "query");
 }
@@ -92,4 +105,18 @@ fn a_wrong_number_of_answers_fails_all_calls() {
     let answers = run(&numbers().functions["forgetful"], arguments, &Environment::default());
     let fault = Outcome::Fault(Box::new(Failure::function("the function returned 1 answers for 2 calls")));
     assert_eq!(answers, [fault.clone(), fault]);
+}
+
+#[test]
+fn calls_of_a_batch_share_all_other_arguments_and_a_failure_of_the_whole() {
+    let function = &numbers().functions["scaled"];
+    assert_eq!(function.signature.batch, Some(Batch { at_most: 10, in_flight: 2, gathered: 1 }));
+    assert_eq!(function.signature.call_type().to_string(), "Result(Int, Failure)");
+    let scaled = |arguments: &[i64]| answers(function, ints(arguments), &[Value::Int(3)], &Environment::default());
+    let expected = vec![Outcome::Value(Value::Int(6)), Outcome::Value(Value::Int(12))];
+    assert_eq!(scaled(&[2, 4]), BatchAnswers { answers: expected, failed_as_a_whole: false });
+    let failure = Outcome::Error(Value::Failure(Box::new(Failure::function("unlucky"))));
+    assert_eq!(scaled(&[2, 13]), BatchAnswers { answers: vec![failure.clone(), failure], failed_as_a_whole: true });
+    let mut frame = Frame::of([Value::Int(5), Value::Int(7)]);
+    assert_eq!(given(frame.run(function)), Value::Int(35));
 }

@@ -70,6 +70,7 @@ impl Document {
         Some(match &item.kind {
             ItemKind::Use(_) => return None,
             ItemKind::Shared(shared) => named(&shared.name, SymbolKind::Shared),
+            ItemKind::Table(table) => named(&table.name, SymbolKind::Shared),
             ItemKind::Constraint(constraint) => named(&constraint.name, SymbolKind::Constraint),
             ItemKind::Config(config) => named(&config.name, SymbolKind::Config),
             ItemKind::Function(function) => named(&function.name, SymbolKind::Function),

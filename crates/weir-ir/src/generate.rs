@@ -18,6 +18,7 @@ use crate::evaluate::Evaluator;
 use crate::expr::Program;
 use crate::{print, verify};
 
+mod batched;
 mod cover;
 mod functions;
 mod library;

@@ -37,6 +37,7 @@ pub mod state;
 pub mod stdio;
 pub mod stream;
 mod stream_source;
+pub mod tables;
 pub mod tcp;
 pub mod text;
 pub mod time;
@@ -54,6 +55,7 @@ pub fn library() -> weir::Library {
     library.environment.insert_closing(output::Outputs::default());
     library.environment.insert(random::Randomness::default());
     library.environment.insert(uuid::LastUuid::default());
+    library.environment.insert(tables::TableStorage::default());
     library.environment.insert(client::Client::default());
     library.environment.insert(http::TestedServices::default());
     library.environment.insert(crypto::Secrets::default());
@@ -75,6 +77,7 @@ pub fn library() -> weir::Library {
         in_weir("option", include_str!("weir/option.weir")),
         in_weir("result", include_str!("weir/result.weir")),
         state::state(),
+        tables::tables(),
         failure::failure(),
         csv::csv(),
         json::json(),

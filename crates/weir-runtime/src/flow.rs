@@ -275,6 +275,7 @@ impl FlowState {
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
+        instance.at_rest();
         self.balance = entered.leave();
         let yields = matches!(advanced, Advanced::Yields);
         if yields != self.computes {

@@ -18,14 +18,13 @@
 //!
 //! Frames are pooled: see `object_pool.rs`.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Context;
 use std::thread::LocalKey;
 
-use weir_host::{Argument, Failure, FailureKind, Value};
+use weir_host::{Argument, Failure, Value};
 use weir_trace::{Detail, EventKind};
 
 use crate::instance::Env;
@@ -364,6 +363,9 @@ impl Frame {
 
     fn wait(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
         self.see(node);
+        if matches!(*stage, Stage::Batched(_)) {
+            self.signal(body.steps[node].placed_orders);
+        }
         if env.records_nodes {
             let name = || Arc::clone(&body.names[node]);
             env.instance.record(Detail::Nodes, || EventKind::NodeWaits { flow: env.key, node: name() });
@@ -409,7 +411,12 @@ impl Frame {
     /// Records that a step has run or was skipped.
     fn through(&mut self, step: &PreparedStep, env: Env<'_>) {
         self.pass_ticket_gates(step, env);
-        let mut orders = if self.order_steps_left.is_empty() { 0 } else { step.signals_orders };
+        self.signal(step.signals_orders);
+    }
+
+    /// Signals to the next iteration that a step of these iteration orders need not be waited for any more.
+    fn signal(&mut self, orders: u64) {
+        let mut orders = if self.order_steps_left.is_empty() { 0 } else { orders };
         while orders != 0 {
             self.order_steps_left[orders.trailing_zeros() as usize] -= 1;
             orders &= orders - 1;
@@ -429,12 +436,22 @@ impl Frame {
         let mut index = 0;
         while index < self.waits.len() {
             let node = self.waits[index].node;
+            if let Some(Stage::Batched(member)) = self.waits[index].stage.as_deref()
+                && member.waits(context)
+            {
+                index += 1;
+                continue;
+            }
             let Some(stage) = self.waits[index].stage.take() else { continue };
+            let is_placed = matches!(*stage, Stage::Batched(_));
             self.cursor = node;
             let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
             let ran = polled.unwrap_or_else(|panic| Ran::Ends(Box::new(self.exit_of_panic(node, body, &*panic))));
             self.yielded |= matches!(ran, Ran::Yields(_));
             if let Ran::Waits(stage) | Ran::Yields(Some(stage)) = ran {
+                if !is_placed && matches!(*stage, Stage::Batched(_)) {
+                    self.signal(body.steps[node].placed_orders);
+                }
                 self.waits[index].stage = Some(stage);
                 index += 1;
                 continue;
@@ -451,7 +468,9 @@ impl Frame {
                 self.record_end(self.cursor, *end);
                 return true;
             }
-            self.through(&body.steps[node], env);
+            let step = &body.steps[node];
+            self.pass_ticket_gates(step, env);
+            self.signal(step.signals_orders & !if is_placed { step.placed_orders } else { 0 });
         }
         progressed
     }
@@ -493,12 +512,6 @@ pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) 
         let name = || Arc::clone(&body.names[node]);
         env.instance.record(Detail::Nodes, || EventKind::NodeRan { flow: env.key, node: name(), took_ns });
     }
-}
-
-/// Returns the failure of a host function that panicked.
-pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
-    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Box::new(Failure::new(FailureKind::Panic, format!("`{path}` panicked: {}", said.unwrap_or("no message"))))
 }
 
 /// Returns the path of the function that a step calls, or the name of its node.

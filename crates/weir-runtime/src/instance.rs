@@ -11,6 +11,7 @@ use weir_host::{Environment, UnitBudget};
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
 use crate::admission::AdmissionLimiter;
+use crate::batching::at_rest;
 use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
@@ -174,6 +175,19 @@ impl ProgramInstance {
             took: counters.took.durations(),
         };
         entries.flat_map(|(entry, value)| value.flows.iter().map(move |flow| (entry, flow))).map(route).collect()
+    }
+
+    /// Returns a trace event for each batched function.
+    pub(crate) fn batches(&self) -> Vec<EventKind> {
+        self.resources.gatherers.values().map(|gatherer| gatherer.state()).collect()
+    }
+
+    /// Reports that the flow of this thread has come to rest: batches that it has joined need not wait for it.
+    #[inline]
+    pub(crate) fn at_rest(&self) {
+        if !self.resources.gatherers.is_empty() {
+            at_rest();
+        }
     }
 
     /// Returns the number of flows that have ended, with an answer or a failure.

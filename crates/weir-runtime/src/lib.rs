@@ -9,6 +9,7 @@
 //! everything that the runtime itself needs of the system (clock, threads, random numbers) goes through [`Platform`].
 
 mod admission;
+mod batching;
 mod engine;
 mod event_loop;
 mod flow;

@@ -1,5 +1,7 @@
 //! Operations on slots that steps and regions share: primitives, payloads of switches, and answers of calls.
 
+use std::any::Any;
+
 use smallvec::SmallVec;
 use weir_host::{Argument, Elements, Failure, FailureKind, Outcome, Value, Values};
 use weir_ir::evaluate::failure_of;
@@ -265,4 +267,10 @@ pub(crate) fn never() -> Box<Failure> {
 #[cold]
 pub(crate) fn no_arm(subject: &Value) -> Box<Failure> {
     Box::new(Failure::new(FailureKind::Program, format!("no arm of the match fits {subject}")))
+}
+
+/// Returns the failure of a host function that panicked.
+pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
+    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Box::new(Failure::new(FailureKind::Panic, format!("`{path}` panicked: {}", said.unwrap_or("no message"))))
 }

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use weir_host::{Library, Mode, Resource, Signature, Text, Type, TypeDefinition};
+use weir_host::{Function, Library, Mode, Resource, Signature, Text, Type, TypeDefinition};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::program::Flow;
 
+use crate::batching::{BatchedFunction, Gatherer, GathererContext};
 use crate::lock::FairRwLock;
 use crate::region::WordTypes;
 use crate::resources::Resources;
@@ -48,6 +49,7 @@ pub(crate) struct Preparation<'a> {
     types: &'a [TypeDefinition],
     moves: moves::MoveOnlyTypes<'a>,
     resources: &'a mut Resources,
+    gathering: GathererContext,
     /// True if stateful calls must see the order of the source.
     ordered: bool,
     /// True in a body that may be given up while it waits, and in the bodies in it.
@@ -58,13 +60,19 @@ pub(crate) struct Preparation<'a> {
 
 impl<'a> Preparation<'a> {
     /// Returns a preparation that finds functions in `library` and resources in `resources`.
-    pub(crate) fn new(program: &'a Program, library: &'a Library, resources: &'a mut Resources) -> Self {
+    pub(crate) fn new(
+        program: &'a Program,
+        library: &'a Library,
+        resources: &'a mut Resources,
+        gathering: GathererContext,
+    ) -> Self {
         let moves = moves::MoveOnlyTypes::new(&program.types, library);
         Preparation {
             library,
             types: &program.types,
             moves,
             resources,
+            gathering,
             ordered: false,
             may_be_given_up: false,
             ticket_gates: Vec::new(),
@@ -157,7 +165,30 @@ impl<'a> Preparation<'a> {
             locks: locks.into(),
             ticket_gate,
             state,
+            gatherer: self.gatherer(found),
         })
+    }
+
+    /// Returns the gatherer of a function; `None` if its calls are not gathered.
+    fn gatherer(&mut self, found: &Function) -> Option<Arc<Gatherer>> {
+        let (code, limits) = (found.batch.as_ref()?, found.signature.batch?);
+        let (signature, path) = (&found.signature, Text::from(found.signature.path()));
+        if let Some(known) = self.resources.gatherers.get(&path) {
+            return Some(Arc::clone(known));
+        }
+        let gathered = signature.parameters.get(limits.gathered)?;
+        let function = BatchedFunction {
+            path: Arc::from(path.as_str()),
+            code: Arc::clone(code),
+            limits,
+            world: signature.effects.world,
+            idempotent: signature.effects.idempotent,
+            copies_requests: !self.moves.may(&gathered.ty),
+            copies_answers: !self.moves.may(&signature.call_type()),
+        };
+        let gatherer = Arc::new(Gatherer::new(function, self.gathering.clone()));
+        self.resources.gatherers.insert(path, Arc::clone(&gatherer));
+        Some(gatherer)
     }
 
     /// Creates the private state of a node from its constant arguments, and returns the state's index.

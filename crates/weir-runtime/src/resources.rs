@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use weir_host::{Mode, Resource, Shared, Text, Value};
 use weir_ir::graph::{Graph, Program};
 
+use crate::batching::Gatherer;
 use crate::lock::{FairRwLock, SessionLimits, SessionRetention, SessionTable};
 use crate::platform::Platform;
 use crate::ticket_gate::TicketGate;
@@ -42,6 +43,8 @@ pub(crate) struct Resources {
     pub states: Vec<Shared>,
     /// The ticket gates of call sites that must follow the order of a source.
     pub ticket_gates: Vec<TicketGate>,
+    /// The gatherers of the batched functions that the program calls, by their paths.
+    pub gatherers: IndexMap<Text, Arc<Gatherer>>,
 }
 
 impl Resources {

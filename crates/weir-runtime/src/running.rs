@@ -287,7 +287,13 @@ impl RunContext {
     }
 
     fn record_sections(&self) {
-        for what in self.engine.sections(&self.instance).into_iter().chain(self.instance.routes()) {
+        for what in self
+            .engine
+            .sections(&self.instance)
+            .into_iter()
+            .chain(self.instance.routes())
+            .chain(self.instance.batches())
+        {
             self.instance.record(Detail::Sections, || what);
         }
     }

@@ -21,6 +21,7 @@ use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
+use crate::batching::GathererContext;
 use crate::engine::{
     ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
     engine_facts,
@@ -175,7 +176,7 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
 pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
     let options = Options::default();
     let mut resources = Resources::of(program, options.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources);
+    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, &options));
     let mut text = String::new();
     for entry in &program.entries {
         for flow in &entry.flows {
@@ -184,6 +185,15 @@ pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareEr
         }
     }
     Ok(text)
+}
+
+/// Returns what batches are sent with.
+fn gathering(library: &Library, options: &Options) -> GathererContext {
+    GathererContext {
+        environment: library.environment.clone(),
+        recorder: options.recorder.clone(),
+        platform: Arc::clone(&options.platform),
+    }
 }
 
 /// The settings that a program runs with, resolved from plan, options and defaults.
@@ -261,7 +271,7 @@ fn prepare(
     settings: &Settings,
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program, settings.sessions, &options.platform);
-    let mut preparation = Preparation::new(program, library, &mut resources);
+    let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, options));
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
     let (own, shared): (Vec<_>, Vec<_>) = program
@@ -342,7 +352,9 @@ fn advance_once(
             units: &units,
             given_up: None,
         };
-        match frame.advance(body, env, None, context) {
+        let advanced = frame.advance(body, env, None, context);
+        instance.at_rest();
+        match advanced {
             Advanced::Ready(finished) => return Poll::Ready(finished),
             Advanced::Waits => return Poll::Pending,
             Advanced::Yields => {}

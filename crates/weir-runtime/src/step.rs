@@ -14,6 +14,7 @@ use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Value};
 use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
+use crate::batching::Gatherer;
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::Region;
@@ -41,8 +42,8 @@ pub(crate) struct Body {
     pub waits: bool,
     /// The number of steps of each iteration order; empty unless iterations may overlap.
     pub order_lengths: Box<[u32]>,
-    /// True if iterations may overlap.
-    pub overlaps: bool,
+    /// The number of iterations that may overlap; 0 if they run one after the other.
+    pub overlap_max: u32,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
     /// changed or move-only.
     pub handed: Box<[bool]>,
@@ -75,6 +76,8 @@ pub(crate) struct PreparedStep {
     pub signals_orders: u64,
     /// The iteration orders in which all earlier iterations must be finished before this step runs.
     pub awaits_orders: u64,
+    /// The part of `signals_orders` in which the next iteration waits only until the call has joined its batch.
+    pub placed_orders: u64,
     /// The ticket gates that the flow passes when this step has run.
     pub ticket_gates: Box<[usize]>,
 }
@@ -182,6 +185,8 @@ pub(crate) struct CallStep {
     pub ticket_gate: Option<usize>,
     /// The index of its private state.
     pub state: Option<usize>,
+    /// The gatherer of its function, if calls of this function are gathered.
+    pub gatherer: Option<Arc<Gatherer>>,
     /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
     /// True if it waits for the peer of a connection.

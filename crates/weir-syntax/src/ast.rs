@@ -13,6 +13,7 @@ mod operator;
 mod outline;
 mod pattern;
 mod statement;
+mod table;
 mod types;
 mod visit;
 
@@ -23,6 +24,7 @@ pub use operator::*;
 pub use outline::{outline, outline_expr};
 pub use pattern::*;
 pub use statement::*;
+pub use table::*;
 pub use types::*;
 pub use visit::*;
 

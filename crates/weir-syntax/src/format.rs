@@ -15,6 +15,7 @@ mod operands;
 mod parentheses;
 mod patterns;
 mod statements;
+mod tables;
 
 use crate::Parsed;
 use crate::ast::{Comment, Tree};

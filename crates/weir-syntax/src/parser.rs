@@ -22,6 +22,7 @@ mod primary;
 mod recovery;
 mod services;
 mod statements;
+mod tables;
 mod texts;
 mod types;
 

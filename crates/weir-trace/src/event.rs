@@ -176,6 +176,40 @@ pub enum EventKind {
         /// was attached.
         took: Durations,
     },
+    /// A batch was answered: calls of one function, of any flows, that were gathered into one call of Rust.
+    BatchAnswered {
+        /// The path of the function.
+        function: Arc<str>,
+        /// The number of calls in the batch.
+        calls: u64,
+        /// The number of requests that were sent: equal calls of a function that does not write share one.
+        requests: u64,
+        /// The time from the first call to the moment at which the batch was sent.
+        waited_ns: u64,
+        /// The time that the function took.
+        took_ns: u64,
+    },
+    /// State of a function whose calls are gathered into batches, once per period.
+    Batches {
+        /// The path of the function.
+        function: Arc<str>,
+        /// The number of batches that were answered since the start.
+        batches: u64,
+        /// The number of calls in them.
+        calls: u64,
+        /// The number of requests in them.
+        requests: u64,
+        /// The number of batches that gather or are with the function.
+        in_flight: u64,
+        /// The largest number of batches that may be with the function.
+        in_flight_max: u64,
+        /// The number of further batches, which wait for one of these to be answered.
+        queued: u64,
+        /// The times from the first call of a batch to the moment at which it was sent.
+        waited: Durations,
+        /// The times that the function took.
+        took: Durations,
+    },
     /// The program has been told to stop.
     Stopping,
 }
@@ -193,8 +227,11 @@ impl EventKind {
             | EventKind::ConnectionsShed { .. }
             | EventKind::Refused { .. }
             | EventKind::Stopping => Detail::Log,
-            EventKind::Section { .. } | EventKind::Route { .. } => Detail::Sections,
-            EventKind::FlowBegan { .. } | EventKind::FlowEnded { .. } | EventKind::FlowGivenUp { .. } => Detail::Flows,
+            EventKind::Section { .. } | EventKind::Route { .. } | EventKind::Batches { .. } => Detail::Sections,
+            EventKind::FlowBegan { .. }
+            | EventKind::FlowEnded { .. }
+            | EventKind::FlowGivenUp { .. }
+            | EventKind::BatchAnswered { .. } => Detail::Flows,
             EventKind::NodeRan { .. } | EventKind::NodeWaits { .. } | EventKind::BodyGivenUp { .. } => Detail::Nodes,
         }
     }
@@ -245,6 +282,15 @@ impl fmt::Display for EventKind {
             }
             EventKind::Route { route, begun, ended, failed, .. } => {
                 write!(f, "route {route}: {begun} begun, {ended} ended, {failed} failed")
+            }
+            EventKind::BatchAnswered { function, calls, requests, waited_ns, took_ns } => {
+                write!(
+                    f,
+                    "batch of {function}: {calls} calls, {requests} requests, sent after {waited_ns} ns, took {took_ns} ns"
+                )
+            }
+            EventKind::Batches { function, batches, calls, in_flight, queued, .. } => {
+                write!(f, "batches of {function}: {batches} of {calls} calls, {in_flight} in flight, {queued} queued")
             }
             EventKind::Stopping => f.write_str("stopping"),
         }

@@ -1,5 +1,6 @@
 //! A source whose flows a test begins one by one, and helpers that start programs with it.
 
+pub mod batches;
 pub mod gates;
 pub mod stream;
 

@@ -3,6 +3,7 @@
 mod expressions;
 mod items;
 mod patterns;
+mod tables;
 
 use std::sync::Arc;
 use weir_syntax::ast::{DocLine, Docs, Name, Path};

@@ -1,6 +1,6 @@
 //! Checks control flow: branches, failures, loops, closures, atomic steps.
 
-use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name, Pattern};
+use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name, Pattern, QueryClauses};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{ExhaustivenessCheck, Exits, Expected, TypeChecker};
@@ -188,10 +188,22 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    pub(super) fn for_(&mut self, pattern: &'a Pattern, items: &'a Expr, body: &'a Block) -> Ty {
-        let element = self.elements(items);
+    pub(super) fn for_(
+        &mut self,
+        pattern: &'a Pattern,
+        items: &'a Expr,
+        query: &'a QueryClauses,
+        body: &'a Block,
+    ) -> Ty {
+        let table = self.table_named(items);
+        let element = match table {
+            Some(table) => self.rows_of(table, items),
+            None => self.elements(items),
+        };
+        self.query_limit(table, query);
         let mark = self.scope.mark();
         self.irrefutable_pattern(pattern, &element);
+        self.query_clauses(table, pattern, query);
         let ty = self.block(body, None);
         self.scope.leave(mark);
         // A body that always diverges yields no element, but the list may be empty.

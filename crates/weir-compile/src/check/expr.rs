@@ -163,7 +163,7 @@ impl<'a> TypeChecker<'a, '_> {
             ExprKind::Else { value, failure, otherwise } => self.else_(value, failure.as_ref(), otherwise, expected),
             ExprKind::If { condition, then, otherwise } => self.if_(condition, then, otherwise.as_deref(), expected),
             ExprKind::Match { value, arms } => self.match_(value, arms, expected),
-            ExprKind::For { pattern, items, body } => self.for_(pattern, items, body),
+            ExprKind::For { pattern, items, query, body } => self.for_(pattern, items, query, body),
             ExprKind::Fold { accumulator, initial, pattern, items, body } => {
                 self.fold((accumulator, initial), (pattern, items), body, expected)
             }
@@ -174,7 +174,7 @@ impl<'a> TypeChecker<'a, '_> {
             ExprKind::Block(block) => self.block(block, expected),
             ExprKind::Atomic { resources, body } => self.atomic(resources, body, expected),
             ExprKind::Closure { parameters, body } => self.closure(parameters, body, wanted),
-            ExprKind::Record { path, base, fields } => self.record(expr.span, path, base.as_deref(), fields),
+            ExprKind::Record { path, base, fields } => self.record(expr, path, base.as_deref(), fields),
             ExprKind::Tuple(elements) if elements.is_empty() => Ty::UNIT,
             ExprKind::Tuple(elements) => self.tuple(elements, wanted),
             ExprKind::List(elements) => self.list(expr.span, elements, wanted),
@@ -295,6 +295,9 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn index(&mut self, object: &'a Expr, index: &'a Expr) -> Ty {
+        if let Some(table) = self.table_named(object) {
+            return self.row_at(table, object, index);
+        }
         let ty = self.expr(object, None);
         match self.inference.shallow(&ty) {
             Ty::List(element) => {

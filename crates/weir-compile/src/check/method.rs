@@ -23,6 +23,9 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     pub(super) fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: CallArguments<'a>) -> Ty {
+        if let Some(table) = self.table_named(object) {
+            return self.table_call(table, object, name, given);
+        }
         let ty = self.object_type(object);
         let ty = self.inference.shallow(&ty);
         let given = CallArguments { object: Some((object, ty.clone())), ..given };

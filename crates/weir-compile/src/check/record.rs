@@ -81,7 +81,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    pub(super) fn record(&mut self, span: Span, path: &Path, base: Option<&'a Expr>, fields: &'a [FieldValue]) -> Ty {
+    pub(super) fn record(&mut self, expr: &Expr, path: &Path, base: Option<&'a Expr>, fields: &'a [FieldValue]) -> Ty {
         let ty = self.record_type(path);
         if let Some(base) = base {
             self.expr(base, Some(&Expected::new(ty.clone(), path.span, format!("a `{path}` is made here"))));
@@ -100,7 +100,7 @@ impl<'a> TypeChecker<'a, '_> {
             given.push(&field.name);
         }
         if base.is_none() {
-            self.missing_fields(span, path, &ty, &given);
+            self.missing_fields(expr, path, &ty, &given);
         }
         ty
     }
@@ -150,17 +150,21 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    fn missing_fields(&mut self, span: Span, path: &Path, ty: &Ty, given: &[&Name]) {
-        let missing: Vec<String> = self.fields_of(ty);
-        let missing: Vec<String> =
-            missing.into_iter().filter(|field| !given.iter().any(|name| name.as_str() == field)).collect();
+    fn missing_fields(&mut self, expr: &Expr, path: &Path, ty: &Ty, given: &[&Name]) {
+        let table = self.typed.inserted_rows.get(&expr.id).map(|at| &self.typed.declarations.tables[*at]);
+        let table = table.filter(|table| table.row.is_some() && table.row.as_ref() == ty.name());
+        let is_given = |field: &String| given.iter().any(|name| name.as_str() == field);
+        let may_omit = |at: usize| table.is_some_and(|table| table.may_omit(at));
+        let missing = self.fields_of(ty).into_iter().enumerate();
+        let missing = missing.filter(|(at, field)| !is_given(field) && !may_omit(*at));
+        let missing: Vec<String> = missing.map(|(_, field)| field).collect();
         if missing.is_empty() {
             return;
         }
         let (fields, are) = if missing.len() == 1 { ("field", "is") } else { ("fields", "are") };
         let diagnostic =
             Diagnostic::new(Code::RecordFields, format!("the {fields} {} of `{path}` {are} missing", listed(&missing)))
-                .at(span, "a field has no value")
+                .at(expr.span, "a field has no value")
                 .hint(format!("add `{}: …`", missing[0]));
         self.report(diagnostic);
     }

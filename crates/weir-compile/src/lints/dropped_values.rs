@@ -99,7 +99,10 @@ impl DroppedValues<'_> {
             Some(CallTarget::Function(at)) => self.is_pure_fn(*at),
             Some(CallTarget::Weir(path)) => self.is_pure_weir(path),
             Some(CallTarget::Variant(_) | CallTarget::Length | CallTarget::Failure) => true,
-            Some(CallTarget::Local(_) | CallTarget::Service { .. } | CallTarget::Fail { .. }) | None => false,
+            Some(
+                CallTarget::Local(_) | CallTarget::Service { .. } | CallTarget::Table(_) | CallTarget::Fail { .. },
+            )
+            | None => false,
         }
     }
 }

@@ -67,6 +67,7 @@ fn named_items(items: &[Item], typed: &TypedTree) -> BTreeMap<usize, BTreeSet<us
 fn declared(item: &Item) -> Option<(&'static str, &Name)> {
     match &item.kind {
         ItemKind::Shared(shared) => Some(("shared value", &shared.name)),
+        ItemKind::Table(table) => Some(("table", &table.name)),
         ItemKind::Constraint(constraint) => Some(("constraint", &constraint.name)),
         ItemKind::Config(config) => Some((if config.secret { "secret" } else { "`config`" }, &config.name)),
         ItemKind::Record(record) => Some(("record", &record.name)),
@@ -119,13 +120,14 @@ fn unused_variants<'a>(enums: impl Iterator<Item = &'a Item>, typed: &TypedTree)
     unused
 }
 
-/// Returns the declared types that elements of sources, requests and answers may contain.
+/// Returns the declared types that elements of sources, requests and rows of tables may contain.
 fn received_types(typed: &TypedTree) -> BTreeSet<Text> {
     let mut found = BTreeSet::new();
     let routes = typed.entries.iter().flat_map(|entry| &entry.routes);
     let parameters = routes.flat_map(|route| &route.locals).map(|local| typed.local(*local).ty.to_type());
     let elements = typed.entries.iter().filter_map(|entry| entry.element.clone());
-    for ty in parameters.chain(elements) {
+    let rows = typed.declarations.tables.values().filter_map(|table| table.row.as_ref());
+    for ty in parameters.chain(elements).chain(rows.map(|row| Type::named(row))) {
         add_named(&ty, typed, &mut found);
     }
     found

@@ -7,17 +7,37 @@ use weir_ir::expr::{Atom, Block, Call, Constraint, Op};
 use weir_syntax::ast::{self, AtomicResource, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::block_builder::OpenBlock;
 use super::{Lowering, StepScope};
 use crate::typed_tree::LocalId;
 
 impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
-        let ty = self.ty(expr);
         let held = resources.iter().find(|resource| self.is_per_session(resource));
         let session = held.map(|held| self.session_of(held.name.as_str(), held.span));
-        self.steps.push(StepScope { resources, frame_count: self.frames.len() });
-        let open_block = self.build_block(|lowering| lowering.block(body));
-        self.steps.pop();
+        let stored = self.stores_in(resources);
+        let open_block = self.build_block(|lowering| {
+            let transaction = lowering.begin(resources, expr.span);
+            lowering.steps.push(StepScope { resources, frame_count: lowering.frames.len(), transaction });
+            let value = lowering.block(body);
+            lowering.commit_innermost(expr.span);
+            lowering.steps.pop();
+            value
+        });
+        self.step(open_block, (self.ty(expr), session), expr.span, |lowering, body| {
+            let held = resources.iter().map(|resource| lowering.constraint(resource, body));
+            held.chain(stored).collect()
+        })
+    }
+
+    /// Appends an atomic step with this body, which holds the constraints.
+    pub(super) fn step(
+        &mut self,
+        open_block: OpenBlock,
+        (ty, session): (Type, Option<Atom>),
+        span: Span,
+        constraints: impl FnOnce(&Self, &Block) -> Vec<Constraint>,
+    ) -> Atom {
         let mut targets = Vec::new();
         open_block.exit_targets(&mut targets);
         // If every path exits, the step has no value; its type is that of the exits.
@@ -30,18 +50,17 @@ impl<'a> Lowering<'a, '_> {
         } else {
             self.close_to_control_flow(open_block, &ty, &targets)
         };
-        let mut constraints: Vec<Constraint> =
-            resources.iter().map(|resource| self.constraint(resource, &body)).collect();
+        let mut constraints = constraints(self, &body);
         constraints.sort();
         constraints.dedup_by(|a, b| a.resource == b.resource);
         let op = Op::Atomic { constraints, session, body };
-        let bound = if yields { step } else { weir_host::Type::Never };
-        let value = self.emit(op, bound, expr.span);
+        let bound = if yields { step } else { Type::Never };
+        let value = self.emit(op, bound, span);
         if targets.is_empty() {
             return value;
         }
-        let value = self.branch_on_control_flow(value, &ty, &targets, expr.span);
-        if only_leaves { self.never_reached(expr.span) } else { value }
+        let value = self.branch_on_control_flow(value, &ty, &targets, span);
+        if only_leaves { self.never_reached(span) } else { value }
     }
 
     /// Returns the session key, or reports that this place has no session to hold `name` for.

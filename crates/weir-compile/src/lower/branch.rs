@@ -185,13 +185,16 @@ impl<'a> Lowering<'a, '_> {
 
     /// Exits the body: ends the flow, or returns from the inlined `fn`.
     pub(super) fn exit_body(&mut self, result: Atom, span: Span) -> Atom {
-        self.exit_frame(self.body_frame(), result, span)
+        let frame = self.body_frame();
+        self.commit_steps_in(frame, span);
+        self.exit_frame(frame, result, span)
     }
 
     /// Exits a frame, and all frames inside it, with its result.
     pub(super) fn exit_frame(&mut self, at: usize, result: Atom, span: Span) -> Atom {
         let (id, kind) = (self.frames[at].id, self.frames[at].kind);
         if kind == InlineFrameKind::Flow {
+            self.settle(span);
             return self.emit(Op::Return(result), Type::Never, span);
         }
         if !self.builder().has_ended() {

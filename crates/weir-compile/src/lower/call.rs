@@ -9,6 +9,7 @@ use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 use super::block_builder::InlineFrameId;
 use super::handled_calls::ArgumentAtoms;
 use super::{Binding, Callable, CheckedCode, CodeScope, InlineFrame, InlineFrameKind, Lowering, Names};
+use crate::lang_items::TABLES;
 use crate::typed_tree::{ArgumentSource, CallTarget, ResolvedCall};
 
 /// An evaluated argument.
@@ -101,6 +102,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let (ty, span) = (&self.ty(expr), expr.span);
         match target {
+            CallTarget::Host(path) if path.starts_with("tables.") => self.write_row(path, given, ty, span),
             CallTarget::Host(path) => self.call_host(path, given, ty.clone(), (span, written)),
             CallTarget::Function(at) => {
                 let scope = CodeScope { types: self.instance(expr), ..self.scope() };
@@ -121,6 +123,7 @@ impl<'a> Lowering<'a, '_> {
                 Some(Binding::Callable(callable)) => self.call_value(callable, given, ty, (span, written)),
                 _ => Atom::Value(Value::Unit),
             },
+            CallTarget::Table(statement) => self.table_statement(*statement, given, expr, written),
             CallTarget::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
         }
     }
@@ -161,6 +164,10 @@ impl<'a> Lowering<'a, '_> {
         self.retried(&function.signature, span);
         let site = format!("{}{path}", self.frame().call_path);
         let site = self.unique(site).into();
+        if function.signature.module.as_str() == TABLES {
+            return self.table_call(Call { function: path.clone(), site, arguments }, &function.signature, ty, span);
+        }
+        self.before_effect(&function.signature, span);
         self.call_alone(Call { function: path.clone(), site, arguments }, &function.signature, ty, span)
     }
 

@@ -46,6 +46,7 @@ impl<'a> Lowering<'a, '_> {
         route: &'a ast::Route,
         routed: &RouteInfo,
     ) -> Flow<Block> {
+        self.answers = true;
         let parameters = self.parameters(&routed.locals);
         let pattern = pattern_of(&route.path);
         let method = route.method.word();
@@ -78,6 +79,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
+        self.answers = true;
         let element = self.vars.variable(pattern_name(&entry.pattern), info.element.clone().unwrap_or(Type::Unit));
         let handlers =
             failures::handlers_of(&entry.body).chain(failures::handlers_of_file(self.context.tree())).collect();
@@ -100,6 +102,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers the `at end` block of a source.
     fn end(&mut self, info: &EntryInfo, end: &'a ast::Block) -> Flow<Block> {
+        self.answers = true;
         let handlers = failures::handlers_of(end).chain(failures::handlers_of_file(self.context.tree())).collect();
         let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.block(end);

@@ -72,6 +72,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Name(_) => self.name(expr),
             ExprKind::Field { object, .. } => self.field(expr, object),
             ExprKind::TupleIndex { object, .. } => self.field(expr, object),
+            ExprKind::Index { object, index } if self.table_named(object).is_some() => self.row_at(expr, object, index),
             ExprKind::Index { object, index } => {
                 let operands = vec![self.expr(object), self.expr(index)];
                 self.prim(Prim::Index, operands, self.ty(expr), span)
@@ -88,7 +89,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Else { value, otherwise, .. } => self.else_(expr, value, otherwise),
             ExprKind::If { condition, then, otherwise } => self.if_(expr, condition, then, otherwise.as_deref()),
             ExprKind::Match { value, arms } => self.match_(expr, value, arms),
-            ExprKind::For { pattern, items, body } => self.for_(expr, pattern, items, body),
+            ExprKind::For { pattern, items, query, body } => self.for_(expr, (pattern, items), query, body),
             ExprKind::Fold { accumulator, initial, pattern, items, body } => {
                 self.fold(expr, (accumulator, initial), (pattern, items), body)
             }
@@ -344,9 +345,9 @@ impl<'a> Lowering<'a, '_> {
                 record
             }
             None => {
-                let values = all.iter().map(|field| {
+                let values = all.iter().enumerate().map(|(at, field)| {
                     let found = given.iter().find(|(name, _)| name.as_str() == field);
-                    found.map_or(Atom::Value(Value::Unit), |(_, value)| value.clone())
+                    found.map_or_else(|| self.omitted(expr.id, at), |(_, value)| value.clone())
                 });
                 let values = values.collect();
                 self.prim(Prim::Record, values, ty, expr.span)

@@ -4,15 +4,29 @@ use weir_host::{Type, Value};
 use weir_ir::expr::{ArmTest, Atom, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
-use weir_syntax::ast::{Block, Expr, Pattern};
+use weir_syntax::ast::{Block, Expr, Pattern, QueryClauses};
 
 use super::block_builder::{InlineFrameId, OpenBlock};
 use super::{Lowering, pattern_name};
 
 impl<'a> Lowering<'a, '_> {
     /// Lowers `for x in xs { … }`: to a map, or to a fold if the body may exit the `fn`.
-    pub(super) fn for_(&mut self, expr: &'a Expr, pattern: &'a Pattern, items: &'a Expr, body: &'a Block) -> Atom {
-        let list = self.elements(items);
+    pub(super) fn for_(
+        &mut self,
+        expr: &'a Expr,
+        (pattern, items): (&'a Pattern, &'a Expr),
+        query: &'a QueryClauses,
+        body: &'a Block,
+    ) -> Atom {
+        let list = match self.table_named(items) {
+            Some(table) => self.query(&table, (pattern, query), items.span),
+            None => {
+                let list = self.elements(items);
+                let conditions: Vec<&'a Expr> = query.condition.iter().collect();
+                let element = self.pattern_type(pattern.id);
+                self.filtered(list, (pattern, &element), &conditions, items.span)
+            }
+        };
         let result = self.ty(expr);
         let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
         let element_type = self.pattern_type(pattern.id);
@@ -61,7 +75,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Lowers a fold whose body may exit: the accumulator is a control-flow value.
-    fn fold_with_exits(
+    pub(super) fn fold_with_exits(
         &mut self,
         span: Span,
         (list, init, element): (Atom, Atom, weir_ir::expr::Variable),
@@ -126,7 +140,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Binds a variable that an open block mentions.
-    fn rename(&mut self, variable: weir_ir::expr::Variable, value: Atom, span: Span) {
+    pub(super) fn rename(&mut self, variable: weir_ir::expr::Variable, value: Atom, span: Span) {
         let origin = self.origin(span);
         let op = Op::Prim(Prim::Copy, vec![value]);
         self.builder().lets_mut().push(weir_ir::expr::Let { bound: variable, op, origin });
@@ -204,7 +218,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-fn exit_targets(open_block: &OpenBlock) -> Vec<InlineFrameId> {
+pub(super) fn exit_targets(open_block: &OpenBlock) -> Vec<InlineFrameId> {
     let mut targets = Vec::new();
     open_block.exit_targets(&mut targets);
     targets

@@ -17,6 +17,9 @@ pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefiniti
         names_in(&entry.answer, &mut wanted);
         entry.element.iter().for_each(|element| names_in(element, &mut wanted));
     }
+    if !typed.declarations.tables.is_empty() {
+        wanted.extend(["tables.Schema", "tables.Query"].map(Text::from));
+    }
     while let Some(name) = wanted.pop() {
         if found.contains_key(&name) {
             continue;

@@ -117,14 +117,18 @@ impl FunctionBuilder {
         self
     }
 
-    /// Builds a function of whose calls at most `at_most` may be gathered into one.
+    /// Builds a function whose calls may be gathered within these limits.
     #[must_use]
-    pub fn build_batched(mut self, at_most: usize, batch: Arc<BatchCode>) -> Function {
-        self.signature.batch = Some(Batch { at_most });
+    pub fn build_batched(mut self, limits: Batch, batch: Arc<BatchCode>) -> Function {
+        let count = self.signature.parameters.len();
+        self.signature.batch = Some(limits);
         let alone = batch.clone();
         let mut function = self.build(waiting(move |call| {
-            let answers = alone(vec![call.value(0)], call.environment)?;
-            Ok(Box::pin(async move { Settled { outcome: only(answers.await), restored: Vec::new() } }))
+            let gathered = call.value(limits.gathered);
+            let common = (0..count).filter(|index| *index != limits.gathered).map(|index| call.value(index));
+            let common: Vec<Value> = common.collect();
+            let answers = alone(vec![gathered], &common, call.environment)?;
+            Ok(Box::pin(async move { Settled { outcome: only(answers.await.answers), restored: Vec::new() } }))
         }));
         function.batch = Some(batch);
         function

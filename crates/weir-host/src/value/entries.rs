@@ -44,15 +44,14 @@ const COPIED_MAX: usize = 128;
 pub(super) static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 /// Returns the hash of a key. Neighbouring integers get neighbouring hashes, [`NEIGHBOURS`] in a row, so that the positions
-/// of integers that come one after the other lie in the same line of the processor's cache.
+/// of integers that come one after the other lie in neighbouring lines of the processor's cache.
 #[inline]
 fn hash_of(key: &Value) -> u64 {
     match key {
         Value::Int(number) => {
             let (group, member) = (number.cast_unsigned() / NEIGHBOURS, number.cast_unsigned() % NEIGHBOURS);
-            let hash = SEED.hash_one(group).wrapping_mul(NEIGHBOURS);
-            // A hash table tells the members of a group apart by the highest bits.
-            (hash | member) ^ (member << (u64::BITS - 4))
+            // A hash table, which keeps 32 bits, tells the members of a group apart by the highest ones.
+            SEED.hash_one(group).wrapping_add(member) ^ (member << (u32::BITS - 6))
         }
         // The keys of a map have one type, so that the length need not be part of the hash.
         Value::Text(text) => {
@@ -64,8 +63,8 @@ fn hash_of(key: &Value) -> u64 {
     }
 }
 
-/// The number of neighbouring integers with neighbouring hashes: as many as a hash table compares at once.
-const NEIGHBOURS: u64 = 16;
+/// The number of neighbouring integers with neighbouring hashes. The table tells them apart by six bits.
+const NEIGHBOURS: u64 = 64;
 
 /// The dictionary for a change.
 enum Change<'e> {

@@ -54,6 +54,7 @@ const ITEM_WORDS: &[&str] = &[
     "secret",
     "service",
     "shared",
+    "table",
     "test",
     "use",
 ];
@@ -125,6 +126,7 @@ impl Document {
         match &item.kind {
             ItemKind::Function(function) => one(&function.name, CompletionKind::Function, Symbol::Function),
             ItemKind::Shared(shared) => one(&shared.name, CompletionKind::Shared, Symbol::Shared),
+            ItemKind::Table(table) => one(&table.name, CompletionKind::Shared, Symbol::Shared),
             ItemKind::Constraint(constraint) => one(&constraint.name, CompletionKind::Constraint, Symbol::Constraint),
             ItemKind::Config(config) => one(&config.name, CompletionKind::Config, Symbol::Config),
             ItemKind::Record(record) => one(&record.name, CompletionKind::Type, Symbol::Type),

@@ -16,6 +16,9 @@ use super::replacing;
 /// The type of the counters, which can only be moved.
 pub(super) const COUNTER: &str = "count.Counter";
 
+/// The modules with a part of the outside world.
+pub(super) const WORLDS: [&str; 3] = ["a", "b", "c"];
+
 /// A number that counts up.
 struct Counter {
     number: i64,
@@ -64,7 +67,7 @@ fn count_of(value: &Value) -> i64 {
     counter.expect("the verifier has seen a counter, and nobody moved it before").count
 }
 
-fn int(value: &Value) -> i64 {
+pub(super) fn int(value: &Value) -> i64 {
     match value {
         Value::Int(int) => *int,
         other => panic!("the verifier let {other:?} pass for an integer"),
@@ -73,7 +76,7 @@ fn int(value: &Value) -> i64 {
 
 /// Returns the modules of the library.
 pub(super) fn modules(recording: &Recording) -> Vec<Module> {
-    let mut modules: Vec<Module> = ["a", "b", "c"].into_iter().map(|name| world(name, recording)).collect();
+    let mut modules: Vec<Module> = WORLDS.into_iter().map(|name| world(name, recording)).collect();
     modules.push(counters(recording));
     modules.push(steps(recording));
     modules.push(replacing::module());
@@ -85,7 +88,7 @@ fn parameter(name: &str, ty: Type, passing: Passing) -> Parameter {
 }
 
 /// Returns a function of one integer with this name.
-fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode) -> Function {
+pub(super) fn function(name: &str, world: World, failure: Option<Type>, code: FunctionCode) -> Function {
     let effects = Effects {
         world,
         waits: matches!(code, FunctionCode::Waiting(_)),
@@ -178,7 +181,7 @@ fn picky(x: i64) -> Outcome {
     Outcome::Value(Value::Int(x.wrapping_add(1)))
 }
 
-fn half(x: i64) -> Outcome {
+pub(super) fn half(x: i64) -> Outcome {
     if x % 2 == 0 {
         Outcome::Value(Value::Int(x / 2))
     } else {
@@ -385,7 +388,7 @@ fn slow_next(recording: &Recording) -> FunctionCode {
 }
 
 /// A future that yields the thread this number of times before it is ready.
-struct Yields(usize);
+pub(super) struct Yields(pub(super) usize);
 
 impl Future for Yields {
     type Output = ();

@@ -6,6 +6,7 @@ use weir_host::{
     Environment, Failure, Library, Opened, Parameter, Passing, Route, Source, SourceSignature, Type, Value,
 };
 
+use super::batched::add_batched;
 use super::functions;
 use super::recording::Recording;
 
@@ -29,7 +30,7 @@ impl Recording {
                 answer: None,
                 ordered: true,
             };
-            let module = module.source(source, Arc::new(NoSource));
+            let module = add_batched(module, self).source(source, Arc::new(NoSource));
             library.add(module).expect("the modules' names differ");
         }
         library

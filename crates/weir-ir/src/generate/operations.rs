@@ -9,7 +9,18 @@ use crate::expr::{Arm, ArmTest, Atom, Call, Let, Op, Var, Variable};
 use crate::prim::Prim;
 
 /// The functions of one integer that return an integer.
-const INT_FUNCTIONS: [&str; 7] = ["mix", "look", "slow_look", "change", "slow_change", "block", "change"];
+const INT_FUNCTIONS: [&str; 10] = [
+    "mix",
+    "look",
+    "slow_look",
+    "change",
+    "slow_change",
+    "block",
+    "change",
+    "gathered_look",
+    "gathered_look",
+    "gathered_change",
+];
 
 /// The comparisons.
 const TESTS: [Prim; 6] =
@@ -28,7 +39,9 @@ impl Generator {
                 _ if self.rewritable && self.random.chance(10) => format!("{module}.note"),
                 _ => format!("{module}.{}", self.random.pick(&INT_FUNCTIONS)),
             },
-            ty if *ty == fallible() => format!("{module}.{}", self.random.pick(&["half", "try_change"])),
+            ty if *ty == fallible() => {
+                format!("{module}.{}", self.random.pick(&["half", "try_change", "try_gathered"]))
+            }
             ty if *ty == refusable() => format!("{module}.refuse"),
             ty if *ty == Type::option(Type::Int) => {
                 format!("{module}.{}", self.random.pick(&["quarter", "made_quarter"]))

@@ -11,7 +11,7 @@ use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Variable};
 const LIMIT: i64 = 86_400_000_000_000;
 
 /// The functions that bodies of a race call: some wait, and none changes anything.
-const LOOKS: [&str; 6] = ["a.look", "a.slow_look", "b.slow_look", "c.slow_look", "b.mix", "c.look"];
+const LOOKS: [&str; 7] = ["a.gathered_look", "a.look", "a.slow_look", "b.slow_look", "c.slow_look", "b.mix", "c.look"];
 
 impl Generator {
     /// Generates a `within` whose body has all the time it needs, and a switch on its outcome.

@@ -8,7 +8,7 @@ use super::cursor::Cursor;
 use super::error::ParseResult;
 use crate::print::is_type_word;
 
-const KINDS: [FailureKind; 9] = [
+const KINDS: [FailureKind; 10] = [
     FailureKind::Function,
     FailureKind::Arithmetic,
     FailureKind::Argument,
@@ -16,6 +16,7 @@ const KINDS: [FailureKind; 9] = [
     FailureKind::Timeout,
     FailureKind::Cancelled,
     FailureKind::Limit,
+    FailureKind::Constraint,
     FailureKind::Memory,
     FailureKind::Program,
 ];

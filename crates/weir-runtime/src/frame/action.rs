@@ -8,6 +8,7 @@ use weir_ir::evaluate::{failure_of, test_holds};
 use super::repeat::Run;
 use super::timed::Timed;
 use super::{Frame, record_ran};
+use crate::batching::Member;
 use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
 use crate::operations::{self, apply, unpack};
@@ -74,6 +75,8 @@ pub(super) enum Stage {
     Locks(LockAcquisition),
     /// The step waits for its function, under these locks; true if the flow holds no thread meanwhile.
     Function(Pending, Vec<HeldLock>, bool),
+    /// The step waits for its batch.
+    Batched(Member),
     /// The step waits for its repeated body, or the body yields.
     Body(Box<Run>),
     /// The step waits for bodies that it may cancel, or one of them yields.
@@ -117,18 +120,18 @@ impl Stage {
     pub(super) fn is_in_step(&self) -> bool {
         match self {
             Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Making(_) => false,
-            Stage::Region(_) | Stage::RegionCall(..) => false,
+            Stage::Region(_) | Stage::RegionCall(..) | Stage::Batched(_) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
         }
     }
 
     /// Returns true if the flow holds no thread while the step waits: for the peers of connections, for calls that take long
-    /// and run on another thread, for locks and turns, and for its own time limit.
+    /// and run on another thread, for batches, for locks and turns, and for its own time limit.
     pub(super) fn leaves_thread(&self) -> bool {
         match self {
             Stage::Function(.., leaves_thread) => *leaves_thread,
-            Stage::RegionCall(..) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
+            Stage::Batched(_) | Stage::RegionCall(..) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
             Stage::Body(run) => run.leaves_thread(),
             Stage::Timed(timed) => timed.leaves_thread(),
             Stage::Refused | Stage::Region(_) => false,
@@ -254,6 +257,7 @@ impl Frame {
             (Stage::Function(pending, held, leaves_thread), Action::Call(call)) => {
                 self.function((pending, held, leaves_thread), call, context).spend_call(env)
             }
+            (Stage::Batched(member), Action::Call(call)) => self.batched(member, call, context).spend_call(env),
             (Stage::Function(pending, ..), Action::Simple(call)) => {
                 self.long_simple_ended(pending, call, context).spend_call(env)
             }

@@ -13,14 +13,16 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use weir_host::{
     Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, ImmediateCode, Mode, Outcome, Pending, Settled,
-    Shared, UnitBudget, memory,
+    Shared, UnitBudget, Value, memory,
 };
 
 use super::action::{Ran, Stage};
-use super::{AtomicScope, Frame, panicked};
+use super::{AtomicScope, Frame};
+use crate::batching::Member;
 use crate::instance::{BlockingPermission, BlockingPlacement, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
+use crate::operations::panicked;
 use crate::region::LongCall;
 use crate::step::{Body, CallStep, Out, SharedOf};
 
@@ -54,6 +56,9 @@ impl Frame {
                     Some(Outcome::ExceedsUnits) | None => self.call_under(all_locks(step), step, body, env, context),
                     Some(outcome) => self.answer(outcome, step),
                 }
+            }
+            FunctionCode::Waiting(_) if step.gatherer.is_some() && step.locks.is_empty() => {
+                self.join_batch(step, body, env)
             }
             FunctionCode::Waiting(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
@@ -149,6 +154,9 @@ impl Frame {
             return Ran::wait(Stage::Locks(locks));
         }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
+        if step.gatherer.is_some() {
+            return self.join_batch(step, body, env);
+        }
         if let FunctionCode::Immediate(code) = &step.code {
             return self.immediate(code, held, step, body, env, context);
         }
@@ -162,6 +170,7 @@ impl Frame {
             }
             FunctionCode::Blocking(code) => match (code(&mut call), env.instance.blocking) {
                 (Ok(job), BlockingPlacement::InPlace) => {
+                    env.instance.at_rest();
                     let settled = job();
                     drop(held);
                     self.settle(settled, step)
@@ -173,6 +182,26 @@ impl Frame {
                 }
                 (Err(fault), _) => self.answer(Outcome::Fault(fault), step),
             },
+        }
+    }
+
+    /// Places a call in a batch. Locks that were taken for the call alone are released then, because nothing but its
+    /// arguments needed them.
+    fn join_batch(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Ran {
+        let gatherer = step.gatherer.as_ref().expect("the calls of the function are gathered");
+        let shared = self.shared_of(step, env);
+        let mut call = self.call_of(step, body, env, &shared);
+        let others = (0..step.arguments.len()).filter(|index| *index != gatherer.gathered());
+        let common: SmallVec<[Value; 2]> = others.map(|index| call.value(index)).collect();
+        let gathered = call.value(gatherer.gathered());
+        Ran::wait(Stage::Batched(gatherer.join(gathered, &common)))
+    }
+
+    /// Waits for the answer of a call in a batch.
+    pub(super) fn batched(&mut self, mut member: Member, step: &CallStep, context: &mut Context<'_>) -> Ran {
+        match member.poll(context) {
+            Poll::Pending => Ran::wait(Stage::Batched(member)),
+            Poll::Ready(outcome) => self.answer(outcome, step),
         }
     }
 

@@ -9,8 +9,9 @@ use std::task::{Context, Poll};
 use weir_host::{Failure, Pending, Value};
 
 use super::action::{Ran, Stage, StepExit};
-use super::{Frame, panicked, path_of};
+use super::{Frame, path_of};
 use crate::instance::Env;
+use crate::operations::panicked;
 use crate::region::{CodePlace, Machine, RegionStop};
 use crate::step::{Action, Body, RegionStep};
 

@@ -1,7 +1,7 @@
 //! Repeated bodies: `map`, `fold` and `loop`.
 //!
 //! A body runs in a frame of its own, once for each element or round. Iterations of a `map` overlap if the body calls
-//! functions that wait: up to [`OVERLAP_MAX`] frames at a time, kept in order by *iteration orders* (see
+//! functions that wait: up to [`Body::overlap_max`] frames at a time, kept in order by *iteration orders* (see
 //! `prepare/order.rs`). In all other cases one frame runs the iterations one after the other.
 //!
 //! A captured value is cloned once for each frame. A value that the body changes, or that is move-only, is instead
@@ -19,10 +19,6 @@ use crate::instance::Env;
 use crate::operations::element;
 use crate::step::{Body, Repeat, RepeatStep};
 use crate::units::{Advanced, Spent};
-
-/// The maximum number of iterations of one `map` that run at a time. Chosen by judgement: each may hold a connection or
-/// a file open.
-const OVERLAP_MAX: usize = 64;
 
 /// A repeated body while it runs.
 pub(super) enum Run {
@@ -76,7 +72,7 @@ impl Run {
         let captures = step.inputs[fixed..].iter().zip(handed);
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
         let scopes = frame.scopes_around(&step.within);
-        if step.repeat == Repeat::Map && step.body.overlaps && !handed.contains(&true) && list.len() > 1 {
+        if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && list.len() > 1 {
             return Run::Overlapped(OverlappedRun::new(list, captured, scopes, step));
         }
         Run::Sequential(SequentialRun::new(list, states, captured, scopes, step))
@@ -300,21 +296,21 @@ impl OverlappedRun {
             if spent == Spent::Yield {
                 return Advanced::Yields;
             }
-            if !begun && self.running.len() == self.room() {
+            if !begun && self.running.len() == self.room(step) {
                 return Advanced::Waits;
             }
         }
     }
 
     /// Returns the number of iterations that may run at a time.
-    fn room(&self) -> usize {
+    fn room(&self, step: &RepeatStep) -> usize {
         let left = if self.end.is_some() { 0 } else { self.list.len() - self.next };
-        OVERLAP_MAX.min(self.running.len() + left)
+        (step.body.overlap_max as usize).min(self.running.len() + left)
     }
 
     fn begin_more(&mut self, step: &RepeatStep) -> bool {
         let before = self.running.len();
-        while self.running.len() < self.room() {
+        while self.running.len() < self.room(step) {
             let mut frame = frame_of(step, self.captured.iter().cloned(), &self.scopes);
             frame.slots[0] = element(&mut self.list, self.next);
             frame.order_steps_left.extend_from_slice(&step.body.order_lengths);

@@ -7,6 +7,10 @@
 //! An atomic step begins only when all values that it needs from outside are available. Otherwise a flow that holds a
 //! lock could wait for one of its own calls that queues behind other flows for the same lock.
 //!
+//! A call of a batched function that comes after another call of the same function waits only until the other is *placed* in
+//! its batch: the nodes are listed in order, so that the other one has joined by then. What comes after the later call still
+//! waits for both. In a body that may be given up nothing is relaxed, because one of the effects could be missing then.
+//!
 //! *Iteration orders* keep the iterations of one `map` in order: one for each resource that the body writes, and one
 //! for early ends of the flow, because effects of later iterations wait for these. In a body that may be given up while it
 //! waits, a wait counts as an end. A step of an iteration order waits
@@ -14,6 +18,7 @@
 //! atomic step are awaited before it begins.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_host::{Mode, Resource};
 use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand};
@@ -35,6 +40,9 @@ pub(super) struct StepOrder {
     pub signals_orders: Vec<u64>,
     /// The iteration orders that each node waits for.
     pub awaits_orders: Vec<u64>,
+    /// The iteration orders of each node in which a call of a batched function counts from the
+    /// moment at which it is placed.
+    pub placed_orders: Vec<u64>,
     /// The number of nodes of each iteration order.
     pub order_lengths: Vec<u32>,
     /// True if iterations may overlap.
@@ -56,6 +64,7 @@ impl StepOrder {
             depends: vec![0; count],
             signals_orders: vec![0; count],
             awaits_orders: vec![0; count],
+            placed_orders: vec![0; count],
             order_lengths: Vec::new(),
             overlaps,
         };
@@ -63,8 +72,11 @@ impl StepOrder {
             let ends = |(node, part): (&Node, &NodePart)| node.may_end() || (may_be_given_up && part.waits(node));
             let ends: Vec<bool> = graph.nodes.iter().zip(parts).map(ends).collect();
             order.assign_iteration_orders(graph, parts, &ends);
+            if !may_be_given_up {
+                order.assign_placed_orders(parts);
+            }
         }
-        order.assign_masks(graph, parts, &earlier_users(graph, moves));
+        order.assign_masks(graph, parts, &earlier_users(graph, moves), !may_be_given_up);
         order
     }
 
@@ -73,13 +85,21 @@ impl StepOrder {
         earlier < later && (self.depends[earlier] | self.bits[earlier]) & !self.depends[later] == 0
     }
 
-    fn assign_masks(&mut self, graph: &Graph, parts: &[NodePart], users: &[Vec<NodeId>]) {
+    /// Assigns the bits. `through` has for each node what has to be through when the node counts as through: more than its
+    /// own bit if it began while an earlier call of its batch waited.
+    fn assign_masks(&mut self, graph: &Graph, parts: &[NodePart], users: &[Vec<NodeId>], places: bool) {
         let mut used = 0u32;
+        let mut through = vec![0u64; graph.nodes.len()];
         for (id, node) in graph.nodes() {
             let index = id.0 as usize;
-            let mut depends = 0;
+            let (mut depends, mut placed) = (0, 0);
             for earlier in everything_before(graph, id).iter().chain(&users[index]) {
-                depends |= self.depends[earlier.0 as usize] | self.bits[earlier.0 as usize];
+                let at = earlier.0 as usize;
+                if places && is_placed_after(node, &parts[index], *earlier, &parts[at]) {
+                    (depends, placed) = (depends | self.depends[at], placed | through[at]);
+                } else {
+                    depends |= self.depends[at] | self.bits[at] | through[at];
+                }
             }
             if parts[index].waits(node) || self.signals_orders[index] | self.awaits_orders[index] != 0 {
                 if used >= SHARED_BIT {
@@ -89,6 +109,22 @@ impl StepOrder {
                 used += 1;
             }
             self.depends[index] = depends;
+            through[index] = placed | self.bits[index];
+        }
+    }
+
+    /// Lets calls of a batched function in later iterations begin once those of earlier ones are placed, in the iteration
+    /// orders that only calls of this function are part of.
+    fn assign_placed_orders(&mut self, parts: &[NodePart]) {
+        for order in (0..u64::BITS).map(|order| 1 << order) {
+            let of_order = |index: &usize| self.signals_orders[*index] & order != 0;
+            let mut steps = (0..parts.len()).filter(of_order);
+            let Some(first) = steps.next().and_then(|first| parts[first].gatherer()) else { continue };
+            if steps.all(|step| parts[step].gatherer().is_some_and(|other| Arc::ptr_eq(first, other))) {
+                (0..parts.len()).filter(|index| self.signals_orders[*index] & order != 0).for_each(|index| {
+                    self.placed_orders[index] |= order;
+                });
+            }
         }
     }
 
@@ -119,6 +155,15 @@ impl StepOrder {
         let used = self.order_lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
         self.order_lengths.truncate(used);
     }
+}
+
+/// Returns true if a node needs an earlier one only to be placed: both call the same batched function, whose calls keep
+/// their order from the moment at which they join a batch.
+fn is_placed_after(node: &Node, part: &NodePart, earlier: NodeId, earlier_part: &NodePart) -> bool {
+    let (Some(gatherer), Some(other)) = (part.gatherer(), earlier_part.gatherer()) else { return false };
+    let is_input = node.inputs.iter().any(|input| matches!(input, Operand::Port(from, _) if *from == earlier));
+    let joins_at_once = earlier_part.call.as_ref().is_some_and(|call| call.locks.is_empty());
+    Arc::ptr_eq(gatherer, other) && !is_input && joins_at_once
 }
 
 /// The iteration orders of a body.

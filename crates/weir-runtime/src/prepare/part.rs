@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_host::{FunctionCode, Mode, Passing, Text};
 use weir_ir::graph::{Node, NodeKind};
 
+use crate::batching::Gatherer;
 use crate::lock::FairRwLock;
 use crate::step::Body;
 
@@ -22,6 +23,7 @@ pub(super) struct Resolved {
     pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
     pub ticket_gate: Option<usize>,
     pub state: Option<usize>,
+    pub gatherer: Option<Arc<Gatherer>>,
 }
 
 /// The parts of a node that are prepared before its step: its call, or its bodies.
@@ -51,7 +53,12 @@ impl NodePart {
 
     /// Returns true if the function itself waits, so that it is worth beginning others in the meantime.
     pub(super) fn overlaps(&self) -> bool {
-        self.call.as_ref().is_some_and(Resolved::waits) || self.bodies().any(|body| body.overlaps)
+        self.call.as_ref().is_some_and(Resolved::waits) || self.bodies().any(|body| body.overlap_max > 0)
+    }
+
+    /// Returns the gatherer of the node's calls.
+    pub(super) fn gatherer(&self) -> Option<&Arc<Gatherer>> {
+        self.call.as_ref()?.gatherer.as_ref()
     }
 
     /// Returns true if the node changes the value of its input.

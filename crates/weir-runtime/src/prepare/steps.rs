@@ -28,11 +28,20 @@ pub(super) struct Assembly<'a> {
     pub resources: &'a Resources,
 }
 
+/// The maximum number of iterations of one `map` that run at a time. Chosen by judgement: each may hold a connection or
+/// a file open.
+const OVERLAP_MAX: usize = 64;
+
+/// The same maximum for iterations whose calls are gathered: they need nothing but their frames. Chosen by judgement: each
+/// answer of a batch polls all iterations under way.
+const OVERLAP_GATHERED_MAX: usize = 2_048;
+
 impl Assembly<'_> {
     pub(super) fn body(&self, parts: Vec<NodePart>) -> Result<Body, PrepareError> {
         let waits = self.order.bits.iter().any(|bit| *bit != 0);
         let changed = changed_parameters(self.graph, &parts);
         let handed = changed.iter().zip(&self.graph.parameters).map(|(changed, ty)| *changed || self.moves.may(ty));
+        let overlap_max = if self.order.overlaps { overlap_max(&parts) } else { 0 };
         let gates_within: Vec<Vec<usize>> = parts.iter().map(|part| part.ticket_gates.clone()).collect();
         let mut steps = Vec::with_capacity(parts.len());
         for ((id, node), part) in self.graph.nodes().zip(parts) {
@@ -53,7 +62,7 @@ impl Assembly<'_> {
             result_parts: self.result_parts(),
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
-            overlaps: self.order.overlaps,
+            overlap_max,
             handed: handed.collect(),
             steps: steps.into(),
         })
@@ -78,6 +87,7 @@ impl Assembly<'_> {
             depends: self.order.depends[index],
             signals_orders: self.order.signals_orders[index],
             awaits_orders: self.order.awaits_orders[index],
+            placed_orders: self.order.placed_orders[index],
             ticket_gates: ticket_gates[index].clone().into(),
         })
     }
@@ -156,6 +166,7 @@ impl Assembly<'_> {
             None => Out::Value(self.layout.port(id, 0)),
         };
         let (code, locks, ticket_gate, state) = (call.code, call.locks, call.ticket_gate, call.state);
+        let gatherer = call.gatherer;
         Ok(Action::Call(Box::new(CallStep {
             dead,
             arguments,
@@ -166,6 +177,7 @@ impl Assembly<'_> {
             locks,
             ticket_gate,
             state,
+            gatherer,
             within: self.within(id),
             awaits_peer: call.awaits_peer,
         })))
@@ -366,4 +378,10 @@ impl Assembly<'_> {
             steps[index].skip_to = next as u32;
         }
     }
+}
+
+/// Returns the number of iterations of a body that may overlap: as many as fill the batches of its calls, within limits.
+fn overlap_max(parts: &[NodePart]) -> u32 {
+    let worthwhile = parts.iter().filter_map(NodePart::gatherer).map(|gatherer| gatherer.worthwhile());
+    worthwhile.max().unwrap_or(0).clamp(OVERLAP_MAX, OVERLAP_GATHERED_MAX) as u32
 }

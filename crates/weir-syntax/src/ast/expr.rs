@@ -1,6 +1,8 @@
 //! Expressions.
 
-use super::{BinaryOperator, Block, ExprId, Literal, Name, Path, Pattern, TextLiteral, Type, UnaryOperator};
+use super::{
+    BinaryOperator, Block, ExprId, Literal, Name, Path, Pattern, QueryClauses, TextLiteral, Type, UnaryOperator,
+};
 use crate::Span;
 
 /// An expression.
@@ -120,12 +122,14 @@ pub enum ExprKind {
         /// Arms in source order.
         arms: Vec<Arm>,
     },
-    /// `for x in items { … }`: a list of the values of the body, one for each element.
+    /// `for x in items if x.open order by x.name limit 10 { … }`: a list of the values of the body, one for each element.
     For {
         /// Pattern that binds each element.
         pattern: Box<Pattern>,
         /// The list of elements.
         items: Box<Expr>,
+        /// Clauses that choose and order the elements.
+        query: Box<QueryClauses>,
         /// Body for one element.
         body: Block,
     },

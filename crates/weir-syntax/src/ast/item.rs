@@ -1,6 +1,6 @@
 //! Items: the declarations at the top level of a file.
 
-use super::{Argument, Block, Docs, Expr, Name, Path, Pattern, Type};
+use super::{Argument, Block, Docs, Expr, Name, Path, Pattern, TableDeclaration, Type};
 use crate::Span;
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub enum ItemKind {
     Shared(Shared),
     /// `constraint ledger`.
     Constraint(Constraint),
+    /// `table users: User key name`.
+    Table(TableDeclaration),
     /// `config rate: Int = 100`, `secret signing_key: Bytes`.
     Config(Config),
     /// `record Post { id: Int }`.

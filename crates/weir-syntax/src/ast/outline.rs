@@ -6,8 +6,9 @@
 
 use super::{
     Argument, AtomicResource, Block, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal, LiteralValue, Name,
-    Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, Route, Service, ServiceMember,
-    ServiceMemberKind, Statement, StatementKind, TextLiteral, TextPart, Tree, Type, TypeKind,
+    Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, QueryOrder, Route, Service,
+    ServiceMember, ServiceMemberKind, Statement, StatementKind, TableClause, TableClauseKind, TableDeclaration,
+    TextLiteral, TextPart, Tree, Type, TypeKind,
 };
 use std::fmt::{Display, Write as _};
 
@@ -88,6 +89,7 @@ fn item(item: &Item) -> String {
             node("shared", [word(&shared.name) + scope, maybe(shared.ty.as_ref(), ty), expr(&shared.value)])
         }
         ItemKind::Constraint(constraint) => node("constraint", [word(&constraint.name)]),
+        ItemKind::Table(it) => table(it),
         ItemKind::Config(config) => {
             let word_of = if config.secret { "secret" } else { "config" };
             node(word_of, [word(&config.name), ty(&config.ty), maybe(config.default.as_ref(), expr)])
@@ -113,6 +115,29 @@ fn item(item: &Item) -> String {
         ItemKind::Test(test) => node("test", [format!("{:?}", test.name), block(&test.body)]),
     };
     docs(&item.docs) + &body
+}
+
+fn table(table: &TableDeclaration) -> String {
+    let clause = |clause: &TableClause| {
+        let parts = match &clause.kind {
+            TableClauseKind::Key { columns, auto } => each(columns, word) + if auto.is_some() { " auto" } else { "" },
+            TableClauseKind::Index(columns) | TableClauseKind::Unique(columns) => each(columns, word),
+            TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) => each(arguments, argument),
+        };
+        node(clause.kind.word(), [parts])
+    };
+    node("table", [word(&table.name), ty(&table.row), each(&table.clauses, clause)])
+}
+
+/// Outlines the clauses of a query; an empty text if there is none.
+fn query(query: &QueryClauses) -> String {
+    if query.is_empty() {
+        return String::new();
+    }
+    let key = |key: &QueryOrder| expr(&key.value) + if key.descending { " desc" } else { "" };
+    let order = if query.order.is_empty() { String::new() } else { node("order", [each(&query.order, key)]) };
+    let condition = maybe(query.condition.as_ref(), |condition| node("if", [expr(condition)]));
+    node("query", [condition, order, maybe(query.limit.as_ref(), |limit| node("limit", [expr(limit)]))])
 }
 
 fn variant(variant: &super::Variant) -> String {
@@ -301,7 +326,9 @@ fn control(it: &Expr) -> String {
             };
             node("match", [expr(value), lines(arms, arm)])
         }
-        ExprKind::For { pattern: bound, items, body } => node("for", [pattern(bound), expr(items), block(body)]),
+        ExprKind::For { pattern: bound, items, query: clauses, body } => {
+            node("for", [pattern(bound), expr(items), query(clauses), block(body)])
+        }
         ExprKind::Fold { accumulator, initial, pattern: bound, items, body } => {
             node("fold", [pattern(accumulator), expr(initial), pattern(bound), expr(items), block(body)])
         }

@@ -4,7 +4,7 @@
 
 use super::{
     Argument, Block, Expr, ExprKind, FailureHandler, Item, ItemKind, Parameter, Pattern, PatternKind, ServiceMember,
-    ServiceMemberKind, Statement, StatementKind, TextPart, Tree, Type, TypeKind,
+    ServiceMemberKind, Statement, StatementKind, TableClauseKind, TableDeclaration, TextPart, Tree, Type, TypeKind,
 };
 
 /// A traversal with one method for each kind of node. The default methods visit the children.
@@ -62,6 +62,7 @@ pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
             shared.ty.iter().for_each(|ty| visitor.ty(ty));
             visitor.expr(&shared.value);
         }
+        ItemKind::Table(table) => walk_table(visitor, table),
         ItemKind::Config(config) => {
             visitor.ty(&config.ty);
             config.default.iter().for_each(|default| visitor.expr(default));
@@ -89,6 +90,15 @@ pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
         }
         ItemKind::FailureHandler(handler) => visitor.failure_handler(handler),
         ItemKind::Test(test) => visitor.block(&test.body),
+    }
+}
+
+fn walk_table<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, table: &'a TableDeclaration) {
+    visitor.ty(&table.row);
+    for clause in &table.clauses {
+        if let TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) = &clause.kind {
+            walk_arguments(visitor, arguments);
+        }
     }
 }
 
@@ -199,9 +209,10 @@ fn walk_control<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, expr: &'a Expr) {
                 visitor.expr(&arm.body);
             }
         }
-        ExprKind::For { pattern, items, body } => {
+        ExprKind::For { pattern, items, query, body } => {
             visitor.pattern(pattern);
             visitor.expr(items);
+            query.exprs().for_each(|expr| visitor.expr(expr));
             visitor.block(body);
         }
         ExprKind::Fold { accumulator, initial, pattern, items, body } => {

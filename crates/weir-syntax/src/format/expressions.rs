@@ -24,8 +24,13 @@ impl SourcePrinter<'_> {
 
     /// Prints the head of an `if`, `match` or loop.
     pub(super) fn head(&mut self, expr: &Expr) -> Doc {
+        self.head_of(expr, Tightness::LIMITED)
+    }
+
+    /// Prints an expression before a body, where a brace begins the body.
+    pub(super) fn head_of(&mut self, expr: &Expr, least: Tightness) -> Doc {
         let saved = std::mem::replace(&mut self.records_in_parentheses, true);
-        let doc = self.expr_in(expr, Tightness::LIMITED);
+        let doc = self.expr_in(expr, least);
         self.records_in_parentheses = saved;
         doc
     }
@@ -62,10 +67,10 @@ impl SourcePrinter<'_> {
             ExprKind::Closure { parameters, body } => self.closure(parameters, body),
             ExprKind::If { .. } => self.if_chain(expr).group(),
             ExprKind::Match { value, arms } => self.match_expr(value, arms, expr.span),
-            ExprKind::For { pattern, items, body } => {
+            ExprKind::For { pattern, items, query, body } => {
                 let pattern = self.pattern(pattern);
                 let head = Doc::concat([Doc::text("for "), pattern, Doc::text(" in "), self.head(items)]);
-                head.then_text(" ").then(self.block(body))
+                Doc::concat([head, self.query_clauses(query), Doc::text(" "), self.block(body)])
             }
             ExprKind::Fold { accumulator, initial, pattern, items, body } => {
                 let start =

@@ -40,6 +40,7 @@ impl SourcePrinter<'_> {
             }
             ItemKind::Shared(shared) => self.shared(shared),
             ItemKind::Constraint(constraint) => Doc::text(format!("constraint {}", constraint.name)),
+            ItemKind::Table(table) => self.table(table),
             ItemKind::Config(config) => self.config(config),
             ItemKind::Record(record) => self.record(record, item.span),
             ItemKind::Enum(declaration) => self.enumeration(declaration, item.span),

@@ -89,7 +89,7 @@ impl Parser<'_> {
         Arm { pattern, guard, body, span: self.since(start) }
     }
 
-    /// `for pattern in head block`
+    /// `for pattern in head clauses block`
     pub(super) fn for_kind(&mut self) -> ExprKind {
         let start = self.bump();
         if let Some(kind) = self.counting_for(start) {
@@ -98,7 +98,8 @@ impl Parser<'_> {
         let pattern = Box::new(self.pattern());
         self.in_of_for();
         let items = Box::new(self.head());
-        ExprKind::For { pattern, items, body: self.block() }
+        let query = Box::new(self.query_clauses());
+        ExprKind::For { pattern, items, query, body: self.block() }
     }
 
     /// `fold pattern = head for pattern in head block`

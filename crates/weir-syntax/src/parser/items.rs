@@ -45,7 +45,9 @@ impl Parser<'_> {
     pub(super) fn at_item(&self) -> bool {
         match self.peek() {
             T::For => true,
-            T::Word => self.at_constraint() || self.at_config() || self.at_handler() || self.at_test(),
+            T::Word => {
+                self.at_constraint() || self.at_table() || self.at_config() || self.at_handler() || self.at_test()
+            }
             _ => self.at_declaration(),
         }
     }
@@ -67,7 +69,7 @@ impl Parser<'_> {
         self.at_pair("test", T::TextOpen) || self.at_pair("test", T::BlockTextOpen)
     }
 
-    /// `docs [use | shared | constraint | config | secret | record | enum | fn | service | for | on failure | test] …`
+    /// `docs [use | shared | constraint | table | config | secret | record | enum | fn | service | for | on failure | test] …`
     pub(super) fn item(&mut self) -> Option<Item> {
         let docs = self.docs();
         self.modifiers();
@@ -84,6 +86,7 @@ impl Parser<'_> {
             T::Service => ItemKind::Service(self.service()),
             T::For => ItemKind::Entry(self.entry()),
             _ if self.at_constraint() => ItemKind::Constraint(self.constraint()),
+            _ if self.at_table() => ItemKind::Table(self.table()),
             _ if self.at_config() => ItemKind::Config(self.config()),
             _ if self.at_handler() => ItemKind::FailureHandler(self.failure_handler()),
             _ if self.at_test() => ItemKind::Test(self.test()),

@@ -209,6 +209,8 @@ impl Message {
             | EventKind::FlowGivenUp { .. }
             | EventKind::NodeRan { .. }
             | EventKind::NodeWaits { .. }
+            | EventKind::BatchAnswered { .. }
+            | EventKind::Batches { .. }
             | EventKind::BodyGivenUp { .. } => return None,
         })
     }

@@ -41,7 +41,7 @@ impl Generator {
         Statement { kind, span: nowhere() }
     }
 
-    fn boxed(&mut self, depth: usize) -> Box<Expr> {
+    pub(super) fn boxed(&mut self, depth: usize) -> Box<Expr> {
         Box::new(self.expr(depth))
     }
 
@@ -141,9 +141,12 @@ impl Generator {
             2 => {
                 ExprKind::Match { value: self.boxed(depth), arms: self.several(0, 3, |generator| generator.arm(depth)) }
             }
-            3 => {
-                ExprKind::For { pattern: Box::new(self.pattern(2)), items: self.boxed(depth), body: self.block(depth) }
-            }
+            3 => ExprKind::For {
+                pattern: Box::new(self.pattern(2)),
+                items: self.boxed(depth),
+                query: Box::new(self.query(depth)),
+                body: self.block(depth),
+            },
             4 => ExprKind::Fold {
                 accumulator: Box::new(self.pattern(1)),
                 initial: self.boxed(depth),

@@ -21,7 +21,8 @@ impl Generator {
 
     fn item(&mut self) -> Item {
         let docs = self.docs();
-        let kind = match self.below(10) {
+        let kind = match self.below(11) {
+            10 => ItemKind::Table(self.table()),
             0 => ItemKind::Use(Use { modules: self.several(1, 3, Self::used_module) }),
             1 => ItemKind::Shared(Shared {
                 name: self.lower(),

@@ -1,6 +1,7 @@
 //! A compact dictionary that keeps the order of insertion.
 //!
-//! Entries lie in a vector, in the order in which their keys were inserted; a hash table maps a key to its position.
+//! Entries lie in a vector, in the order in which their keys were inserted; a hash table maps a key to its position. The
+//! table has the hashes too, so that neither a search that meets other keys nor its growth reads the entries.
 //! Removing an entry leaves a gap, so that it takes constant time; when more than half of the positions are gaps, the
 //! entries are compacted. (The layout is that of CPython's `dict` since 3.6; Hettinger, "More compact dictionaries",
 //! 2012.)
@@ -20,7 +21,7 @@ use crate::Value;
 #[derive(Clone, Default)]
 pub(super) struct Dictionary {
     /// Positions of the entries, by the hashes of their keys. Empty unless `is_indexed`.
-    positions: HashTable<u32>,
+    positions: HashTable<HashedPosition>,
     /// True if the dictionary has a hash table. It keeps it when it becomes small again.
     is_indexed: bool,
     /// Entries in the order of insertion, and gaps.
@@ -34,11 +35,17 @@ pub(super) struct Dictionary {
     recent: u32,
 }
 
+/// A position of the vector, with the hash of its key.
+#[derive(Clone, Copy, Debug)]
+struct HashedPosition {
+    /// The lower half of the bits, as many as a position has.
+    hash: u32,
+    position: u32,
+}
+
 /// A position of the vector.
 #[derive(Clone)]
 pub(super) struct Slot {
-    /// The hash of the key, if the dictionary has a hash table.
-    hash: u64,
     /// The key and its value; `None` in a gap.
     entry: Option<(Value, Value)>,
 }
@@ -55,10 +62,25 @@ impl Slot {
         self.entry.as_ref().map(|(key, value)| (key, value))
     }
 
-    /// Returns true if the entry has this key, whose hash is this one.
     #[inline]
-    fn has(&self, hash: u64, key: &Value) -> bool {
-        self.hash == hash && self.entry.as_ref().is_some_and(|(found, _)| found == key)
+    fn has(&self, key: &Value) -> bool {
+        self.entry.as_ref().is_some_and(|(found, _)| found == key)
+    }
+}
+
+impl HashedPosition {
+    fn new(hash: u64, position: usize) -> Self {
+        HashedPosition { hash: hash as u32, position: position as u32 }
+    }
+
+    /// Returns the hash for the table, which takes a bucket from its lowest bits and a tag from its highest ones.
+    #[inline]
+    fn table_hash(&self) -> u64 {
+        u64::from(self.hash) | (u64::from(self.hash) << 32)
+    }
+
+    fn index(&self) -> usize {
+        self.position as usize
     }
 }
 
@@ -132,35 +154,29 @@ impl Dictionary {
                 return self.replace(position, value);
             }
             if self.slots.len() < SMALL_MAX {
-                self.push(0, key, value);
+                self.push(key, value);
                 return None;
             }
             self.make_indexed();
         }
-        if self.positions.len() == self.positions.capacity() {
-            self.grow_table();
-        }
-        let (hash, slots) = (hash_of(&key), &self.slots);
-        match self.positions.entry(
-            hash,
-            |found| slots[*found as usize].has(hash, &key),
-            |found| slots[*found as usize].hash,
-        ) {
+        let (new, slots) = (HashedPosition::new(hash_of(&key), self.slots.len()), &self.slots);
+        let is_key = |found: &HashedPosition| found.hash == new.hash && slots[found.index()].has(&key);
+        match self.positions.entry(new.table_hash(), is_key, HashedPosition::table_hash) {
             HashTableEntry::Occupied(found) => {
-                let position = *found.get() as usize;
+                let position = found.get().index();
                 self.replace(position, value)
             }
             HashTableEntry::Vacant(vacant) => {
                 assert!(slots.len() < POSITIONS_MAX, "a map of more than {POSITIONS_MAX} entries");
-                vacant.insert(slots.len() as u32);
-                self.push(hash, key, value);
+                vacant.insert(new);
+                self.push(key, value);
                 None
             }
         }
     }
 
-    fn push(&mut self, hash: u64, key: Value, value: Value) {
-        self.slots.push(Slot { hash, entry: Some((key, value)) });
+    fn push(&mut self, key: Value, value: Value) {
+        self.slots.push(Slot { entry: Some((key, value)) });
         self.length += 1;
     }
 
@@ -171,14 +187,17 @@ impl Dictionary {
     }
 
     pub(super) fn remove_key(&mut self, key: &Value) -> Option<Value> {
-        let position = self.find(key)?;
-        self.remove(position).map(|(_, value)| value)
+        let hash = self.hash(key);
+        let position = self.find_hashed(hash, key)?;
+        self.remove(hash, position).map(|(_, value)| value)
     }
 
-    fn remove(&mut self, position: usize) -> Option<(Value, Value)> {
+    /// Removes the entry at a position, whose key has this hash.
+    fn remove(&mut self, hash: u64, position: usize) -> Option<(Value, Value)> {
         let entry = self.slots[position].entry.take()?;
         if self.is_indexed {
-            let found = self.positions.find_entry(self.slots[position].hash, |found| *found as usize == position);
+            let hash = HashedPosition::new(hash, position).table_hash();
+            let found = self.positions.find_entry(hash, |found| found.index() == position);
             found.expect("every entry is in the table").remove();
         }
         self.length -= 1;
@@ -196,7 +215,9 @@ impl Dictionary {
     pub(super) fn remove_first(&mut self) -> Option<(Value, Value)> {
         // The next call does not look at these gaps again.
         self.first += self.slots().take_while(|slot| slot.entry.is_none()).count();
-        if self.length == 0 { None } else { self.remove(self.first) }
+        let (key, _) = self.slots.get(self.first)?.entry()?;
+        let hash = self.hash(key);
+        self.remove(hash, self.first)
     }
 
     /// Returns the hash of a key if there is a hash table, otherwise 0.
@@ -209,11 +230,11 @@ impl Dictionary {
     #[inline]
     pub(super) fn find_hashed(&self, hash: u64, key: &Value) -> Option<usize> {
         if !self.is_indexed {
-            return self.slots.iter().position(|slot| slot.entry.as_ref().is_some_and(|(found, _)| found == key));
+            return self.slots.iter().position(|slot| slot.has(key));
         }
-        self.positions
-            .find(hash, |position| self.slots[*position as usize].has(hash, key))
-            .map(|position| *position as usize)
+        let wanted = HashedPosition::new(hash, 0);
+        let is_key = |found: &HashedPosition| found.hash == wanted.hash && self.slots[found.index()].has(key);
+        self.positions.find(wanted.table_hash(), is_key).map(HashedPosition::index)
     }
 
     /// Compacts the entries if more than half of the positions are gaps: amortised, a few moves for each removal.
@@ -222,37 +243,27 @@ impl Dictionary {
         if gaps <= self.length.max(GAPS_MIN) {
             return;
         }
+        let mut next = 0;
+        let mut moved: Vec<u32> = Vec::with_capacity(self.slots.len());
+        for slot in &self.slots {
+            moved.push(next);
+            next += u32::from(slot.entry.is_some());
+        }
+        self.positions.iter_mut().for_each(|found| found.position = moved[found.index()]);
         self.slots.retain(|slot| slot.entry.is_some());
         self.slots.shrink_to(self.length * 2);
         self.first = 0;
-        if self.is_indexed {
-            self.fill_table();
-        }
     }
 
     /// Creates the hash table.
     #[cold]
     fn make_indexed(&mut self) {
         self.is_indexed = true;
-        for slot in &mut self.slots {
-            slot.hash = slot.entry.as_ref().map_or(0, |(key, _)| hash_of(key));
-        }
-        self.fill_table();
-    }
-
-    /// Makes room in the hash table. Filled in the order of the entries, a larger table takes fewer misses of the
-    /// processor's cache than if it is filled in the order of the smaller one.
-    #[cold]
-    fn grow_table(&mut self) {
-        self.positions = HashTable::with_capacity(2 * self.length);
-        self.fill_table();
-    }
-
-    /// Fills the hash table with the positions of all entries.
-    fn fill_table(&mut self) {
-        self.positions.clear();
-        for (position, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.entry.is_some()) {
-            self.positions.insert_unique(slot.hash, position as u32, |position| self.slots[*position as usize].hash);
+        for (position, slot) in self.slots.iter().enumerate() {
+            if let Some((key, _)) = &slot.entry {
+                let new = HashedPosition::new(hash_of(key), position);
+                self.positions.insert_unique(new.table_hash(), new, HashedPosition::table_hash);
+            }
         }
     }
 }

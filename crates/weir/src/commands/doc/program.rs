@@ -22,7 +22,7 @@ pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &
         entries: items(checked, library, configured),
     });
     sections.push(PageSection {
-        title: "Shared values".into(),
+        title: "Shared values and tables".into(),
         lead: String::new(),
         entries: items(checked, library, shared),
     });
@@ -139,8 +139,12 @@ fn configured(item: &Item, checked: &Checked, library: &Library) -> Option<PageE
 }
 
 fn shared(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
-    let ItemKind::Shared(shared) = &item.kind else { return None };
-    described(shared.name.as_str(), &Symbol::Shared(shared.name.as_str().into()), checked, library)
+    let shared = match &item.kind {
+        ItemKind::Shared(shared) => &shared.name,
+        ItemKind::Table(table) => &table.name,
+        _ => return None,
+    };
+    described(shared.as_str(), &Symbol::Shared(shared.as_str().into()), checked, library)
 }
 
 fn functions(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {

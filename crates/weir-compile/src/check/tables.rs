@@ -1,0 +1,224 @@
+//! Checks tables: keyed reads, statements, and the clauses of queries.
+
+use weir_host::{Mode, Passing, Resource, Type};
+use weir_syntax::ast::{Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::arguments::{CallArguments, CalleeParameter};
+use super::{Expected, TypeChecker};
+use crate::declarations::DeclaredTable;
+use crate::lang_items::{TABLE, TABLES};
+use crate::suggest::{listed, nearest};
+use crate::typed_tree::{CallTarget, Resolution, TableStatement};
+use crate::types::Ty;
+
+/// The statements on a table.
+const STATEMENTS: [&str; 6] = ["insert", "upsert", "update", "delete", "delete_all", "count"];
+
+impl DeclaredTable {
+    /// Returns the type of the rows.
+    fn row(&self) -> Ty {
+        self.row.as_ref().map_or(Ty::Error, |name| Ty::named(name))
+    }
+
+    /// Returns the type of the key: that of its column, or a tuple of the types of its columns.
+    pub(crate) fn key_type(&self) -> Type {
+        match &self.key[..] {
+            [] => Type::Unit,
+            [only] => self.columns[*only].ty.clone(),
+            several => Type::Tuple(several.iter().map(|at| self.columns[*at].ty.clone()).collect()),
+        }
+    }
+
+    fn key_ty(&self) -> Ty {
+        if self.key.is_empty() || self.row.is_none() { Ty::Error } else { Ty::fixed(&self.key_type()) }
+    }
+
+    /// Returns whether an inserted record may leave the column out.
+    pub(crate) fn may_omit(&self, column: usize) -> bool {
+        self.columns[column].default.is_some() || self.auto && self.key == [column]
+    }
+}
+
+impl<'a> TypeChecker<'a, '_> {
+    /// Returns the index of the table that an expression names.
+    pub(super) fn table_named(&self, expr: &Expr) -> Option<usize> {
+        let ExprKind::Name(name) = &expr.kind else { return None };
+        self.shared_index(name)?;
+        self.typed.declarations.tables.get_index_of(&name.text)
+    }
+
+    /// Notes that an expression reads or writes a table.
+    fn use_table(&mut self, object: &Expr, mode: Mode) {
+        let ExprKind::Name(name) = &object.kind else { return };
+        let Some(at) = self.shared_index(name) else { return };
+        self.refer_shared(object.span, at);
+        self.typed.resolutions.insert(object.id, Resolution::Shared(at));
+        self.typed.expr_types[object.id.0 as usize] = Ty::named(TABLE);
+        self.seen.own.touch(Resource::Shared(name.as_str().into()), mode);
+    }
+
+    /// Checks `table[key]`, the row with the key.
+    pub(super) fn row_at(&mut self, table: usize, object: &'a Expr, key: &'a Expr) -> Ty {
+        self.use_table(object, Mode::Read);
+        let declared = &self.typed.declarations.tables[table];
+        let (row, wanted) = (declared.row(), declared.key_ty());
+        let why = format!("the key of the table is `{wanted}`");
+        self.expr(key, Some(&Expected::new(wanted, object.span, why)));
+        Ty::option(row)
+    }
+
+    /// Returns the type of the elements of a `for` over a table.
+    pub(super) fn rows_of(&mut self, table: usize, items: &'a Expr) -> Ty {
+        self.use_table(items, Mode::Read);
+        self.typed.declarations.tables[table].row()
+    }
+
+    /// Checks `table.name(…)`.
+    pub(super) fn table_call(
+        &mut self,
+        table: usize,
+        object: &'a Expr,
+        name: &'a Name,
+        given: CallArguments<'a>,
+    ) -> Ty {
+        let given = CallArguments { object: Some((object, Ty::named(TABLE))), ..given };
+        let declared = &self.typed.declarations.tables[table];
+        let (row, key) = (declared.row(), declared.key_ty());
+        let condition = || Ty::function(vec![row.clone()], Ty::BOOL);
+        let fallible = |ty: Ty| Ty::result(ty, Ty::FAILURE);
+        let host = |name: &str| CallTarget::Host(format!("{TABLES}.{name}").into());
+        let (target, parameters, result) = match name.as_str() {
+            word @ ("insert" | "upsert") => (host(word), vec![("row", row, false)], fallible(key)),
+            "delete" => (host("delete"), vec![("key", key, false)], fallible(Ty::BOOL)),
+            "update" => {
+                let change = Ty::function(vec![row.clone()], row.clone());
+                let parameters = vec![("key", key, false), ("change", change, false)];
+                (CallTarget::Table(TableStatement::Update), parameters, fallible(Ty::option(row)))
+            }
+            "delete_all" => {
+                let parameters = vec![("condition", condition(), false)];
+                (CallTarget::Table(TableStatement::DeleteAll), parameters, fallible(Ty::INT))
+            }
+            "count" => (CallTarget::Table(TableStatement::Count), vec![("condition", condition(), true)], Ty::INT),
+            _ => {
+                self.no_statement(object, name);
+                return self.ignore(given);
+            }
+        };
+        let mode = if name.as_str() == "count" { Mode::Read } else { Mode::Write };
+        self.use_table(object, mode);
+        if matches!(name.as_str(), "insert" | "upsert") {
+            self.inserted(table, &given, name.as_str() == "insert");
+        }
+        let passing = if mode == Mode::Write { Passing::Change } else { Passing::Borrow };
+        let table_parameter = |passing| CalleeParameter {
+            name: None,
+            ty: Ty::named(TABLE),
+            passing: Some(passing),
+            has_default: false,
+            place: None,
+        };
+        let of = |(name, ty, has_default): (&str, Ty, bool)| CalleeParameter {
+            name: Some(name.into()),
+            ty,
+            passing: None,
+            has_default,
+            place: None,
+        };
+        let taken = std::iter::once(table_parameter(passing)).chain(parameters.into_iter().map(of)).collect();
+        self.arguments(&format!("{}.{name}", shown(object)), target, taken, given);
+        result
+    }
+
+    /// Notes that a record literal is inserted into a table, so that it may leave out columns.
+    fn inserted(&mut self, table: usize, given: &CallArguments<'a>, _numbers: bool) {
+        if let [argument] = given.arguments
+            && matches!(argument.value.kind, ExprKind::Record { base: None, .. })
+        {
+            self.typed.inserted_rows.insert(argument.value.id, table);
+        }
+    }
+
+    fn no_statement(&mut self, object: &Expr, name: &Name) {
+        self.use_table(object, Mode::Read);
+        let mut diagnostic = Diagnostic::new(Code::UnknownMethod, format!("a table has no function `{name}`"))
+            .at(name.span, "no such function")
+            .because(object.span, "this is a table");
+        if let Some(near) = nearest(name.as_str(), STATEMENTS) {
+            diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
+        } else {
+            let known: Vec<String> = STATEMENTS.map(str::to_owned).into();
+            diagnostic = diagnostic.hint(format!(
+                "a table has {}; `{}[key]` is a row, and `for row in {}` a query",
+                listed(&known),
+                shown(object),
+                shown(object)
+            ));
+        }
+        self.report(diagnostic);
+    }
+
+    /// Checks the clauses of a `for` after its pattern is bound.
+    pub(super) fn query_clauses(&mut self, table: Option<usize>, pattern: &Pattern, query: &'a QueryClauses) {
+        if let Some(condition) = &query.condition {
+            self.expr(condition, Some(&Expected::new(Ty::BOOL, condition.span, "a condition is a `Bool`")));
+        }
+        for key in &query.order {
+            self.order_key(table, pattern, key);
+        }
+    }
+
+    /// Checks the limit of a query, which does not depend on the row.
+    pub(super) fn query_limit(&mut self, table: Option<usize>, query: &'a QueryClauses) {
+        let Some(limit) = &query.limit else { return };
+        self.expr(limit, Some(&Expected::new(Ty::INT, limit.span, "a limit is an `Int`")));
+        if table.is_none() {
+            self.no_query(
+                limit.span,
+                "`limit` belongs to a query of a table",
+                "take the first elements: `.take(count)`",
+            );
+        }
+    }
+
+    fn order_key(&mut self, table: Option<usize>, pattern: &Pattern, key: &'a QueryOrder) {
+        let ty = self.expr(&key.value, None);
+        let span = key.value.span;
+        if table.is_none() {
+            return self.no_query(
+                span,
+                "`order by` belongs to a query of a table",
+                "sort the list: `.sort_by(|item| …)`",
+            );
+        }
+        if !matches!(pattern.kind, PatternKind::Bind(_)) || !is_column(pattern, &key.value) {
+            return self.no_query(
+                span,
+                "the rows are ordered by their columns",
+                "write `row.column`, where `row` is the name of the row",
+            );
+        }
+        let ty = self.inference.resolve(&ty);
+        if !ty.has_order() {
+            self.no_query(span, &format!("values of the type `{ty}` have no order"), "order by another column");
+        }
+    }
+
+    fn no_query(&mut self, span: Span, message: &str, hint: &str) {
+        self.report(Diagnostic::new(Code::QueryForm, message).at(span, "not possible here").hint(hint));
+    }
+}
+
+/// Returns whether an expression is a field of the name that a pattern binds.
+fn is_column(pattern: &Pattern, value: &Expr) -> bool {
+    let PatternKind::Bind(row) = &pattern.kind else { return false };
+    match &value.kind {
+        ExprKind::Field { object, .. } => matches!(&object.kind, ExprKind::Name(name) if name.text == row.text),
+        _ => false,
+    }
+}
+
+fn shown(object: &Expr) -> &str {
+    if let ExprKind::Name(name) = &object.kind { name.as_str() } else { "table" }
+}

@@ -1,0 +1,245 @@
+//! Declares tables: checks that the rows can be stored, and resolves the clauses.
+
+use std::collections::BTreeSet;
+
+use weir_host::{Field, Text, Type, TypeShape, Value};
+use weir_syntax::ast::{self, Argument, Name, TableClause, TableClauseKind};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::Declarer;
+use crate::constant::constant;
+use crate::declarations::{DeclaredShared, DeclaredTable, SoftLimits, TableColumn};
+use crate::lang_items::TABLE;
+use crate::suggest::nearest;
+use crate::symbol::Symbol;
+use crate::types::Ty;
+
+impl Declarer<'_, '_> {
+    pub(super) fn table(&mut self, item: usize, table: &ast::TableDeclaration) {
+        let name = &table.name;
+        if !self.take(name) {
+            return;
+        }
+        self.declarations.define(name, Symbol::Shared(name.as_str().into()));
+        let shared = DeclaredShared { item, span: name.span, ty: Ty::named(TABLE), per_session: false };
+        self.declarations.shared.insert(name.text.clone(), shared);
+        let mut declared = DeclaredTable::default();
+        if let Some((row, fields)) = self.row_of(table) {
+            declared.columns = self.columns(&row, &fields, table.row.span);
+            declared.row = (declared.columns.len() == fields.len()).then_some(row);
+        }
+        self.clauses(table, &mut declared);
+        self.declarations.tables.insert(name.text.clone(), declared);
+    }
+
+    /// Returns the record that the rows are, and its fields.
+    fn row_of(&mut self, table: &ast::TableDeclaration) -> Option<(Text, Vec<Field>)> {
+        let ty = self.resolve_type(&table.row);
+        let own = ty.name().and_then(|name| self.declarations.types.get_key_value(name));
+        if let Some((name, declared)) = own
+            && let TypeShape::Record(fields) = &declared.definition.shape
+        {
+            return Some((name.clone(), fields.clone()));
+        }
+        if ty != Ty::Error {
+            let diagnostic = Diagnostic::new(Code::TableDeclaration, "the rows of a table are records of the program")
+                .at(table.row.span, format!("this is `{ty}`"))
+                .hint("declare a record: `record Row { name: Text }`");
+            self.context.report(diagnostic);
+        }
+        None
+    }
+
+    fn columns(&mut self, row: &Text, fields: &[Field], place: Span) -> Vec<TableColumn> {
+        let columns = fields.iter().filter_map(|field| {
+            let (inner, optional) = match &field.ty {
+                Type::Option(inner) => (&**inner, true),
+                other => (other, false),
+            };
+            let Some((kind, variants)) = self.kind_of(inner) else {
+                self.no_column(row, field, place);
+                return None;
+            };
+            let (name, ty) = (field.name.clone(), field.ty.clone());
+            Some(TableColumn { name, ty, kind, variants, optional, default: None })
+        });
+        columns.collect()
+    }
+
+    /// Returns the kind of a column, and the variants of an enum; `None` if values of the type cannot be stored.
+    fn kind_of(&self, ty: &Type) -> Option<(&'static str, Vec<Text>)> {
+        let kind = match ty {
+            Type::Bool => "Bool",
+            Type::Int => "Int",
+            Type::Float => "Float",
+            Type::Text => "Text",
+            Type::Bytes => "Bytes",
+            Type::Time => "Time",
+            Type::Duration => "Duration",
+            Type::Size => "Size",
+            Type::Named(name) => {
+                let TypeShape::Enum(variants) = &self.declarations.types.get(name)?.definition.shape else {
+                    return None;
+                };
+                let plain = !variants.is_empty() && variants.iter().all(|variant| variant.fields.is_empty());
+                return plain.then(|| ("Enum", variants.iter().map(|variant| variant.name.clone()).collect()));
+            }
+            _ => return None,
+        };
+        Some((kind, Vec::new()))
+    }
+
+    fn no_column(&mut self, row: &Text, field: &Field, place: Span) {
+        let message = format!("the field `{}` of `{row}` cannot be a column", field.name);
+        let diagnostic = Diagnostic::new(Code::TableDeclaration, message)
+            .at(place, format!("it is `{}`", field.ty))
+            .note("a column is a number, text, bytes, time, duration, size, truth value, or an enum without values")
+            .hint("keep the parts of a list or record in a table of their own, with the key of this one");
+        self.context.report(diagnostic);
+    }
+
+    fn clauses(&mut self, table: &ast::TableDeclaration, declared: &mut DeclaredTable) {
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        for clause in &table.clauses {
+            let word = clause.kind.word();
+            let once = matches!(word, "key" | "default" | "soft");
+            if !seen.insert(word) && once {
+                self.table_fault(clause.span, format!("a table has one `{word}`"), "remove this clause");
+                continue;
+            }
+            self.clause(clause, declared);
+        }
+        if !seen.contains("key") && !table.name.is_missing() {
+            let message = format!("the table `{}` has no key", table.name);
+            self.table_fault(table.name.span, message, "name the columns that identify a row: `key name`");
+        }
+    }
+
+    fn clause(&mut self, clause: &TableClause, declared: &mut DeclaredTable) {
+        match &clause.kind {
+            TableClauseKind::Key { columns, auto } => {
+                declared.key = self.column_indices(columns, declared);
+                declared.auto = auto.is_some();
+                self.key(clause.span, declared);
+            }
+            TableClauseKind::Index(columns) | TableClauseKind::Unique(columns) => {
+                let unique = matches!(clause.kind, TableClauseKind::Unique(_));
+                let columns = self.column_indices(columns, declared);
+                if !columns.is_empty() && !declared.indexes.contains(&(columns.clone(), unique)) {
+                    declared.indexes.push((columns, unique));
+                }
+            }
+            TableClauseKind::Default(arguments) => self.defaults(arguments, declared),
+            TableClauseKind::Soft(arguments) => declared.soft = Some(self.soft(arguments)),
+        }
+    }
+
+    /// Returns the indices of the columns with these names, and reports names that are no columns.
+    fn column_indices(&mut self, names: &[Name], declared: &DeclaredTable) -> Vec<usize> {
+        let mut found = Vec::new();
+        for name in names {
+            match self.column(name, declared) {
+                Some(at) if found.contains(&at) => {
+                    self.table_fault(name.span, format!("`{name}` is named twice"), "remove it");
+                }
+                Some(at) => found.push(at),
+                None => {}
+            }
+        }
+        found
+    }
+
+    fn column(&mut self, name: &Name, declared: &DeclaredTable) -> Option<usize> {
+        let row = declared.row.clone()?;
+        if name.is_missing() {
+            return None;
+        }
+        let at = declared.columns.iter().position(|column| column.name.as_str() == name.as_str());
+        if at.is_some() {
+            self.declarations.refer(name.span, Symbol::Field(row, name.as_str().into()));
+            return at;
+        }
+        let mut diagnostic = Diagnostic::new(Code::TableDeclaration, format!("`{row}` has no field `{name}`"))
+            .at(name.span, "no such column");
+        if let Some(near) = nearest(name.as_str(), declared.columns.iter().map(|column| column.name.as_str())) {
+            diagnostic = diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near);
+        }
+        self.context.report(diagnostic);
+        None
+    }
+
+    fn key(&mut self, place: Span, declared: &DeclaredTable) {
+        for column in declared.key.iter().map(|at| &declared.columns[*at]) {
+            if column.optional || column.kind == "Float" {
+                let message = format!("`{}` cannot be part of a key: it is `{}`", column.name, column.ty);
+                self.table_fault(place, message, "choose columns that every row has, and that are no `Float`");
+            }
+        }
+        let is_number = matches!(&declared.key[..], [only] if declared.columns[*only].ty == Type::Int);
+        if declared.auto && declared.row.is_some() && !is_number {
+            self.table_fault(
+                place,
+                "`auto` numbers the rows".to_owned(),
+                "give it a key of one column of the type `Int`",
+            );
+        }
+    }
+
+    fn defaults(&mut self, arguments: &[Argument], declared: &mut DeclaredTable) {
+        for argument in arguments {
+            let Some(name) = &argument.name else {
+                self.table_fault(argument.span, "a default names its column".to_owned(), "write `column: value`");
+                continue;
+            };
+            let Some(at) = self.column(name, declared) else { continue };
+            let column = &declared.columns[at];
+            let Some(value) = self.default_of(column, &argument.value) else {
+                let message = format!("the default of `{name}` is a constant of the type `{}`", column.ty);
+                self.table_fault(argument.value.span, message, "write a literal, or leave the column out");
+                continue;
+            };
+            declared.columns[at].default = Some(value);
+        }
+    }
+
+    /// Returns the constant if it is of the column's type.
+    fn default_of(&self, column: &TableColumn, value: &ast::Expr) -> Option<Value> {
+        if let ast::ExprKind::Name(name) = &value.kind
+            && let Some(tag) = column.variants.iter().position(|variant| variant.as_str() == name.as_str())
+            && !column.optional
+        {
+            return Some(Value::Variant(tag as u32, None));
+        }
+        let value = constant(value)?;
+        let fits = match (&value, column.kind) {
+            (Value::Variant(Value::NONE, None), _) => column.optional,
+            _ if column.optional => false,
+            (Value::Bool(_), "Bool") | (Value::Int(_), "Int") | (Value::Text(_), "Text") => true,
+            (Value::Duration(_), "Duration") | (Value::Size(_), "Size") => true,
+            (Value::Float(value), "Float") => !value.is_nan(),
+            _ => false,
+        };
+        fits.then_some(value)
+    }
+
+    fn soft(&mut self, arguments: &[Argument]) -> SoftLimits {
+        let mut limits = SoftLimits::default();
+        for argument in arguments {
+            let name = argument.name.as_ref().map_or("", Name::as_str);
+            match (name, constant(&argument.value)) {
+                ("ttl", Some(Value::Duration(ttl))) if ttl > 0 => limits.ttl = Some(ttl),
+                ("at_most", Some(Value::Int(rows))) if rows > 0 => limits.at_most = Some(rows),
+                _ => {
+                    let message = "`soft` takes `ttl`, a duration, and `at_most`, a number of rows".to_owned();
+                    self.table_fault(argument.span, message, "write constants: `soft(ttl: 30m, at_most: 100_000)`");
+                }
+            }
+        }
+        limits
+    }
+
+    fn table_fault(&mut self, place: Span, message: String, hint: &str) {
+        let diagnostic = Diagnostic::new(Code::TableDeclaration, message).at(place, "in this declaration").hint(hint);
+        self.context.report(diagnostic);
+    }
+}

@@ -1,0 +1,315 @@
+//! Lowers tables: their creation, statements, and transactions.
+//!
+//! A table is a shared value, and a statement a call of the module `tables` that borrows it, so that locks, effects and
+//! their checks are those of shared values. `atomic` over tables is a transaction: `tables.begin` gives it a number, which
+//! each of its statements passes, and `tables.commit` ends it on every path except a failure. The statement of another
+//! number that finds it unfinished takes it back.
+//!
+//! The database of stored tables has one writer. The constraint `tables` stands for it: each step that writes a stored
+//! table holds it.
+
+use weir_host::{Mode, Passing, Resource, Signature, Text, Type, Value, World};
+use weir_ir::expr::{Atom, Call, Constraint, Op};
+use weir_ir::prim::Prim;
+use weir_syntax::ast::{AtomicResource, Expr, ExprId, ExprKind, Name};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::branch::FallibleValue;
+use super::{Binding, Lowering, StepScope, Transaction};
+use crate::declarations::{DeclaredTable, TableColumn};
+use crate::lang_items::{TABLE, TABLES};
+use crate::typed_tree::FailureTarget;
+
+impl<'a> Lowering<'a, '_> {
+    /// Returns the name of the table that an expression names.
+    pub(super) fn table_named(&self, expr: &Expr) -> Option<Text> {
+        let ExprKind::Name(name) = &expr.kind else { return None };
+        let Some(crate::typed_tree::Resolution::Shared(_)) = self.typed.resolutions.get(&expr.id) else { return None };
+        self.program.declarations.tables.contains_key(&name.text).then(|| name.as_str().into())
+    }
+
+    pub(super) fn table(&self, name: &str) -> &'a DeclaredTable {
+        &self.program.declarations.tables[name]
+    }
+
+    /// Returns whether the table is stored, and not kept in memory only.
+    pub(super) fn is_stored(&self, name: &str) -> bool {
+        self.program.declarations.tables.get(name).is_some_and(|table| table.soft.is_none())
+    }
+
+    /// Returns the row type of a table.
+    pub(super) fn row_type(&self, name: &str) -> Type {
+        self.table(name).row.as_ref().map_or(Type::Unit, |row| Type::named(row))
+    }
+
+    /// Lowers the creation of a table, when the program starts.
+    pub(super) fn opened(&mut self, name: &Name) -> Atom {
+        let schema = schema(name.as_str(), self.table(name.as_str()));
+        let arguments = vec![Atom::Value(schema)];
+        self.call_tables("open", arguments, Type::named(TABLE), name.span)
+    }
+
+    /// Returns the value of a column that an inserted record leaves out.
+    pub(super) fn omitted(&self, literal: ExprId, column: usize) -> Atom {
+        let table = self.typed.inserted_rows.get(&literal).map(|at| &self.typed.declarations.tables[*at]);
+        let default = table.and_then(|table| table.columns.get(column)).and_then(|column| column.default.clone());
+        Atom::Value(default.unwrap_or(if table.is_some() { Value::Int(0) } else { Value::Unit }))
+    }
+
+    /// Lowers `table[key]`.
+    pub(super) fn row_at(&mut self, expr: &'a Expr, object: &'a Expr, key: &'a Expr) -> Atom {
+        let Some(table) = self.table_named(object) else { return Atom::Value(Value::Unit) };
+        let key = self.expr(key);
+        let ty = self.ty(expr);
+        self.call_tables("get", vec![Atom::Shared(table), outside(), key], ty, expr.span)
+    }
+
+    /// Lowers a statement of one row: the table, and the row or its key.
+    pub(super) fn write_row(&mut self, path: &Text, given: Vec<Option<Binding<'a>>>, ty: &Type, span: Span) -> Atom {
+        let mut given = given.into_iter();
+        let table = given.next().flatten();
+        let given = [table, Some(Binding::Atom(outside())), given.next().flatten()];
+        self.call_host(path, given.into(), ty.clone(), (span, &[]))
+    }
+
+    /// Calls a function of the module `tables`, and returns its value. A failure ends the flow.
+    pub(super) fn call_tables(&mut self, name: &str, arguments: Vec<Atom>, ty: Type, span: Span) -> Atom {
+        let path: Text = format!("{TABLES}.{name}").into();
+        let given = arguments.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+        if self.context.library.function(&path).is_some_and(|function| function.signature.failure.is_none()) {
+            return self.call_host(&path, given, ty, (span, &[]));
+        }
+        let of = Type::result(ty.clone(), Type::Failure);
+        let subject = self.call_host(&path, given, of.clone(), (span, &[]));
+        self.match_fallible(FallibleValue { subject, of }, &ty, span, |lowering, failure| {
+            let failure = failure.unwrap_or(Atom::Value(Value::Unit));
+            lowering.failed(failure, &Type::Failure, (FailureTarget::Flow, None, Vec::new()), span)
+        })
+    }
+
+    /// Lowers a call of the module `tables`: in the transaction around it, or as a step of its own if it writes a stored
+    /// table.
+    pub(super) fn table_call(&mut self, mut call: Call, signature: &Signature, ty: Type, span: Span) -> Atom {
+        let Some(Atom::Shared(table)) = call.arguments.first().cloned() else {
+            return self.emit(Op::Call(call), ty, span);
+        };
+        let writes = signature.parameters.first().is_some_and(|parameter| parameter.passing == Passing::Change);
+        let transaction = self.steps.iter().rev().find_map(|step| step.transaction.clone());
+        if let Some(transaction) = &transaction {
+            if transaction.tables.contains(&table) {
+                call.arguments[1] = transaction.number.clone();
+                return self.emit(Op::Call(call), ty, span);
+            }
+            if writes {
+                self.not_named(&table, transaction, span);
+            }
+        }
+        if !writes || !self.is_stored(&table) {
+            return self.emit(Op::Call(call), ty, span);
+        }
+        let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
+        self.step(open_block, (ty, None), span, |lowering, _| lowering.writer_of(&table))
+    }
+
+    fn not_named(&mut self, table: &Text, transaction: &Transaction, span: Span) {
+        let names: Vec<&str> = transaction.tables.iter().map(Text::as_str).collect();
+        let names = names.join(", ");
+        let diagnostic =
+            Diagnostic::new(Code::TransactionBody, format!("the transaction writes `{table}`, which it does not name"))
+                .at(span, "written here")
+                .hint(format!("name it: `atomic {names}, {table}`"));
+        self.context.report_once(diagnostic);
+    }
+
+    /// Returns the constraints of a step that writes a table.
+    pub(super) fn writer_of(&self, table: &Text) -> Vec<Constraint> {
+        let held = |resource| Constraint { resource, mode: Mode::Write, per_session: false };
+        let store = self.is_stored(table).then(|| held(Resource::Constraint(TABLES.into())));
+        std::iter::once(held(Resource::Shared(table.clone()))).chain(store).collect()
+    }
+
+    /// Runs `body` in a step that writes the table, unless a transaction holds it already.
+    pub(super) fn holding(
+        &mut self,
+        table: &Text,
+        ty: &Type,
+        span: Span,
+        body: impl FnOnce(&mut Self) -> Atom,
+    ) -> Atom {
+        let named = |step: &StepScope<'_>| step.transaction.as_ref().is_some_and(|of| of.tables.contains(table));
+        if self.steps.iter().any(named) {
+            return body(self);
+        }
+        let open_block = self.build_block(|lowering| {
+            let frame_count = lowering.frames.len();
+            lowering.steps.push(StepScope { resources: &[], frame_count, transaction: None });
+            let value = body(lowering);
+            lowering.steps.pop();
+            value
+        });
+        self.step(open_block, (ty.clone(), None), span, |lowering, _| lowering.writer_of(table))
+    }
+
+    /// Returns the constraint of the database if a step names a stored table.
+    pub(super) fn stores_in(&self, resources: &[AtomicResource]) -> Option<Constraint> {
+        let stored = resources.iter().any(|resource| self.is_stored(resource.name.as_str()));
+        let resource = Resource::Constraint(TABLES.into());
+        stored.then_some(Constraint { resource, mode: Mode::Write, per_session: false })
+    }
+
+    /// Begins a transaction if a step names tables.
+    pub(super) fn begin(&mut self, resources: &[AtomicResource], span: Span) -> Option<Transaction> {
+        let declared = &self.program.declarations.tables;
+        let tables = resources.iter().filter(|resource| declared.contains_key(&resource.name.text));
+        let mut tables: Vec<Text> = tables.map(|resource| resource.name.as_str().into()).collect();
+        if tables.is_empty() {
+            return None;
+        }
+        // The last of the stored tables commits them all; those in memory follow.
+        tables.sort_by_key(|table| !self.is_stored(table));
+        tables.dedup();
+        if self.steps.iter().any(|step| step.transaction.is_some()) {
+            let diagnostic = Diagnostic::new(Code::TransactionBody, "a transaction inside a transaction")
+                .at(span, "begins while another one is open")
+                .hint("name all tables in the outer `atomic`, and leave out the inner one");
+            self.context.report_once(diagnostic);
+        }
+        let number = self.call_host(&format!("{TABLES}.begin").into(), Vec::new(), Type::Int, (span, &[]));
+        Some(Transaction { number, tables })
+    }
+
+    /// Commits the transaction of the innermost step.
+    pub(super) fn commit_innermost(&mut self, span: Span) {
+        if let Some(transaction) = self.steps.last().and_then(|step| step.transaction.clone()) {
+            self.commit(&transaction, span);
+        }
+    }
+
+    /// Commits the transactions that a `return` out of a frame leaves.
+    pub(super) fn commit_steps_in(&mut self, frame: usize, span: Span) {
+        let left = self.steps.iter().filter(|step| step.frame_count > frame);
+        let left: Vec<Transaction> = left.filter_map(|step| step.transaction.clone()).collect();
+        for transaction in left.iter().rev() {
+            self.commit(transaction, span);
+        }
+    }
+
+    fn commit(&mut self, transaction: &Transaction, span: Span) {
+        let stored = transaction.tables.iter().filter(|table| self.is_stored(table)).count();
+        let mut number = transaction.number.clone();
+        for (at, table) in transaction.tables.iter().enumerate() {
+            let last = Atom::Value(Value::Bool(at + 1 == stored));
+            // Each commit takes its number from the one before, so that they follow all statements in this order.
+            number = self.call_tables("commit", vec![Atom::Shared(table.clone()), number, last], Type::Int, span);
+        }
+    }
+
+    /// Waits until what the flow has written is durable, before its answer and before effects outside.
+    pub(super) fn settle(&mut self, span: Span) {
+        let stored = self.program.declarations.tables.values().any(|table| table.soft.is_none());
+        if !stored || !self.answers || self.builder().has_ended() {
+            return;
+        }
+        let of = Type::result(Type::Unit, Type::Failure);
+        let subject = self.call_host(&format!("{TABLES}.settle").into(), Vec::new(), of.clone(), (span, &[]));
+        self.match_fallible(FallibleValue { subject, of }, &Type::Unit, span, |lowering, failure| {
+            lowering.fail(failure.unwrap_or(Atom::Value(Value::Unit)), span)
+        });
+    }
+
+    /// Precedes a call that has an effect outside the program. Reports one in a transaction.
+    pub(super) fn before_effect(&mut self, signature: &Signature, span: Span) {
+        if signature.effects.world != World::Writes {
+            return;
+        }
+        if self.steps.iter().any(|step| step.transaction.is_some()) {
+            let message = format!("`{}` has an effect outside of the transaction", signature.path());
+            let diagnostic = Diagnostic::new(Code::TransactionBody, message)
+                .at(span, "could not be taken back if the transaction fails")
+                .hint("move it behind the `atomic`");
+            self.context.report_once(diagnostic);
+        } else if self.steps.is_empty() {
+            self.settle(span);
+        }
+    }
+
+    /// Lowers the call of `replace` inside `update`, and returns the result of the `update`.
+    pub(super) fn replaced(&mut self, table: &Text, (key, row): (Atom, Atom), ty: &Type, span: Span) -> Atom {
+        let of = Type::result(Type::Unit, Type::Failure);
+        let given = [Atom::Shared(table.clone()), outside(), key, row.clone()];
+        let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+        let subject = self.call_host(&format!("{TABLES}.replace").into(), given, of.clone(), (span, &[]));
+        let Type::Result(pair) = ty else { return subject };
+        let unit = self.vars.variable("", Type::Unit);
+        let failure = self.vars.variable("", Type::Failure);
+        let failed = Atom::Var(failure.var);
+        let arms = vec![
+            self.arm(weir_ir::expr::ArmTest::Tag(Value::OK), vec![unit], |lowering| {
+                let some = lowering.prim(Prim::Variant(Value::SOME), vec![row], pair.0.clone(), span);
+                lowering.prim(Prim::Variant(Value::OK), vec![some], ty.clone(), span)
+            }),
+            self.arm(weir_ir::expr::ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
+            }),
+        ];
+        self.switch(subject, arms, ty, span)
+    }
+}
+
+/// Returns the number of a statement that is in no transaction.
+pub(super) fn outside() -> Atom {
+    Atom::Value(Value::Int(0))
+}
+
+/// Returns the description of a table as a value of the type `tables.Schema`.
+fn schema(name: &str, table: &DeclaredTable) -> Value {
+    let index = |(columns, unique): &(Vec<usize>, bool)| record([numbers(columns), Value::Bool(*unique)]);
+    let soft = table
+        .soft
+        .map(|limits| record([option(limits.ttl.map(Value::Duration)), option(limits.at_most.map(Value::Int))]));
+    record([
+        Value::text(name),
+        Value::list(table.columns.iter().map(column).collect()),
+        numbers(&table.key),
+        Value::Bool(table.auto),
+        Value::list(table.indexes.iter().map(index).collect()),
+        option(soft),
+    ])
+}
+
+fn column(column: &TableColumn) -> Value {
+    let variants = column.variants.iter().map(|variant| Value::Text(variant.clone())).collect();
+    let default = column.default.as_ref().and_then(|value| stored_text(value, column));
+    record([
+        Value::Text(column.name.clone()),
+        Value::text(column.kind),
+        Value::list(variants),
+        Value::Bool(column.optional),
+        option(default.map(|text| Value::text(&text))),
+    ])
+}
+
+/// Returns the text of a default in the database; `None` for an absent value.
+fn stored_text(value: &Value, column: &TableColumn) -> Option<String> {
+    match value {
+        Value::Bool(value) => Some(i64::from(*value).to_string()),
+        Value::Int(value) | Value::Duration(value) => Some(value.to_string()),
+        Value::Size(value) => Some(value.to_string()),
+        Value::Float(value) => Some(format!("{value:?}")),
+        Value::Text(value) => Some(value.to_string()),
+        Value::Variant(tag, None) if !column.optional => column.variants.get(*tag as usize).map(Text::to_string),
+        _ => None,
+    }
+}
+
+pub(super) fn record<const N: usize>(parts: [Value; N]) -> Value {
+    Value::Record(parts.into())
+}
+
+fn numbers(of: &[usize]) -> Value {
+    Value::list(of.iter().map(|at| Value::Int(*at as i64)).collect())
+}
+
+fn option(value: Option<Value>) -> Value {
+    value.map_or_else(Value::none, Value::some)
+}

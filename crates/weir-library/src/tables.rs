@@ -1,0 +1,145 @@
+//! Tables: rows with a key, which queries search by columns.
+//!
+//! A program declares tables, and the compiler calls these functions for its statements; no program names the module. A
+//! table is kept in memory ([`memory`]), or stored in a database ([`database`]). Both give the same answers: rows come in
+//! the order of their keys unless a query orders them, a query sees the table as it is when it is executed, and the
+//! constraints are the same.
+//!
+//! Each statement carries the number of its transaction, or 0. A table that finds another transaction unfinished takes it
+//! back first: the locks of the program ensure that nobody works on it any more.
+
+mod constraint;
+mod memory;
+mod row;
+mod schema;
+mod storage;
+
+use weir::{Failure, Generic};
+
+use crate::Limited;
+use memory::MemoryTable;
+use parking_lot::Mutex;
+use schema::TableSearch;
+pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery};
+pub use storage::TableStorage;
+
+weir::library! {
+    /// Statements on tables. Programs call them on a declared table.
+    pub(crate) tables: open, begin, commit, settle, get, select, count, insert, upsert, replace, delete, delete_all
+}
+
+/// A table of the program.
+#[derive(weir::Type)]
+#[weir(opaque, unique, name = "tables.Table")]
+pub struct Table(Mutex<MemoryTable>);
+
+/// The key of a row: the value of its column, or a tuple.
+type RowKey = Generic<'k'>;
+/// A record.
+type Row = Generic<'r'>;
+/// The limit of a query, `()`, and the values that its conditions compare with.
+type QueryArguments = Generic<'p'>;
+
+/// Opens a table, and creates it if it is new.
+///
+/// # Errors
+/// Fails if the table cannot be opened; the message says why and what to do.
+#[weir::function]
+pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Table, Failure> {
+    storage.open(schema).map(|table| Table(Mutex::new(table)))
+}
+
+/// Begins a transaction, and returns its number.
+#[weir::function]
+pub fn begin(#[environment] storage: &TableStorage) -> i64 {
+    storage.next_transaction()
+}
+
+/// Commits what the transaction has done to the table; if `last`, to all stored tables. Returns its number.
+///
+/// # Errors
+/// Fails if the database cannot commit: then nothing of the transaction takes effect.
+#[weir::function(reads)]
+pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
+    table.0.get_mut().commit(transaction, last)?;
+    Ok(transaction)
+}
+
+/// Waits until everything that was written before is durable.
+///
+/// # Errors
+/// Fails if the database cannot make it durable.
+#[weir::function]
+pub async fn settle() -> Result<(), Failure> {
+    Ok(())
+}
+
+/// Returns the row with the key.
+#[weir::function(reads)]
+pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
+    Limited(table.0.lock().get(transaction, &key.0).map(|row| row.map(Generic)))
+}
+
+/// Returns the rows that fulfil the conditions, in order.
+#[weir::function(reads)]
+pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
+    let search = TableSearch::new(query, arguments.0);
+    Limited(table.0.lock().select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
+}
+
+/// Returns the number of rows that fulfil the conditions.
+#[weir::function(reads)]
+pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
+    let search = TableSearch::new(query, arguments.0);
+    Limited(table.0.lock().count(transaction, &search))
+}
+
+/// Inserts a row, and returns its key.
+///
+/// # Errors
+/// Fails if another row has its key, or the values of a unique index.
+#[weir::function(reads)]
+pub fn insert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, Failure> {
+    table.0.get_mut().insert(transaction, row.0).map(Generic)
+}
+
+/// Inserts a row in place of the one with its key, if there is one, and returns the key.
+///
+/// # Errors
+/// Fails if another row has the values of a unique index.
+#[weir::function(reads)]
+pub fn upsert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, Failure> {
+    table.0.get_mut().upsert(transaction, row.0).map(Generic)
+}
+
+/// Replaces the row with the key.
+///
+/// # Errors
+/// Fails if the new row has another key, or another row has the values of a unique index.
+#[weir::function(reads)]
+pub fn replace(table: &mut Table, transaction: i64, key: RowKey, row: Row) -> Result<(), Failure> {
+    table.0.get_mut().replace(transaction, &key.0, row.0)
+}
+
+/// Deletes the row with the key, and returns `true` if there was one.
+///
+/// # Errors
+/// Fails if the database does.
+#[weir::function(reads)]
+pub fn delete(table: &mut Table, transaction: i64, key: RowKey) -> Result<bool, Failure> {
+    table.0.get_mut().delete(transaction, &key.0)
+}
+
+/// Deletes the rows that fulfil the conditions, and returns their number.
+///
+/// # Errors
+/// Fails if the database does.
+#[weir::function(reads)]
+pub fn delete_all(
+    table: &mut Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+) -> Result<i64, Failure> {
+    table.0.get_mut().delete_all(transaction, &TableSearch::new(query, arguments.0))
+}

@@ -1,0 +1,368 @@
+//! A table in memory: its rows by key, ordered indexes, expiry, eviction, and a log that takes back a transaction.
+//!
+//! TableRows are written in the order of their *write numbers*. As all rows have the same time to live, the one that was written
+//! first is the next to expire, and the next to be evicted.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
+use weir::{Failure, Value};
+
+use super::constraint;
+use super::row::fields;
+use super::schema::{Schema, TableSearch};
+
+/// A table in memory.
+#[derive(Debug)]
+pub(super) struct MemoryTable {
+    schema: Schema,
+    rows: BTreeMap<Value, StoredRow>,
+    /// For each index, the keys of the rows by the values of its columns.
+    indexes: Vec<BTreeMap<Vec<Value>, BTreeSet<Value>>>,
+    /// The keys by write number.
+    written: BTreeMap<u64, Value>,
+    writes: u64,
+    /// The number of the next row, if the table numbers its rows.
+    next: i64,
+    /// The transaction that is open, and what it has changed.
+    undo: Option<UndoLog>,
+}
+
+#[derive(Clone, Debug)]
+struct StoredRow {
+    row: Value,
+    write: u64,
+    /// The time at which it was written.
+    at: SystemTime,
+}
+
+#[derive(Debug)]
+struct UndoLog {
+    transaction: i64,
+    next: i64,
+    /// The keys that were written, each with the row before.
+    changes: Vec<(Value, Option<StoredRow>)>,
+}
+
+/// The part of an index that holds the rows of a query, and the order in which it is visited.
+struct AccessPath {
+    /// The index; `None` for the key.
+    index: Option<usize>,
+    /// The least values of its columns.
+    low: Vec<Value>,
+    /// The greatest values of its columns.
+    high: Vec<Value>,
+    /// True if the rows come in the order of the query.
+    ordered: bool,
+    descending: bool,
+    /// The number of columns whose values are known, one that has a bound, and the order: the more, the fewer rows are
+    /// visited.
+    worth: (usize, bool, bool),
+}
+
+impl AccessPath {
+    fn of(search: &TableSearch, index: Option<usize>, columns: &[usize]) -> AccessPath {
+        let mut low: Vec<Value> = columns.iter().map_while(|at| search.equal(*at).cloned()).collect();
+        let known = low.len();
+        let mut high = low.clone();
+        let mut is_bounded = false;
+        if let Some(column) = columns.get(known) {
+            let (least, greatest) = search.bounds(*column);
+            is_bounded = least.is_some() || greatest.is_some();
+            low.push(least.cloned().unwrap_or(Value::Absent));
+            high.push(greatest.cloned().unwrap_or_else(greatest_value));
+        }
+        low.resize(columns.len(), Value::Absent);
+        high.resize_with(columns.len(), greatest_value);
+        let (ordered, descending) = orders(search, index, &columns[known..]);
+        AccessPath { index, low, high, ordered, descending, worth: (known, is_bounded, ordered) }
+    }
+}
+
+/// Returns a value that is greater than that of any column.
+fn greatest_value() -> Value {
+    Value::Failure(Box::new(Failure::function("")))
+}
+
+/// Returns the key of these columns.
+fn key_value(columns: &[Value]) -> Value {
+    match columns {
+        [only] => only.clone(),
+        several => Value::Record(several.into()),
+    }
+}
+
+impl MemoryTable {
+    pub(super) fn new(schema: Schema) -> MemoryTable {
+        MemoryTable {
+            indexes: vec![BTreeMap::new(); schema.indexes.len()],
+            schema,
+            rows: BTreeMap::new(),
+            written: BTreeMap::new(),
+            writes: 0,
+            next: 1,
+            undo: None,
+        }
+    }
+
+    pub(super) fn get(&mut self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
+        self.enter(transaction);
+        let now = self.now();
+        let found = self.rows.get(key).filter(|row| self.is_live(row, now));
+        Ok(found.map(|row| row.row.clone()))
+    }
+
+    pub(super) fn select(&mut self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
+        self.enter(transaction);
+        let plan = self.plan(search);
+        let mut rows: Vec<Value> = Vec::new();
+        self.visit(&plan, search, &mut |row| {
+            if rows.len() < search.limit || !plan.ordered {
+                rows.push(row.clone());
+            }
+            !plan.ordered || rows.len() < search.limit
+        });
+        if !plan.ordered {
+            self.sort(&mut rows, search);
+            rows.truncate(search.limit);
+        }
+        Ok(rows)
+    }
+
+    pub(super) fn count(&mut self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        self.enter(transaction);
+        let mut count = 0;
+        self.visit(&self.plan(search), search, &mut |_| {
+            count += 1;
+            true
+        });
+        Ok(count)
+    }
+
+    pub(super) fn insert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        self.enter(transaction);
+        let mut row = self.schema.stored(row)?;
+        if self.schema.auto {
+            let next = self.next.checked_add(1).ok_or_else(|| constraint::no_number_left(&self.schema))?;
+            row = self.schema.numbered(&row, self.next);
+            self.no_conflict(&row, None)?;
+            self.next = next;
+        }
+        let key = self.schema.key_of(fields(&row));
+        if self.rows.contains_key(&key) {
+            return Err(constraint::taken(&self.schema, &self.schema.key, fields(&row)));
+        }
+        self.no_conflict(&row, None)?;
+        self.put(key.clone(), row);
+        Ok(key)
+    }
+
+    pub(super) fn upsert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        self.enter(transaction);
+        let row = self.schema.stored(row)?;
+        let key = self.schema.key_of(fields(&row));
+        self.no_conflict(&row, Some(&key))?;
+        if let (true, Value::Int(number)) = (self.schema.auto, &key) {
+            self.next = self.next.max(number.saturating_add(1));
+        }
+        self.put(key.clone(), row);
+        Ok(key)
+    }
+
+    pub(super) fn replace(&mut self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
+        self.enter(transaction);
+        let row = self.schema.stored(row)?;
+        if self.schema.key_of(fields(&row)) != *key {
+            return Err(constraint::changed_key(&self.schema));
+        }
+        self.no_conflict(&row, Some(key))?;
+        self.put(key.clone(), row);
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, transaction: i64, key: &Value) -> Result<bool, Failure> {
+        self.enter(transaction);
+        self.expire();
+        Ok(self.take(key))
+    }
+
+    pub(super) fn delete_all(&mut self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        self.enter(transaction);
+        self.expire();
+        let mut keys = Vec::new();
+        self.visit(&self.plan(search), search, &mut |row| {
+            keys.push(self.schema.key_of(fields(row)));
+            true
+        });
+        let deleted = keys.iter().filter(|key| self.take(key)).count();
+        Ok(deleted as i64)
+    }
+
+    pub(super) fn commit(&mut self, transaction: i64, _last: bool) -> Result<(), Failure> {
+        self.enter(transaction);
+        self.undo = None;
+        Ok(())
+    }
+
+    /// Takes back an unfinished transaction of another number, and begins to log this one.
+    fn enter(&mut self, transaction: i64) {
+        if self.undo.as_ref().is_some_and(|undo| undo.transaction != transaction) {
+            self.roll_back();
+        }
+        if transaction != 0 && self.undo.is_none() {
+            self.undo = Some(UndoLog { transaction, next: self.next, changes: Vec::new() });
+        }
+    }
+
+    fn roll_back(&mut self) {
+        let Some(undo) = self.undo.take() else { return };
+        for (key, before) in undo.changes.into_iter().rev() {
+            self.remove(&key);
+            if let Some(stored) = before {
+                self.place(key, stored);
+            }
+        }
+        self.next = undo.next;
+    }
+
+    /// Fails if another row than the one with this key has the values of a unique index.
+    fn no_conflict(&mut self, row: &Value, but: Option<&Value>) -> Result<(), Failure> {
+        self.expire();
+        let row = fields(row);
+        for (index, known) in self.schema.indexes.iter().zip(&self.indexes) {
+            if !index.unique || self.schema.has_absent(&index.columns, row) {
+                continue;
+            }
+            let values: Vec<Value> = index.columns.iter().map(|at| row[*at].clone()).collect();
+            if known.get(&values).is_some_and(|keys| keys.iter().any(|key| Some(key) != but)) {
+                return Err(constraint::taken(&self.schema, &index.columns, row));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a row, and evicts those beyond the limit.
+    fn put(&mut self, key: Value, row: Value) {
+        self.log(&key);
+        self.remove(&key);
+        self.writes += 1;
+        let at = self.now().unwrap_or(SystemTime::UNIX_EPOCH);
+        self.place(key, StoredRow { row, write: self.writes, at });
+        let at_most = self.schema.soft.as_ref().and_then(|soft| soft.at_most).unwrap_or(usize::MAX);
+        while self.rows.len() > at_most {
+            let Some(oldest) = self.written.values().next().cloned() else { return };
+            self.take(&oldest);
+        }
+    }
+
+    /// Deletes a row, and returns whether there was one.
+    fn take(&mut self, key: &Value) -> bool {
+        self.log(key);
+        self.remove(key)
+    }
+
+    fn log(&mut self, key: &Value) {
+        if let Some(undo) = &mut self.undo {
+            undo.changes.push((key.clone(), self.rows.get(key).cloned()));
+        }
+    }
+
+    fn place(&mut self, key: Value, stored: StoredRow) {
+        for (index, known) in self.schema.indexes.iter().zip(&mut self.indexes) {
+            let values = index.columns.iter().map(|at| fields(&stored.row)[*at].clone()).collect();
+            known.entry(values).or_default().insert(key.clone());
+        }
+        self.written.insert(stored.write, key.clone());
+        self.rows.insert(key, stored);
+    }
+
+    fn remove(&mut self, key: &Value) -> bool {
+        let Some(stored) = self.rows.remove(key) else { return false };
+        self.written.remove(&stored.write);
+        for (index, known) in self.schema.indexes.iter().zip(&mut self.indexes) {
+            let values = index.columns.iter().map(|at| fields(&stored.row)[*at].clone()).collect();
+            if let Entry::Occupied(mut keys) = known.entry(values) {
+                keys.get_mut().remove(key);
+                if keys.get().is_empty() {
+                    keys.remove();
+                }
+            }
+        }
+        true
+    }
+
+    /// Removes the rows that have expired.
+    fn expire(&mut self) {
+        let Some(now) = self.now() else { return };
+        while let Some(oldest) = self.written.values().next().cloned() {
+            if self.rows.get(&oldest).is_some_and(|row| self.is_live(row, Some(now))) {
+                return;
+            }
+            self.take(&oldest);
+        }
+    }
+
+    /// Returns the time, if rows expire.
+    fn now(&self) -> Option<SystemTime> {
+        self.schema.soft.as_ref().and_then(|soft| soft.ttl).map(|_| SystemTime::now())
+    }
+
+    fn is_live(&self, row: &StoredRow, now: Option<SystemTime>) -> bool {
+        match (now, self.schema.soft.as_ref().and_then(|soft| soft.ttl)) {
+            (Some(now), Some(ttl)) => now.duration_since(row.at).is_ok_and(|age| age < ttl),
+            _ => true,
+        }
+    }
+
+    /// Chooses the index of which the most columns have the values that the query asks for; among those, one that has a
+    /// bound, and one in the order of the query.
+    fn plan(&self, search: &TableSearch) -> AccessPath {
+        let indexes = self.schema.indexes.iter().enumerate().map(|(at, index)| (Some(at), &index.columns));
+        let all = std::iter::once((None, &self.schema.key)).chain(indexes);
+        let plans = all.map(|(index, columns)| AccessPath::of(search, index, columns));
+        let best = plans.reduce(|one, other| if other.worth > one.worth { other } else { one });
+        best.unwrap_or_else(|| AccessPath::of(search, None, &self.schema.key))
+    }
+
+    /// Calls `visit` with each live row that the query accepts, until it returns false.
+    fn visit(&self, plan: &AccessPath, search: &TableSearch, visit: &mut dyn FnMut(&Value) -> bool) {
+        if plan.low > plan.high {
+            return;
+        }
+        let now = self.now();
+        let mut row = |stored: &StoredRow| {
+            !self.is_live(stored, now) || !search.accepts(fields(&stored.row)) || visit(&stored.row)
+        };
+        if let Some(index) = plan.index {
+            let mut found = self.indexes[index].range(plan.low.clone()..=plan.high.clone()).map(|(_, keys)| keys);
+            let mut all = |keys: &BTreeSet<Value>| keys.iter().filter_map(|key| self.rows.get(key)).all(&mut row);
+            _ = if plan.descending { found.rev().all(all) } else { found.all(&mut all) };
+        } else {
+            let mut found = self.rows.range(key_value(&plan.low)..=key_value(&plan.high)).map(|(_, stored)| stored);
+            _ = if plan.descending { found.rev().all(row) } else { found.all(&mut row) };
+        }
+    }
+
+    /// Sorts rows by the order of the query, and equal ones by their keys.
+    fn sort(&self, rows: &mut [Value], search: &TableSearch) {
+        let by_key = |one: &[Value], other: &[Value]| self.schema.key_of(one).cmp(&self.schema.key_of(other));
+        rows.sort_by(|one, other| {
+            let (one, other) = (fields(one), fields(other));
+            search.compare(one, other).then_with(|| by_key(one, other))
+        });
+    }
+}
+
+/// Returns whether the columns of an index behind its prefix put the rows into the order of a query, and whether
+/// descending.
+fn orders(search: &TableSearch, index: Option<usize>, columns: &[usize]) -> (bool, bool) {
+    let order = &search.query.order;
+    if order.is_empty() {
+        return (index.is_none() || columns.is_empty(), false);
+    }
+    let descending = order.first().is_some_and(|order| order.descending);
+    let agrees = order.iter().map(|order| order.column).eq(columns.iter().copied())
+        && order.iter().all(|order| order.descending == descending);
+    (agrees, descending)
+}

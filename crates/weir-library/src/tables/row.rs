@@ -1,0 +1,62 @@
+//! TableRows: their keys, and the form in which they are stored.
+
+use weir::{Failure, Value, Values};
+
+use super::constraint;
+use super::schema::Schema;
+
+/// Returns the fields of a row.
+pub(super) fn fields(row: &Value) -> &[Value] {
+    if let Value::Record(fields) = row { fields } else { &[] }
+}
+
+impl Schema {
+    /// Returns the key of a row.
+    pub(super) fn key_of(&self, row: &[Value]) -> Value {
+        match &self.key[..] {
+            [only] => row[*only].clone(),
+            several => Value::Record(several.iter().map(|at| row[*at].clone()).collect()),
+        }
+    }
+
+    /// Returns the row as it is stored: a negative zero is a zero.
+    ///
+    /// # Errors
+    /// Fails if a number is NaN.
+    pub(super) fn stored(&self, row: Value) -> Result<Value, Failure> {
+        let number = |value: &Value| match value {
+            Value::Float(number) => Some(*number),
+            Value::Variant(Value::SOME, Some(held)) => match held.first() {
+                Some(Value::Float(number)) => Some(*number),
+                _ => None,
+            },
+            _ => None,
+        };
+        let numbers = fields(&row).iter().map(number);
+        if let Some(column) = numbers.clone().position(|number| number.is_some_and(f64::is_nan)) {
+            return Err(constraint::not_a_number(self, column));
+        }
+        if !numbers.flatten().any(|number| number == 0.0 && number.is_sign_negative()) {
+            return Ok(row);
+        }
+        let positive = |value: &Value| match number(value) {
+            Some(0.0) => match value {
+                Value::Float(_) => Value::Float(0.0),
+                _ => Value::some(Value::Float(0.0)),
+            },
+            _ => value.clone(),
+        };
+        Ok(Value::Record(fields(&row).iter().map(positive).collect::<Values>()))
+    }
+
+    /// Returns the row with this number as its key.
+    pub(super) fn numbered(&self, row: &Value, number: i64) -> Value {
+        let field = |(at, value): (usize, &Value)| if self.key == [at] { Value::Int(number) } else { value.clone() };
+        Value::Record(fields(row).iter().enumerate().map(field).collect::<Values>())
+    }
+
+    /// Returns whether a value is absent in one of the columns. TableRows with absent values break no `unique`.
+    pub(super) fn has_absent(&self, columns: &[usize], row: &[Value]) -> bool {
+        columns.iter().any(|at| self.columns[*at].optional && matches!(row[*at], Value::Variant(Value::NONE, _)))
+    }
+}

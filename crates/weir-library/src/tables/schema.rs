@@ -1,0 +1,163 @@
+//! Descriptions of tables and queries, which the compiler passes as constants.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use weir::{Value, Values};
+
+/// A table.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Schema")]
+pub struct Schema {
+    /// The name of the table.
+    pub name: String,
+    /// The fields of its rows, in order.
+    pub columns: Vec<ColumnSchema>,
+    /// The columns of the key.
+    pub key: Vec<usize>,
+    /// True if the table numbers its rows.
+    pub auto: bool,
+    /// The indexes beside the key.
+    pub indexes: Vec<IndexSchema>,
+    /// The limits of a table that is kept in memory only; `None` for a stored one.
+    pub soft: Option<SoftTable>,
+}
+
+/// A column.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Column")]
+pub struct ColumnSchema {
+    /// The name of the field.
+    pub name: String,
+    /// The type of its values without `Option`: `Bool`, `Int` and the like, or `Enum`.
+    pub kind: String,
+    /// The variants of an enum.
+    pub variants: Vec<String>,
+    /// True if values may be absent.
+    pub optional: bool,
+    /// The value, as the database writes it, of a row that was written before there was the column.
+    pub default: Option<String>,
+}
+
+/// An index.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Index")]
+pub struct IndexSchema {
+    /// The columns, the first of which counts most.
+    pub columns: Vec<usize>,
+    /// True if no two rows agree in all of them.
+    pub unique: bool,
+}
+
+/// The limits of a table that is kept in memory only.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.SoftTable")]
+pub struct SoftTable {
+    /// Time after which a row that is not written again expires.
+    pub ttl: Option<Duration>,
+    /// Maximum number of rows; beyond it the row that was written least recently is evicted.
+    pub at_most: Option<usize>,
+}
+
+/// A query.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Query")]
+pub struct TableQuery {
+    /// The conditions, all of which a row must fulfil.
+    pub conditions: Vec<TableCondition>,
+    /// The columns by which rows are ordered; the key decides among equal rows.
+    pub order: Vec<RowOrder>,
+}
+
+/// A comparison of a column with a value.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Condition")]
+pub struct TableCondition {
+    /// The column.
+    pub column: usize,
+    /// `==`, `!=`, `<`, `<=`, `>` or `>=`.
+    pub comparison: String,
+}
+
+/// A column by which rows are ordered.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.RowOrder")]
+pub struct RowOrder {
+    /// The column.
+    pub column: usize,
+    /// True if the largest value comes first.
+    pub descending: bool,
+}
+
+/// A query with the values of one execution.
+pub(super) struct TableSearch {
+    pub(super) query: TableQuery,
+    /// Maximum number of rows.
+    pub(super) limit: usize,
+    values: Values,
+}
+
+impl TableSearch {
+    pub(super) fn new(query: TableQuery, arguments: Value) -> TableSearch {
+        let values = match arguments {
+            Value::Record(values) => values,
+            other => Values::from([Value::Int(i64::MAX), Value::Unit, other]),
+        };
+        let limit = match values.first() {
+            Some(Value::Int(limit)) => usize::try_from(*limit).unwrap_or(0),
+            _ => usize::MAX,
+        };
+        TableSearch { query, limit, values }
+    }
+
+    /// Returns the conditions with the values that they compare with.
+    pub(super) fn conditions(&self) -> impl Iterator<Item = (&TableCondition, &Value)> {
+        self.query.conditions.iter().zip(self.values.iter().skip(2))
+    }
+
+    /// Returns the value that the column must equal, if a condition says so.
+    pub(super) fn equal(&self, column: usize) -> Option<&Value> {
+        let mut conditions = self.conditions();
+        let found = conditions.find(|(condition, _)| condition.column == column && condition.comparison == "==");
+        found.map(|(_, value)| value)
+    }
+
+    /// Returns the least and the greatest value that conditions allow for the column.
+    pub(super) fn bounds(&self, column: usize) -> (Option<&Value>, Option<&Value>) {
+        let of = |comparisons: [&str; 2]| {
+            let mut conditions = self.conditions();
+            let found = conditions
+                .find(|(condition, _)| condition.column == column && comparisons.contains(&&*condition.comparison));
+            found.map(|(_, value)| value)
+        };
+        (of([">", ">="]), of(["<", "<="]))
+    }
+
+    /// Returns whether a row fulfils all conditions.
+    pub(super) fn accepts(&self, row: &[Value]) -> bool {
+        self.conditions().all(|(condition, value)| condition.accepts(&row[condition.column], value))
+    }
+
+    /// Compares two rows by the order of the query.
+    pub(super) fn compare(&self, one: &[Value], other: &[Value]) -> Ordering {
+        let by = self.query.order.iter().map(|order| {
+            let compared = one[order.column].cmp(&other[order.column]);
+            if order.descending { compared.reverse() } else { compared }
+        });
+        by.fold(Ordering::Equal, Ordering::then)
+    }
+}
+
+impl TableCondition {
+    fn accepts(&self, column: &Value, value: &Value) -> bool {
+        let compared = column.cmp(value);
+        match &*self.comparison {
+            "==" => compared.is_eq(),
+            "!=" => compared.is_ne(),
+            "<" => compared.is_lt(),
+            "<=" => compared.is_le(),
+            ">" => compared.is_gt(),
+            _ => compared.is_ge(),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Batching: calls of one function, of all flows, are gathered, and one call of Rust answers them ("The frame" in
+//! `ARCHITECTURE.md`, section 5).
+//!
+//! A call of a batched function has two phases. It is *placed* when it joins a batch, and *answered* when the batch is.
+//! Later calls of the same function depend on the first phase only (`prepare/order.rs`).
+//!
+//! 1. A call joins the batch that gathers calls of its function with the same other arguments ([`Gatherer::join`]). Equal
+//!    requests of a function that does not write are sent once. A batch that has `at_most` requests gathers no more.
+//! 2. The first call of a batch begins a *sender*, a task of an event loop, unless as many of them are under way as
+//!    batches of the function may be in flight. Otherwise the batch queues for a sender. So batches grow by themselves
+//!    under load, and nothing waits without load.
+//! 3. The sender waits until nothing that can run now could still join ([`GatheredBatch::turn`]): until each task that was
+//!    ready has had its turn, and the flows that have joined on other threads have come to rest, which is when they wait,
+//!    yield or end ([`rest`]). No timer is involved. A batch that is full leaves at once.
+//! 4. The sender calls the function, passes each call its answer, and takes the batch that has queued longest.
+//!
+//! A call that is cancelled leaves its batch: its request is not sent if no other call has made it too, and a batch that
+//! all calls have left is cancelled. If a batch fails as a whole, so does each of its calls; only if the function may
+//! be executed twice, the sender tries halves first ([`sender`]).
+//!
+//! Batches of a function that writes leave one after the other, in the order in which its calls have joined.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldhash::fast::FixedState;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use weir_host::{BatchCode, Environment, Value, World};
+use weir_trace::{Detail, EventKind, Histogram, Recorder};
+
+use crate::platform::Platform;
+use batch::GatheredBatch;
+pub(crate) use batch::Member;
+pub(crate) use rest::at_rest;
+use sender::BatchSender;
+
+mod batch;
+#[cfg(test)]
+mod model;
+mod rest;
+mod sender;
+mod sync;
+
+/// The context in which batches are sent.
+#[derive(Clone)]
+pub(crate) struct GathererContext {
+    pub environment: Environment,
+    pub recorder: Recorder,
+    pub platform: Arc<dyn Platform>,
+}
+
+/// The properties of a function that decide how its calls are gathered.
+pub(crate) struct BatchedFunction {
+    /// The path, for messages.
+    pub path: Arc<str>,
+    pub code: Arc<BatchCode>,
+    pub limits: weir_host::Batch,
+    /// The effect on the outside world.
+    pub world: World,
+    /// True if executing a call twice has the same effect as once.
+    pub idempotent: bool,
+    /// True if a request can be copied.
+    pub copies_requests: bool,
+    /// True if an answer can be copied.
+    pub copies_answers: bool,
+}
+
+/// Gathers the calls of one function.
+pub(crate) struct Gatherer {
+    function: BatchedFunction,
+    context: GathererContext,
+    /// Hashes requests, so that equal ones are found.
+    hasher: FixedState,
+    batches: Mutex<Batches>,
+    counters: BatchCounters,
+}
+
+/// The batches of a function that have not been sent.
+#[derive(Default)]
+struct Batches {
+    /// The batches that calls can join; they differ in the arguments that are not gathered.
+    open: Vec<Arc<GatheredBatch>>,
+    /// The batches that wait for a sender.
+    queue: std::collections::VecDeque<Arc<GatheredBatch>>,
+    /// The number of senders.
+    senders: usize,
+}
+
+/// Counters of the calls of a function.
+#[derive(Default)]
+struct BatchCounters {
+    batches: AtomicU64,
+    calls: AtomicU64,
+    requests: AtomicU64,
+    waited: Histogram,
+    took: Histogram,
+}
+
+impl Gatherer {
+    pub(crate) fn new(function: BatchedFunction, context: GathererContext) -> Gatherer {
+        let hasher = FixedState::with_seed(context.platform.random());
+        Gatherer { function, context, hasher, batches: Mutex::default(), counters: BatchCounters::default() }
+    }
+
+    /// Returns the index of the argument that is gathered.
+    pub(crate) fn gathered(&self) -> usize {
+        self.function.limits.gathered
+    }
+
+    /// Returns the number of calls that are worth having under way at a time.
+    pub(crate) fn worthwhile(&self) -> usize {
+        self.function.limits.at_most.saturating_mul(self.in_flight())
+    }
+
+    fn in_flight(&self) -> usize {
+        if self.writes() { 1 } else { self.function.limits.in_flight }
+    }
+
+    pub(crate) fn writes(&self) -> bool {
+        self.function.world == World::Writes
+    }
+
+    /// True if equal requests are sent once.
+    fn merges(&self) -> bool {
+        !self.writes() && self.function.copies_requests && self.function.copies_answers
+    }
+
+    /// True if a batch that has failed as a whole is tried in parts.
+    fn splits(&self) -> bool {
+        (!self.writes() || self.function.idempotent) && self.function.copies_requests
+    }
+
+    /// Places a call, with the argument that is gathered and the others.
+    pub(crate) fn join(self: &Arc<Self>, gathered: Value, common: &[Value]) -> Member {
+        let mut batches = self.batches.lock();
+        let open = batches.open.iter().position(|batch| batch.common() == common);
+        let (index, begins) = match open {
+            Some(index) => (index, false),
+            None => batches.open(self.begun(common), self.writes(), self.in_flight()),
+        };
+        let batch = Arc::clone(&batches.open[index]);
+        let (member, is_full) = GatheredBatch::join(&batch, gathered, self.function.limits.at_most);
+        if is_full {
+            batches.open.swap_remove(index);
+        }
+        drop(batches);
+        rest::joined(&batch);
+        if begins {
+            let sender = BatchSender::new(Arc::clone(self), batch);
+            match Handle::try_current() {
+                Ok(handle) => drop(handle.spawn(sender.run())),
+                // At the end of the program there is no event loop any more.
+                Err(_) => drop(sender),
+            }
+        }
+        member
+    }
+
+    fn begun(&self, common: &[Value]) -> Arc<GatheredBatch> {
+        Arc::new(GatheredBatch::new(
+            common.into(),
+            self.merges().then(|| self.hasher.clone()),
+            self.context.platform.now_ns(),
+        ))
+    }
+
+    /// Closes a batch: no call joins it any more.
+    fn close(&self, batch: &Arc<GatheredBatch>) {
+        self.batches.lock().open.retain(|open| !Arc::ptr_eq(open, batch));
+    }
+
+    /// Returns the batch that a sender takes next; `None` if none queues, and the sender ends.
+    fn next(&self) -> Option<Arc<GatheredBatch>> {
+        let mut batches = self.batches.lock();
+        let next = batches.queue.pop_front();
+        batches.senders -= usize::from(next.is_none());
+        next
+    }
+
+    /// Counts and records a batch that was answered.
+    fn record(&self, sent: &sender::SentBatch) {
+        let now_ns = self.context.platform.now_ns();
+        let (calls, requests) = (sent.calls as u64, sent.requests as u64);
+        let (waited_ns, took_ns) = (sent.sent_ns.saturating_sub(sent.began_ns), now_ns.saturating_sub(sent.sent_ns));
+        let counters = &self.counters;
+        counters.batches.fetch_add(1, Ordering::Relaxed);
+        counters.calls.fetch_add(calls, Ordering::Relaxed);
+        counters.requests.fetch_add(requests, Ordering::Relaxed);
+        counters.waited.add(waited_ns);
+        counters.took.add(took_ns);
+        if self.context.recorder.wants(Detail::Flows) {
+            let function = Arc::clone(&self.function.path);
+            self.context
+                .recorder
+                .record(now_ns, EventKind::BatchAnswered { function, calls, requests, waited_ns, took_ns });
+        }
+    }
+
+    /// Returns a trace event with what has become of the calls so far.
+    pub(crate) fn state(&self) -> EventKind {
+        let batches = self.batches.lock();
+        let (in_flight, queued) = (batches.senders as u64, batches.queue.len() as u64);
+        drop(batches);
+        EventKind::Batches {
+            function: Arc::clone(&self.function.path),
+            batches: self.counters.batches.load(Ordering::Relaxed),
+            calls: self.counters.calls.load(Ordering::Relaxed),
+            requests: self.counters.requests.load(Ordering::Relaxed),
+            in_flight,
+            in_flight_max: self.in_flight() as u64,
+            queued,
+            waited: self.counters.waited.durations(),
+            took: self.counters.took.durations(),
+        }
+    }
+}
+
+impl Batches {
+    /// Adds a batch that calls can join; returns its index, and true if it gets a sender of its own. If order counts, no call
+    /// joins an earlier batch any more.
+    fn open(&mut self, batch: Arc<GatheredBatch>, keeps_order: bool, in_flight: usize) -> (usize, bool) {
+        if keeps_order {
+            self.open.clear();
+        }
+        let begins = self.senders < in_flight;
+        if begins {
+            self.senders += 1;
+        } else {
+            self.queue.push_back(Arc::clone(&batch));
+        }
+        self.open.push(batch);
+        (self.open.len() - 1, begins)
+    }
+}

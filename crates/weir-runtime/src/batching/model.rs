@@ -1,0 +1,133 @@
+//! The model check of a batch: every interleaving of a sender with members that wait for their answers and members that
+//! leave, by loom. A member that leaves holds nobody up (I11 of "The frame" in `ARCHITECTURE.md`).
+//!
+//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant
+//! leaves out one step of the protocol, and must be caught.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use foldhash::fast::FixedState;
+use loom::thread;
+use weir_host::{Outcome, Value};
+
+use batch::{GatheredBatch, Member};
+use sync::{BatchMutant, MUTANT};
+
+#[path = "batch.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+#[expect(dead_code, reason = "the model uses a part of it")]
+mod batch;
+
+/// Loom's primitives under the names of those in `super::sync`.
+mod sync {
+    use std::cell::Cell;
+
+    pub(crate) use super::super::sync::BatchMutant;
+    pub(crate) use crate::loom_support::ModelMutex as Mutex;
+
+    thread_local! {
+        /// The mutant under test. All threads of a model run on one thread of the system.
+        pub(crate) static MUTANT: Cell<Option<BatchMutant>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn is(mutant: BatchMutant) -> bool {
+        MUTANT.get() == Some(mutant)
+    }
+}
+
+/// Wakes a thread of the model.
+struct UnparkWaker(thread::Thread);
+
+impl Wake for UnparkWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls until there is a result, and parks the thread in between.
+fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
+    let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
+    loop {
+        if let Poll::Ready(result) = poll(&mut Context::from_waker(&waker)) {
+            return result;
+        }
+        thread::park();
+    }
+}
+
+fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, [Member; 2]) {
+    let batch = Arc::new(GatheredBatch::new(Box::default(), merges, 0));
+    let members = values.map(|value| GatheredBatch::join(&batch, Value::Int(value), 10).0);
+    (batch, members)
+}
+
+/// Sends a batch to a function that returns its arguments.
+fn send(batch: &GatheredBatch) {
+    let mut sent = batch.send();
+    let answers = std::mem::take(&mut sent.values).into_iter().map(Outcome::Value).collect();
+    batch.answer(&sent, answers, || panic!("each request is answered"));
+}
+
+fn answer(member: &mut Member) -> Outcome {
+    wait(|context| member.poll(context))
+}
+
+/// One member waits and the other one leaves, while a flow comes to rest.
+fn members_that_wait_are_answered() {
+    let (batch, [mut stays, leaves]) = joined(None, [1, 2]);
+    assert!(batch.begin_run());
+    let sender = {
+        let batch = Arc::clone(&batch);
+        thread::spawn(move || {
+            wait(|context| batch.poll_rest(context));
+            send(&batch);
+        })
+    };
+    let other = thread::spawn(move || {
+        batch.end_run();
+        drop(leaves);
+    });
+    assert_eq!(answer(&mut stays), Outcome::Value(Value::Int(1)));
+    sender.join().unwrap();
+    other.join().unwrap();
+}
+
+/// Two members have made the same request, and one of them leaves.
+fn a_request_stays_as_long_as_a_member_makes_it() {
+    let (batch, [mut stays, leaves]) = joined(Some(FixedState::default()), [5, 5]);
+    let other = thread::spawn(move || drop(leaves));
+    let sender = thread::spawn(move || send(&batch));
+    assert_eq!(answer(&mut stays), Outcome::Value(Value::Int(5)));
+    sender.join().unwrap();
+    other.join().unwrap();
+}
+
+/// All members leave a batch whose function never ends.
+fn a_batch_that_all_have_left_is_given_up() {
+    let (batch, [one, other]) = joined(None, [1, 2]);
+    let leaving = [one, other].map(|member| thread::spawn(move || drop(member)));
+    let sent = batch.send();
+    assert!(sent.calls > 0 || sent.values.is_empty(), "nothing is sent for nobody");
+    wait(|context| if batch.is_abandoned(context) { Poll::Ready(()) } else { Poll::Pending });
+    leaving.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn every_model() {
+    loom::model(members_that_wait_are_answered);
+    loom::model(a_request_stays_as_long_as_a_member_makes_it);
+    loom::model(a_batch_that_all_have_left_is_given_up);
+}
+
+#[test]
+fn batches_answer_members_that_stay_and_forget_those_that_leave() {
+    every_model();
+}
+
+#[test]
+fn each_mutant_is_caught() {
+    use BatchMutant::{KeepsAbandoned, KeepsAnswers, KeepsRestless, SendsAbandoned, TakesRequestAlong};
+    for mutant in [KeepsAbandoned, KeepsRestless, KeepsAnswers, SendsAbandoned, TakesRequestAlong] {
+        assert!(crate::loom_support::caught(&MUTANT, mutant, every_model), "{mutant:?} is not caught");
+    }
+}

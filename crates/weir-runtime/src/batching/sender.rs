@@ -1,0 +1,125 @@
+//! Senders: tasks that send one batch after the other.
+//!
+//! If a batch fails as a whole and its function may be executed twice, the sender tries the two halves. If one of them
+//! succeeds, it goes on with the halves of the other, so that a request which spoils the batch fails alone after
+//! some 2 log₂ n calls. If both fail, the sender gives up, because the store may be down: each call has the failure
+//! of the last batch that it was part of.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+
+use weir_host::{BatchAnswers, Failure, FailureKind, Outcome, Value};
+
+use super::Gatherer;
+use super::batch::GatheredBatch;
+use crate::operations::panicked;
+
+/// A sender. Dropping it before its end refuses its batch and those that queue: the event loop has ended.
+pub(super) struct BatchSender {
+    gatherer: Arc<Gatherer>,
+    batch: Option<Arc<GatheredBatch>>,
+}
+
+/// The record of a batch that was sent.
+pub(super) struct SentBatch {
+    pub began_ns: u64,
+    pub sent_ns: u64,
+    pub calls: usize,
+    pub requests: usize,
+}
+
+impl BatchSender {
+    pub(super) fn new(gatherer: Arc<Gatherer>, batch: Arc<GatheredBatch>) -> BatchSender {
+        BatchSender { gatherer, batch: Some(batch) }
+    }
+
+    /// Sends the batch, and then all that queue.
+    pub(super) async fn run(mut self) {
+        while let Some(batch) = self.batch.clone() {
+            batch.turn().await;
+            self.gatherer.close(&batch);
+            self.send(&batch).await;
+            self.batch = self.gatherer.next();
+        }
+    }
+
+    /// Sends a batch, and passes its calls their answers. Nothing is sent if all calls have left.
+    async fn send(&self, batch: &GatheredBatch) {
+        let mut sent = batch.send();
+        let values = std::mem::take(&mut sent.values);
+        if values.is_empty() {
+            return;
+        }
+        let sent_ns = self.gatherer.context.platform.now_ns();
+        let (began_ns, calls, requests) = (batch.began_ns, sent.calls, values.len());
+        if let Some(answers) = self.answers(batch, values).await {
+            let path = &self.gatherer.function.path;
+            let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
+            batch.answer(&sent, answers, fault);
+        }
+        self.gatherer.record(&SentBatch { began_ns, sent_ns, calls, requests });
+    }
+
+    /// Returns the answers of these requests; `None` if all calls have left.
+    async fn answers(&self, batch: &GatheredBatch, values: Vec<Value>) -> Option<Vec<Outcome>> {
+        let spare = if self.gatherer.splits() && values.len() > 1 { values.clone() } else { Vec::new() };
+        let BatchAnswers { mut answers, failed_as_a_whole } = self.call(batch, values).await?;
+        let mut failed = if failed_as_a_whole { 0..spare.len() } else { 0..0 };
+        while failed.len() > 1 {
+            let middle = failed.start + failed.len() / 2;
+            let halves = [failed.start..middle, middle..failed.end];
+            let mut failures = Vec::new();
+            for half in halves {
+                let again = self.call(batch, spare[half.clone()].to_vec()).await?;
+                for (place, answer) in half.clone().zip(again.answers) {
+                    answers[place] = answer;
+                }
+                failures.extend(again.failed_as_a_whole.then_some(half));
+            }
+            failed = if failures.len() == 1 { failures.remove(0) } else { 0..0 };
+        }
+        Some(answers)
+    }
+
+    /// Calls the function once; `None` if all calls have left, which cancels it.
+    async fn call(&self, batch: &GatheredBatch, values: Vec<Value>) -> Option<BatchAnswers> {
+        let Gatherer { function, context, .. } = &*self.gatherer;
+        let count = values.len();
+        let faults = |failure: Box<Failure>| {
+            Some(BatchAnswers { answers: vec![Outcome::Fault(failure); count], failed_as_a_whole: false })
+        };
+        let begin = || (function.code)(values, batch.common(), &context.environment);
+        let mut pending = match catch_unwind(AssertUnwindSafe(begin)) {
+            Ok(Ok(pending)) => pending,
+            Ok(Err(failure)) => return faults(failure),
+            Err(panic) => return faults(panicked(&function.path, &*panic)),
+        };
+        poll_fn(|task| {
+            if batch.is_abandoned(task) {
+                return Poll::Ready(None);
+            }
+            match catch_unwind(AssertUnwindSafe(|| pending.as_mut().poll(task))) {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(answers)) => Poll::Ready(Some(answers)),
+                Err(panic) => Poll::Ready(faults(panicked(&function.path, &*panic))),
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for BatchSender {
+    fn drop(&mut self) {
+        while let Some(batch) = self.batch.take() {
+            self.gatherer.close(&batch);
+            batch.refuse(|| fault(Failure::new(FailureKind::Cancelled, "the program stops")));
+            self.batch = self.gatherer.next();
+        }
+    }
+}
+
+fn fault(failure: Failure) -> Outcome {
+    Outcome::Fault(Box::new(failure))
+}

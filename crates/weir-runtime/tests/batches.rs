@@ -1,0 +1,226 @@
+//! Batches under every engine: which calls they gather, in which order, and what becomes of calls that are cancelled
+//! or fail.
+
+use test_support::flows::batches::BatchGates;
+use test_support::flows::gates::library;
+use test_support::flows::{Feed, options, start_expr};
+use tokio::sync::oneshot;
+use weir_host::{Batch, Failure, FailureKind, Function, Value, World};
+use weir_runtime::{ENGINES, Options, RunningProgram};
+
+type Awaited = oneshot::Receiver<Result<Value, Failure>>;
+
+/// Starts a program of one flow that is fed by hand; `body` is in the text of the expression IR.
+fn started(
+    functions: impl IntoIterator<Item = Function>,
+    shared: &str,
+    body: &str,
+    options: Options,
+) -> (Feed, RunningProgram) {
+    let feed = Feed::new();
+    let mut library = library(functions);
+    feed.put(&mut library, "test", "feed");
+    let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
+    let text = format!(
+        "{shared}entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}"
+    );
+    let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let running = start_expr(&program, &library, options);
+    (feed, running)
+}
+
+fn every_engine(test: impl Fn(Options, &'static str)) {
+    ENGINES.iter().for_each(|row| test(options(row.name, 2), row.name));
+}
+
+fn limits(at_most: usize, in_flight: usize) -> Batch {
+    Batch { at_most, in_flight, gathered: 0 }
+}
+
+fn answer(flow: Awaited) -> Result<Value, Failure> {
+    flow.blocking_recv().expect("the flow is answered")
+}
+
+fn int(number: i64) -> Result<Value, Failure> {
+    Ok(Value::Int(number))
+}
+
+/// A call whose failure counts as -1.
+const CALL: &str = "%1: Result(Int, Failure) = call a.get at a (%0)\n\
+                    %2: Int = switch %1\n  tag 0 (%3: Int)\n    yield %3\n  tag 1 (%4: Failure)\n    yield -1\nyield %2";
+
+/// One call for each of four elements, of which two are equal; the sum of the results, or -1 if one fails.
+const ROUNDS: &str = "%1: List(Result(Int, Failure)) = for %2: Int in [1, 2, 2, 3]\n  \
+                      %3: Result(Int, Failure) = call a.get at a (%2)\n  yield %3\n\
+                      %4: Int = fold %1 from 0 as %5: Int, %6: Result(Int, Failure)\n  \
+                      %7: Int = switch %6\n    tag 0 (%8: Int)\n      %9: Int = add(%5, %8)\n      yield %9\n    \
+                      tag 1 (%10: Failure)\n      %11: Int = subtract(%5, 1)\n      yield %11\n  yield %7\nyield %4";
+
+#[test]
+fn the_rounds_of_a_for_are_one_batch_in_which_equal_reads_are_one_request() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, running) = started([gates.batched("a.get", World::Reads, limits(10, 2))], "", ROUNDS, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        let batch = gates.next();
+        assert_eq!((batch.path, &*batch.arguments), ("a.get", &[1, 2, 3][..]), "{name}");
+        batch.answer();
+        assert_eq!(answer(flow), int(80), "{name}");
+        drop(feed);
+        running.wait().unwrap();
+    });
+}
+
+#[test]
+fn writes_are_gathered_in_the_order_of_the_text_and_equal_ones_are_sent_each() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Writes, limits(10, 4))], "", ROUNDS, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        let batch = gates.next();
+        assert_eq!(batch.arguments, [1, 2, 2, 3], "{name}");
+        batch.answer();
+        assert_eq!(answer(flow), int(80), "{name}");
+    });
+}
+
+#[test]
+fn straight_writes_of_one_flow_are_one_batch_and_what_reads_them_waits_for_all() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let body = "%1: Result(Int, Failure) = call a.put at p1 (1)\n%2: Result(Int, Failure) = call a.put at p2 (2)\n\
+                    %3: Result(Int, Failure) = call a.get at g (3)\n%4: Int = switch %3\n  tag 0 (%5: Int)\n    yield %5\n  \
+                    tag 1 (%6: Failure)\n    yield -1\nyield %4";
+        let functions =
+            [gates.batched("a.put", World::Writes, limits(10, 4)), gates.batched("a.get", World::Reads, limits(10, 4))];
+        let (feed, _running) = started(functions, "", body, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        let writes = gates.next();
+        assert_eq!((writes.path, &*writes.arguments), ("a.put", &[1, 2][..]), "{name}");
+        assert!(gates.is_quiet(), "{name}: the read passes no write");
+        writes.answer();
+        let reads = gates.next();
+        assert_eq!((reads.path, &*reads.arguments), ("a.get", &[3][..]), "{name}");
+        reads.answer();
+        assert_eq!(answer(flow), int(30), "{name}");
+    });
+}
+
+#[test]
+fn a_batch_has_at_most_as_many_requests_as_its_function_allows() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(2, 2))], "", ROUNDS, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        let mut batches = [gates.next(), gates.next()];
+        batches.sort_by_key(|batch| batch.arguments.clone());
+        assert_eq!(batches.each_ref().map(|batch| batch.arguments.clone()), [vec![1, 2], vec![2, 3]], "{name}");
+        batches.into_iter().for_each(|batch| batch.answer());
+        assert_eq!(answer(flow), int(80), "{name}");
+    });
+}
+
+#[test]
+fn calls_of_all_flows_gather_while_as_many_batches_are_out_as_may() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(100, 1))], "", CALL, options);
+        let first = feed.begin(vec![Value::Int(0)]);
+        let out = gates.next();
+        let later: Vec<Awaited> = (1..6).map(|flow| feed.begin(vec![Value::Int(flow)])).collect();
+        assert!(gates.is_quiet(), "{name}");
+        out.answer();
+        let mut gathered = gates.next();
+        gathered.arguments.sort_unstable();
+        assert_eq!(gathered.arguments, [1, 2, 3, 4, 5], "{name}");
+        gathered.answer();
+        assert_eq!(answer(first), int(0));
+        (1..6).zip(later).for_each(|(flow, later)| assert_eq!(answer(later), int(flow * 10), "{name}"));
+    });
+}
+
+#[test]
+fn a_cancelled_flow_leaves_its_batch() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(100, 1))], "", CALL, options);
+        let first = feed.begin(vec![Value::Int(0)]);
+        let out = gates.next();
+        let leaves = feed.begin(vec![Value::Int(1)]);
+        let stays = feed.begin(vec![Value::Int(2)]);
+        assert!(gates.is_quiet());
+        drop(leaves);
+        assert!(gates.is_quiet());
+        out.answer();
+        let gathered = gates.next();
+        assert_eq!(gathered.arguments, [2], "{name}");
+        gathered.answer();
+        assert_eq!((answer(first), answer(stays)), (int(0), int(20)), "{name}");
+        let alone = feed.begin(vec![Value::Int(3)]);
+        let out = gates.next();
+        drop(alone);
+        out.given_up();
+        let next = feed.begin(vec![Value::Int(4)]);
+        gates.next().answer();
+        assert_eq!(answer(next), int(40), "{name}: the place of the cancelled batch is free");
+    });
+}
+
+#[test]
+fn a_read_that_fails_as_a_whole_is_tried_in_halves_until_one_request_fails_alone() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(10, 1))], "", ROUNDS, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        for (arguments, succeeds) in [(vec![1, 2, 3], false), (vec![1], true), (vec![2, 3], false), (vec![2], true)] {
+            let batch = gates.next();
+            assert_eq!(batch.arguments, arguments, "{name}");
+            if succeeds { batch.answer() } else { batch.fail("no such row") }
+        }
+        gates.next().fail("no such row");
+        assert_eq!(answer(flow), int(10 + 20 + 20 - 1), "{name}");
+    });
+}
+
+#[test]
+fn a_write_that_fails_as_a_whole_is_not_repeated() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Writes, limits(10, 1))], "", ROUNDS, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        gates.next().fail("the connection is gone");
+        assert_eq!(answer(flow), int(-4), "{name}");
+        assert!(gates.is_quiet(), "{name}");
+    });
+}
+
+#[test]
+fn a_panic_fails_the_calls_of_its_batch_only() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(10, 1))], "", CALL, options);
+        let flow = feed.begin(vec![Value::Int(1)]);
+        let out = gates.next();
+        let later = feed.begin(vec![Value::Int(2)]);
+        assert!(gates.is_quiet());
+        out.panic();
+        let failure = answer(flow).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Panic, "{name}");
+        assert_eq!(failure.message.as_str(), "`a.get` panicked: the test wants it");
+        gates.next().answer();
+        assert_eq!(answer(later), int(20), "{name}");
+    });
+}
+
+#[test]
+fn calls_inside_an_atomic_step_and_under_a_time_limit_are_gathered_and_let_go() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let body = "%1: Option(Int) = within 1ms\n  %2: Result(Int, Failure) = call a.get at a (%0)\n  yield 1\n\
+                    %3: Int = switch %1\n  tag 1 (%4: Int)\n    yield %4\n  tag 0\n    yield 0\nyield %3";
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(10, 1))], "", body, options);
+        let flow = feed.begin(vec![Value::Int(1)]);
+        gates.next().given_up();
+        assert_eq!(answer(flow), int(0), "{name}");
+    });
+}

@@ -1,0 +1,94 @@
+//! Tables, and the clauses by which a `for` queries one.
+
+use super::{Argument, Expr, Name, Type};
+use crate::Span;
+
+/// `table users: User key name unique (email)`: a collection of rows that all flows share.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableDeclaration {
+    /// Name.
+    pub name: Name,
+    /// Type of the rows: a record.
+    pub row: Type,
+    /// Clauses in source order.
+    pub clauses: Vec<TableClause>,
+}
+
+/// One clause of a table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableClause {
+    /// Form of the clause.
+    pub kind: TableClauseKind,
+    /// Source range.
+    pub span: Span,
+}
+
+/// The forms of a clause.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TableClauseKind {
+    /// `key name`, `key (owner, name)`, `key id auto`: the columns that identify a row.
+    Key {
+        /// Columns.
+        columns: Vec<Name>,
+        /// Source range of `auto`: the table numbers its rows.
+        auto: Option<Span>,
+    },
+    /// `index (to, sent)`: columns that queries search by.
+    Index(Vec<Name>),
+    /// `unique (email)`: columns in which no two rows agree.
+    Unique(Vec<Name>),
+    /// `default(read: false)`: values of columns that an `insert` leaves out.
+    Default(Vec<Argument>),
+    /// `soft(ttl: 30m, at_most: 1000)`: the rows are kept in memory only.
+    Soft(Vec<Argument>),
+}
+
+impl TableClauseKind {
+    /// The words that begin a clause.
+    pub const WORDS: [&'static str; 5] = ["key", "index", "unique", "default", "soft"];
+
+    /// Returns the word that begins the clause.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Key { .. } => "key",
+            Self::Index(_) => "index",
+            Self::Unique(_) => "unique",
+            Self::Default(_) => "default",
+            Self::Soft(_) => "soft",
+        }
+    }
+}
+
+/// `if m.to == me order by m.sent desc, m.id limit 50`: the rows that a `for` visits, and their order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct QueryClauses {
+    /// Condition that a row must fulfil.
+    pub condition: Option<Expr>,
+    /// The order of the rows; the first key counts most.
+    pub order: Vec<QueryOrder>,
+    /// Maximum number of rows.
+    pub limit: Option<Expr>,
+}
+
+impl QueryClauses {
+    /// Returns true if there is no clause.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.condition.is_none() && self.order.is_empty() && self.limit.is_none()
+    }
+
+    /// Returns the expressions of all clauses, in source order.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.condition.iter().chain(self.order.iter().map(|key| &key.value)).chain(&self.limit)
+    }
+}
+
+/// `m.sent desc`: a value that rows are ordered by.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueryOrder {
+    /// The value.
+    pub value: Expr,
+    /// True if `desc` follows: the largest value comes first.
+    pub descending: bool,
+}
