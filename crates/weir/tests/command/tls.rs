@@ -18,6 +18,7 @@ fn program(arguments: &str) -> String {
 }
 
 /// Runs a command in the folder, and returns its success and output; `None` if it is not installed.
+#[allow(clippy::print_stderr, reason = "a test says that it was skipped")]
 fn run(folder: &Folder, command: &str, arguments: &[&str]) -> Option<(bool, Vec<u8>)> {
     let path = folder.program();
     let output = Command::new(command).args(arguments).current_dir(path.trim_end_matches("main.weir")).output();
