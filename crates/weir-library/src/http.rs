@@ -11,6 +11,7 @@ mod input;
 mod parameters;
 mod problem_details;
 mod query;
+mod representation;
 mod response;
 mod routes;
 pub mod server;
@@ -20,6 +21,7 @@ mod testing;
 use std::sync::Arc;
 
 pub use cookies::{CookieError, with_cookie, without_cookie};
+pub use representation::{compressed, file};
 pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, problem, redirect, status, text, with_header,
 };
@@ -39,6 +41,6 @@ mod functions {
         pub(crate) http: super::response::ok, super::response::text, super::response::html, super::response::json,
             super::response::bad_request, super::response::not_found, super::response::redirect,
             super::response::status, super::response::with_header, super::response::problem,
-            super::cookies::with_cookie, super::cookies::without_cookie
+            super::representation::file, super::representation::compressed, super::cookies::with_cookie, super::cookies::without_cookie
     }
 }

@@ -19,6 +19,7 @@ mod activity;
 mod body;
 mod chunked_body;
 mod connection;
+mod connection_stream;
 mod connection_table;
 mod framing;
 mod graceful_shutdown;
@@ -27,7 +28,6 @@ mod limits;
 mod metered_body;
 mod request_validation;
 mod tls;
-mod transport;
 
 pub use body::{BodyError, read_body};
 pub use limits::{Limits, RequestDeadlines};

@@ -22,11 +22,11 @@ use tokio::net::TcpStream;
 
 use super::activity::{ActivityTracker, Watchdog, WatchdogEvent};
 use super::chunked_body::ChunkedBody;
+use super::connection_stream::ConnectionStream;
 use super::graceful_shutdown::ShutdownHandle;
 use super::held_bytes::counted;
 use super::metered_body::{HeldForStream, MeteredBody};
 use super::request_validation::ValidatingStream;
-use super::transport::Transport;
 use super::{Handler, HandlerResponse, Limits};
 
 /// The connection preface of HTTP/2 (RFC 9113 §3.4).
@@ -98,7 +98,7 @@ enum Protocol {
 }
 
 /// Reads until it is clear whether the connection begins with the HTTP/2 preface; `None` if it ends before.
-fn poll_protocol(stream: &mut Transport, first: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Option<Protocol>> {
+fn poll_protocol(stream: &mut ConnectionStream, first: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Option<Protocol>> {
     loop {
         if first.starts_with(HTTP2_PREFACE) {
             return Poll::Ready(Some(Protocol::Http2));
@@ -124,7 +124,7 @@ async fn serve_http1<H: Handler>(
     limits: &Limits,
     handler: &H,
     supervisor: &mut ConnectionSupervisor<'_>,
-) -> Option<(Transport, Vec<u8>)> {
+) -> Option<(ConnectionStream, Vec<u8>)> {
     let activity = supervisor.activity;
     let copies = !activity.large.get();
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
@@ -276,13 +276,13 @@ enum DriveResult {
 impl ConnectionSupervisor<'_> {
     /// Returns the transport of a connection, after the handshake of TLS if there is one; `None` if it fails. A handshake is
     /// a part of the first request's head: it has its time limit, and the connection counts as one that waits for its client.
-    async fn transport(&mut self, stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Option<Transport> {
-        let Some(config) = tls else { return Some(Transport::Plain(stream)) };
-        let mut handshake = Transport::handshake(stream, config);
+    async fn transport(&mut self, stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Option<ConnectionStream> {
+        let Some(config) = tls else { return Some(ConnectionStream::Plain(stream)) };
+        let mut handshake = ConnectionStream::handshake(stream, config);
         self.activity.in_head.set(true);
         let accepted = self.before(|cx| Pin::new(&mut handshake).poll(cx)).await;
         self.activity.in_head.set(false);
-        Some(Transport::Tls(Box::new(accepted?.ok()?)))
+        Some(ConnectionStream::Tls(Box::new(accepted?.ok()?)))
     }
 
     /// Polls until the operation is complete; `None` if the connection has to end before.

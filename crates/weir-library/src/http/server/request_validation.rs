@@ -19,8 +19,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::ActivityTracker;
+use super::connection_stream::ConnectionStream;
 use super::framing::{Framing, FramingVerdict};
-use super::transport::Transport;
 
 /// Bytes that hyper reads in place of an invalid request: a byte that is allowed nowhere in a head; a carriage return
 /// without its line feed, at which hyper refuses a trailer, whose bytes it does not examine before its end; and the end of a
@@ -34,7 +34,7 @@ const GATHERED_BYTES_MAX: usize = 4096;
 
 /// A connection as hyper sees it.
 pub(super) struct ValidatingStream {
-    stream: Transport,
+    stream: ConnectionStream,
     /// Bytes that were read to detect the protocol.
     first: Vec<u8>,
     input: InputState,
@@ -52,17 +52,17 @@ enum InputState {
 
 impl ValidatingStream {
     /// Wraps an HTTP/1 connection of which `first` has been read.
-    pub(super) fn http1(stream: Transport, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
+    pub(super) fn http1(stream: ConnectionStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
         ValidatingStream { stream, first, input: InputState::Followed(Framing::new()), activity, discarded: 0 }
     }
 
     /// Wraps an HTTP/2 connection of which `first` has been read.
-    pub(super) fn http2(stream: Transport, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
+    pub(super) fn http2(stream: ConnectionStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
         ValidatingStream { stream, first, input: InputState::Opaque, activity, discarded: 0 }
     }
 
     /// Returns the socket of a connection that is between requests.
-    pub(super) fn into_stream(self) -> Transport {
+    pub(super) fn into_stream(self) -> ConnectionStream {
         self.stream
     }
 

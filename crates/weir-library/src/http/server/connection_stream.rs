@@ -1,4 +1,4 @@
-//! Transport of a connection: the socket itself, or TLS on it.
+//! ConnectionStream of a connection: the socket itself, or TLS on it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -20,14 +20,14 @@ const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 const NO_SIGNAL: SendFlags = SendFlags::empty();
 
 /// A connection as bytes in both directions.
-pub(super) enum Transport {
+pub(super) enum ConnectionStream {
     /// The socket.
     Plain(TcpStream),
     /// TLS on the socket; boxed because it is large and most of it is touched only by encryption.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Transport {
+impl ConnectionStream {
     /// Begins the handshake of a server.
     pub(super) fn handshake(stream: TcpStream, config: Arc<ServerConfig>) -> Accept<TcpStream> {
         TlsAcceptor::from(config).accept(stream)
@@ -35,28 +35,28 @@ impl Transport {
 
     /// Returns true if the client and the server have agreed on HTTP/2.
     pub(super) fn negotiated_http2(&self) -> bool {
-        matches!(self, Transport::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2"))
+        matches!(self, ConnectionStream::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2"))
     }
 
     /// Waits until there is something to read, or the client has ended its half.
     pub(super) fn poll_read_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Transport::Plain(stream) => stream.poll_read_ready(cx),
-            Transport::Tls(stream) => Pin::new(stream).poll_fill_buf(cx).map_ok(|_| ()),
+            ConnectionStream::Plain(stream) => stream.poll_read_ready(cx),
+            ConnectionStream::Tls(stream) => Pin::new(stream).poll_fill_buf(cx).map_ok(|_| ()),
         }
     }
 
     /// Writes several buffers as one message.
     pub(super) fn poll_send(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match self {
-            Transport::Plain(stream) => poll_send(stream, cx, parts),
-            Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+            ConnectionStream::Plain(stream) => poll_send(stream, cx, parts),
+            ConnectionStream::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
         }
     }
 
     /// Returns true if writes return before the kernel has taken the bytes.
     pub(super) fn buffers_writes(&self) -> bool {
-        matches!(self, Transport::Tls(_))
+        matches!(self, ConnectionStream::Tls(_))
     }
 }
 
@@ -71,34 +71,34 @@ fn poll_send(stream: &TcpStream, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) ->
     }
 }
 
-impl AsyncRead for Transport {
+impl AsyncRead for ConnectionStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Transport::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Transport::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            ConnectionStream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
 
-impl AsyncWrite for Transport {
+impl AsyncWrite for ConnectionStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Transport::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Transport::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            ConnectionStream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Transport::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Transport::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            ConnectionStream::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Transport::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Transport::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            ConnectionStream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }
