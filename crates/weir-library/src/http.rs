@@ -16,15 +16,16 @@ mod response;
 mod routes;
 pub mod server;
 mod service;
+mod static_files;
 mod testing;
 
 use std::sync::Arc;
 
 pub use cookies::{CookieError, with_cookie, without_cookie};
-pub use representation::{compressed, file};
 pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, problem, redirect, status, text, with_header,
 };
+pub use static_files::{compressed, file};
 pub(crate) use testing::service as tested_service;
 pub use testing::{ServiceRequest, TestedServices};
 
@@ -41,6 +42,6 @@ mod functions {
         pub(crate) http: super::response::ok, super::response::text, super::response::html, super::response::json,
             super::response::bad_request, super::response::not_found, super::response::redirect,
             super::response::status, super::response::with_header, super::response::problem,
-            super::representation::file, super::representation::compressed, super::cookies::with_cookie, super::cookies::without_cookie
+            super::static_files::file, super::static_files::compressed, super::cookies::with_cookie, super::cookies::without_cookie
     }
 }

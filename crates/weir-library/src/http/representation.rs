@@ -1,21 +1,16 @@
-//! Representations of a resource: files with their media types, and answers that depend on the request's header (RFC 9110):
-//! unchanged content, ranges, and compression.
+//! Representations of a resource, as the header of a request asks for them (RFC 9110): unchanged content, ranges, and
+//! compression.
 
 use std::io::Write;
-use std::time::Duration;
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hyper::StatusCode;
 use hyper::header::{
-    ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue,
+    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue,
     IF_NONE_MATCH, IF_RANGE, RANGE, VARY,
 };
-use ring::digest;
-
-use super::response::{Response, media_type};
-use crate::files::{FileError, Root, read};
+use hyper::{Response, StatusCode};
 
 /// Lengths of answers that are compressed: shorter ones gain nothing, and longer ones would hold up other requests.
 const COMPRESSED_BYTES: std::ops::RangeInclusive<usize> = 1024..=256 * 1024;
@@ -29,139 +24,81 @@ pub(super) struct Negotiation {
     pub(super) ranges: bool,
 }
 
-/// Media types by the ends of file names.
-const MEDIA_TYPES: [(&str, &str); 28] = [
-    ("html", "text/html; charset=utf-8"),
-    ("css", "text/css; charset=utf-8"),
-    ("js", "text/javascript; charset=utf-8"),
-    ("mjs", "text/javascript; charset=utf-8"),
-    ("json", "application/json"),
-    ("map", "application/json"),
-    ("webmanifest", "application/manifest+json"),
-    ("svg", "image/svg+xml"),
-    ("png", "image/png"),
-    ("jpg", "image/jpeg"),
-    ("jpeg", "image/jpeg"),
-    ("gif", "image/gif"),
-    ("webp", "image/webp"),
-    ("avif", "image/avif"),
-    ("ico", "image/x-icon"),
-    ("txt", "text/plain; charset=utf-8"),
-    ("md", "text/markdown; charset=utf-8"),
-    ("csv", "text/csv; charset=utf-8"),
-    ("xml", "application/xml"),
-    ("pdf", "application/pdf"),
-    ("wasm", "application/wasm"),
-    ("woff", "font/woff"),
-    ("woff2", "font/woff2"),
-    ("ttf", "font/ttf"),
-    ("mp3", "audio/mpeg"),
-    ("mp4", "video/mp4"),
-    ("webm", "video/webm"),
-    ("zip", "application/zip"),
-];
-
-/// Creates a response with a file below the program's root. Its media type follows from the end of the name. A client that
-/// has the file already gets 304 (`ETag`), ranges of it can be requested, and texts are compressed. Clients ask each time
-/// whether the file is unchanged, or use it for `max_age` without asking.
-///
-/// # Errors
-/// Fails if the file cannot be opened or read.
-#[weir::function(reads)]
-pub async fn file(
-    #[environment] root: &Root,
-    path: &str,
-    #[default(Duration::ZERO)] max_age: Duration,
-) -> Result<Response, FileError> {
-    let bytes = read(root, path).await?;
-    let tag = data_encoding::BASE64URL_NOPAD.encode(&digest::digest(&digest::SHA256, &bytes).as_ref()[..16]);
-    let kept = match max_age.as_secs() {
-        0 => "no-cache".to_owned(),
-        seconds => format!("public, max-age={seconds}"),
-    };
-    let mut response = Response::new(StatusCode::OK, Some(media_type(media_type_of(path))), bytes);
-    response.negotiation = Negotiation { compressed: true, ranges: true };
-    Ok(response.with_field(ETAG, visible(format!("\"{tag}\""))).with_field(CACHE_CONTROL, visible(kept)))
+/// Returns the representation that the header of a request asks for.
+pub(super) fn negotiated(
+    mut response: Response<Bytes>,
+    request: &HeaderMap,
+    Negotiation { compressed, ranges }: Negotiation,
+) -> Response<Bytes> {
+    if response.status() != StatusCode::OK {
+        return response;
+    }
+    let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+    if let (Some(known), Some(tag)) = (request.get(IF_NONE_MATCH), &tag)
+        && matches_tag(known, tag)
+    {
+        response.headers_mut().remove(CONTENT_TYPE);
+        return with_status(response, StatusCode::NOT_MODIFIED, Bytes::new());
+    }
+    if ranges && let Some(range) = request.get(RANGE) {
+        let is_same = request.get(IF_RANGE).is_none_or(|wanted| wanted.to_str().ok() == tag.as_deref());
+        return if is_same { in_range(response, range) } else { response };
+    }
+    if ranges {
+        response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    }
+    if compressed { in_gzip(response, request, tag.as_deref()) } else { response }
 }
 
-/// Returns the response compressed with gzip, if the client accepts it and it is a text of 1 KiB to 256 KiB. If a page
-/// contains both a secret and what its visitor has typed, others can find out the secret from its compressed length: leave
-/// such pages as they are.
-#[weir::function(pure)]
-pub fn compressed(mut response: Response) -> Response {
-    response.negotiation.compressed = true;
+fn with_status(mut response: Response<Bytes>, status: StatusCode, body: Bytes) -> Response<Bytes> {
+    *response.status_mut() = status;
+    *response.body_mut() = body;
     response
 }
 
-fn media_type_of(path: &str) -> &'static str {
-    let end = path.rsplit('/').next().unwrap_or_default().rsplit_once('.').map_or("", |(_, end)| end);
-    let known = MEDIA_TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(end));
-    known.map_or("application/octet-stream", |(_, media_type)| media_type)
+/// Returns the part that a `Range` asks for. A range that is not understood, or several of them, stand for everything.
+fn in_range(mut response: Response<Bytes>, range: &HeaderValue) -> Response<Bytes> {
+    let length = response.body().len();
+    let (status, shown, part) = match range.to_str().ok().and_then(|range| range_of(range, length)) {
+        None => return response,
+        Some(None) => (StatusCode::RANGE_NOT_SATISFIABLE, format!("bytes */{length}"), Bytes::new()),
+        Some(Some((first, last))) => {
+            let part = response.body().slice(first..=last);
+            (StatusCode::PARTIAL_CONTENT, format!("bytes {first}-{last}/{length}"), part)
+        }
+    };
+    response.headers_mut().insert(CONTENT_RANGE, visible(shown));
+    with_status(response, status, part)
 }
 
-fn visible(text: String) -> HeaderValue {
+/// Returns the response compressed, if that gains something and the client accepts it.
+fn in_gzip(mut response: Response<Bytes>, request: &HeaderMap, tag: Option<&str>) -> Response<Bytes> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let gains =
+        kind.starts_with("text/") || ["json", "xml", "javascript", "wasm"].iter().any(|text| kind.contains(text));
+    let is_encoded = response.headers().contains_key(CONTENT_ENCODING);
+    if !gains || is_encoded || !COMPRESSED_BYTES.contains(&response.body().len()) {
+        return response;
+    }
+    response.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    if !request.get(ACCEPT_ENCODING).is_some_and(accepts_gzip) {
+        return response;
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let written = encoder.write_all(response.body()).and_then(|()| encoder.finish());
+    let Ok(gzip) = written else { return response };
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    // Another representation has another tag.
+    if let Some(tag) = tag.and_then(|tag| tag.strip_suffix('"')) {
+        fields.insert(ETAG, visible(format!("{tag}-gzip\"")));
+    }
+    with_status(response, StatusCode::OK, gzip.into())
+}
+
+/// Converts a text of visible ASCII.
+pub(super) fn visible(text: String) -> HeaderValue {
     HeaderValue::try_from(text).expect("visible ASCII may stand in a field")
-}
-
-impl Response {
-    /// Returns the representation that the header of a request asks for.
-    pub(super) fn negotiated(mut self, request: &HeaderMap) -> Response {
-        if self.code() != StatusCode::OK {
-            return self;
-        }
-        let Negotiation { compressed, ranges } = std::mem::take(&mut self.negotiation);
-        let tag = self.field("etag").map(str::to_owned);
-        if let (Some(known), Some(tag)) = (request.get(IF_NONE_MATCH), &tag)
-            && matches_tag(known, tag)
-        {
-            return self.with_status(StatusCode::NOT_MODIFIED, Bytes::new());
-        }
-        if ranges && let Some(range) = request.get(RANGE) {
-            let is_same = request.get(IF_RANGE).is_none_or(|wanted| wanted.to_str().ok() == tag.as_deref());
-            return if is_same { self.in_range(range) } else { self };
-        }
-        let response = if ranges { self.with_field(ACCEPT_RANGES, HeaderValue::from_static("bytes")) } else { self };
-        if compressed { response.compressed(request, tag.as_deref()) } else { response }
-    }
-
-    /// Returns the part that a `Range` asks for. A range that is not understood, or several of them, stand for everything.
-    fn in_range(self, range: &HeaderValue) -> Response {
-        let length = self.body().len();
-        let of_all = |status: StatusCode, shown: String, response: Response, body: Bytes| {
-            response.with_status(status, body).with_field(CONTENT_RANGE, visible(shown))
-        };
-        match range.to_str().ok().and_then(|range| range_of(range, length)) {
-            None => self,
-            Some(None) => of_all(StatusCode::RANGE_NOT_SATISFIABLE, format!("bytes */{length}"), self, Bytes::new()),
-            Some(Some((first, last))) => {
-                let part = self.body().slice(first..=last);
-                of_all(StatusCode::PARTIAL_CONTENT, format!("bytes {first}-{last}/{length}"), self, part)
-            }
-        }
-    }
-
-    fn compressed(self, request: &HeaderMap, tag: Option<&str>) -> Response {
-        let kind = self.field("content-type").unwrap_or_default();
-        let gains =
-            kind.starts_with("text/") || ["json", "xml", "javascript", "wasm"].iter().any(|text| kind.contains(text));
-        if !gains || !COMPRESSED_BYTES.contains(&self.body().len()) || self.field("content-encoding").is_some() {
-            return self;
-        }
-        let response = self.with_field(VARY, HeaderValue::from_static("Accept-Encoding"));
-        if !request.get(ACCEPT_ENCODING).is_some_and(accepts_gzip) {
-            return response;
-        }
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        let written = encoder.write_all(response.body()).and_then(|()| encoder.finish());
-        let Ok(gzip) = written else { return response };
-        let response = response.with_status(StatusCode::OK, gzip.into());
-        let response = response.with_field(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        // Another representation has another tag.
-        match tag.and_then(|tag| tag.strip_suffix('"')) {
-            Some(tag) => response.with_field(ETAG, visible(format!("{tag}-gzip\""))),
-            None => response,
-        }
-    }
 }
 
 /// Returns true if a field like `If-None-Match` names the tag, or that of its compressed representation.
@@ -200,25 +137,29 @@ mod tests {
 
     use super::*;
 
-    fn answer(body: &str, fields: &[(&'static str, &str)]) -> Response {
+    fn answer(body: &str, fields: &[(&'static str, &str)]) -> Response<Bytes> {
         let mut request = HeaderMap::new();
         request.extend(fields.iter().map(|(name, value)| {
             (hyper::header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         }));
-        let mut response = Response::plain(StatusCode::OK, body.to_owned());
-        response.negotiation = Negotiation { compressed: true, ranges: true };
-        response.with_field(ETAG, HeaderValue::from_static("\"a\"")).negotiated(&request)
+        let response = Response::builder().header(ETAG, "\"a\"").header(CONTENT_TYPE, "text/plain");
+        let response = response.body(Bytes::from(body.to_owned())).unwrap();
+        negotiated(response, &request, Negotiation { compressed: true, ranges: true })
+    }
+
+    fn field<'r>(response: &'r Response<Bytes>, name: &str) -> Option<&'r str> {
+        response.headers().get(name).and_then(|value| value.to_str().ok())
     }
 
     #[test]
     fn a_client_that_has_the_content_gets_none() {
         for known in ["\"a\"", "W/\"a\"", "\"b\", \"a\"", "*", "\"a-gzip\""] {
             let found = answer("text", &[("if-none-match", known)]);
-            assert_eq!((found.code().as_u16(), found.body().len()), (304, 0), "{known}");
-            assert_eq!(found.field("etag"), Some("\"a\""));
+            assert_eq!((found.status().as_u16(), found.body().len()), (304, 0), "{known}");
+            assert_eq!(field(&found, "etag"), Some("\"a\""));
         }
         for known in ["\"b\"", "a", "\"\""] {
-            assert_eq!(answer("text", &[("if-none-match", known)]).code(), StatusCode::OK, "{known}");
+            assert_eq!(answer("text", &[("if-none-match", known)]).status(), StatusCode::OK, "{known}");
         }
     }
 
@@ -240,26 +181,26 @@ mod tests {
         ];
         for (range, status, body, shown) in cases {
             let found = answer("0123456789", &[("range", range)]);
-            assert_eq!((found.code().as_u16(), &found.body()[..]), (status, body.as_bytes()), "{range}");
-            assert_eq!(found.field("content-range"), shown, "{range}");
+            assert_eq!((found.status().as_u16(), &found.body()[..]), (status, body.as_bytes()), "{range}");
+            assert_eq!(field(&found, "content-range"), shown, "{range}");
         }
-        assert_eq!(answer("", &[("range", "bytes=0-")]).code().as_u16(), 416);
+        assert_eq!(answer("", &[("range", "bytes=0-")]).status().as_u16(), 416);
         let changed = answer("0123456789", &[("range", "bytes=0-3"), ("if-range", "\"b\"")]);
-        assert_eq!(changed.code(), StatusCode::OK);
+        assert_eq!(changed.status(), StatusCode::OK);
     }
 
     #[test]
     fn texts_are_compressed_for_clients_that_accept_it() {
         let text = "0123456789".repeat(1000);
         let found = answer(&text, &[("accept-encoding", "br, gzip;q=0.8")]);
-        assert_eq!(found.field("content-encoding"), Some("gzip"));
-        assert_eq!(found.field("etag"), Some("\"a-gzip\""));
-        assert_eq!(found.field("vary"), Some("Accept-Encoding"));
+        assert_eq!(field(&found, "content-encoding"), Some("gzip"));
+        assert_eq!(field(&found, "etag"), Some("\"a-gzip\""));
+        assert_eq!(field(&found, "vary"), Some("Accept-Encoding"));
         let mut read = String::new();
         flate2::read::GzDecoder::new(&found.body()[..]).read_to_string(&mut read).unwrap();
         assert!(read == text && found.body().len() < 1000);
         for (text, accepted) in [(&*text, "br"), (&text, "gzip;q=0"), ("short", "gzip")] {
-            assert_eq!(answer(text, &[("accept-encoding", accepted)]).field("content-encoding"), None);
+            assert_eq!(field(&answer(text, &[("accept-encoding", accepted)]), "content-encoding"), None);
         }
     }
 }

@@ -12,7 +12,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::Typed;
 
 use super::problem_details;
-use super::representation::Negotiation;
+use super::representation::{self, Negotiation};
 use crate::Limited;
 use crate::html::Html;
 use crate::json::encode::written;
@@ -168,10 +168,6 @@ impl Response {
         self.status
     }
 
-    pub(super) fn with_status(self, status: StatusCode, body: Bytes) -> Self {
-        Response { status, body, ..self }
-    }
-
     /// Returns the body.
     #[must_use]
     pub fn body(&self) -> &Bytes {
@@ -187,11 +183,23 @@ impl Response {
         value.and_then(|value| value.to_str().ok())
     }
 
+    /// Converts the response to the representation that the header of a request asks for.
+    fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<Bytes> {
+        let negotiation = std::mem::take(&mut self.negotiation);
+        let whole = self.into_hyper(false, HeaderMap::new());
+        let mut response = representation::negotiated(whole, request, negotiation);
+        if to_head && response.status() != StatusCode::NOT_MODIFIED {
+            let length = std::mem::take(response.body_mut()).len();
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        response
+    }
+
     /// Converts the response for hyper, reusing the allocation of the request's header map `done`. To a `HEAD` request
     /// only the length of the body is sent.
     pub(crate) fn into_hyper(mut self, to_head: bool, mut done: HeaderMap) -> hyper::Response<Bytes> {
         if self.negotiation.compressed || self.negotiation.ranges {
-            self = self.negotiated(&done);
+            return self.negotiated(to_head, &done);
         }
         if self.status.as_u16() >= 400 {
             self.error_for_client(&done);
