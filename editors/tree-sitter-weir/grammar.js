@@ -51,6 +51,7 @@ module.exports = grammar({
     _item: ($) =>
       choice(
         $.use_item,
+        $.library_item,
         $.shared_item,
         $.constraint_item,
         $.table_item,
@@ -65,7 +66,9 @@ module.exports = grammar({
       ),
 
     use_item: ($) => seq('use', $.used_module, repeat(seq(',', $.used_module))),
-    used_module: ($) => seq(field('name', $.identifier), optional(seq('as', field('alias', $.identifier)))),
+    used_module: ($) =>
+      seq(repeat(seq(field('folder', $.identifier), '.')), field('name', $.identifier), optional(seq('as', field('alias', $.identifier)))),
+    library_item: ($) => seq('library', field('name', $.identifier), '=', field('path', $.text)),
     shared_item: ($) =>
       seq(
         'shared',
@@ -99,14 +102,15 @@ module.exports = grammar({
         field('type', $._type),
         optional(seq('=', field('default', $._expression))),
       ),
-    record_item: ($) => seq('record', field('name', $.type_identifier), $._field_declarations),
+    record_item: ($) => seq(optional('pub'), 'record', field('name', $.type_identifier), $._field_declarations),
     _field_declarations: ($) => braces($, $.field_declaration),
     field_declaration: ($) => seq(field('name', $.identifier), ':', field('type', $._type)),
-    enum_item: ($) => seq('enum', field('name', $.type_identifier), braces($, $.variant)),
+    enum_item: ($) => seq(optional('pub'), 'enum', field('name', $.type_identifier), braces($, $.variant)),
     variant: ($) => seq(field('name', $.type_identifier), optional(seq('(', commas($.payload_field), ')'))),
     payload_field: ($) => seq(optional(seq(field('name', $.identifier), ':')), field('type', $._type)),
     function_item: ($) =>
       seq(
+        optional('pub'),
         'fn',
         field('name', $.identifier),
         $.parameters,

@@ -42,6 +42,7 @@ use crate::declarations::Declarations;
 use crate::declare::{self, TypeParameters};
 use crate::effects::{self, BodyEffects};
 use crate::exhaustiveness;
+use crate::program_files::FileModules;
 use crate::symbol::{Reference, Symbol};
 use crate::typed_tree::{CallTarget, Local, LocalId, TypedTree};
 use crate::types::{Inference, Ty};
@@ -57,8 +58,8 @@ pub(crate) fn check(context: &mut CheckContext<'_>) -> TypedTree {
 
 /// Checks the part of a module that is written in Weir. It has no diagnostics, because it is tested with its library.
 pub(crate) fn check_module(parsed: &Parsed, text: &str, library: &Library) -> TypedTree {
-    let modules = WeirModules::none();
-    check(&mut CheckContext::new(MODULE_SOURCE, text, parsed, library, &modules))
+    let (files, modules) = (FileModules::default(), WeirModules::none());
+    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules))
 }
 
 pub(crate) use test_items::tests;
@@ -163,6 +164,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         let tree = self.context.tree();
         for item in &tree.items {
             if let ItemKind::Shared(shared) = &item.kind {
+                self.enter_file(item);
                 self.shared(shared);
             }
         }
@@ -171,15 +173,23 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             self.function(at);
         }
         for (at, item) in tree.items.iter().enumerate() {
+            self.enter_file(item);
             match &item.kind {
+                ItemKind::Service(_) | ItemKind::Entry(_) if self.typed.declarations.file > 0 => {}
                 ItemKind::Service(service) => self.service(at, service),
                 ItemKind::Entry(entry) => self.entry(at, entry),
                 ItemKind::Test(test) => self.test(test),
                 _ => {}
             }
         }
+        self.typed.declarations.file = 0;
         self.file_handlers();
         self.test_names();
+    }
+
+    /// Makes the file of an item the current one.
+    fn enter_file(&mut self, item: &ast::Item) {
+        self.typed.declarations.file = self.context.files.index_at(item.span.start);
     }
 
     fn shared(&mut self, shared: &'a ast::Shared) {
@@ -196,7 +206,8 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
                 .suggest("add `?`: a failure then keeps the program from starting", shared.value.span.at_end(), "?");
             self.report(diagnostic);
         }
-        if let Some(declared) = self.typed.declarations.shared.get_mut(&shared.name.text)
+        let whole = self.typed.declarations.own(&shared.name.text).to_owned();
+        if let Some(declared) = self.typed.declarations.shared.get_mut(&*whole)
             && declared.span == shared.name.span
         {
             declared.ty = ty;
@@ -214,9 +225,11 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
     fn function(&mut self, at: usize) {
         let tree = self.context.tree();
         let declared = &self.typed.declarations.functions[at];
-        let ItemKind::Function(function) = &tree.items[declared.item].kind else { return };
+        let item = &tree.items[declared.item];
+        let ItemKind::Function(function) = &item.kind else { return };
         let taken: Vec<_> = declared.parameters.iter().map(|p| p.ty.clone()).collect();
         let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
+        self.enter_file(item);
         self.begin_body(Exits::Function(result.clone()));
         self.current_fn = Some(at);
         for (ty, parameter) in taken.into_iter().zip(&function.parameters) {

@@ -51,7 +51,11 @@ impl<'a> Fingerprints<'a> {
         let mut surroundings = DefaultHasher::new();
         for (at, item) in tree.items.iter().enumerate() {
             let matters = match item.kind {
-                ItemKind::Use(_) | ItemKind::Shared(_) | ItemKind::Constraint(_) | ItemKind::Config(_) => true,
+                ItemKind::Use(_)
+                | ItemKind::Library(_)
+                | ItemKind::Shared(_)
+                | ItemKind::Constraint(_)
+                | ItemKind::Config(_) => true,
                 ItemKind::Table(_) => true,
                 ItemKind::Record(_) | ItemKind::Enum(_) | ItemKind::FailureHandler(_) => true,
                 ItemKind::Function(_) | ItemKind::Service(_) | ItemKind::Entry(_) | ItemKind::Test(_) => false,

@@ -6,6 +6,7 @@ use weir_syntax::ast::Tree;
 use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
 
 use crate::bypassed_handlers::HandlerUses;
+use crate::program_files::FileModules;
 use crate::weir_modules::WeirModules;
 
 /// The inputs that every phase shares, and the diagnostics that the phases report.
@@ -13,6 +14,7 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) source: SourceId,
     pub(crate) text: &'a str,
     pub(crate) parsed: &'a Parsed,
+    pub(crate) files: &'a FileModules,
     pub(crate) library: &'a Library,
     pub(crate) modules: &'a WeirModules,
     /// The call at which the code of a module in Weir is shown, while that code is lowered.
@@ -24,14 +26,13 @@ pub(crate) struct CheckContext<'a> {
 
 impl<'a> CheckContext<'a> {
     pub(crate) fn new(
-        source: SourceId,
-        text: &'a str,
-        parsed: &'a Parsed,
+        (source, text, parsed): (SourceId, &'a str, &'a Parsed),
+        files: &'a FileModules,
         library: &'a Library,
         modules: &'a WeirModules,
     ) -> Self {
         let (handlers, diagnostics) = (HandlerUses::default(), Vec::new());
-        CheckContext { source, text, parsed, library, modules, call_of_module: None, handlers, diagnostics }
+        CheckContext { source, text, parsed, files, library, modules, call_of_module: None, handlers, diagnostics }
     }
 
     pub(crate) fn tree(&self) -> &'a Tree {

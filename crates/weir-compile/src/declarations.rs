@@ -11,38 +11,57 @@ use crate::suggest::nearest;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 
-/// The declarations of a file.
+/// The declarations of a program. A declaration in a module has the name of the module before its own: `orders.total`.
 #[derive(Default)]
 pub(crate) struct Declarations {
-    /// The used modules, by the name that they have in the file.
-    pub(crate) modules: IndexMap<Arc<str>, ImportedModule>,
-    /// The modules in `use` items that do not exist. They are reported once.
-    pub(crate) unknown_modules: IndexSet<Arc<str>>,
+    /// The names in each file.
+    pub(crate) files: Vec<FileScope>,
+    /// The index of the current file.
+    pub(crate) file: usize,
     pub(crate) types: IndexMap<Text, DeclaredType>,
-    /// For each variant name, the enums that have it.
-    pub(crate) variants: IndexMap<Text, Vec<Text>>,
     pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
     pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
     /// The tables. Each is also a shared value.
     pub(crate) tables: IndexMap<Arc<str>, DeclaredTable>,
     pub(crate) config: IndexMap<Arc<str>, DeclaredConfig>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
-    /// Every place in the file that names a symbol.
+    /// Every place in the program that names a symbol.
     pub(crate) references: Vec<Reference>,
+}
+
+/// The names in a file.
+#[derive(Default)]
+pub(crate) struct FileScope {
+    /// The name of the module that the file is; empty for the main file.
+    pub(crate) module: Text,
+    /// For each name that the file declares, the name in the program; empty for the main file, where they are the same.
+    names: IndexMap<Arc<str>, Arc<str>>,
+    /// The used modules, by the name that they have in the file.
+    pub(crate) modules: IndexMap<Arc<str>, ImportedModule>,
+    /// The modules in `use` items that do not exist. They are reported once.
+    pub(crate) unknown_modules: IndexSet<Arc<str>>,
+    /// For each variant name, the enums of the file that have it.
+    pub(crate) variants: IndexMap<Text, Vec<Text>>,
 }
 
 pub(crate) struct ImportedModule {
     pub(crate) module: Text,
+    /// The index of the file, for a module of the program.
+    pub(crate) file: Option<usize>,
     pub(crate) span: Span,
     pub(crate) used: bool,
 }
 
 pub(crate) struct DeclaredType {
+    /// True if other modules may use it.
+    pub(crate) public: bool,
     pub(crate) definition: TypeDefinition,
     pub(crate) span: Span,
 }
 
 pub(crate) struct DeclaredFn {
+    /// True if other modules may use it.
+    pub(crate) public: bool,
     /// The index of the item in the tree.
     pub(crate) item: usize,
     /// The names of its type parameters, in the order in which its signature mentions them.
@@ -75,6 +94,17 @@ pub(crate) struct DeclaredShared {
     pub(crate) ty: Ty,
     /// True if each session has its own value.
     pub(crate) per_session: bool,
+}
+
+impl FileScope {
+    pub(crate) fn of_module(module: Text) -> Self {
+        FileScope { module, ..Self::default() }
+    }
+
+    /// Returns the name in the program of a name that the file declares; an empty one if it declares none.
+    pub(crate) fn whole<'n>(&'n self, name: &'n str) -> &'n str {
+        if self.module.is_empty() { name } else { self.names.get(name).map_or("", |whole| whole) }
+    }
 }
 
 /// A declared table.
@@ -128,6 +158,31 @@ pub(crate) struct SoftLimits {
 }
 
 impl Declarations {
+    /// Returns the names in the current file.
+    pub(crate) fn here(&self) -> &FileScope {
+        &self.files[self.file]
+    }
+
+    pub(crate) fn here_mut(&mut self) -> &mut FileScope {
+        &mut self.files[self.file]
+    }
+
+    /// Returns the name in the program of a name that the current file declares; an empty one if it declares none.
+    pub(crate) fn own<'n>(&'n self, name: &'n str) -> &'n str {
+        self.here().whole(name)
+    }
+
+    /// Adds a name to the current file, and returns its name in the program.
+    pub(crate) fn add_name(&mut self, name: &Arc<str>) -> Arc<str> {
+        let here = self.here_mut();
+        if here.module.is_empty() {
+            return name.clone();
+        }
+        let whole: Arc<str> = format!("{}.{name}", here.module).into();
+        here.names.insert(name.clone(), whole.clone());
+        whole
+    }
+
     /// Returns the definition of a named type of the file or the library.
     pub(crate) fn definition<'d>(&'d self, library: &'d Library, name: &str) -> Option<&'d TypeDefinition> {
         self.types.get(name).map(|declared| &declared.definition).or_else(|| library.definition(name))
@@ -144,12 +199,13 @@ impl Declarations {
     }
 
     /// Returns the diagnostic for a word before a dot that is no module of this file; `None` if it was reported before.
-    pub(crate) fn unknown_module(&self, name: &Name, library: &Library) -> Option<Diagnostic> {
-        if self.unknown_modules.contains(&name.text) || name.is_missing() {
+    /// `top` is the offset at which the current file begins.
+    pub(crate) fn unknown_module(&self, name: &Name, library: &Library, top: u32) -> Option<Diagnostic> {
+        if self.here().unknown_modules.contains(&name.text) || name.is_missing() {
             return None;
         }
         if library.modules.contains_key(name.as_str()) {
-            let top = Span { start: 0, end: 0, ..name.span };
+            let top = Span { start: top, end: top, ..name.span };
             let diagnostic =
                 Diagnostic::new(Code::ModuleNotUsed, format!("the module `{name}` is not used in this file"))
                     .at(name.span, "a module of the library")
@@ -158,7 +214,7 @@ impl Declarations {
         }
         let diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{name}`"))
             .at(name.span, "not found in the library");
-        let known = self.modules.keys().map(|name| &**name).chain(library.modules.keys().map(Text::as_str));
+        let known = self.here().modules.keys().map(|name| &**name).chain(library.modules.keys().map(Text::as_str));
         Some(match nearest(name.as_str(), known) {
             Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
             None => diagnostic,

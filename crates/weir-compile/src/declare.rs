@@ -12,34 +12,86 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::declarations::{
-    Declarations, DeclaredConfig, DeclaredFn, DeclaredParameter, DeclaredShared, DeclaredType, ImportedModule,
+    Declarations, DeclaredConfig, DeclaredFn, DeclaredParameter, DeclaredShared, DeclaredType, FileScope,
+    ImportedModule,
 };
 use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::types::Ty;
-pub(crate) use type_resolution::{TypeParameters, resolve_type};
+pub(crate) use type_resolution::{TypeParameters, private_item, resolve_type};
 
 /// Collects the declarations of a tree.
 pub(crate) fn declare(context: &mut CheckContext<'_>) -> Declarations {
-    let mut declarer = Declarer { context, declarations: Declarations::default(), taken: IndexMap::new() };
+    let modules = context.files.names().iter().cloned();
+    let files: Vec<FileScope> = modules.map(FileScope::of_module).collect();
+    let files = if files.is_empty() { vec![FileScope::default()] } else { files };
+    let declarations = Declarations { files, ..Declarations::default() };
+    let mut declarer = Declarer { context, declarations, taken: IndexMap::new() };
+    declarer.main_file_items();
     declarer.uses();
     declarer.type_names();
     declarer.type_shapes();
     declarer.values();
+    declarer.private_types();
+    declarer.declarations.file = 0;
     declarer.declarations
 }
 
 struct Declarer<'a, 'c> {
     context: &'a mut CheckContext<'c>,
     declarations: Declarations,
-    /// The spans of the declared names. Values are lower case and types upper case, so that they share one map.
-    taken: IndexMap<Arc<str>, Span>,
+    /// The spans of the declared names, by file. Values are lower case and types upper case, so that they share one map.
+    taken: IndexMap<(usize, Arc<str>), Span>,
 }
 
 impl Declarer<'_, '_> {
+    /// Begins with an item: its file is the current one.
+    fn begin(&mut self, item: &ast::Item) {
+        self.declarations.file = self.context.files.index_at(item.span.start);
+    }
+
+    /// Reports items of modules that only the main file may have.
+    fn main_file_items(&mut self) {
+        for item in &self.context.tree().items {
+            self.begin(item);
+            if self.declarations.file == 0 {
+                continue;
+            }
+            let (what, advice) = match &item.kind {
+                ItemKind::Service(_) => {
+                    ("a service", "move it into the main file, and call functions of this module there")
+                }
+                ItemKind::Entry(_) => {
+                    ("an entry point", "move it into the main file, and call functions of this module there")
+                }
+                ItemKind::Table(_) => {
+                    ("a table", "declare it in the main file, and pass its rows to the functions of this module")
+                }
+                ItemKind::Config(_) => {
+                    ("a configured value", "declare it in the main file, and pass it to the functions of this module")
+                }
+                ItemKind::Library(_) => {
+                    ("a library", "declare it in the main file; its modules can be used in every file")
+                }
+                ItemKind::FailureHandler(_) => {
+                    ("a failure handler for all flows", "move it into the main file, or into the `fn`")
+                }
+                _ => continue,
+            };
+            let module = &self.declarations.here().module;
+            let message = format!("the module `{module}` contains {what}");
+            let text = &self.context.text[item.span.range()];
+            let word = text.find(char::is_whitespace).unwrap_or(text.len()) as u32;
+            let start = Span { end: item.span.start + word, ..item.span };
+            let diagnostic = Diagnostic::new(Code::MainFileItem, message).at(start, "only the main file may have it");
+            self.context.report(diagnostic.hint(advice));
+        }
+    }
+
     fn uses(&mut self) {
         for item in &self.context.tree().items {
+            self.begin(item);
             if let ItemKind::Use(used) = &item.kind {
                 used.modules.iter().for_each(|module| self.use_module(module));
             }
@@ -50,31 +102,49 @@ impl Declarer<'_, '_> {
         if used.name.is_missing() {
             return;
         }
-        let called = used.alias.as_ref().unwrap_or(&used.name);
-        let Some(module) = self.context.library.modules.get(used.name.as_str()) else {
-            let mut diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{}`", used.name))
-                .at(used.name.span, "not found in the library");
-            let known = self.context.library.modules.keys().map(Text::as_str);
-            diagnostic = match nearest(used.name.as_str(), known) {
-                Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), used.name.span, near),
-                None => diagnostic.hint("modules are written in Rust: `weir new NAME --rust` creates one"),
-            };
-            self.context.report(diagnostic);
-            self.declarations.unknown_modules.insert(called.text.clone());
+        let (called, path) = (used.called(), used.path());
+        let meant = self.context.files.meant(self.declarations.file, &path);
+        let file = self.context.files.file(&meant);
+        let module = match self.context.library.modules.get(&*path) {
+            Some(module) => Some(module.name.clone()),
+            None => file.map(|_| meant.clone()),
+        };
+        let Some(module) = module.filter(|_| !self.context.files.is_reported(&meant)) else {
+            if !self.context.files.is_reported(&meant) {
+                let diagnostic = self.unknown_module(used, &path);
+                self.context.report(diagnostic);
+            }
+            self.declarations.here_mut().unknown_modules.insert(called.text.clone());
             return;
         };
-        if module.name.as_str() == TABLES {
+        if module.as_str() == TABLES {
             let diagnostic = Diagnostic::new(Code::UnknownModule, "the module `tables` cannot be used by name")
                 .at(used.name.span, "its functions are called on a table")
                 .hint("declare a table, `table users: User key name`, and write `users.insert(…)`");
             self.context.report(diagnostic);
-            self.declarations.unknown_modules.insert(called.text.clone());
+            self.declarations.here_mut().unknown_modules.insert(called.text.clone());
             return;
         }
         if self.take(called) {
-            self.declarations.define(called, Symbol::Module(module.name.clone()));
-            let entry = ImportedModule { module: module.name.clone(), span: used.span, used: false };
-            self.declarations.modules.insert(called.text.clone(), entry);
+            self.declarations.define(called, Symbol::Module(module.clone()));
+            let entry = ImportedModule { module, file, span: used.span, used: false };
+            self.declarations.here_mut().modules.insert(called.text.clone(), entry);
+        }
+    }
+
+    fn unknown_module(&self, used: &ast::UsedModule, path: &str) -> Diagnostic {
+        let place = used.folders.first().map_or(used.name.span, |first| first.span.to(used.name.span));
+        let diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{path}`"))
+            .at(place, format!("neither in the library, nor a file `{}.weir` of the program", path.replace('.', "/")));
+        let library = &self.context.library.modules;
+        if let Some(first) = used.folders.first().filter(|first| library.contains_key(first.as_str())) {
+            let members = Span { start: first.span.end, ..place };
+            return diagnostic.fix(format!("modules are imported as a whole: write `use {first}`"), members, "");
+        }
+        let known = library.keys().chain(self.context.files.names()).map(Text::as_str);
+        match nearest(path, known.filter(|name| !name.is_empty())) {
+            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), place, near),
+            None => diagnostic.hint("create the file; modules in Rust are made by `weir new NAME --rust`"),
         }
     }
 
@@ -90,7 +160,8 @@ impl Declarer<'_, '_> {
             self.context.report(diagnostic);
             return false;
         }
-        if let Some(first) = self.taken.get(&name.text) {
+        let key = (self.declarations.file, name.text.clone());
+        if let Some(first) = self.taken.get(&key) {
             let diagnostic = Diagnostic::new(Code::NameTaken, format!("`{name}` is declared twice"))
                 .at(name.span, "declared again here")
                 .because(*first, "first declared here")
@@ -98,23 +169,25 @@ impl Declarer<'_, '_> {
             self.context.report(diagnostic);
             return false;
         }
-        self.taken.insert(name.text.clone(), name.span);
+        self.taken.insert(key, name.span);
         true
     }
 
     fn type_names(&mut self) {
         for item in &self.context.tree().items {
+            self.begin(item);
             let name = match &item.kind {
                 ItemKind::Record(record) => &record.name,
                 ItemKind::Enum(declared) => &declared.name,
                 _ => continue,
             };
             if self.take(name) {
-                self.declarations.define(name, Symbol::Type((&*name.text).into()));
+                let whole: Text = (&*self.declarations.add_name(&name.text)).into();
+                self.declarations.define(name, Symbol::Type(whole.clone()));
                 let shape = TypeShape::Record(Vec::new());
-                let definition = TypeDefinition { name: (&*name.text).into(), doc: item.docs.text().into(), shape };
-                let declared = DeclaredType { definition, span: name.span };
-                self.declarations.types.insert((&*name.text).into(), declared);
+                let definition = TypeDefinition { name: whole.clone(), doc: item.docs.text().into(), shape };
+                let declared = DeclaredType { public: item.public.is_some(), definition, span: name.span };
+                self.declarations.types.insert(whole, declared);
             }
         }
     }
@@ -122,12 +195,14 @@ impl Declarer<'_, '_> {
     fn type_shapes(&mut self) {
         let tree = self.context.tree();
         for item in &tree.items {
+            self.begin(item);
             let (name, shape) = match &item.kind {
                 ItemKind::Record(record) => (&record.name, self.record(record)),
                 ItemKind::Enum(declared) => (&declared.name, self.variants(declared)),
                 _ => continue,
             };
-            if let Some(declared) = self.declarations.types.get_mut(&*name.text)
+            let whole: Text = self.declarations.own(&name.text).into();
+            if let Some(declared) = self.declarations.types.get_mut(&whole)
                 && declared.span == name.span
             {
                 declared.definition.shape = shape;
@@ -142,7 +217,8 @@ impl Declarer<'_, '_> {
         for field in &record.fields {
             if self.first_of(&mut seen, &field.name, "field") {
                 let ty = self.resolve_type(&field.ty).to_type();
-                let symbol = Symbol::Field((&*record.name.text).into(), (&*field.name.text).into());
+                let whole = self.declarations.own(&record.name.text);
+                let symbol = Symbol::Field(whole.into(), (&*field.name.text).into());
                 self.declarations.define(&field.name, symbol);
                 fields.push(Field { name: (&*field.name.text).into(), ty });
             }
@@ -155,9 +231,10 @@ impl Declarer<'_, '_> {
         let mut variants = Vec::new();
         for variant in &declared.variants {
             if self.first_of(&mut seen, &variant.name, "variant") {
-                let enums = self.declarations.variants.entry((&*variant.name.text).into()).or_default();
-                enums.push((&*declared.name.text).into());
-                let symbol = Symbol::Variant((&*declared.name.text).into(), (&*variant.name.text).into());
+                let whole: Text = self.declarations.own(&declared.name.text).into();
+                let variants_here = &mut self.declarations.here_mut().variants;
+                variants_here.entry((&*variant.name.text).into()).or_default().push(whole.clone());
+                let symbol = Symbol::Variant(whole, (&*variant.name.text).into());
                 self.declarations.define(&variant.name, symbol);
                 variants.push(self.variant(variant));
             }
@@ -228,8 +305,9 @@ impl Declarer<'_, '_> {
     fn values(&mut self) {
         let tree = self.context.tree();
         for (at, item) in tree.items.iter().enumerate() {
+            self.begin(item);
             match &item.kind {
-                ItemKind::Function(function) => self.function(at, function),
+                ItemKind::Function(function) => self.function(at, item.public.is_some(), function),
                 ItemKind::Shared(shared) => self.shared(at, shared),
                 ItemKind::Constraint(constraint) => self.constraint(constraint),
                 ItemKind::Table(table) => self.table(at, table),
@@ -240,21 +318,53 @@ impl Declarer<'_, '_> {
         }
     }
 
+    /// Reports public declarations that show private types.
+    fn private_types(&mut self) {
+        let mut found = Vec::new();
+        for (name, declared) in self.declarations.functions.iter().filter(|(_, declared)| declared.public) {
+            let parameters = declared.parameters.iter().map(|parameter| (parameter.ty.to_type(), parameter.span));
+            for (ty, span) in parameters.chain([(declared.result.to_type(), declared.result_span)]) {
+                found.extend(self.private_in(&ty, &format!("the `fn` `{name}`"), span));
+            }
+        }
+        for (name, declared) in self.declarations.types.iter().filter(|(_, declared)| declared.public) {
+            for field in crate::types::fields_of(&declared.definition.shape) {
+                found.extend(self.private_in(&field.ty, &format!("the type `{name}`"), declared.span));
+            }
+        }
+        self.context.report_all(found);
+    }
+
+    /// Returns the error for a private type in the type of a public declaration.
+    fn private_in(&self, ty: &Type, what: &str, span: Span) -> Option<Diagnostic> {
+        let mut names = Vec::new();
+        crate::types::names_in(ty, &mut names);
+        let private = names.iter().filter_map(|name| Some((name, self.declarations.types.get(name)?)));
+        let (name, declared) = private.into_iter().find(|(_, declared)| !declared.public)?;
+        let diagnostic = Diagnostic::new(Code::PrivateType, format!("{what} is public and shows the private `{name}`"))
+            .at(span, format!("has the type `{ty}`"))
+            .because(declared.span, "declared here without `pub`")
+            .hint(format!("write `pub` before the declaration of `{name}`"));
+        Some(diagnostic)
+    }
+
     fn shared(&mut self, item: usize, shared: &ast::Shared) {
         let name = &shared.name;
         if self.take(name) {
-            self.declarations.define(name, Symbol::Shared(name.as_str().into()));
+            let whole = self.declarations.add_name(&name.text);
+            self.declarations.define(name, Symbol::Shared((&*whole).into()));
             let per_session = shared.per_session;
             let declared = DeclaredShared { item, span: name.span, ty: Ty::Error, per_session };
-            self.declarations.shared.insert(name.text.clone(), declared);
+            self.declarations.shared.insert(whole, declared);
         }
     }
 
     fn constraint(&mut self, constraint: &ast::Constraint) {
         let name = &constraint.name;
         if self.take(name) {
-            self.declarations.define(name, Symbol::Constraint(name.as_str().into()));
-            self.declarations.constraints.insert(name.text.clone(), name.span);
+            let whole = self.declarations.add_name(&name.text);
+            self.declarations.define(name, Symbol::Constraint((&*whole).into()));
+            self.declarations.constraints.insert(whole, name.span);
         }
     }
 
@@ -262,8 +372,9 @@ impl Declarer<'_, '_> {
         let (name, secret) = (&config.name, config.secret);
         let ty = self.resolve_type(&config.ty);
         if self.take(name) {
-            self.declarations.define(name, Symbol::Config(name.as_str().into()));
-            self.declarations.config.insert(name.text.clone(), DeclaredConfig { item, ty, secret });
+            let whole = self.declarations.add_name(&name.text);
+            self.declarations.define(name, Symbol::Config((&*whole).into()));
+            self.declarations.config.insert(whole, DeclaredConfig { item, ty, secret });
         }
     }
 
@@ -274,7 +385,7 @@ impl Declarer<'_, '_> {
         }
     }
 
-    fn function(&mut self, item: usize, function: &ast::Function) {
+    fn function(&mut self, item: usize, public: bool, function: &ast::Function) {
         let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
         let mut parameters = Vec::new();
         let mut signature = TypeParameters::introduced_by(&function.name);
@@ -289,10 +400,11 @@ impl Declarer<'_, '_> {
             result.map_or(Ty::UNIT, |ty| resolve_type(&mut self.declarations, self.context, ty, &mut signature));
         let result_span = function.returns.as_ref().map_or(function.name.span, |ty| ty.span);
         if self.take(&function.name) {
-            self.declarations.define(&function.name, Symbol::Function((&*function.name.text).into()));
+            let whole = self.declarations.add_name(&function.name.text);
+            self.declarations.define(&function.name, Symbol::Function((&*whole).into()));
             let type_parameters = signature.into_names();
-            let declared = DeclaredFn { item, type_parameters, parameters, result, result_span };
-            self.declarations.functions.insert(function.name.text.clone(), declared);
+            let declared = DeclaredFn { item, public, type_parameters, parameters, result, result_span };
+            self.declarations.functions.insert(whole, declared);
         }
     }
 

@@ -31,6 +31,7 @@ mod lock_order;
 mod lost_updates;
 mod lower;
 mod move_checker;
+mod program_files;
 mod races;
 mod session_values;
 mod suggest;
@@ -52,6 +53,7 @@ use context::CheckContext;
 pub use effects::EffectSummary;
 pub use lang_items::STATE;
 pub use lower::OPERATIONS_MAX;
+pub use program_files::{FILES_MAX, ModuleFile, ModuleFiles, ModulePlace, NoModules, ProgramFiles, library_items};
 pub use symbol::{Reference, Symbol};
 pub use symbol_index::{LocalName, SymbolInfo};
 pub use typed_tree::TypedTree;
@@ -80,9 +82,15 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
 /// result is that of [`check()`].
 #[must_use]
 pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Checked {
-    let mut parsed = weir_syntax::parse(source, file.text());
+    check_program(ProgramFiles::single(source, file), file, library, cache)
+}
+
+/// Checks a program of several files, which `file` has, like [`check_again()`].
+#[must_use]
+pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Checked {
+    let ProgramFiles { source, mut parsed, modules: files } = program;
     let modules = cache.modules.clone();
-    let mut context = CheckContext::new(source, file.text(), &parsed, library, &modules);
+    let mut context = CheckContext::new((source, file.text(), &parsed), &files, library, &modules);
     let typed = check::check(&mut context);
     cascade::suppress(&mut context);
     integer_division::check(&mut context, &typed);
@@ -92,13 +100,19 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     diagnostics.extend(found);
     diagnostics.sort_by_key(|diagnostic| diagnostic.span().map_or((0, 0), |span| (span.start, span.end)));
-    Checked { parsed, typed, expr, tests, diagnostics, modules }
+    Checked { parsed, typed, expr, tests, diagnostics, modules, files }
 }
 
 /// Compiles a file.
 #[must_use]
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
-    let checked = check(source, file, library);
+    compile_program(ProgramFiles::single(source, file), file, library)
+}
+
+/// Compiles a program of several files, which `file` has.
+#[must_use]
+pub fn compile_program(program: ProgramFiles, file: &SourceFile, library: &Library) -> Compiled {
+    let checked = check_program(program, file, library, &mut CheckCache::default());
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
     if cfg!(debug_assertions) {
         // Tests run as expressions; their graphs are only verified.

@@ -31,13 +31,14 @@ mod waiting;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
+use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
@@ -182,9 +183,9 @@ struct InlineFrame<'a> {
 }
 
 /// An atomic step around the current expression.
-struct StepScope<'a> {
-    /// The resources that it holds.
-    resources: &'a [AtomicResource],
+struct StepScope {
+    /// The names in the program of the resources that it holds.
+    resources: Vec<Arc<str>>,
     /// The number of frames around the step; those behind it are inlined into the step.
     frame_count: usize,
     /// The transaction, if the step names tables.
@@ -234,7 +235,7 @@ struct Lowering<'a, 'd> {
     /// The key of the flow's session.
     session: Option<Atom>,
     /// The atomic steps around the current expression, innermost last.
-    steps: Vec<StepScope<'a>>,
+    steps: Vec<StepScope>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
     deferred: BTreeMap<InlineFrameId, DeferredHandler<'a>>,
     handled_calls: HandledCalls,

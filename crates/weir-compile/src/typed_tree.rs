@@ -52,6 +52,8 @@ pub struct TypedTree {
     pub(crate) flow_callees: BTreeSet<usize>,
     /// The shared values and constraints that steps hold per session.
     pub(crate) per_session: BTreeSet<Arc<str>>,
+    /// The names in the program of the resources that steps of modules hold, by the offset of the written name.
+    pub(crate) held_names: BTreeMap<u32, Arc<str>>,
     /// The unreachable statements, at most one of each block: the statement that leaves the block, and the next one.
     pub(crate) unreachable: Vec<(Span, Span)>,
     /// The offsets of blocks whose last expression is evaluated only for its effects.
@@ -249,6 +251,7 @@ impl TypedTree {
             fn_callees: Vec::new(),
             flow_callees: BTreeSet::new(),
             per_session: BTreeSet::new(),
+            held_names: BTreeMap::new(),
             unreachable: Vec::new(),
             unit_blocks: BTreeSet::new(),
         }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_host::{Text, Type};
+use weir_host::{Text, Type, TypeShape};
 
 /// The largest number of parts of a value's type.
 pub(crate) const TYPE_PARTS_MAX: usize = 1000;
@@ -342,5 +342,32 @@ impl Inference {
             }
             Ty::Error | Ty::Plain(_) => false,
         }
+    }
+}
+
+/// Returns the fields of a record, or those of all variants of an enum.
+pub(crate) fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
+    match shape {
+        TypeShape::Record(fields) => fields.iter().collect(),
+        TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
+        TypeShape::Opaque { .. } => Vec::new(),
+    }
+}
+
+/// Adds the named types that a type mentions.
+pub(crate) fn names_in(ty: &Type, found: &mut Vec<Text>) {
+    match ty {
+        Type::Named(name) if found.last() != Some(name) => found.push(name.clone()),
+        Type::List(part) | Type::Option(part) => names_in(part, found),
+        Type::Map(pair) | Type::Result(pair) => {
+            names_in(&pair.0, found);
+            names_in(&pair.1, found);
+        }
+        Type::Tuple(parts) => parts.iter().for_each(|part| names_in(part, found)),
+        Type::Function(signature) => {
+            signature.0.iter().for_each(|part| names_in(part, found));
+            names_in(&signature.1, found);
+        }
+        _ => {}
     }
 }

@@ -7,7 +7,8 @@
 use std::path::PathBuf;
 
 use test_support::fixture;
-use weir_syntax::{Code, SourceFile, Sources, Style, codes, render};
+use weir_compile::ProgramFiles;
+use weir_syntax::{Code, Sources, Style, codes, render};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
@@ -26,10 +27,10 @@ fn cases() -> Vec<(String, String)> {
 
 /// Returns the diagnostics of a text with the chosen codes, as a terminal without colours shows them.
 fn said_of(name: &str, text: &str, chosen: impl Fn(Code) -> bool) -> String {
-    let mut sources = Sources::new();
-    let file = SourceFile::new(format!("{name}.weir"), text);
-    let source = sources.add(file.clone());
-    let compiled = weir_compile::compile(source, &file, &fixture::library());
+    let (mut sources, library) = (Sources::new(), fixture::library());
+    let program = ProgramFiles::in_text(&format!("{name}.weir"), text, &library, &mut sources);
+    let file = sources.file(program.source());
+    let compiled = weir_compile::compile_program(program, file, &library);
     let found = compiled.diagnostics.iter().filter(|diagnostic| chosen(diagnostic.code));
     let drawn = found.map(|diagnostic| render(&sources, diagnostic, Style::Plain));
     drawn.collect::<Vec<_>>().join("\n\n")

@@ -68,7 +68,7 @@ impl Document {
         };
         let named = |name: &weir_syntax::ast::Name, kind| leaf(name.to_string(), kind, name.span);
         Some(match &item.kind {
-            ItemKind::Use(_) => return None,
+            ItemKind::Use(_) | ItemKind::Library(_) => return None,
             ItemKind::Shared(shared) => named(&shared.name, SymbolKind::Shared),
             ItemKind::Table(table) => named(&table.name, SymbolKind::Shared),
             ItemKind::Constraint(constraint) => named(&constraint.name, SymbolKind::Constraint),

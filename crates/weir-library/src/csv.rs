@@ -5,12 +5,12 @@ mod rows;
 use std::io::Cursor;
 
 use csv::{Terminator, WriterBuilder};
-use indexmap::IndexMap;
 use weir::{Failure, FailureKind, Module, Parameter, Text, Type, Value};
 
 use crate::bad_elements::BadElements;
 use crate::stream_source::{StreamDefinition, optional, parameter, strict};
 use crate::units;
+pub use rows::CsvRow;
 use rows::{CsvRows, RowError, Rows};
 
 /// Maximum number of rows that [`parse`] returns.
@@ -62,7 +62,7 @@ mod functions {
 /// # Errors
 /// Fails if a row has more or fewer fields than the first, or if there are more than 1,000,000 rows.
 #[weir::function(pure, units = units::to_divide(text))]
-pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<IndexMap<Text, Text>>, Failure> {
+pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<CsvRow>, Failure> {
     let mut rows = Rows::new(Cursor::new(text.as_bytes()), separator_of(separator)?)?;
     let mut parsed = Vec::new();
     while let Some(row) = rows.next_row().map_err(RowError::into_failure)? {

@@ -37,26 +37,33 @@ mod functions {
 /// template, a text that has been escaped before is escaped twice.
 #[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
 pub fn escape(text: &Text) -> Text {
-    let special = |byte: u8| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
-    if !text.bytes().any(special) {
+    let length: usize = text.bytes().map(|byte| escape_of(byte).map_or(1, str::len)).sum();
+    if length == text.len() {
         return text.clone();
     }
-    let mut escaped = Text::with_capacity(text.len() + text.len() / 4);
+    let mut escaped = Text::with_capacity(length);
     let mut rest = text.as_str();
-    // Each of these characters is one byte, so that what lies before and behind it is a text.
-    while let Some(at) = rest.bytes().position(special) {
+    // Each character that is escaped is one byte, so that what lies before and behind it is a text.
+    while let Some((at, escape)) = rest.bytes().enumerate().find_map(|(at, byte)| Some((at, escape_of(byte)?))) {
         escaped.push(&rest[..at]);
-        escaped.push(match rest.as_bytes()[at] {
-            b'&' => "&amp;",
-            b'<' => "&lt;",
-            b'>' => "&gt;",
-            b'"' => "&quot;",
-            _ => "&#39;",
-        });
+        escaped.push(escape);
         rest = &rest[at + 1..];
     }
     escaped.push(rest);
     escaped
+}
+
+/// Returns the escape of a character that may end an element or attribute, or begin an escape.
+#[inline]
+fn escape_of(byte: u8) -> Option<&'static str> {
+    Some(match byte {
+        b'&' => "&amp;",
+        b'<' => "&lt;",
+        b'>' => "&gt;",
+        b'"' => "&quot;",
+        b'\'' => "&#39;",
+        _ => return None,
+    })
 }
 
 /// Decodes the fields of a form, as a browser sends them in the body of a `post`: `name=Ada&city=Bern`. If a name

@@ -66,7 +66,7 @@ fn rows_round_trip() {
     let row = csv::row(&fields, ",").unwrap();
     assert_eq!(row, "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",, ");
     let rows = csv::parse(&format!("1,2,3,4,5,6\n{row}\n"), ",").unwrap();
-    assert!(rows[0].values().eq(&fields));
+    assert!(rows[0].values().cloned().eq(fields.iter().cloned().map(Value::Text)));
     assert_eq!(csv::row(&["".into()], ",").unwrap(), "\"\"");
     assert_eq!(csv::row(&["ends\n".into()], ";").unwrap(), "\"ends\n\"");
     assert!(csv::parse("", ",").unwrap().is_empty());

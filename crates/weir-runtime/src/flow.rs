@@ -8,6 +8,7 @@ use std::task::{Context, Waker};
 use weir_host::{Failure, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
+use crate::batching::{Claim, end_slice, resume};
 use crate::frame::{Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;
@@ -38,6 +39,8 @@ pub(crate) struct FlowState {
     given_up: bool,
     /// True if the flow has yielded and waits for its turn; it then counts in [`EntryInstance::computing`].
     computes: bool,
+    /// The batches that wait for the flow, while it does not run because its slice was over.
+    claims: Vec<Claim>,
 }
 
 /// A flow that is about to begin.
@@ -102,7 +105,8 @@ impl<'a> NewFlow<'a> {
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
-        let state = FlowState { key, frame, began_ns, records_nodes, balance, given_up: false, computes: false };
+        let (given_up, computes, claims) = (false, false, Vec::new());
+        let state = FlowState { key, frame, began_ns, records_nodes, balance, given_up, computes, claims };
         ActiveFlow { instance, state }
     }
 }
@@ -116,7 +120,8 @@ impl ActiveFlow<&ProgramInstance> {
     /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
         let FlowState { key, began_ns, records_nodes, balance, given_up, computes, .. } = self.state;
-        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, balance, given_up, computes }
+        let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
+        FlowState { key, frame, began_ns, records_nodes, balance, given_up, computes, claims }
     }
 }
 
@@ -269,13 +274,18 @@ impl FlowState {
         let body = &instance.flow(self.key).body;
         frame.until = until;
         let entered = memory::enter(self.balance);
+        if !self.claims.is_empty() {
+            resume(&mut self.claims);
+        }
         let mut advanced = frame.advance(body, env, None, context);
         if !matches!(advanced, Advanced::Ready(_))
             && let Err(failure) = memory::check()
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
-        instance.at_rest();
+        if instance.gathers() {
+            self.claims = end_slice(matches!(advanced, Advanced::Yields));
+        }
         self.balance = entered.leave();
         let yields = matches!(advanced, Advanced::Yields);
         if yields != self.computes {
@@ -345,6 +355,7 @@ impl FlowState {
     /// the flow has ended already.
     fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
+        self.claims.clear();
         Frame::give_back(frame);
         if self.computes {
             self.note_computing(instance, false);

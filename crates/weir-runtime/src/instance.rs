@@ -182,10 +182,16 @@ impl ProgramInstance {
         self.resources.gatherers.values().map(|gatherer| gatherer.state()).collect()
     }
 
-    /// Reports that the flow of this thread has come to rest: batches that it has joined need not wait for it.
+    /// Returns true if calls of some function are gathered.
+    #[inline]
+    pub(crate) fn gathers(&self) -> bool {
+        !self.resources.gatherers.is_empty()
+    }
+
+    /// Tells the batches that the flow of this thread has joined that it has come to rest.
     #[inline]
     pub(crate) fn at_rest(&self) {
-        if !self.resources.gatherers.is_empty() {
+        if self.gathers() {
             at_rest();
         }
     }

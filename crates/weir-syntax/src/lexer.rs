@@ -32,10 +32,12 @@ pub(crate) struct Lexed {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Splits `text` into tokens.
-pub(crate) fn lex(source: SourceId, text: &str) -> Lexed {
+/// Splits `text` into tokens, from the offset `begin` on.
+pub(crate) fn lex(source: SourceId, text: &str, begin: u32) -> Lexed {
     let lexed = Lexed { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
-    let mut lexer = Lexer { source, code: logos::Lexer::new(text), modes: Vec::new(), line_begins: true, lexed };
+    let mut code = logos::Lexer::new(text);
+    code.bump(begin as usize);
+    let mut lexer = Lexer { source, code, modes: Vec::new(), line_begins: true, lexed };
     lexer.run();
     lexer.lexed
 }

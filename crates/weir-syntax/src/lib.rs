@@ -23,9 +23,9 @@ mod token;
 pub use codes::{Code, Severity};
 pub use diagnostic::{Diagnostic, Edit, Hint, Label};
 pub use format::{WIDTH, format, print};
-pub use parser::{HEIGHT_MAX, NESTING_MAX, parse};
+pub use parser::{FirstIds, HEIGHT_MAX, NESTING_MAX, parse, parse_from};
 pub use render::{Style, location, render, render_all, render_json};
-pub use source::{LineColumn, SOURCE_BYTES_MAX, SourceFile, Sources};
+pub use source::{FilePart, LineColumn, SOURCE_BYTES_MAX, SourceFile, Sources};
 pub use span::{SourceId, Span};
 
 /// Result of the parser.

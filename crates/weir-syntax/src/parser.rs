@@ -46,11 +46,29 @@ pub const HEIGHT_MAX: u16 = 256;
 /// Parses a file. Never fails: errors are in the diagnostics.
 #[must_use]
 pub fn parse(source: SourceId, text: &str) -> Parsed {
-    let lexed = lex(source, text);
+    parse_from(source, text, FirstIds::default())
+}
+
+/// The offset at which a file of a program begins, and the ids of its first expression and pattern.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct FirstIds {
+    /// Offset of the first byte.
+    pub offset: u32,
+    /// Id of the first expression.
+    pub expr: u32,
+    /// Id of the first pattern.
+    pub pattern: u32,
+}
+
+/// Parses the last file of a program's text, which begins at an offset. Never fails: errors are in the diagnostics.
+#[must_use]
+pub fn parse_from(source: SourceId, text: &str, first: FirstIds) -> Parsed {
+    let lexed = lex(source, text, first.offset);
     let (tokens, report_substitution) = translate(source, text, lexed.tokens);
     let (tokens, mut diagnostics) = balance(source, text, tokens);
     diagnostics.extend(lexed.diagnostics.into_iter().chain(report_substitution));
     let mut parser = Parser::new(source, text, tokens, lexed.comments, diagnostics);
+    (parser.begin, parser.first_expr, parser.pattern_count) = (first.offset, first.expr, first.pattern);
     let tree = parser.file();
     parser.finish(tree)
 }
@@ -86,6 +104,11 @@ struct Parser<'t> {
     line_ends_ignored: bool,
     /// Height of the tree of each expression so far.
     heights: Vec<u16>,
+    /// Offset of the file in the text.
+    begin: u32,
+    /// Id of the first expression.
+    first_expr: u32,
+    /// Id of the next pattern.
     pattern_count: u32,
 }
 
@@ -114,6 +137,8 @@ impl<'t> Parser<'t> {
             braces: BraceRole::RecordLiteral,
             line_ends_ignored: false,
             heights: Vec::new(),
+            begin: 0,
+            first_expr: 0,
             pattern_count: 0,
         }
     }
@@ -190,7 +215,7 @@ impl<'t> Parser<'t> {
     fn previous_span(&self) -> Span {
         match self.at.checked_sub(1) {
             Some(at) => self.tokens[at].span(self.source),
-            None => Span::new(self.source, 0, 0),
+            None => Span::new(self.source, self.begin, self.begin),
         }
     }
 
@@ -289,8 +314,9 @@ impl<'t> Parser<'t> {
     /// Creates an expression from `start` to here, or an `Error` if its tree would be too high.
     fn expr(&mut self, start: Span, kind: ExprKind) -> Expr {
         let span = self.since(start);
-        let mut expr = Expr { id: ExprId(self.heights.len() as u32), kind, span, parenthesized: false };
-        let height = 1 + child_height(&expr, &self.heights);
+        let mut expr =
+            Expr { id: ExprId(self.first_expr + self.heights.len() as u32), kind, span, parenthesized: false };
+        let height = 1 + child_height(&expr, &self.heights, self.first_expr);
         if height > HEIGHT_MAX {
             self.too_deep(span);
             expr.kind = ExprKind::Error;
@@ -381,17 +407,18 @@ enum LetterCase {
 }
 
 /// Returns the height of the highest child expression of `expr`.
-fn child_height(expr: &Expr, heights: &[u16]) -> u16 {
+fn child_height(expr: &Expr, heights: &[u16], first: u32) -> u16 {
     struct Highest<'h> {
         heights: &'h [u16],
+        first: u32,
         height: u16,
     }
     impl<'a> Visitor<'a> for Highest<'_> {
         fn expr(&mut self, expr: &'a Expr) {
-            self.height = self.height.max(self.heights[expr.id.0 as usize]);
+            self.height = self.height.max(self.heights[(expr.id.0 - self.first) as usize]);
         }
     }
-    let mut highest = Highest { heights, height: 0 };
+    let mut highest = Highest { heights, first, height: 0 };
     walk_expr(&mut highest, expr);
     highest.height
 }

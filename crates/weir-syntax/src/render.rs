@@ -86,5 +86,5 @@ fn counted(count: usize, what: &str) -> String {
 #[must_use]
 pub fn location(file: &SourceFile, offset: u32) -> String {
     let at = file.line_column(offset);
-    format!("{}:{}:{}", file.name(), at.line, at.column)
+    format!("{}:{}:{}", file.part_at(offset).name, at.line, at.column)
 }

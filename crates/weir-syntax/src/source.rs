@@ -18,12 +18,28 @@ pub struct LineColumn {
     pub column: u32,
 }
 
-/// Name and text of one file.
+/// The text of a program: its files laid end to end, so that one offset says the file too.
+///
+/// A program of one file has one part. Lines are counted through the whole text; [`SourceFile::line_column`] and
+/// [`SourceFile::line_number`] count them in their file.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    name: String,
+    parts: Vec<FilePart>,
     text: String,
     line_starts: Vec<u32>,
+}
+
+/// One file in the text of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FilePart {
+    /// The name that diagnostics show: a path as the caller wrote it.
+    pub name: String,
+    /// Offset of its first byte.
+    pub start: u32,
+    /// Offset after its last byte.
+    pub end: u32,
+    /// Index of its first line.
+    first_line: u32,
 }
 
 impl SourceFile {
@@ -35,15 +51,55 @@ impl SourceFile {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         assert!(u32::try_from(text.len()).is_ok(), "a source file is longer than a span can address");
-        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect();
-        Self { name: name.into(), text, line_starts }
+        let line_starts = std::iter::once(0).chain(line_ends(&text, 0)).collect();
+        let part = FilePart { name: name.into(), start: 0, end: text.len() as u32, first_line: 0 };
+        Self { parts: vec![part], text, line_starts }
     }
 
-    /// Returns the name that diagnostics show: a path as the caller wrote it.
+    /// Adds a file of the same program, and returns its part. Returns `None` if the whole text would be longer than a span
+    /// can address.
+    pub fn append(&mut self, name: impl Into<String>, text: &str) -> Option<&FilePart> {
+        let start = self.text.len() + 1;
+        let end = u32::try_from(start + text.len()).ok()?;
+        self.text.push('\n');
+        self.text.push_str(text);
+        let start = start as u32;
+        let first_line = self.line_starts.len() as u32;
+        self.line_starts.push(start);
+        self.line_starts.extend(line_ends(text, start));
+        self.parts.push(FilePart { name: name.into(), start, end, first_line });
+        self.parts.last()
+    }
+
+    /// Returns the files of the program, the main one first.
+    #[must_use]
+    pub fn parts(&self) -> &[FilePart] {
+        &self.parts
+    }
+
+    /// Returns the index of the file that has the byte at `offset`.
+    #[must_use]
+    pub fn part_index(&self, offset: u32) -> usize {
+        self.parts.partition_point(|part| part.start <= offset).saturating_sub(1)
+    }
+
+    /// Returns the file that has the byte at `offset`.
+    #[must_use]
+    pub fn part_at(&self, offset: u32) -> &FilePart {
+        &self.parts[self.part_index(offset)]
+    }
+
+    /// Returns the name of the main file that diagnostics show: a path as the caller wrote it.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.parts[0].name
+    }
+
+    /// Returns the number, counted from 1, that the line with this index has in its file.
+    #[must_use]
+    pub fn line_number(&self, index: u32) -> u32 {
+        let at = self.parts.partition_point(|part| part.first_line <= index).saturating_sub(1);
+        index - self.parts[at].first_line + 1
     }
 
     /// Source range of the whole file.
@@ -90,11 +146,16 @@ impl SourceFile {
         let offset = offset.min(self.text.len() as u32);
         let index = self.line_index(offset);
         let before = self.text.get(self.line_start(index) as usize..offset as usize).unwrap_or_default();
-        LineColumn { line: index + 1, column: before.chars().count() as u32 + 1 }
+        LineColumn { line: self.line_number(index), column: before.chars().count() as u32 + 1 }
     }
 }
 
-/// All files of a program; maps a [`Span`] to its text.
+fn line_ends(text: &str, base: u32) -> impl Iterator<Item = u32> {
+    let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+    newlines.map(move |(at, _)| base + at as u32 + 1)
+}
+
+/// The texts of several programs; maps a [`Span`] to its text.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
@@ -142,6 +203,14 @@ impl Sources {
     #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)
+    }
+
+    /// Returns the file with this id, to append files to it.
+    ///
+    /// # Panics
+    /// Panics if the id does not come from [`Sources::add`].
+    pub fn file_mut(&mut self, id: SourceId) -> &mut SourceFile {
+        &mut self.files[id.0 as usize]
     }
 
     /// Returns all files with their ids.

@@ -36,6 +36,7 @@ mod effective_plan;
 mod exit;
 mod humanize;
 mod memory_size;
+mod module_files;
 mod plan_file;
 mod programs;
 mod project;

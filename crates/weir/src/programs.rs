@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 /// Argument that means standard input.
 const STANDARD_INPUT: &str = "-";
 /// Main program of a folder.
-const MAIN: &str = "main.weir";
+pub(crate) const MAIN: &str = "main.weir";
 /// File extension of programs.
 const ENDING: &str = "weir";
 /// Build folder of Cargo.
@@ -85,7 +85,11 @@ pub(crate) fn expand(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<P
 }
 
 /// Runs `act` on each of the named programs, and returns the worst exit status.
-pub(crate) fn for_each(named: &[PathBuf], terminal: &mut Terminal, act: impl Fn(&Path, &mut Terminal) -> Exit) -> Exit {
+pub(crate) fn for_each(
+    named: &[PathBuf],
+    terminal: &mut Terminal,
+    mut act: impl FnMut(&Path, &mut Terminal) -> Exit,
+) -> Exit {
     let programs = match expand(named, terminal) {
         Ok(programs) => programs,
         Err(exit) => return exit,
@@ -107,7 +111,8 @@ fn collect_programs(folder: &Path, depth: usize, programs: &mut Vec<PathBuf>) ->
             own.push(path);
         }
     }
-    own.sort();
+    // The main file comes first: it leads to the modules.
+    own.sort_by_key(|path| (path.file_name() != Some(OsStr::new(MAIN)), path.clone()));
     folders.sort();
     programs.append(&mut own);
     let deeper = if depth == 0 { &[] } else { folders.as_slice() };

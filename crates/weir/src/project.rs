@@ -1,15 +1,17 @@
 //! Project: source files, read and compiled, with their diagnostics.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use weir_compile::{CheckCache, Checked, ProgramFiles};
 use weir_host::Library;
 use weir_ir::expr;
 use weir_ir::graph::Program;
-use weir_syntax::{Diagnostic, SourceId, Sources};
+use weir_syntax::{Diagnostic, SourceFile, SourceId, Sources};
 
 use crate::Exit;
 use crate::arguments::ErrorFormat;
+use crate::module_files::FolderFiles;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::Terminal;
 
@@ -33,11 +35,7 @@ pub(crate) fn program(path: &Path, library: &Library, terminal: &mut Terminal) -
 pub(crate) fn expressions(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<expr::Program, Exit> {
     let mut project = Project::default();
     let id = project.read(path, terminal)?;
-    let checked = (!project.has_errors()).then(|| weir_compile::check(id, project.sources.file(id), library));
-    let program = checked.and_then(|checked| {
-        project.diagnostics.extend(checked.diagnostics);
-        checked.expr
-    });
+    let program = (!project.has_errors()).then(|| project.check(id, library).expr).flatten();
     program.filter(|_| !project.has_errors()).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
 }
 
@@ -46,6 +44,12 @@ pub(crate) fn expressions(path: &Path, library: &Library, terminal: &mut Termina
 pub(crate) struct Project {
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The paths of the main files, by their ids.
+    paths: Vec<PathBuf>,
+    /// The module files that were read, as canonical paths, without those of libraries.
+    pub(crate) modules: Vec<PathBuf>,
+    /// All module files that the programs name, as far as they may exist.
+    pub(crate) named_modules: Vec<PathBuf>,
 }
 
 impl Project {
@@ -57,7 +61,31 @@ impl Project {
         let (name, bytes) = read(path).map_err(|error| cannot_read(path, &error, terminal))?;
         let (id, refusal) = self.sources.add_bytes(name, bytes);
         self.diagnostics.extend(refusal);
+        self.paths.push(path.to_owned());
         Ok(id)
+    }
+
+    /// Adds a text as that of a file.
+    pub(crate) fn add(&mut self, path: &Path, text: &str) -> SourceId {
+        self.paths.push(path.to_owned());
+        self.sources.add(SourceFile::new(path.display().to_string(), text))
+    }
+
+    /// Loads the modules of a program.
+    fn load(&mut self, id: SourceId, library: &Library) -> ProgramFiles {
+        let mut files = FolderFiles::of(&self.paths[id.0 as usize]);
+        let program = ProgramFiles::load(id, self.sources.file_mut(id), library, &mut files);
+        self.modules.extend(files.read);
+        self.named_modules.extend(files.named);
+        program
+    }
+
+    /// Checks a program with all its modules.
+    pub(crate) fn check(&mut self, id: SourceId, library: &Library) -> Checked {
+        let program = self.load(id, library);
+        let checked = weir_compile::check_program(program, self.sources.file(id), library, &mut CheckCache::default());
+        self.diagnostics.extend(checked.diagnostics.iter().cloned());
+        checked
     }
 
     /// Compiles a file; returns `None` if it has errors.
@@ -65,7 +93,8 @@ impl Project {
         if self.has_errors() {
             return None;
         }
-        let compiled = weir_compile::compile(id, self.sources.file(id), library);
+        let program = self.load(id, library);
+        let compiled = weir_compile::compile_program(program, self.sources.file(id), library);
         self.diagnostics.extend(compiled.diagnostics);
         compiled.graph.filter(|_| !self.has_errors())
     }

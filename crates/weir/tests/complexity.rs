@@ -262,9 +262,46 @@ fn lists_of_a_shared_map_that_grow_in_atomic_steps_are_linear() {
     let bodies = [
         ("texts", "for n in ns { atomic names { names.put(1, (names.get(1) else []) + [\"{n}\"]) } }"),
         ("numbers", "for n in ns { atomic numbers { numbers.put(1, (numbers.get(1) else []) + [n]) } }"),
+        ("pairs", "for n in ns { atomic pairs { pairs.put(1, (pairs.get(1) else []) + [(n, n % 2 == 0)]) } }"),
+        ("one list", "for n in ns { atomic all { all.set(all + [\"{n}\"]) } }"),
         ("many lists", "for n in ns { atomic numbers { numbers.put(n, (numbers.get(n % 3) else []) + [n]) } }"),
     ];
-    assert_linear("shared names: Map(Int, List(Text)) = [:]\nshared numbers: Map(Int, List(Int)) = [:]", &bodies);
+    let declarations = "shared names: Map(Int, List(Text)) = [:]\nshared numbers: Map(Int, List(Int)) = [:]\n\
+        shared pairs: Map(Int, List((Int, Bool))) = [:]\nshared all: List(Text) = []";
+    assert_linear(declarations, &bodies);
+}
+
+#[test]
+fn functions_of_the_library_that_accumulate_are_linear() {
+    let bodies = [
+        ("map", "ns.map(|n| \"{n}\").length()"),
+        ("filter", "ns.filter(|n| n % 2 == 0).length()"),
+        ("filter_map", "ns.filter_map(|n| if n % 2 == 0 { Some([n]) } else { None }).length()"),
+        ("flat_map", "ns.flat_map(|n| [n, n]).length()"),
+        ("partition", "let (even, odd) = ns.partition(|n| n % 2 == 0)\n  even.length() + odd.length()"),
+        ("reduce", "(ns.map(|n| \"{n}\").reduce(|all, text| all + text) else { \"\" }).length()"),
+        ("sort_by", "ns.sort_by(|n| 0 - n).length()"),
+        ("group_by", "ns.group_by(|n| n % 10).length()"),
+        ("group_by with texts", "ns.map(|n| \"{n}\").group_by(|text| text.length()).length()"),
+        ("unique_by", "ns.unique_by(|n| n / 2).length()"),
+        ("chunks", "ns.chunks(3).length()"),
+        ("map_values", "map.of(list.zip(ns, ns)).map_values(|n| [n]).length()"),
+        ("filter of a map", "map.of(list.zip(ns, ns)).filter(|key, value| key % 2 == 0 && value > 0).length()"),
+        (
+            "update of counts",
+            "let m = fold m = [:] for n in ns { m.update(n % 100, |count| (count else { 0 }) + 1) }\n  m.length()",
+        ),
+        (
+            "update of lists",
+            "let m = fold m = [:] for n in ns { m.update(n % 3, |items| (items else { [] }) + [n]) }\n  m.length()",
+        ),
+        (
+            "update of texts",
+            "let m = fold m = [:] for n in ns { m.update(n % 3, |all| (all else { \"\" }) + \"{n}\") }\n  m.length()",
+        ),
+        ("merged", "let m = fold m = [:] for n in ns { m.merged([n: n]) }\n  m.length()"),
+    ];
+    assert_linear("", &bodies);
 }
 
 #[test]

@@ -4,13 +4,14 @@
 //! argument is `a` ([`super::method`]).
 
 use weir_host::{Passing, Resource, Signature, Text};
-use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
+use weir_syntax::ast::{Argument, Expr, ExprKind, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::TypeChecker;
 use super::arguments::{CallArguments, CalleeParameter};
 use super::generics::GenericCallee;
 use super::names::{ResolvedVariant, path_of};
+use crate::declare::private_item;
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
 use crate::typed_tree::CallTarget;
@@ -61,7 +62,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.refer(name.span, Symbol::Local(local.0));
             return self.call_local(name, &ty, CallTarget::Local(local), given);
         }
-        if let Some((at, _, _)) = self.typed.declarations.functions.get_full(&name.text) {
+        if let Some((at, _, _)) = self.typed.declarations.functions.get_full(self.typed.declarations.own(&name.text)) {
             return self.call_fn(at, name.span, given);
         }
         if name.is_upper()
@@ -101,7 +102,7 @@ impl<'a> TypeChecker<'a, '_> {
         signature.1.clone()
     }
 
-    fn call_fn(&mut self, at: usize, span: Span, given: CallArguments<'a>) -> Ty {
+    pub(super) fn call_fn(&mut self, at: usize, span: Span, given: CallArguments<'a>) -> Ty {
         self.calls_fn(at, span);
         let (name, declared) = self.typed.declarations.functions.get_index(at).expect("its index was just found");
         let name = name.clone();
@@ -209,6 +210,12 @@ impl<'a> TypeChecker<'a, '_> {
             if let [module] = &path[..]
                 && self.names_module(module)
             {
+                if let Some(file) = self.module_file(module) {
+                    return match self.function_of_file(file, module, name) {
+                        Some(at) => self.call_fn(at, name.span, given),
+                        None => self.ignore(given),
+                    };
+                }
                 if let Some(function) = self.weir_function_named(module, name) {
                     return self.call_weir(function, name.span, given);
                 }
@@ -220,8 +227,8 @@ impl<'a> TypeChecker<'a, '_> {
             if let [unknown] = &path[..]
                 && self.scope.find(unknown.as_str()).is_none()
                 && self.shared_index(unknown).is_none()
-                && !self.typed.declarations.functions.contains_key(&unknown.text)
-                && !self.typed.declarations.config.contains_key(&unknown.text)
+                && !self.typed.declarations.functions.contains_key(self.typed.declarations.own(&unknown.text))
+                && !self.typed.declarations.config.contains_key(self.typed.declarations.own(&unknown.text))
                 && !unknown.is_upper()
                 && !unknown.is_missing()
             {
@@ -247,17 +254,66 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Returns the function `module.name` if it is written in Weir, and marks the module as used.
     pub(super) fn weir_function_named(&mut self, module: &Name, name: &Name) -> Option<WeirFunction<'a>> {
-        let whole = self.typed.declarations.modules.get(&module.text)?.module.clone();
+        let whole = self.typed.declarations.here().modules.get(&module.text)?.module.clone();
         let is_host = self.context.library.modules.get(&whole)?.functions.contains_key(name.as_str());
         let function = if is_host { None } else { self.weir_function(&whole, name.as_str()) }?;
         self.module(module);
         Some(function)
     }
 
+    /// Returns the file of a module of the program that nothing shadows.
+    pub(super) fn module_file(&self, name: &Name) -> Option<usize> {
+        self.typed.declarations.here().modules.get(&name.text)?.file
+    }
+
+    /// Returns the index of a public `fn` of another file, or reports that there is none.
+    pub(super) fn function_of_file(&mut self, file: usize, module: &Name, name: &Name) -> Option<usize> {
+        self.module(module);
+        if name.is_missing() {
+            return None;
+        }
+        let declarations = &self.typed.declarations;
+        let whole = declarations.files[file].whole(name.as_str());
+        if let Some((at, _, declared)) = declarations.functions.get_full(whole) {
+            if !declared.public {
+                let place = self.function_name_span(at);
+                self.report(private_item(name, &format!("{module}.{name}"), place));
+            }
+            return Some(at);
+        }
+        let prefix = format!("{}.", declarations.files[file].module);
+        let names: Vec<String> = declarations
+            .functions
+            .iter()
+            .filter(|(_, declared)| declared.public)
+            .filter_map(|(name, _)| name.strip_prefix(&prefix))
+            .filter(|name| !name.contains('.'))
+            .map(str::to_owned)
+            .collect();
+        let diagnostic = Diagnostic::new(Code::UnknownMember, format!("`{module}` has no function `{name}`"))
+            .at(name.span, "no such function");
+        let diagnostic = match nearest(name.as_str(), names.iter().map(String::as_str)) {
+            Some(near) => diagnostic.suggest(format!("did you mean `{module}.{near}`?"), name.span, near),
+            None if names.len() <= FUNCTIONS_LISTED_MAX && !names.is_empty() => {
+                diagnostic.hint(format!("it has {}", listed(&names)))
+            }
+            None => diagnostic,
+        };
+        self.report(diagnostic);
+        None
+    }
+
+    /// Returns the span of the name of a `fn` where it is declared.
+    fn function_name_span(&self, at: usize) -> Span {
+        let item = &self.context.tree().items[self.typed.declarations.functions[at].item];
+        if let ItemKind::Function(function) = &item.kind { function.name.span } else { item.span }
+    }
+
     /// Returns the signature of `module.name`, or reports that it does not exist.
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
-            self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library));
+            let top = self.context.files.start(self.typed.declarations.file);
+            self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library, top));
             return None;
         };
         let found = self.context.library.modules.get(&whole)?;
@@ -319,7 +375,7 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn shared_index(&self, name: &Name) -> Option<usize> {
         match self.scope.find(name.as_str()) {
             Some(_) => None,
-            None => self.typed.declarations.shared.get_index_of(&name.text),
+            None => self.typed.declarations.shared.get_index_of(self.typed.declarations.own(&name.text)),
         }
     }
 }

@@ -15,6 +15,7 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn config_items(&mut self) {
         for item in &self.context.tree().items {
             if let ItemKind::Config(config) = &item.kind {
+                self.enter_file(item);
                 self.config(config);
             }
         }
@@ -63,7 +64,7 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Resolves the use of a configured value.
     pub(super) fn config_named(&mut self, expr: &Expr, name: &Name) -> Option<Ty> {
-        let (at, _, declared) = self.typed.declarations.config.get_full(&name.text)?;
+        let (at, _, declared) = self.typed.declarations.config.get_full(self.typed.declarations.own(&name.text))?;
         let ty = if declared.secret { Ty::named(SECRET) } else { declared.ty.clone() };
         self.typed.resolutions.insert(expr.id, Resolution::Config(at));
         self.refer(name.span, Symbol::Config(name.as_str().into()));

@@ -334,10 +334,12 @@ impl<'a> TypeChecker<'a, '_> {
     /// Reports a resource that some steps hold per session and others for all flows: they would not exclude each other.
     fn one_scope(&mut self, resource: &AtomicResource) {
         let name = &resource.name;
-        if self.typed.declarations.shared.get(&name.text).is_some_and(|shared| shared.per_session) {
+        let declarations = &self.typed.declarations;
+        let whole = declarations.own(&name.text);
+        if declarations.shared.get(whole).is_some_and(|shared| shared.per_session) {
             return;
         }
-        let first = self.scopes_of.entry(name.text.clone()).or_insert((resource.per_session, resource.span));
+        let first = self.scopes_of.entry(whole.into()).or_insert((resource.per_session, resource.span));
         let (per_session, place) = *first;
         if per_session == resource.per_session {
             return;
@@ -354,10 +356,14 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn resource(&mut self, name: &Name) -> bool {
-        let shared = self.typed.declarations.shared.contains_key(&name.text);
-        let known = shared || self.typed.declarations.constraints.contains_key(&name.text);
+        let whole = self.typed.declarations.own(&name.text);
+        let shared = self.typed.declarations.shared.contains_key(whole);
+        let known = shared || self.typed.declarations.constraints.contains_key(whole);
         if known {
-            let text: weir_host::Text = name.as_str().into();
+            let text: weir_host::Text = whole.into();
+            if whole != name.as_str() {
+                self.typed.held_names.insert(name.span.start, whole.into());
+            }
             self.refer(name.span, if shared { Symbol::Shared(text) } else { Symbol::Constraint(text) });
         }
         if known || name.is_missing() {

@@ -85,7 +85,8 @@ impl<'a> TypeChecker<'a, '_> {
             return None;
         }
         let Some(module) = self.module(name) else {
-            self.context.report_all(self.typed.declarations.unknown_module(name, self.context.library));
+            let top = self.context.files.start(self.typed.declarations.file);
+            self.context.report_all(self.typed.declarations.unknown_module(name, self.context.library, top));
             return None;
         };
         let found = self.context.library.modules.get(&module)?.sources.get(&module);
@@ -312,7 +313,8 @@ impl<'a> TypeChecker<'a, '_> {
             [module, name] => match self.module(module) {
                 Some(module) => Some((module, name.as_str())),
                 None => {
-                    self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library));
+                    let top = self.context.files.start(self.typed.declarations.file);
+                    self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library, top));
                     return None;
                 }
             },

@@ -4,10 +4,11 @@
 //! the top of the file yields the answer of the file's services; in flows without an answer, its value is dropped.
 
 use weir_host::{Parameter, Passing, Text, Type};
-use weir_syntax::ast::{Block, FailureHandler, ItemKind, Path, PatternKind, StatementKind};
+use weir_syntax::ast::{Block, FailureHandler, ItemKind, Name, Path, PatternKind, StatementKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Exits, Expected, TypeChecker};
+use crate::symbol::Symbol;
 use crate::typed_tree::{CallTarget, ResolvedHandler};
 use crate::types::Ty;
 
@@ -46,8 +47,9 @@ impl<'a> TypeChecker<'a, '_> {
         let tree = self.context.tree();
         let answer =
             self.typed.entries.iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
+        let files = self.context.files;
         let handlers = tree.items.iter().filter_map(|item| match &item.kind {
-            ItemKind::FailureHandler(handler) => Some(handler),
+            ItemKind::FailureHandler(handler) if files.index_at(item.span.start) == 0 => Some(handler),
             _ => None,
         });
         let place = tree.items.iter().find_map(|item| match &item.kind {
@@ -143,34 +145,18 @@ impl<'a> TypeChecker<'a, '_> {
             return None;
         }
         match &path.names[..] {
-            [name] => match self.typed.declarations.functions.get_full(&name.text) {
-                Some((at, _, declared)) => {
-                    self.typed.declarations.references.push(crate::symbol::Reference {
-                        span: name.span,
-                        symbol: crate::symbol::Symbol::Function(name.as_str().into()),
-                        defines: false,
-                    });
-                    if matches!(&declared.result, Ty::Result(pair) if pair.1.mentions_parameter()) {
-                        let message = format!("the failures of the generic `fn` `{name}` cannot be handled together");
-                        let diagnostic = Diagnostic::new(Code::GenericFunction, message)
-                            .at(name.span, "fails with another type in each call")
-                            .hint("handle each failure at its call: `… else as failure { … }`");
-                        self.context.report(diagnostic);
-                        return None;
-                    }
-                    // A `fn` without a `Result` still fails: a `?` in it ends the flow.
-                    let failure = match &declared.result {
-                        Ty::Result(pair) => pair.1.clone(),
-                        _ => Ty::FAILURE,
-                    };
-                    Some((CallTarget::Function(at), failure))
-                }
+            [name] => match self.typed.declarations.functions.get_index_of(self.typed.declarations.own(&name.text)) {
+                Some(at) => self.handled_fn(at, name),
                 None => {
                     self.unknown_name(name);
                     None
                 }
             },
             [module, name] if self.names_module(module) => {
+                if let Some(file) = self.module_file(module) {
+                    let at = self.function_of_file(file, module, name)?;
+                    return self.handled_fn(at, name);
+                }
                 let signature = self.host_function(module, name)?;
                 let Some(failure) = &signature.failure else {
                     let diagnostic = Diagnostic::new(Code::CannotFail, format!("`{path}` cannot fail"))
@@ -186,6 +172,29 @@ impl<'a> TypeChecker<'a, '_> {
                 None
             }
         }
+    }
+}
+
+impl TypeChecker<'_, '_> {
+    /// Returns a `fn` of the program as the callee of a handler, and the type of its failures.
+    fn handled_fn(&mut self, at: usize, name: &Name) -> Option<(CallTarget, Ty)> {
+        let (whole, declared) = self.typed.declarations.functions.get_index(at)?;
+        let symbol = Symbol::Function((&**whole).into());
+        // A `fn` without a `Result` still fails: a `?` in it ends the flow.
+        let failure = match &declared.result {
+            Ty::Result(pair) => pair.1.clone(),
+            _ => Ty::FAILURE,
+        };
+        self.refer(name.span, symbol);
+        if failure.mentions_parameter() {
+            let message = format!("the failures of the generic `fn` `{name}` cannot be handled together");
+            let diagnostic = Diagnostic::new(Code::GenericFunction, message)
+                .at(name.span, "fails with another type in each call")
+                .hint("handle each failure at its call: `… else as failure { … }`");
+            self.report(diagnostic);
+            return None;
+        }
+        Some((CallTarget::Function(at), failure))
     }
 }
 

@@ -36,6 +36,10 @@ impl<'a> TypeChecker<'a, '_> {
             self.uses_module_of(&ty);
             return self.call_host(signature, name.span, given);
         }
+        if let Some(at) = self.file_method(&ty, name.as_str()) {
+            self.uses_module_of(&ty);
+            return self.call_fn(at, name.span, given);
+        }
         if let Some(function) = self.weir_method(&ty, name.as_str()) {
             self.uses_module_of(&ty);
             return self.call_weir(function, name.span, given);
@@ -84,7 +88,10 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     pub(super) fn has_method(&self, ty: &Ty, name: &str) -> bool {
-        self.method(ty, name).is_some() || self.weir_method(ty, name).is_some() || (name == "length" && has_length(ty))
+        self.method(ty, name).is_some()
+            || self.file_method(ty, name).is_some()
+            || self.weir_method(ty, name).is_some()
+            || (name == "length" && has_length(ty))
     }
 
     /// Marks the module of a called function as used, because it could be named.
@@ -95,7 +102,9 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn uses_module(&mut self, module: &str) {
-        for used in self.typed.declarations.modules.values_mut().filter(|used| used.module.as_str() == module) {
+        for used in
+            self.typed.declarations.here_mut().modules.values_mut().filter(|used| used.module.as_str() == module)
+        {
             used.used = true;
         }
     }
@@ -104,6 +113,15 @@ impl<'a> TypeChecker<'a, '_> {
     fn method(&self, ty: &Ty, name: &str) -> Option<&'a Signature> {
         let function = self.context.library.modules.get(module_of(ty)?)?.functions.get(name)?;
         (!function.signature.parameters.is_empty()).then_some(&function.signature)
+    }
+
+    /// Returns the index of the `fn` of the type's module, if the module is a file of the program.
+    fn file_method(&self, ty: &Ty, name: &str) -> Option<usize> {
+        let declarations = &self.typed.declarations;
+        let module = module_of(ty)?;
+        let (at, _, declared) = declarations.functions.get_full(&*format!("{module}.{name}"))?;
+        let is_visible = declared.public || declarations.here().module.as_str() == module;
+        (is_visible && !declared.parameters.is_empty()).then_some(at)
     }
 
     /// Returns the function of the type's module that is written in Weir.
@@ -142,7 +160,7 @@ impl<'a> TypeChecker<'a, '_> {
             diagnostic = diagnostic
                 .note("values are immutable; mutable state is declared with `shared` at the top of the file")
                 .hint(format!("call it on a shared value: `shared count: {ty} = …`, then `count.{name}(…)`"));
-        } else if self.typed.declarations.functions.contains_key(&name.text) {
+        } else if self.typed.declarations.functions.contains_key(self.typed.declarations.own(&name.text)) {
             diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));
         } else if let Ty::Result(_) = ty {
             diagnostic = diagnostic.suggest("unwrap the value first, with `?` or `else { … }`", object.at_end(), "?");

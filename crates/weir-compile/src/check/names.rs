@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use weir_host::{Passing, Text, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Name};
-use weir_syntax::{Code, Diagnostic};
+use weir_syntax::{Code, Diagnostic, Span};
 
 use super::TypeChecker;
 use super::generics::GenericCallee;
+use crate::declare::private_item;
 use crate::dialects::{self, Advice};
 use crate::lang_items::SHARED_READ;
 use crate::move_checker::is_move_only;
@@ -73,7 +74,7 @@ impl TypeChecker<'_, '_> {
         {
             return Some(found);
         }
-        if let Some(enums) = self.typed.declarations.variants.get(name) {
+        if let Some(enums) = self.typed.declarations.here().variants.get(name) {
             let first = enums.first()?.clone();
             return self.variant_of(&first, name);
         }
@@ -101,10 +102,19 @@ impl TypeChecker<'_, '_> {
     /// Resolves `name` or `module.name` to the qualified name of an enum or record.
     pub(super) fn type_named(&mut self, names: &[Name]) -> Option<Text> {
         match names {
-            [name] => self.typed.declarations.types.get_key_value(name.as_str()).map(|(whole, _)| whole.clone()),
+            [name] => {
+                let declarations = &self.typed.declarations;
+                declarations.types.get_key_value(declarations.own(name.as_str())).map(|(whole, _)| whole.clone())
+            }
             [module, name] => {
+                let path = format!("{module}.{name}");
                 let module = self.module(module)?;
                 let whole = format!("{module}.{name}");
+                if let Some((whole, declared)) = self.typed.declarations.types.get_key_value(whole.as_str()) {
+                    let (whole, hidden) = (whole.clone(), (!declared.public).then_some(declared.span));
+                    hidden.into_iter().for_each(|span| self.report(private_item(name, &path, span)));
+                    return Some(whole);
+                }
                 self.context
                     .library
                     .modules
@@ -132,7 +142,7 @@ impl TypeChecker<'_, '_> {
 
     /// Resolves a word to a module of the library, and marks the module as used.
     pub(super) fn module(&mut self, name: &Name) -> Option<Text> {
-        let used = self.typed.declarations.modules.get_mut(&name.text)?;
+        let used = self.typed.declarations.here_mut().modules.get_mut(&name.text)?;
         used.used = true;
         let module = used.module.clone();
         self.refer(name.span, Symbol::Module(module.clone()));
@@ -142,10 +152,11 @@ impl TypeChecker<'_, '_> {
     /// Returns whether the word before a dot names a module, used or not, that nothing shadows.
     pub(super) fn names_module(&self, name: &Name) -> bool {
         let declarations = &self.typed.declarations;
-        let declared = declarations.shared.contains_key(&name.text) || declarations.config.contains_key(&name.text);
+        let own = declarations.own(&name.text);
+        let declared = declarations.shared.contains_key(own) || declarations.config.contains_key(own);
         let nearer = declared || self.scope.find(name.as_str()).is_some();
         !nearer
-            && (self.typed.declarations.modules.contains_key(&name.text)
+            && (self.typed.declarations.here().modules.contains_key(&name.text)
                 || self.context.library.modules.contains_key(name.as_str()))
     }
 
@@ -159,21 +170,10 @@ impl TypeChecker<'_, '_> {
             self.refer(name.span, Symbol::Local(local.0));
             return self.typed.locals[local.0 as usize].ty.clone();
         }
-        if let Some((at, _, declared)) = self.typed.declarations.functions.get_full(&name.text) {
-            let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
-            let ty = Ty::function(taken, declared.result.clone());
-            let is_generic = !declared.type_parameters.is_empty();
-            self.typed.resolutions.insert(expr.id, Resolution::Function(at));
-            self.calls_fn(at, name.span);
-            if !is_generic {
-                return ty;
-            }
-            let mut types = Substitution::new();
-            let ty = ty.instantiated(&mut types, &mut self.inference);
-            self.use_of_generic(GenericCallee::Own(at), Some(expr.id), types, name.span);
-            return ty;
+        if let Some(at) = self.typed.declarations.functions.get_index_of(self.typed.declarations.own(&name.text)) {
+            return self.function_value(expr, at, name.span);
         }
-        if let Some(at) = self.typed.declarations.shared.get_index_of(&name.text) {
+        if let Some(at) = self.typed.declarations.shared.get_index_of(self.typed.declarations.own(&name.text)) {
             return self.shared_as_value(expr, at);
         }
         if let Some(ty) = self.config_named(expr, name) {
@@ -184,6 +184,23 @@ impl TypeChecker<'_, '_> {
         }
         self.unknown_name(name);
         Ty::Error
+    }
+
+    /// Resolves an expression to a `fn` of the program, by its index.
+    pub(super) fn function_value(&mut self, expr: &Expr, at: usize, span: Span) -> Ty {
+        let declared = &self.typed.declarations.functions[at];
+        let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
+        let ty = Ty::function(taken, declared.result.clone());
+        let is_generic = !declared.type_parameters.is_empty();
+        self.typed.resolutions.insert(expr.id, Resolution::Function(at));
+        self.calls_fn(at, span);
+        if !is_generic {
+            return ty;
+        }
+        let mut types = Substitution::new();
+        let ty = ty.instantiated(&mut types, &mut self.inference);
+        self.use_of_generic(GenericCallee::Own(at), Some(expr.id), types, span);
+        ty
     }
 
     /// Checks a shared value in an expression, which evaluates to its current value.
@@ -251,7 +268,13 @@ impl TypeChecker<'_, '_> {
 
     /// Formats the construction of a declared type: `Point { x: …, y: … }`.
     fn made_like(&self, name: &str) -> String {
-        match self.typed.declarations.types.get(name).map(|declared| &declared.definition.shape) {
+        match self
+            .typed
+            .declarations
+            .types
+            .get(self.typed.declarations.own(name))
+            .map(|declared| &declared.definition.shape)
+        {
             Some(TypeShape::Record(fields)) if !fields.is_empty() => {
                 let fields: Vec<String> = fields.iter().map(|field| format!("{}: …", field.name)).collect();
                 format!("{name} {{ {} }}", fields.join(", "))
@@ -265,14 +288,20 @@ impl TypeChecker<'_, '_> {
     }
 
     pub(super) fn unknown_variant(&mut self, name: &Name) {
-        let known =
-            self.typed.declarations.variants.keys().map(Text::as_str).chain(["Some", "None", "Ok", "Err", "Failure"]);
+        let known = self
+            .typed
+            .declarations
+            .here()
+            .variants
+            .keys()
+            .map(Text::as_str)
+            .chain(["Some", "None", "Ok", "Err", "Failure"]);
         let near = nearest(name.as_str(), known).map(str::to_owned);
         let diagnostic = Diagnostic::new(Code::UnknownVariant, format!("there is no variant `{name}`"))
             .at(name.span, "not declared");
         let word = name.as_str();
         let diagnostic = match (dialects::value_named(word), near) {
-            _ if self.typed.declarations.types.contains_key(word) => {
+            _ if self.typed.declarations.types.contains_key(self.typed.declarations.own(word)) => {
                 diagnostic.hint(format!("`{name}` is a type: make a value with `{}`", self.made_like(word)))
             }
             (Some(advice), _) => advised(diagnostic, name, advice),
@@ -292,7 +321,7 @@ impl TypeChecker<'_, '_> {
                 None => diagnostic.hint(format!("name a member: `{name}.…`")),
             });
         }
-        if self.typed.declarations.constraints.contains_key(&name.text) {
+        if self.typed.declarations.constraints.contains_key(self.typed.declarations.own(&name.text)) {
             let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a constraint, not a value"))
                 .at(name.span, "expected a value")
                 .hint(format!("hold it: `atomic {name} {{ … }}`"));
@@ -304,7 +333,7 @@ impl TypeChecker<'_, '_> {
                 .hint("call it: `fail(\"why\")`");
             return self.report(diagnostic);
         }
-        if self.typed.declarations.unknown_modules.contains(&name.text) {
+        if self.typed.declarations.here().unknown_modules.contains(&name.text) {
             // The missing module was reported at its `use`.
             return;
         }
@@ -331,7 +360,7 @@ impl TypeChecker<'_, '_> {
         if let Some(near) = nearest(word, self.scope.names().chain(declared)) {
             return Some(near.to_owned());
         }
-        let modules = self.typed.declarations.modules.iter().filter_map(|(called, used)| {
+        let modules = self.typed.declarations.here().modules.iter().filter_map(|(called, used)| {
             let module = self.context.library.modules.get(&used.module)?;
             module.functions.contains_key(word).then(|| format!("{called}.{word}"))
         });

@@ -323,6 +323,12 @@ impl<'a> TypeChecker<'a, '_> {
             return None;
         }
         let _ = expected;
+        if let Some(file) = self.module_file(first) {
+            return Some(match self.function_of_file(file, first, name) {
+                Some(at) => self.function_value(expr, at, name.span),
+                None => Ty::Error,
+            });
+        }
         if let Some(function) = self.weir_function_named(first, name) {
             return Some(self.weir_value(expr, function, name.span));
         }

@@ -45,7 +45,7 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn table_named(&self, expr: &Expr) -> Option<usize> {
         let ExprKind::Name(name) = &expr.kind else { return None };
         self.shared_index(name)?;
-        self.typed.declarations.tables.get_index_of(&name.text)
+        self.typed.declarations.tables.get_index_of(self.typed.declarations.own(&name.text))
     }
 
     /// Notes that an expression reads or writes a table.

@@ -1,7 +1,9 @@
 //! Checks test items: `test "name" { … }`, `expect`, and `with f = …`, which replaces a function.
 
+use std::collections::BTreeMap;
+
 use weir_host::Text;
-use weir_syntax::ast::{self, Block, Expr, ExprKind, Path, Replacement, Test};
+use weir_syntax::ast::{self, Block, Expr, ExprKind, Name, Path, Replacement, Test};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Exits, Expected, TypeChecker};
@@ -21,16 +23,17 @@ impl<'a> TypeChecker<'a, '_> {
     /// Reports tests with the same name.
     pub(super) fn test_names(&mut self) {
         let tree = self.context.tree();
-        let mut seen: Vec<&Test> = Vec::new();
+        let mut seen: BTreeMap<(usize, &str), &Test> = BTreeMap::new();
         for test in tests(tree) {
-            if let Some(first) = seen.iter().find(|known| known.name == test.name) {
+            let file = self.context.files.index_at(test.name_span.start);
+            if let Some(first) = seen.get(&(file, &*test.name)) {
                 let diagnostic = Diagnostic::new(Code::NameTaken, format!("two tests are named \"{}\"", test.name))
                     .at(test.name_span, "same name")
                     .because(first.name_span, "first test with this name")
                     .hint("rename one of them");
                 self.report(diagnostic);
             }
-            seen.push(test);
+            seen.entry((file, &test.name)).or_insert(test);
         }
     }
 
@@ -63,26 +66,34 @@ impl<'a> TypeChecker<'a, '_> {
         self.block(body, expected)
     }
 
+    /// Returns a `fn` of the program as a function that a test replaces.
+    fn replaced_fn(&mut self, at: usize, name: &Name) -> Option<ReplacedFunction> {
+        let declared = &self.typed.declarations.functions[at];
+        if !declared.type_parameters.is_empty() {
+            self.report(generic_replaced(&format!("`fn` `{name}`"), name.span));
+            return None;
+        }
+        let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
+        let defaults = declared.parameters.iter().map(|parameter| parameter.has_default);
+        let (required, result) = (required(defaults), declared.result.clone());
+        Some(ReplacedFunction { target: CallTarget::Function(at), taken, required, result })
+    }
+
     /// Resolves a path to a function.
     fn function_named(&mut self, path: &Path) -> Option<ReplacedFunction> {
         match &path.names[..] {
-            [name] => match self.typed.declarations.functions.get_full(&name.text) {
-                Some((_, _, declared)) if !declared.type_parameters.is_empty() => {
-                    self.report(generic_replaced(&format!("`fn` `{name}`"), name.span));
-                    None
-                }
-                Some((at, _, declared)) => {
-                    let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
-                    let defaults = declared.parameters.iter().map(|parameter| parameter.has_default);
-                    let (required, result) = (required(defaults), declared.result.clone());
-                    Some(ReplacedFunction { target: CallTarget::Function(at), taken, required, result })
-                }
+            [name] => match self.typed.declarations.functions.get_index_of(self.typed.declarations.own(&name.text)) {
+                Some(at) => self.replaced_fn(at, name),
                 None => {
                     self.unknown_name(name);
                     None
                 }
             },
             [module, name] if self.names_module(module) => {
+                if let Some(file) = self.module_file(module) {
+                    let at = self.function_of_file(file, module, name)?;
+                    return self.replaced_fn(at, name);
+                }
                 let signature = self.host_function(module, name)?;
                 let mut parameters = Substitution::new();
                 let taken = signature.parameters.iter();

@@ -125,9 +125,10 @@ impl TypeResolver<'_, '_> {
 
     fn unqualified(&mut self, name: &Name) -> Option<(Ty, usize)> {
         let word = name.as_str();
-        if self.declarations.types.contains_key(word) {
-            self.declarations.refer(name.span, Symbol::Type(word.into()));
-            return Some((Ty::named(word), 0));
+        if let Some((whole, _)) = self.declarations.types.get_key_value(self.declarations.own(word)) {
+            let whole = whole.clone();
+            self.declarations.refer(name.span, Symbol::Type(whole.clone()));
+            return Some((Ty::named(&whole), 0));
         }
         if let Some((_, ty)) = PLAIN.iter().find(|(plain, _)| *plain == word) {
             return Some((ty.clone(), 0));
@@ -195,14 +196,18 @@ impl TypeResolver<'_, '_> {
     }
 
     fn qualified(&mut self, path: &ast::Path, module: &Name) -> Option<(Ty, usize)> {
-        let Some(used) = self.declarations.modules.get_mut(&module.text) else {
-            self.context.report_all(self.declarations.unknown_module(module, self.context.library));
+        let Some(used) = self.declarations.here_mut().modules.get_mut(&module.text) else {
+            let top = self.context.files.start(self.declarations.file);
+            self.context.report_all(self.declarations.unknown_module(module, self.context.library, top));
             return None;
         };
         used.used = true;
-        let used_module = used.module.clone();
+        let (used_module, is_file) = (used.module.clone(), used.file.is_some());
         self.declarations.refer(module.span, Symbol::Module(used_module.clone()));
         let whole = format!("{}.{}", used_module, path.last());
+        if is_file {
+            return self.of_file(path, &whole);
+        }
         let types = &self.context.library.modules.get(&used_module)?.types;
         if types.contains_key(whole.as_str()) {
             self.declarations.refer(path.last().span, Symbol::Type(whole.as_str().into()));
@@ -210,6 +215,26 @@ impl TypeResolver<'_, '_> {
         }
         let near = nearest(&whole, types.keys().map(Text::as_str)).map(str::to_owned);
         self.unknown(path, near)
+    }
+
+    /// Resolves a type that another file of the program declares.
+    fn of_file(&mut self, path: &ast::Path, whole: &str) -> Option<(Ty, usize)> {
+        let Some(declared) = self.declarations.types.get(whole) else {
+            let module = whole.rsplit_once('.').map_or("", |(module, _)| module);
+            let types = self.declarations.types.iter().filter(|(_, declared)| declared.public);
+            let known = types
+                .map(|(name, _)| name.as_str())
+                .filter(|name| name.rsplit_once('.').is_some_and(|(declared_in, _)| declared_in == module));
+            let near = nearest(whole, known).and_then(|near| near.rsplit('.').next());
+            let near = near.map(|near| format!("{}.{near}", path.qualifier()[0]));
+            return self.unknown(path, near);
+        };
+        if !declared.public {
+            let diagnostic = private_item(path.last(), path, declared.span);
+            self.context.report(diagnostic);
+        }
+        self.declarations.refer(path.last().span, Symbol::Type(whole.into()));
+        Some((Ty::named(whole), 0))
     }
 
     fn no_type(&mut self, path: &ast::Path, advice: &str) -> Option<(Ty, usize)> {
@@ -228,6 +253,14 @@ impl TypeResolver<'_, '_> {
         self.context.report(diagnostic);
         None
     }
+}
+
+/// Returns the error for an item of another module that is not public.
+pub(crate) fn private_item(name: &Name, path: &dyn std::fmt::Display, declared: Span) -> Diagnostic {
+    Diagnostic::new(Code::PrivateItem, format!("`{path}` is private"))
+        .at(name.span, "only its own module may use it")
+        .because(declared, "declared here without `pub`")
+        .hint("write `pub` before its declaration")
 }
 
 fn example(path: &ast::Path, wanted: usize) -> String {

@@ -9,7 +9,8 @@ use crate::typed_tree::TypedTree;
 
 /// Warns of every module in a `use` that nothing names.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let unused = typed.declarations.modules.iter().filter(|(_, module)| !module.used);
+    let modules = typed.declarations.files.iter().flat_map(|file| &file.modules);
+    let unused = modules.filter(|(_, module)| !module.used);
     let found = unused.filter_map(|(name, module)| {
         let removed = removed_span(&context.tree().items, module.span, context.text)?;
         let diagnostic = Diagnostic::new(Code::UnusedModule, format!("the module `{name}` is never used"))

@@ -1,6 +1,7 @@
 //! Lowers atomic steps: their constraints, in canonical order, as readers or writers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_host::{Library, Mode, Passing, Resource, Signature, Text, Type};
 use weir_ir::expr::{Atom, Block, Call, Constraint, Op};
@@ -14,11 +15,12 @@ use crate::typed_tree::LocalId;
 impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
         let held = resources.iter().find(|resource| self.is_per_session(resource));
-        let session = held.map(|held| self.session_of(held.name.as_str(), held.span));
+        let session = held.map(|held| self.session_of(&self.held_name(held), held.span));
         let stored = self.stores_in(resources);
         let open_block = self.build_block(|lowering| {
             let transaction = lowering.begin(resources, expr.span);
-            lowering.steps.push(StepScope { resources, frame_count: lowering.frames.len(), transaction });
+            let held = resources.iter().map(|resource| lowering.held_name(resource)).collect();
+            lowering.steps.push(StepScope { resources: held, frame_count: lowering.frames.len(), transaction });
             let value = lowering.block(body);
             lowering.commit_innermost(expr.span);
             lowering.steps.pop();
@@ -103,11 +105,16 @@ impl<'a> Lowering<'a, '_> {
         self.emit(Op::Atomic { constraints, session, body }, ty, span)
     }
 
+    /// Returns the name in the program of a resource that a step holds.
+    pub(super) fn held_name(&self, resource: &AtomicResource) -> Arc<str> {
+        let whole = self.program.held_names.get(&resource.name.span.start);
+        whole.unwrap_or(&resource.name.text).clone()
+    }
+
     /// Returns whether steps elsewhere hold the shared value per session, and none around this place does.
     fn is_narrowed(&self, name: &Text) -> bool {
-        let holds = |resource: &AtomicResource| resource.name.as_str() == name.as_str();
         self.program.per_session.contains(name.as_str())
-            && !self.steps.iter().any(|step| step.resources.iter().any(holds))
+            && !self.steps.iter().any(|step| step.resources.iter().any(|held| **held == **name))
     }
 
     /// Lowers the session key of a service's flow, in terms of the route's parameters.
@@ -124,8 +131,10 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn constraint(&self, resource: &AtomicResource, body: &Block) -> Constraint {
-        let name: Text = (&*resource.name.text).into();
-        let (resource_held, mode) = if self.program.declarations.shared.contains_key(&resource.name.text) {
+        let name = self.held_name(resource);
+        let is_shared = self.program.declarations.shared.contains_key(&name);
+        let name: Text = (&*name).into();
+        let (resource_held, mode) = if is_shared {
             let mode = mode_of(&name, body, self.context.library).unwrap_or(Mode::Write);
             (Resource::Shared(name), mode)
         } else {
@@ -137,7 +146,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns whether a step holds the resource per session: the step or the declaration says so.
     fn is_per_session(&self, resource: &AtomicResource) -> bool {
-        resource.per_session || self.program.per_session.contains(&resource.name.text)
+        resource.per_session || self.program.per_session.contains(&self.held_name(resource))
     }
 }
 

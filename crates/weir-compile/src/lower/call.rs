@@ -285,7 +285,8 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
     ) -> InlineFrameId {
         let module = scope.code.module.map_or_else(String::new, |module| format!("{module}."));
-        let site = format!("{}{module}{}", self.frame().call_path, function.name);
+        let name = scope.code.typed.declarations.functions.get_index(at).map_or("", |(name, _)| name);
+        let site = format!("{}{module}{name}", self.frame().call_path);
         let site = format!("{}/", self.unique(site));
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);

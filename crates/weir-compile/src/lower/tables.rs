@@ -25,7 +25,10 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn table_named(&self, expr: &Expr) -> Option<Text> {
         let ExprKind::Name(name) = &expr.kind else { return None };
         let Some(crate::typed_tree::Resolution::Shared(_)) = self.typed.resolutions.get(&expr.id) else { return None };
-        self.program.declarations.tables.contains_key(&name.text).then(|| name.as_str().into())
+        // Only the main file has tables.
+        let is_in_main_file = self.context.files.index_at(name.span.start) == 0;
+        let is_table = is_in_main_file && self.program.declarations.tables.contains_key(&name.text);
+        is_table.then(|| name.as_str().into())
     }
 
     pub(super) fn table(&self, name: &str) -> &'a DeclaredTable {
@@ -136,13 +139,13 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
         body: impl FnOnce(&mut Self) -> Atom,
     ) -> Atom {
-        let named = |step: &StepScope<'_>| step.transaction.as_ref().is_some_and(|of| of.tables.contains(table));
+        let named = |step: &StepScope| step.transaction.as_ref().is_some_and(|of| of.tables.contains(table));
         if self.steps.iter().any(named) {
             return body(self);
         }
         let open_block = self.build_block(|lowering| {
             let frame_count = lowering.frames.len();
-            lowering.steps.push(StepScope { resources: &[], frame_count, transaction: None });
+            lowering.steps.push(StepScope { resources: Vec::new(), frame_count, transaction: None });
             let value = body(lowering);
             lowering.steps.pop();
             value
@@ -152,7 +155,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the constraint of the database if a step names a stored table.
     pub(super) fn stores_in(&self, resources: &[AtomicResource]) -> Option<Constraint> {
-        let stored = resources.iter().any(|resource| self.is_stored(resource.name.as_str()));
+        let stored = resources.iter().any(|resource| self.is_stored(&self.held_name(resource)));
         let resource = Resource::Constraint(TABLES.into());
         stored.then_some(Constraint { resource, mode: Mode::Write, per_session: false })
     }
@@ -160,7 +163,7 @@ impl<'a> Lowering<'a, '_> {
     /// Begins a transaction if a step names tables.
     pub(super) fn begin(&mut self, resources: &[AtomicResource], span: Span) -> Option<Transaction> {
         let declared = &self.program.declarations.tables;
-        let tables = resources.iter().filter(|resource| declared.contains_key(&resource.name.text));
+        let tables = resources.iter().filter(|resource| declared.contains_key(&self.held_name(resource)));
         let mut tables: Vec<Text> = tables.map(|resource| resource.name.as_str().into()).collect();
         if tables.is_empty() {
             return None;

@@ -7,8 +7,8 @@ use weir_syntax::ast::Expr;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
-use super::types::{fields_of, names_in};
 use crate::lang_items::{JSON_VALUE, SERVICE};
+use crate::types::{fields_of, names_in};
 
 impl Lowering<'_, '_> {
     /// Returns the pair of an argument and its type. Reports an opaque part, which the function could not read.

@@ -1,9 +1,10 @@
 //! Collects the named types of a program.
 
 use indexmap::IndexMap;
-use weir_host::{Library, Text, Type, TypeDefinition, TypeShape};
+use weir_host::{Library, Text, TypeDefinition};
 
 use crate::typed_tree::TypedTree;
+use crate::types::{fields_of, names_in};
 
 /// Returns the named types of the file, and those of the library that it uses.
 pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefinition> {
@@ -32,31 +33,4 @@ pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefiniti
         }
     }
     found.into_values().collect()
-}
-
-/// Returns the fields of a record, or those of all variants of an enum.
-pub(super) fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
-    match shape {
-        TypeShape::Record(fields) => fields.iter().collect(),
-        TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
-        TypeShape::Opaque { .. } => Vec::new(),
-    }
-}
-
-/// Adds the named types that a type mentions.
-pub(super) fn names_in(ty: &Type, found: &mut Vec<Text>) {
-    match ty {
-        Type::Named(name) if found.last() != Some(name) => found.push(name.clone()),
-        Type::List(part) | Type::Option(part) => names_in(part, found),
-        Type::Map(pair) | Type::Result(pair) => {
-            names_in(&pair.0, found);
-            names_in(&pair.1, found);
-        }
-        Type::Tuple(parts) => parts.iter().for_each(|part| names_in(part, found)),
-        Type::Function(signature) => {
-            signature.0.iter().for_each(|part| names_in(part, found));
-            names_in(&signature.1, found);
-        }
-        _ => {}
-    }
 }

@@ -114,8 +114,12 @@ fn map_from_value<K: HostType, V: HostType, M: FromIterator<(K, V)>>(value: Valu
 }
 
 fn map_into_value<K: HostType, V: HostType>(map: impl IntoIterator<Item = (K, V)>) -> Result<Value, Failure> {
-    let entry = |(key, value): (K, V)| Ok((key.into_value()?, value.into_value()?));
-    map.into_iter().map(entry).collect::<Result<Entries, Failure>>().map(Value::Map)
+    let map = map.into_iter();
+    let mut entries = Entries::with_capacity(map.size_hint().0);
+    for (key, value) in map {
+        entries.insert(key.into_value()?, value.into_value()?);
+    }
+    Ok(Value::Map(entries))
 }
 
 /// Implements [`HostType`] for the map types of Rust that iterate in the same order in every run.

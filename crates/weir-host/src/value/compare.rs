@@ -54,6 +54,35 @@ impl Ord for Value {
     }
 }
 
+impl Value {
+    /// Returns a number that orders values of one type as far as it goes: of two values with different prefixes, the lesser
+    /// one has the lesser prefix.
+    pub(super) fn order_prefix(&self) -> u64 {
+        const SIGN: u64 = 1 << 63;
+        match self {
+            Value::Int(number) | Value::Time(number) | Value::Duration(number) => number.cast_unsigned() ^ SIGN,
+            Value::Float(number) => {
+                let bits = number.to_bits();
+                if bits & SIGN == 0 { bits | SIGN } else { !bits }
+            }
+            Value::Size(bytes) => *bytes,
+            Value::Text(text) => {
+                let mut first = [0; 8];
+                let length = text.len().min(first.len());
+                first[..length].copy_from_slice(&text.as_bytes()[..length]);
+                u64::from_be_bytes(first)
+            }
+            Value::Record(fields) => match fields.first() {
+                // Of a record that begins with another one, the depth is unknown.
+                Some(Value::Record(_)) | None => 0,
+                Some(field) => field.order_prefix(),
+            },
+            Value::Variant(tag, _) => u64::from(*tag),
+            _ => 0,
+        }
+    }
+}
+
 /// Compares by recursion; `None` if `depth` or `steps` do not suffice.
 fn compare(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Option<Ordering> {
     let (parts, others) = match (one, other) {

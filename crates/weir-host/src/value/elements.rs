@@ -523,6 +523,32 @@ mod tests {
     }
 
     #[test]
+    fn sorting_agrees_with_comparing_whole_elements() {
+        let text =
+            |number: i64| Value::text(["", "a", "a\0", "longer text", "longer text 2", "é"][number as usize % 6]);
+        let float =
+            |number: i64| Value::Float([0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, -1.5, 2.5][number as usize % 7]);
+        let nested = |number: i64| Value::Record([Value::Record([text(number)].into()), Value::Int(-number)].into());
+        let makers: [&dyn Fn(i64) -> Value; 8] = [
+            &|number| Value::Record([Value::Int(number % 7 - 3), text(number)].into()),
+            &|number| Value::Record([text(number), Value::Int(-number)].into()),
+            &|number| Value::Record([float(number), text(number * 5)].into()),
+            &|number| if number % 3 == 0 { Value::none() } else { Value::some(text(number)) },
+            &|number| Value::list(vec![text(number), text(number / 2)]),
+            &|number| Value::Record([Value::Bool(number % 2 == 0), text(number)].into()),
+            &|number| Value::Record([Value::Size(number.unsigned_abs()), text(number)].into()),
+            &nested,
+        ];
+        for make in makers {
+            let mut model: Vec<Value> = (0..500).map(|number| make(number * 7_919 % 101)).collect();
+            let mut list: Elements = model.iter().cloned().collect();
+            list.sort();
+            model.sort();
+            assert_eq!(list.to_vec(), model);
+        }
+    }
+
+    #[test]
     fn packed_records_take_other_elements_too() {
         let record = |number| Value::Record([Value::Int(number), Value::Float(0.5)].into());
         let other = Value::Record([Value::Int(1), Value::text("no scalar")].into());

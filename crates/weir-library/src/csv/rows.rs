@@ -6,12 +6,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv::{ReaderBuilder, StringRecord};
-use indexmap::IndexMap;
 use parking_lot::Mutex;
-use weir::{Failure, FailureKind, HostType, Text};
+use weir::{Entries, Failure, FailureKind, HostType, Text, Type, Value};
 
 use super::separator_of;
 use crate::bad_elements::{BadElements, StreamElement};
@@ -67,6 +67,31 @@ impl<R: Seek> Seek for BoundedReader<R> {
     }
 }
 
+/// A row: its fields by the names of the columns.
+pub struct CsvRow(Entries);
+
+impl HostType for CsvRow {
+    fn ty() -> Type {
+        Type::map(Text::ty(), Text::ty())
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        Entries::from_value(value).map(CsvRow)
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::Map(self.0))
+    }
+}
+
+impl Deref for CsvRow {
+    type Target = Entries;
+
+    fn deref(&self) -> &Entries {
+        &self.0
+    }
+}
+
 /// Iterator over the rows of a reader, after the header row that names the columns.
 pub(super) struct Rows<R> {
     reader: csv::Reader<BoundedReader<R>>,
@@ -92,12 +117,14 @@ impl<R: Read + Seek> Rows<R> {
         Ok(Rows { reader, columns, record: StringRecord::new() })
     }
 
-    pub(super) fn next_row(&mut self) -> Result<Option<IndexMap<Text, Text>>, RowError> {
+    pub(super) fn next_row(&mut self) -> Result<Option<CsvRow>, RowError> {
         let begin = self.reader.position().clone();
         self.reader.get_mut().left = ROW_BYTES_MAX;
         let error = match self.reader.read_record(&mut self.record) {
             Ok(true) => {
-                return Ok(Some(self.columns.iter().cloned().zip(self.record.iter().map(Text::from)).collect()));
+                let fields = self.record.iter().map(|field| Value::Text(field.into()));
+                let columns = self.columns.iter().cloned().map(Value::Text);
+                return Ok(Some(CsvRow(columns.zip(fields).collect())));
             }
             Ok(false) => return Ok(None),
             Err(error) => error,
@@ -202,7 +229,7 @@ fn batch(mut rows: Rows<File>, path: &str, bad: BadElements) -> RowBatch {
 
 /// Converts a row into an element of the stream; `None` at the end of the input.
 fn element(
-    row: Result<Option<IndexMap<Text, Text>>, RowError>,
+    row: Result<Option<CsvRow>, RowError>,
     path: &str,
     bad: BadElements,
 ) -> Result<Option<StreamElement>, Failure> {

@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub struct Item {
     /// Documentation above it.
     pub docs: Docs,
+    /// Source range of `pub`, if other modules may use the item.
+    pub public: Option<Span>,
     /// Form of the item.
     pub kind: ItemKind,
     /// Source range, without the documentation.
@@ -20,6 +22,8 @@ pub struct Item {
 pub enum ItemKind {
     /// `use http, files`.
     Use(Use),
+    /// `library common = "../common"`.
+    Library(LibraryFolder),
     /// `shared name = value`.
     Shared(Shared),
     /// `constraint ledger`.
@@ -44,7 +48,18 @@ pub enum ItemKind {
     Test(Test),
 }
 
-/// `use http, my_module as m`.
+/// `library common = "../common"`: a folder of modules that programs share.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LibraryFolder {
+    /// Name, with which the modules of the folder begin: `use common.dates`.
+    pub name: Name,
+    /// Path of the folder, relative to that of the program.
+    pub path: Arc<str>,
+    /// Source range of the path, including the quotes.
+    pub path_span: Span,
+}
+
+/// `use http, billing.invoices, my_module as m`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Use {
     /// Modules; at least one.
@@ -54,12 +69,32 @@ pub struct Use {
 /// One module of a `use`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UsedModule {
+    /// Folders of the module, outermost first.
+    pub folders: Vec<Name>,
     /// Name of the module.
     pub name: Name,
     /// Name of the module in this file.
     pub alias: Option<Name>,
-    /// Source range of name and alias.
+    /// Source range of folders, name and alias.
     pub span: Span,
+}
+
+impl UsedModule {
+    /// Returns the name of the module with those of its folders: `billing.invoices`.
+    #[must_use]
+    pub fn path(&self) -> Arc<str> {
+        if self.folders.is_empty() {
+            return self.name.text.clone();
+        }
+        let names = self.folders.iter().chain([&self.name]).map(Name::as_str);
+        names.collect::<Vec<_>>().join(".").into()
+    }
+
+    /// Returns the name that the module has in the file.
+    #[must_use]
+    pub fn called(&self) -> &Name {
+        self.alias.as_ref().unwrap_or(&self.name)
+    }
 }
 
 /// `shared name: Type = value`: one value for all flows, or one for each session if `per session` follows.

@@ -8,7 +8,7 @@ use super::{
     Argument, AtomicResource, Block, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal, LiteralValue, Name,
     Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, QueryOrder, Route, Service,
     ServiceMember, ServiceMemberKind, Statement, StatementKind, TableClause, TableClauseKind, TableDeclaration,
-    TextLiteral, TextPart, Tree, Type, TypeKind,
+    TextLiteral, TextPart, Tree, Type, TypeKind, UsedModule,
 };
 use std::fmt::{Display, Write as _};
 
@@ -64,6 +64,10 @@ fn word(name: &Name) -> String {
     if name.is_missing() { "<missing>".to_owned() } else { name.to_string() }
 }
 
+fn module_path(module: &UsedModule) -> String {
+    module.folders.iter().chain([&module.name]).map(word).collect::<Vec<_>>().join(".")
+}
+
 fn names(path: &Path) -> String {
     path.names.iter().map(word).collect::<Vec<_>>().join(".")
 }
@@ -76,14 +80,16 @@ fn labelled(name: Option<&Name>, value: String) -> String {
 }
 
 fn item(item: &Item) -> String {
+    let public = if item.public.is_some() { "pub " } else { "" };
     let body = match &item.kind {
         ItemKind::Use(used) => node(
             "use",
             used.modules.iter().map(|module| match &module.alias {
-                Some(alias) => format!("{}=>{}", word(&module.name), word(alias)),
-                None => word(&module.name),
+                Some(alias) => format!("{}=>{}", module_path(module), word(alias)),
+                None => module_path(module),
             }),
         ),
+        ItemKind::Library(library) => node("library", [word(&library.name), format!("{:?}", library.path)]),
         ItemKind::Shared(shared) => {
             let scope = if shared.per_session { "/session" } else { "" };
             node("shared", [word(&shared.name) + scope, maybe(shared.ty.as_ref(), ty), expr(&shared.value)])
@@ -114,7 +120,7 @@ fn item(item: &Item) -> String {
         ItemKind::FailureHandler(it) => handler(it),
         ItemKind::Test(test) => node("test", [format!("{:?}", test.name), block(&test.body)]),
     };
-    docs(&item.docs) + &body
+    docs(&item.docs) + public + &body
 }
 
 fn table(table: &TableDeclaration) -> String {

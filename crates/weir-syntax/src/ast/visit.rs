@@ -57,7 +57,7 @@ pub fn walk_tree<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, tree: &'a Tree) {
 /// Visits the children of an item.
 pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
     match &item.kind {
-        ItemKind::Use(_) | ItemKind::Constraint(_) => {}
+        ItemKind::Use(_) | ItemKind::Library(_) | ItemKind::Constraint(_) => {}
         ItemKind::Shared(shared) => {
             shared.ty.iter().for_each(|ty| visitor.ty(ty));
             visitor.expr(&shared.value);

@@ -38,6 +38,9 @@ impl SourcePrinter<'_> {
                 let modules = used.modules.iter().map(used_module).map(Doc::text);
                 Doc::text("use ").then(joined(modules, &Doc::text(", ")))
             }
+            ItemKind::Library(library) => {
+                Doc::text(format!("library {} = \"{}\"", library.name, escape(&library.path)))
+            }
             ItemKind::Shared(shared) => self.shared(shared),
             ItemKind::Constraint(constraint) => Doc::text(format!("constraint {}", constraint.name)),
             ItemKind::Table(table) => self.table(table),
@@ -53,7 +56,8 @@ impl SourcePrinter<'_> {
                 head.then(self.block(&test.body))
             }
         };
-        docs(&item.docs, "///").then(body)
+        let public = if item.public.is_some() { "pub " } else { "" };
+        docs(&item.docs, "///").then_text(public).then(body)
     }
 
     fn shared(&mut self, shared: &Shared) -> Doc {
@@ -213,8 +217,8 @@ fn docs(docs: &Docs, marker: &str) -> Doc {
 
 fn used_module(module: &UsedModule) -> String {
     match &module.alias {
-        Some(alias) => format!("{} as {alias}", module.name),
-        None => module.name.to_string(),
+        Some(alias) => format!("{} as {alias}", module.path()),
+        None => module.path().to_string(),
     }
 }
 

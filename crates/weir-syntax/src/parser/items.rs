@@ -1,12 +1,12 @@
 //! Items: the declarations at the top level of a file.
 
 use super::Parser;
-use crate::Span;
 use crate::ast::{
-    Block, Config, Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField,
-    Record, Shared, Test, TextPart, Tree, Use, UsedModule, Variant,
+    Block, Config, Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, LibraryFolder, Parameter,
+    PayloadField, Record, Shared, Test, TextPart, Tree, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
 impl Parser<'_> {
@@ -29,8 +29,9 @@ impl Parser<'_> {
                 self.skip_to_item();
             }
         }
-        let span = Span::new(self.source, 0, self.text.len() as u32);
-        Tree { docs, items, span, expr_count: self.heights.len() as u32, pattern_count: self.pattern_count }
+        let span = Span::new(self.source, self.begin, self.text.len() as u32);
+        let expr_count = self.first_expr + self.heights.len() as u32;
+        Tree { docs, items, span, expr_count, pattern_count: self.pattern_count }
     }
 
     /// Skips to a line that begins an item.
@@ -46,7 +47,8 @@ impl Parser<'_> {
         match self.peek() {
             T::For => true,
             T::Word => {
-                self.at_constraint() || self.at_table() || self.at_config() || self.at_handler() || self.at_test()
+                let is_value = self.at_constraint() || self.at_table() || self.at_config();
+                is_value || self.at_library() || self.at_public() || self.at_handler() || self.at_test()
             }
             _ => self.at_declaration(),
         }
@@ -65,18 +67,29 @@ impl Parser<'_> {
         self.at_pair("config", T::Word) || self.at_pair("secret", T::Word)
     }
 
+    fn at_library(&self) -> bool {
+        self.at_pair("library", T::Word) && self.nth_kind(2) == T::Equal && self.nth_kind(3).opens_text()
+    }
+
+    /// Returns true if an item comes next that other modules may use.
+    fn at_public(&self) -> bool {
+        [T::Fn, T::Record, T::Enum].into_iter().any(|kind| self.at_pair("pub", kind))
+    }
+
     fn at_test(&self) -> bool {
         self.at_pair("test", T::TextOpen) || self.at_pair("test", T::BlockTextOpen)
     }
 
-    /// `docs [use | shared | constraint | table | config | secret | record | enum | fn | service | for | on failure | test] …`
+    /// `docs pub? [use | library | shared | constraint | table | config | secret | record | enum | fn | service | for |
+    /// on failure | test] …`
     pub(super) fn item(&mut self) -> Option<Item> {
         let docs = self.docs();
         self.modifiers();
         let start = self.span();
         if let Some(kind) = self.imported() {
-            return Some(Item { docs, kind, span: self.since(start) });
+            return Some(Item { docs, public: None, kind, span: self.since(start) });
         }
+        let public = self.at_public().then(|| self.bump());
         let kind = match self.item_word() {
             T::Use => ItemKind::Use(self.use_item()),
             T::Shared => ItemKind::Shared(self.shared()),
@@ -86,6 +99,7 @@ impl Parser<'_> {
             T::Service => ItemKind::Service(self.service()),
             T::For => ItemKind::Entry(self.entry()),
             _ if self.at_constraint() => ItemKind::Constraint(self.constraint()),
+            _ if self.at_library() => ItemKind::Library(self.library()),
             _ if self.at_table() => ItemKind::Table(self.table()),
             _ if self.at_config() => ItemKind::Config(self.config()),
             _ if self.at_handler() => ItemKind::FailureHandler(self.failure_handler()),
@@ -95,10 +109,31 @@ impl Parser<'_> {
                 return None;
             }
         };
-        Some(Item { docs, kind, span: self.since(start) })
+        Some(Item { docs, public, kind, span: self.since(start) })
     }
 
-    /// `use [name [as name]?],*`
+    /// `library name = text`
+    fn library(&mut self) -> LibraryFolder {
+        self.bump();
+        let name = self.lower_name("the name of a library");
+        self.expect(T::Equal, "`=`");
+        let (path, path_span) = self.plain_text("the path of a library");
+        LibraryFolder { name, path, path_span }
+    }
+
+    /// Reads a text without interpolations. `what` says what it is, and where an interpolation would have to go.
+    fn plain_text(&mut self, what: &str) -> (Arc<str>, Span) {
+        let text = self.text_literal();
+        if let Some(TextPart::Expr(expr)) = text.parts.iter().find(|part| plain(part).is_none()) {
+            let span = expr.span;
+            let diagnostic = Diagnostic::new(Code::MisplacedClause, format!("{what} cannot contain a value"));
+            self.report(diagnostic.at(span, "an interpolation").hint("write the text itself"));
+        }
+        let value: String = text.parts.iter().filter_map(plain).collect();
+        (value.into(), text.span)
+    }
+
+    /// `use [name [. name]* [as name]?],*`
     fn use_item(&mut self) -> Use {
         self.bump();
         if let Some(modules) = self.bracketed_modules() {
@@ -113,10 +148,15 @@ impl Parser<'_> {
 
     pub(super) fn used_module(&mut self) -> UsedModule {
         let start = self.span();
-        let name = self.quoted_module().unwrap_or_else(|| self.lower_name("a module name"));
+        let mut name = self.quoted_module().unwrap_or_else(|| self.lower_name("a module name"));
+        let mut folders = Vec::new();
+        while self.at_part_of_module() {
+            self.bump();
+            folders.push(std::mem::replace(&mut name, self.lower_name("a module name")));
+        }
         self.parts_of_module(name.span);
         let alias = self.eat(T::As).map(|_| self.lower_name("a module name"));
-        UsedModule { name, alias, span: self.since(start) }
+        UsedModule { folders, name, alias, span: self.since(start) }
     }
 
     /// `shared name [: type]? = expression [per session]?`

@@ -47,7 +47,11 @@ pub(super) fn excerpts(sources: &Sources, labels: &[Label]) -> Vec<Excerpt> {
     for label in labels {
         let Some(file) = sources.get(label.span.source) else { continue };
         let covered = cover(file, label);
-        let near = groups.iter_mut().find(|(id, group)| *id == label.span.source && is_near(group, &covered));
+        let part = file.part_index(covered.span.start);
+        let is_same_part = |group: &[Covered<'_>]| group.iter().all(|other| file.part_index(other.span.start) == part);
+        let near = groups
+            .iter_mut()
+            .find(|(id, group)| *id == label.span.source && is_same_part(group) && is_near(group, &covered));
         match near {
             Some((_, group)) => group.push(covered),
             None => groups.push((label.span.source, vec![covered])),
@@ -92,7 +96,8 @@ fn excerpt(file: &SourceFile, group: &[Covered<'_>]) -> Excerpt {
         Annotation { range: start..end, text: covered.label.text.clone(), primary: covered.label.primary }
     };
     let annotations = group.iter().map(mark).collect();
-    Excerpt { name: file.name().to_owned(), text, first_line: first + 1, annotations }
+    let name = file.part_at(file.line_start(first)).name.clone();
+    Excerpt { name, text, first_line: file.line_number(first), annotations }
 }
 
 /// The bytes of the file that a shown line holds, and its position in the excerpt.

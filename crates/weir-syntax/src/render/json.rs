@@ -53,9 +53,10 @@ fn replacement(sources: &Sources, edit: &Edit) -> Value {
 
 fn range(sources: &Sources, span: Span) -> Value {
     let Some(file) = sources.get(span.source) else { return json!({ "file": null }) };
+    let part = file.part_at(span.start);
     let position = |offset: u32| {
         let at = file.line_column(offset);
-        json!({ "offset": offset, "line": at.line, "column": at.column })
+        json!({ "offset": offset.saturating_sub(part.start), "line": at.line, "column": at.column })
     };
-    json!({ "file": file.name(), "start": position(span.start), "end": position(span.end) })
+    json!({ "file": part.name, "start": position(span.start), "end": position(span.end) })
 }

@@ -92,6 +92,16 @@ pub(crate) struct CheckArguments {
     /// Fail if there are warnings
     #[arg(long)]
     pub(crate) deny_warnings: bool,
+    /// Print the queries of each request, in rounds, and the reason for each wait
+    #[arg(long, value_enum, value_name = "SUBJECT")]
+    pub(crate) explain: Option<ExplainedSubject>,
+}
+
+/// The subject that `weir check --explain` explains.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExplainedSubject {
+    /// Input and output
+    Io,
 }
 
 /// Arguments of `weir graph`.

@@ -32,8 +32,7 @@ pub(crate) fn doc(arguments: &DocArguments, library: &Library, terminal: &mut Te
 fn of_program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<page::DocPage, Exit> {
     let mut project = Project::default();
     let id = project.read(path, terminal)?;
-    let checked = weir_compile::check(id, project.sources.file(id), library);
-    project.diagnostics.extend(checked.diagnostics.iter().cloned());
+    let checked = project.check(id, library);
     let exit = project.report(ErrorFormat::Human, terminal);
     match &checked.expr {
         Some(expr) if exit == Exit::Success => {

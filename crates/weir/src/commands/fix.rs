@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use weir_ide::apply;
-use weir_syntax::{Edit, SourceFile, location};
+use weir_syntax::{Edit, location};
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::FixArguments;
@@ -29,28 +29,28 @@ fn fix_file(path: &Path, only_check: bool, library: &Library, terminal: &mut Ter
     if project.has_errors() {
         return project.report(ErrorFormat::Human, terminal);
     }
-    let name = path.display().to_string();
-    let (fixed, changes) = fixed(&name, &text, library);
+    let (fixed, changes) = fixed(path, &text, library);
     terminal.eprint(&changes.concat());
     match (only_check, is_standard_input(path)) {
         (false, true) => terminal.print(&fixed),
         (true, _) if !changes.is_empty() => Exit::Failure,
         (false, false) if fixed != text => match terminal.write(Some(path), &fixed) {
-            Exit::Success => report_rest(&name, &fixed, library, terminal),
+            Exit::Success => report_rest(path, &fixed, library, terminal),
             exit => exit,
         },
-        _ => report_rest(&name, &fixed, library, terminal),
+        _ => report_rest(path, &fixed, library, terminal),
     }
 }
 
 /// Applies all certain edits until none is left. Returns the text and one line for each change.
-fn fixed(name: &str, text: &str, library: &Library) -> (String, Vec<String>) {
+fn fixed(path: &Path, text: &str, library: &Library) -> (String, Vec<String>) {
     let (mut text, mut changes) = (text.to_owned(), Vec::new());
-    let mut project = checked(name, &text, library);
+    let mut project = checked(path, &text, library);
     for _ in 0..ROUNDS_MAX {
-        let (edits, lines): (Vec<Edit>, Vec<String>) = certain_edits(&project).into_iter().unzip();
+        let changes_of_file = certain_edits(&project, text.len()).into_iter();
+        let (edits, lines): (Vec<Edit>, Vec<String>) = changes_of_file.unzip();
         let next = apply(&text, &edits);
-        let after = checked(name, &next, library);
+        let after = checked(path, &next, library);
         // An edit that causes an error was not certain; the author sees its diagnostic.
         if next == text || errors_in(&after) > errors_in(&project) {
             break;
@@ -61,11 +61,13 @@ fn fixed(name: &str, text: &str, library: &Library) -> (String, Vec<String>) {
     (text, changes)
 }
 
-/// Returns the first certain edit of each diagnostic and its line of output, without edits that overlap earlier ones.
-fn certain_edits(project: &Project) -> Vec<(Edit, String)> {
+/// Returns the first certain edit of each diagnostic and its line of output, without edits that overlap earlier ones and
+/// those of the modules behind the file, which has this length.
+fn certain_edits(project: &Project, length: usize) -> Vec<(Edit, String)> {
     let proposed = project.diagnostics.iter().filter_map(|diagnostic| {
         let hint = diagnostic.help.iter().find(|hint| hint.certain)?;
-        Some((hint.edit.clone()?, hint.text.as_str(), diagnostic))
+        let edit = hint.edit.clone().filter(|edit| edit.span.end as usize <= length)?;
+        Some((edit, hint.text.as_str(), diagnostic))
     });
     let mut proposed: Vec<_> = proposed.collect();
     proposed.sort_by_key(|(edit, ..)| (edit.span.start, edit.span.end));
@@ -80,11 +82,10 @@ fn certain_edits(project: &Project) -> Vec<(Edit, String)> {
     edits
 }
 
-fn checked(name: &str, text: &str, library: &Library) -> Project {
+fn checked(path: &Path, text: &str, library: &Library) -> Project {
     let mut project = Project::default();
-    let file = SourceFile::new(name, text);
-    let source = project.sources.add(file.clone());
-    project.diagnostics = weir_compile::check(source, &file, library).diagnostics;
+    let source = project.add(path, text);
+    project.check(source, library);
     project
 }
 
@@ -93,6 +94,6 @@ fn errors_in(project: &Project) -> usize {
 }
 
 /// Prints the diagnostics that no certain edit removes.
-fn report_rest(name: &str, text: &str, library: &Library, terminal: &mut Terminal) -> Exit {
-    checked(name, text, library).report(ErrorFormat::Human, terminal)
+fn report_rest(path: &Path, text: &str, library: &Library, terminal: &mut Terminal) -> Exit {
+    checked(path, text, library).report(ErrorFormat::Human, terminal)
 }

@@ -6,10 +6,12 @@
 mod difference;
 mod workers;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_compile::Checked;
 use weir_host::{Failure, TypeDefinition};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::Program;
@@ -17,7 +19,7 @@ use weir_library::crypto::Secrets;
 use weir_library::files::Root;
 use weir_library::http::TestedServices;
 use weir_syntax::SourceFile;
-use weir_syntax::ast::{ItemKind, Tree};
+use weir_syntax::ast::ItemKind;
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TestArguments;
@@ -35,6 +37,8 @@ struct TestSummary {
     passed: usize,
     failed: usize,
     left_out: usize,
+    /// The modules of the programs that were tested; their tests ran with those of the program.
+    modules: BTreeSet<PathBuf>,
 }
 
 impl TestSummary {
@@ -57,6 +61,9 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
     let begun = Instant::now();
     let (mut total, mut worst) = (TestSummary::default(), Exit::Success);
     for file in &files {
+        if file.canonicalize().is_ok_and(|whole| total.modules.contains(&whole)) {
+            continue;
+        }
         if let Ok(root) = Root::open(&folder(file)) {
             library.environment.insert(root.without_programs());
         }
@@ -105,9 +112,10 @@ fn test_file(
     let mut library = library.clone();
     configuration.apply(&mut library);
     library.environment.insert(Secrets::of_tests());
-    let checked = weir_compile::check(id, project.sources.file(id), &library);
-    project.diagnostics.extend(checked.diagnostics);
+    let checked = project.check(id, &library);
+    total.modules.extend(project.modules.drain(..));
     let exit = project.report(ErrorFormat::Human, terminal);
+    let places = places(&checked);
     let Some(tests) = checked.tests.filter(|_| exit == Exit::Success) else { return Err(exit) };
     if let Some(program) = &checked.expr {
         match tested_services(program, &library) {
@@ -115,12 +123,14 @@ fn test_file(
             Err(failure) => return Err(terminal.fail(Exit::Failure, &failure.message, &[])),
         }
     }
-    let places = places(&checked.parsed.tree, project.sources.file(id));
+    let file = project.sources.file(id);
     let names = tests.entries.iter().flat_map(|entry| entry.flows.iter().map(|flow| flow.name.to_string()));
     let names: Vec<String> = names.collect();
     let wanted = |at: &usize| arguments.filter.as_ref().is_none_or(|filter| names[*at].contains(filter.as_str()));
-    let chosen: Vec<usize> = (0..names.len()).filter(wanted).collect();
-    total.left_out += names.len() - chosen.len();
+    // The tests of a library are those of its own folder.
+    let own: Vec<usize> = (0..names.len()).filter(|at| places[*at].is_some()).collect();
+    let chosen: Vec<usize> = own.iter().copied().filter(wanted).collect();
+    total.left_out += own.len() - chosen.len();
     if chosen.is_empty() {
         return Ok(());
     }
@@ -132,12 +142,15 @@ fn test_file(
         seed: arguments.seed,
         limit: Duration::from_secs(arguments.time_limit.into()),
     };
-    let mut text = format!("{}\n", terminal.output().bold(&path.display().to_string()));
+    let (mut text, mut shown_part) = (String::new(), None);
     for (at, outcome) in chosen.iter().zip(run_all(run, runtime)) {
-        let failed_at = outcome.failed_at.filter(|origin| origin.end > 0);
-        let place = failed_at.map(|origin| weir_syntax::location(project.sources.file(id), origin.start));
-        let place = place.or_else(|| places.get(*at).cloned()).unwrap_or_default();
-        let file = project.sources.file(id);
+        let failed_at = outcome.failed_at.filter(|origin| origin.end > 0).map(|origin| origin.start);
+        let declared_at = places[*at].unwrap_or_default();
+        let part = file.part_at(declared_at);
+        if shown_part.replace(part.start) != Some(part.start) {
+            text.push_str(&format!("{}\n", terminal.output().bold(&part.name)));
+        }
+        let place = weir_syntax::location(file, failed_at.unwrap_or(declared_at));
         text.push_str(&line(&names[*at], &place, &outcome, (file, terminal.output())));
         *(if outcome.failure.is_none() { &mut total.passed } else { &mut total.failed }) += 1;
     }
@@ -161,10 +174,13 @@ fn tested_services(program: &Program, library: &Library) -> Result<TestedService
     Ok(services)
 }
 
-/// Returns the source location of each test, in source order.
-fn places(tree: &Tree, file: &SourceFile) -> Vec<String> {
-    let tests = tree.items.iter().filter_map(|item| match &item.kind {
-        ItemKind::Test(test) => Some(weir_syntax::location(file, test.name_span.start)),
+/// Returns the offset of each test, in source order; `None` for a test of a library.
+fn places(checked: &Checked) -> Vec<Option<u32>> {
+    let tests = checked.parsed.tree.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Test(test) => {
+            let start = test.name_span.start;
+            Some(Some(start).filter(|start| !checked.is_of_library(*start)))
+        }
         _ => None,
     });
     tests.collect()

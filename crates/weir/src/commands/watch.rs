@@ -1,4 +1,4 @@
-//! `weir run --watch`: restarts the program whenever its file changes and has no errors.
+//! `weir run --watch`: restarts the program whenever one of its files changes and all have no errors.
 //!
 //! 1. The program runs as a child process: the same command without `--watch`.
 //! 2. A changed file is checked here. If it has errors, they are printed, and the old process keeps running.
@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
@@ -37,7 +37,7 @@ pub(crate) fn watch(arguments: &RunArguments, library: &Library, terminal: &mut 
         Ok(signals) => signals,
         Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),
     };
-    let mut watch = ProgramWatcher { arguments, library, seen: None, process: None };
+    let mut watch = ProgramWatcher { arguments, library, modules: Vec::new(), seen: Vec::new(), process: None };
     match watch.go_on(&signals, terminal) {
         Ok(exit) => exit,
         Err(error) => terminal.fail(Exit::Environment, &format!("cannot run the program: {error}"), &[]),
@@ -50,17 +50,18 @@ type FileStamp = Option<(SystemTime, u64)>;
 struct ProgramWatcher<'a> {
     arguments: &'a RunArguments,
     library: &'a Library,
-    /// State of the file at the last check.
-    seen: FileStamp,
+    /// The module files that the program named at the last check.
+    modules: Vec<PathBuf>,
+    /// State of the main file and the modules at the last check.
+    seen: Vec<FileStamp>,
     process: Option<Child>,
 }
 
 impl ProgramWatcher<'_> {
     fn go_on(&mut self, signals: &Receiver<()>, terminal: &mut Terminal) -> io::Result<Exit> {
         loop {
-            let now = stamp(&self.arguments.file);
-            if now.is_some() && now != self.seen {
-                self.seen = now;
+            let now = self.stamps();
+            if now[0].is_some() && now != self.seen {
                 self.renew(terminal)?;
             }
             match signals.recv_timeout(INTERVAL) {
@@ -70,15 +71,25 @@ impl ProgramWatcher<'_> {
         }
     }
 
-    /// Restarts the program if the file has no errors.
+    fn stamps(&self) -> Vec<FileStamp> {
+        std::iter::once(&self.arguments.file).chain(&self.modules).map(|file| stamp(file)).collect()
+    }
+
+    /// Restarts the program if its files have no errors.
     fn renew(&mut self, terminal: &mut Terminal) -> io::Result<()> {
         let mut project = Project::default();
+        self.seen = self.stamps();
         let Ok(id) = project.read(&self.arguments.file, terminal) else { return Ok(()) };
-        if project.compile(id, self.library).is_none() {
+        let compiled = project.compile(id, self.library);
+        // A module that is named for the first time counts as it was read.
+        self.modules = std::mem::take(&mut project.named_modules);
+        self.seen.truncate(1);
+        self.seen.extend(self.modules.iter().map(|file| stamp(file)));
+        if compiled.is_none() {
             project.report(ErrorFormat::Human, terminal);
             let runs_on =
                 if self.process.is_some() { "the previous program keeps running" } else { "no program is running" };
-            terminal.eprint(&format!("{runs_on}; waiting for a change of the file\n"));
+            terminal.eprint(&format!("{runs_on}; waiting for a change\n"));
             return Ok(());
         }
         if let Some(process) = self.process.take() {
@@ -93,7 +104,7 @@ impl ProgramWatcher<'_> {
         let Some(process) = &mut self.process else { return Ok(()) };
         if let Some(status) = process.try_wait()? {
             self.process = None;
-            terminal.eprint(&format!("the program has ended ({status}); waiting for a change of the file\n"));
+            terminal.eprint(&format!("the program has ended ({status}); waiting for a change\n"));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod idle;
 mod lsp;
 mod memory;
 mod messages;
+mod modules;
 mod programs;
 mod serve;
 mod slices;

@@ -329,7 +329,7 @@ fn a_watched_program_that_cannot_open_its_source_is_reported_and_the_watch_goes_
     let elsewhere = saying("one").replace("port: 80", "port: 80, address: \"203.0.113.1\"");
     let program = Scratch::new("watched.weir", elsewhere.as_bytes());
     let mut served = Served::without_banner(weir(&["run", program.path(), "--port", "0", "--watch"]));
-    served.wait_for("the program has ended (exit status: 3); waiting for a change of the file");
+    served.wait_for("the program has ended (exit status: 3); waiting for a change");
     program.write(saying("two").as_bytes());
     served.greet();
     assert_eq!(text(&served.get("/")), (200, "two"));

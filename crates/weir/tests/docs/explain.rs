@@ -1,7 +1,8 @@
 //! The examples on the pages of `weir explain`: the wrong one shows its code, and the corrected one compiles, with the
 //! standard library.
 
-use weir_syntax::{Code, SourceFile, Sources, codes};
+use weir_compile::ProgramFiles;
+use weir_syntax::{Code, Sources, codes};
 
 /// Codes whose mistake no text can show: a file of 16 MiB, and one that is not UTF-8.
 const NOT_IN_A_TEXT: [&str; 2] = ["E0109", "E0110"];
@@ -14,10 +15,10 @@ fn examples(page: &str) -> Vec<&str> {
 
 /// Returns the codes of the diagnostics of a program.
 fn found(text: &str) -> Vec<Code> {
-    let mut sources = Sources::new();
-    let file = SourceFile::new("example.weir", text);
-    let source = sources.add(file.clone());
-    let compiled = weir_compile::compile(source, &file, &weir_library::library());
+    let (mut sources, library) = (Sources::new(), weir_library::library());
+    let program = ProgramFiles::in_text("example.weir", text, &library, &mut sources);
+    let file = sources.file(program.source());
+    let compiled = weir_compile::compile_program(program, file, &library);
     compiled.diagnostics.iter().map(|diagnostic| diagnostic.code).collect()
 }
 

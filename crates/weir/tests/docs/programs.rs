@@ -1,5 +1,6 @@
 //! The programs in the guides.
 
+use weir_compile::ProgramFiles;
 use weir_syntax::{SourceFile, Sources, Style};
 
 use crate::markdown::{Block, blocks, blocks_named};
@@ -22,10 +23,10 @@ fn library() -> weir::Library {
 
 /// Returns the rendered diagnostics of a program, and their codes.
 fn said(block: &Block) -> (String, Vec<String>) {
-    let mut sources = Sources::new();
-    let file = SourceFile::new(block.place.clone(), block.text.clone());
-    let source = sources.add(file.clone());
-    let mut found = weir_compile::compile(source, &file, &library()).diagnostics;
+    let (mut sources, library) = (Sources::new(), library());
+    let program = ProgramFiles::in_text(&block.place, &block.text, &library, &mut sources);
+    let file = sources.file(program.source());
+    let mut found = weir_compile::compile_program(program, file, &library).diagnostics;
     // A fragment need not use all that it declares.
     found.retain(|one| block.info != FRAGMENT || !one.code.is_unnecessary());
     let mut codes: Vec<String> = found.iter().map(|one| one.code.to_string()).collect();

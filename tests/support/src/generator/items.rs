@@ -3,9 +3,9 @@
 use super::{Generator, name, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
-    Constraint, Entry, Enum, FailureHandler, FieldDeclaration, Function, Item, ItemKind, Method, Parameter,
-    ParameterLocation, PathPart, PayloadField, Record, Route, RouteParameter, RoutePath, Service, ServiceMember,
-    ServiceMemberKind, Session, Shared, Test, Tree, Use, UsedModule, Variant,
+    Constraint, Entry, Enum, FailureHandler, FieldDeclaration, Function, Item, ItemKind, LibraryFolder, Method,
+    Parameter, ParameterLocation, PathPart, PayloadField, Record, Route, RouteParameter, RoutePath, Service,
+    ServiceMember, ServiceMemberKind, Session, Shared, Test, Tree, Use, UsedModule, Variant,
 };
 
 /// Maximum depth of the expressions of a generated program.
@@ -21,7 +21,7 @@ impl Generator {
 
     fn item(&mut self) -> Item {
         let docs = self.docs();
-        let kind = match self.below(11) {
+        let kind = match self.below(12) {
             10 => ItemKind::Table(self.table()),
             0 => ItemKind::Use(Use { modules: self.several(1, 3, Self::used_module) }),
             1 => ItemKind::Shared(Shared {
@@ -41,6 +41,11 @@ impl Generator {
                 name_span: nowhere(),
                 body: self.body(DEPTH),
             }),
+            11 => ItemKind::Library(LibraryFolder {
+                name: self.lower(),
+                path: Arc::from(self.characters()),
+                path_span: nowhere(),
+            }),
             _ => ItemKind::Function(Function {
                 name: self.lower(),
                 parameters: self.several(0, 3, Self::parameter),
@@ -48,11 +53,14 @@ impl Generator {
                 body: self.body(DEPTH),
             }),
         };
-        Item { docs, kind, span: nowhere() }
+        let may_be_public = matches!(kind, ItemKind::Function(_) | ItemKind::Record(_) | ItemKind::Enum(_));
+        let public = (may_be_public && self.chance(30)).then(nowhere);
+        Item { docs, public, kind, span: nowhere() }
     }
 
     fn used_module(&mut self) -> UsedModule {
-        UsedModule { name: self.lower(), alias: self.some(30, Self::lower), span: nowhere() }
+        let folders = self.several(0, 2, Self::lower);
+        UsedModule { folders, name: self.lower(), alias: self.some(30, Self::lower), span: nowhere() }
     }
 
     fn field(&mut self) -> FieldDeclaration {

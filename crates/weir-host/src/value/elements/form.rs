@@ -143,7 +143,7 @@ impl ListForm {
     pub(super) fn sort(&mut self) {
         self.flatten();
         match self {
-            ListForm::Values(all) => all.make_mut().sort(),
+            ListForm::Values(all) => sort_by_prefixes(all.make_mut()),
             ListForm::Packed(all) => Arc::make_mut(all).sort(),
         }
     }
@@ -240,6 +240,15 @@ impl FromIterator<Value> for ListForm {
             }
         }
     }
+}
+
+/// Sorts values of one type; the sort is stable. Most comparisons read only the prefixes, which lie one after the other.
+fn sort_by_prefixes(all: &mut [Value]) {
+    let prefixes = all.iter().enumerate().map(|(position, value)| (value.order_prefix(), position));
+    let mut order: Vec<(u64, usize)> = prefixes.collect();
+    order.sort_by(|(one, at), (other, place)| one.cmp(other).then_with(|| all[*at].cmp(&all[*place])));
+    let sorted: Vec<Value> = order.into_iter().map(|(_, position)| all[position].take()).collect();
+    all.iter_mut().zip(sorted).for_each(|(place, value)| *place = value);
 }
 
 /// Collects elements as long as the form holds them, and then as values.

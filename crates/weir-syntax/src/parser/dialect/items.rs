@@ -7,20 +7,8 @@ use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
 /// Modifiers before an item that have no equivalent in Weir.
-const MODIFIERS: &[&str] = &[
-    "abstract",
-    "async",
-    "export",
-    "extern",
-    "final",
-    "inline",
-    "private",
-    "protected",
-    "pub",
-    "public",
-    "static",
-    "unsafe",
-];
+const MODIFIERS: &[&str] =
+    &["abstract", "async", "export", "extern", "final", "inline", "private", "protected", "public", "static", "unsafe"];
 
 /// Keywords of items in other languages, with the Weir keyword.
 const WORDS: &[(&str, T, &str)] = &[
@@ -47,10 +35,10 @@ const WITHOUT: &[(&str, &str)] = &[
     ("impl", "write a top-level function that takes the value: `fn area(shape: Shape) -> Float { … }`"),
     ("let", "write `shared limit = 10` if flows change it, otherwise a `fn`: `fn limit() -> Int { 10 }`"),
     ("macro", "write a `fn`, or a host function in Rust"),
-    ("mod", "each file is a program: remove `mod` and the braces"),
-    ("module", "each file is a program: remove `module`"),
-    ("namespace", "each file is a program: remove `namespace` and the braces"),
-    ("package", "each file is a program: remove the line"),
+    ("mod", "each file is a module: put the items into a file of their own, and import it with `use`"),
+    ("module", "each file is a module: remove `module`"),
+    ("namespace", "each file is a module: remove `namespace` and the braces"),
+    ("package", "each file is a module: remove the line"),
     ("trait", "pass a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
     ("type", "write out the type where it is used, or declare a `record` or an `enum`"),
     ("typedef", "write out the type where it is used, or declare a `record` or an `enum`"),
@@ -144,7 +132,7 @@ impl Parser<'_> {
         let name = self.word();
         self.skip_line();
         self.report_rewrite(self.since(start), "modules are imported as a whole", format!("use {name}"));
-        Some(ItemKind::Use(Use { modules: vec![UsedModule { name, alias: None, span: module }] }))
+        Some(ItemKind::Use(Use { modules: vec![UsedModule { folders: Vec::new(), name, alias: None, span: module }] }))
     }
 
     /// Reports a token that begins no item.
@@ -218,6 +206,12 @@ impl Parser<'_> {
         let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
         self.report_rewrite(self.since(start), "imported modules are written without brackets", names.join(", "));
         Some(modules)
+    }
+
+    /// Returns true if `.name` comes next, which may be a module in a folder.
+    pub(in crate::parser) fn at_part_of_module(&self) -> bool {
+        let is_lower = self.text_of(self.nth(1)).starts_with(char::is_lowercase);
+        self.at(T::Dot) && !self.at_new_line() && self.nth_kind(1) == T::Word && is_lower
     }
 
     /// Reports and skips members after a module name.

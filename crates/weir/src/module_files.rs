@@ -1,0 +1,111 @@
+//! Module files on disk: those of a program's folder, and those of the libraries that the program declares.
+//!
+//! The folder of a program is the nearest one above the file that has a `main.weir`, or the folder of the file. Nothing
+//! outside of the folders is read: a link that leads out of them is refused.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use weir_compile::{ModuleFile, ModuleFiles, ModulePlace, library_items};
+use weir_syntax::SourceId;
+
+use crate::programs::{MAIN, folder, is_standard_input};
+
+/// Maximum number of folders above a file that are searched for the main file.
+const FOLDERS_ABOVE_MAX: usize = 16;
+
+/// The module files of one program.
+pub(crate) struct FolderFiles {
+    /// The folder of the program, as diagnostics show it.
+    folder: PathBuf,
+    /// The files of the program's own folder that have been read, as canonical paths.
+    pub(crate) read: Vec<PathBuf>,
+    /// The libraries that the main file declares, if the program is another file.
+    libraries: BTreeMap<String, String>,
+    /// All module files that the program names, as far as they may exist.
+    pub(crate) named: Vec<PathBuf>,
+}
+
+impl FolderFiles {
+    /// Returns the module files of the program to which a file belongs.
+    pub(crate) fn of(file: &Path) -> Self {
+        let folder = folder_of_program(file);
+        let main = folder.join(MAIN);
+        let is_main = file.file_name().is_some_and(|name| name == MAIN) || is_standard_input(file);
+        let libraries = if is_main { BTreeMap::new() } else { declared_libraries(&main) };
+        FolderFiles { folder, read: Vec::new(), libraries, named: Vec::new() }
+    }
+}
+
+impl ModuleFiles for FolderFiles {
+    fn read(&mut self, place: &ModulePlace<'_>) -> ModuleFile {
+        let folder = place.library.map_or_else(|| self.folder.clone(), |path| self.folder.join(path));
+        let Ok(root) = folder.canonicalize() else {
+            return ModuleFile::Refused(format!("the folder `{}` of the library cannot be read", folder.display()));
+        };
+        let mut file = place.names.iter().fold(folder, |path, name| path.join(name));
+        file.set_extension("weir");
+        self.named.push(file.clone());
+        let canonical = match file.canonicalize() {
+            Ok(canonical) => canonical,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return ModuleFile::Missing,
+            Err(error) => return ModuleFile::Refused(error.to_string()),
+        };
+        if !canonical.starts_with(&root) {
+            let folder = root.display();
+            return ModuleFile::Refused(format!("`{}` is a link that leads out of `{folder}`", file.display()));
+        }
+        let name = file.strip_prefix(".").unwrap_or(&file).display().to_string();
+        match text_of(&canonical) {
+            Ok(text) => {
+                if place.library.is_none() {
+                    self.read.push(canonical);
+                }
+                ModuleFile::Found { name, text }
+            }
+            Err(why) => ModuleFile::Refused(format!("`{name}` {why}")),
+        }
+    }
+
+    fn library(&mut self, name: &str) -> Option<String> {
+        self.libraries.get(name).cloned()
+    }
+}
+
+/// Returns the libraries that a main file declares; none if it cannot be read.
+fn declared_libraries(main: &Path) -> BTreeMap<String, String> {
+    let Ok(text) = text_of(main) else { return BTreeMap::new() };
+    if !text.lines().any(|line| line.starts_with("library ")) {
+        return BTreeMap::new();
+    }
+    let tree = weir_syntax::parse(SourceId(0), &text).tree;
+    library_items(tree.items.iter()).map(|found| (found.name.to_string(), found.path.to_string())).collect()
+}
+
+/// Returns the text of a file, or the reason why it is none.
+fn text_of(file: &Path) -> Result<String, String> {
+    const BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64;
+    let mut bytes = Vec::new();
+    let opened = File::open(file).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
+    opened.map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(format!("has more than {BYTES_MAX} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|error| format!("is not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
+}
+
+/// Returns the folder of the program to which a file belongs.
+pub(crate) fn folder_of_program(file: &Path) -> PathBuf {
+    let own = folder(file);
+    if is_standard_input(file) || file.file_name().is_some_and(|name| name == MAIN) {
+        return own;
+    }
+    let Ok(whole) = own.canonicalize() else { return own };
+    let mut above = whole.ancestors().take(FOLDERS_ABOVE_MAX).enumerate();
+    match above.find(|(_, folder)| folder.join(MAIN).is_file()) {
+        Some((0, _)) | None => own,
+        Some((levels, _)) => (0..levels).fold(own, |path, _| path.join("..")),
+    }
+}

@@ -1,0 +1,141 @@
+//! Programs of several files.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Scratch, Served, say};
+
+/// Writes files into a new folder.
+fn folder(name: &str, files: &[(&str, &str)]) -> Scratch {
+    let folder = Scratch::folder(name);
+    for (file, text) in files {
+        write(&folder, file, text);
+    }
+    folder
+}
+
+fn write(folder: &Scratch, file: &str, text: &str) {
+    let path = Path::new(folder.path()).join(file);
+    fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the folder is ours");
+    fs::write(path, text).expect("the folder is ours");
+}
+
+/// The main file of a service whose answer is made by a module.
+const GREETS: &str = "use greetings, http\n\nservice s on http(port: 80) {\n  get \"/{name}\" (name: Text) { http.text(\"{greetings.count()} {greetings.greeting(name)?}\") }\n}\n";
+
+const GREETINGS: &str = "shared greeted: List(Text) = []\n\npub fn count() -> Int { greeted.length() }\n\n\
+    pub fn greeting(name: Text) -> Result(Text) {\n  if name == \"nobody\" { return Err(Failure(\"nobody is there\")) }\n  \
+    atomic greeted {\n    greeted.push(name)\n  }\n  Ok(\"Hello, {name}\")\n}\n";
+
+#[test]
+fn the_example_of_several_files_is_right_and_its_tests_pass() {
+    let checked = say(&["check", "--deny-warnings", "examples/stationery", "examples/money"]);
+    assert_eq!(checked.code, 0, "{}", checked.messages);
+    let tested = say(&["test", "examples/stationery"]);
+    assert!(
+        tested.output.contains("3 passed"),
+        "the tests of modules run, those of a library do not: {}",
+        tested.output
+    );
+    assert!(tested.output.contains("examples/stationery/orders.weir\n"), "{}", tested.output);
+    let module = say(&["test", "examples/stationery/billing/invoices.weir", "examples/money"]);
+    assert!(module.output.contains("3 passed"), "a module is tested without the program: {}", module.output);
+}
+
+#[test]
+fn a_module_with_a_shared_value_answers_alike_under_every_engine() {
+    let program = folder("greets", &[("main.weir", GREETS), ("greetings.weir", GREETINGS)]);
+    for engine in ["event", "pool", "staged", "elastic", "manual", "thread-per-flow", "dedicated"] {
+        let served = Served::start(program.path(), &["--engine", engine]);
+        let texts = ["Ada", "Bob"].map(|name| String::from_utf8(served.get(&format!("/{name}")).body).expect("a text"));
+        assert_eq!(texts, ["0 Hello, Ada", "1 Hello, Bob"], "{engine}");
+    }
+}
+
+#[test]
+fn the_log_shows_the_file_in_which_a_flow_failed() {
+    let program = folder("fails", &[("main.weir", GREETS), ("greetings.weir", GREETINGS)]);
+    let mut served = Served::start(program.path(), &[]);
+    assert_eq!(served.get("/nobody").status, 500);
+    served.wait_for("main.weir:4");
+    let failing = GREETINGS.replace("return Err(Failure(\"nobody is there\"))", "fail(\"nobody\")");
+    let failing = failing.replace("-> Result(Text)", "-> Text").replace("Ok(\"Hello, {name}\")", "\"Hello, {name}\"");
+    write(&program, "greetings.weir", &failing);
+    write(&program, "main.weir", &GREETS.replace("greeting(name)?", "greeting(name)"));
+    let mut served = Served::start(program.path(), &[]);
+    assert_eq!(served.get("/nobody").status, 500);
+    served.wait_for("greetings.weir:6");
+}
+
+#[test]
+fn a_watched_program_is_run_again_when_a_module_has_changed() {
+    let program = folder("watched", &[("main.weir", GREETS), ("greetings.weir", GREETINGS)]);
+    let mut served = Served::start(program.path(), &["--watch"]);
+    assert_eq!(served.get("/Ada").body, b"0 Hello, Ada");
+    write(&program, "greetings.weir", "pub fn count() -> Int {");
+    served.wait_for("keeps running");
+    write(&program, "greetings.weir", &GREETINGS.replace("Hello", "Goodbye"));
+    served.greet();
+    assert_eq!(served.get("/Ada").body, b"0 Goodbye, Ada");
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn a_library_is_a_folder_that_the_program_declares() {
+    let library = folder(
+        "library",
+        &[
+            ("dates.weir", "use years\n\npub fn year() -> Int { years.first() }\n"),
+            ("years.weir", "pub fn first() -> Int { 1970 }\n"),
+        ],
+    );
+    let main = format!(
+        "use common.dates\n\nlibrary common = \"{}\"\n\ntest \"year\" {{ expect dates.year() == 1970 }}\n",
+        library.path()
+    );
+    let program = folder("shares", &[("main.weir", &main)]);
+    let said = say(&["test", program.path()]);
+    assert!(said.output.contains("1 passed"), "{}{}", said.output, said.messages);
+    write(&library, "years.weir", "pub fn first() -> Int { \"1970\" }\n");
+    let said = say(&["check", program.path()]);
+    assert!(said.messages.contains(&format!("{}/years.weir:1:25", library.path())), "{}", said.messages);
+    let nowhere = main.replace(library.path(), "../nowhere-at-all");
+    write(&program, "main.weir", &nowhere);
+    assert!(say(&["check", program.path()]).messages.contains("of the library cannot be read"));
+}
+
+#[test]
+fn nothing_outside_of_the_declared_folders_is_read() {
+    let outside = folder("outside", &[("secrets.weir", "pub fn key() -> Int { 7 }\n")]);
+    let main = "use secrets\n\ntest \"key\" { expect secrets.key() == 7 }\n";
+    let program = folder("inside", &[("main.weir", main)]);
+    let link = Path::new(program.path()).join("secrets.weir");
+    std::os::unix::fs::symlink(Path::new(outside.path()).join("secrets.weir"), &link).expect("a link of our own");
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 1);
+    assert!(said.messages.contains("error[E0216]") && said.messages.contains("leads out of"), "{}", said.messages);
+    assert!(!said.messages.contains("pub fn key"), "the file is not shown: {}", said.messages);
+}
+
+#[test]
+fn every_command_names_the_file_that_is_wrong() {
+    let program =
+        folder("wrong", &[("main.weir", GREETS), ("greetings.weir", "pub fn greeting(name: Text) -> Text { 1 }\n")]);
+    for command in ["check", "test", "graph", "plan", "doc", "run"] {
+        let said = say(&[command, program.path()]);
+        assert_eq!(said.code, 1, "{command}");
+        let place = format!("{}/greetings.weir:1:39", program.path());
+        assert!(said.messages.contains(&place), "{command}: {}", said.messages);
+    }
+    let json = say(&["check", "--error-format", "json", program.path()]).messages;
+    assert!(json.contains("greetings.weir\",\"start\":{\"offset\":38,\"line\":1,\"column\":39}"), "{json}");
+}
+
+#[test]
+fn a_file_with_public_items_cannot_have_the_name_of_a_module_of_the_library() {
+    let main = "use text\n\ntest \"t\" { expect text.trim(\" a\") == \"a\" }\n";
+    let program = folder("names", &[("main.weir", main), ("text.weir", "pub fn trim(a: Text) -> Text { a }\n")]);
+    assert!(say(&["check", program.path()]).messages.contains("error[E0216]: there are two modules `text`"));
+    write(&program, "text.weir", "test \"another program\" { expect 1 == 1 }\n");
+    assert_eq!(say(&["check", program.path()]).code, 0, "a program beside it may be called as it likes");
+}
