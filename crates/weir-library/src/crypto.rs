@@ -5,6 +5,7 @@
 
 mod configured;
 mod password;
+mod token;
 
 use bytes::Bytes;
 use data_encoding::BASE64URL_NOPAD;
@@ -14,6 +15,8 @@ use weir::{Failure, Secret};
 
 pub use configured::{Secrets, configured};
 pub use password::{PasswordHashing, hash_password, password_matches};
+pub(crate) use token::is_issued;
+pub use token::token;
 
 use crate::Limited;
 use crate::random::{filled, system_bytes};
@@ -30,7 +33,7 @@ mod functions {
     weir::library! {
         /// Cryptography: digests, message authentication, random tokens, comparison in constant time, and passwords.
         pub(crate) crypto: super::sha256, super::sha384, super::sha512, super::hmac_sha256, super::hmac_sha512,
-            super::equal, super::sign_text, super::signed_text, super::token, super::random_bytes, super::secret, super::configured::configured, super::password::hash_password,
+            super::equal, super::sign_text, super::signed_text, super::token::token, super::random_bytes, super::secret, super::configured::configured, super::password::hash_password,
             super::password::password_matches
     }
 }
@@ -102,17 +105,6 @@ pub fn signed_text(signed: &str, key: &Secret) -> Option<String> {
 #[weir::function(pure, units = units::to_transform(bytes))]
 pub fn equal(bytes: &[u8], other: &[u8]) -> bool {
     bytes.ct_eq(other).into()
-}
-
-/// Returns a random text that nobody can guess, for session identifiers, password resets and the like: this many bytes of
-/// the operating system in the base64 of URLs. The default of 16 bytes gives 22 characters. Fewer than 16 bytes can be
-/// guessed; they, and more than 1,024, end the flow.
-#[weir::function(reads)]
-pub fn token(#[default(16)] bytes: i64) -> Limited<String> {
-    if !(16..=1024).contains(&bytes) {
-        return Limited(Err(Failure::argument(format!("a token has 16 to 1024 bytes, not {bytes}"))));
-    }
-    Limited(filled(bytes, system_bytes).map(|bytes| BASE64URL_NOPAD.encode(&bytes)))
 }
 
 /// Returns this many random bytes of the operating system. A count below 0 or above 1 MiB ends the flow.

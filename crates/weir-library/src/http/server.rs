@@ -20,10 +20,8 @@ mod body;
 mod chunked_body;
 mod connection;
 mod connection_stream;
-mod connection_table;
 mod framing;
 mod graceful_shutdown;
-mod held_bytes;
 mod limits;
 mod metered_body;
 mod request_validation;
@@ -50,8 +48,8 @@ use weir_events::{Event, until};
 
 use crate::descriptors;
 
+use crate::connection_table::ConnectionTable;
 use accepting::{Acceptor, report_holders};
-use connection_table::ConnectionTable;
 use graceful_shutdown::GracefulShutdown;
 use tls::TlsIdentity;
 

@@ -142,6 +142,10 @@ impl Handler for FlowHandler {
         let begun = match self.beginning(&request, &mut inputs) {
             Ok((route, None)) => self.begin(route, inputs),
             Ok((route, Some(parameter))) => {
+                if !self.flows.admits(route) {
+                    let refusal = Response::overloaded().closing();
+                    return HandlerResponse::Now(refusal.into_hyper(to_head, mem::take(request.headers_mut())));
+                }
                 let (head, body) = request.into_parts();
                 return later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
             }
@@ -194,7 +198,8 @@ impl FlowHandler {
             Ok(input) => input,
             Err(refusal) => return *refusal,
         };
-        let begun = self.begin(route, inputs);
+        let begun = self.flows.begin_admitted(route, &mut inputs);
+        self.spare.set(inputs);
         // A flow that was refused has not taken it.
         _ = memory::take_opening_balance();
         match begun {

@@ -24,10 +24,10 @@ use super::activity::{ActivityTracker, Watchdog, WatchdogEvent};
 use super::chunked_body::ChunkedBody;
 use super::connection_stream::ConnectionStream;
 use super::graceful_shutdown::ShutdownHandle;
-use super::held_bytes::counted;
 use super::metered_body::{HeldForStream, MeteredBody};
 use super::request_validation::ValidatingStream;
 use super::{Handler, HandlerResponse, Limits};
+use crate::connection_table::held_bytes::counted;
 
 /// The connection preface of HTTP/2 (RFC 9113 §3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
