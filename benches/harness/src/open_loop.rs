@@ -1,5 +1,5 @@
-//! Open-loop load: requests are sent at fixed times, whether or not earlier ones are answered, and each latency counts from
-//! the time at which its request was due. A server that answers late therefore does not slow down its clients.
+//! Open-loop load: requests arrive at random (a Poisson process), whether or not earlier ones are answered, and each latency
+//! counts from the time at which its request was due. A server that answers late therefore does not slow down its clients.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use tokio::task::LocalSet;
 use tokio::time::{sleep_until, timeout_at};
 
 use crate::BenchResult;
-use crate::load::{Load, LoadConnection, histogram};
+use crate::load::{Load, LoadConnection, histogram, random};
 use crate::server::ServerProcess;
 
 /// The period in which the memory of the server is read.
@@ -20,10 +20,12 @@ const MEMORY_PERIOD: Duration = Duration::from_millis(50);
 pub struct Schedule<'a> {
     /// The path that is requested.
     pub path: &'a str,
-    /// Requests per second.
+    /// Requests per second, on average.
     pub rate: f64,
     /// The time for which requests are due, in seconds.
     pub seconds: f64,
+    /// The time at the beginning whose requests do not count in rates and latencies.
+    pub transient: Duration,
     /// The time after which an answer is too late, and is not waited for any longer.
     pub deadline: Duration,
 }
@@ -41,8 +43,8 @@ pub struct OpenSample {
     pub lost: f64,
     /// The largest memory of the server that was seen.
     pub memory: u64,
-    /// The time from the beginning after which every answer was in time; the whole time if the last one was not.
-    pub all_in_time_after: Duration,
+    /// The time from the beginning after which 99 of 100 answers are in time: as many as below the capacity.
+    pub normal_after: Duration,
 }
 
 /// Outcome of one request.
@@ -68,8 +70,7 @@ impl Load {
             let begin = Instant::now();
             let (mut memory, mut memory_at) = (0, begin);
             let mut requests = Vec::new();
-            for number in 0..(schedule.rate * schedule.seconds) as u64 {
-                let offset = Duration::from_secs_f64(number as f64 / schedule.rate);
+            for offset in arrivals(schedule) {
                 sleep_until((begin + offset).into()).await;
                 if memory_at <= Instant::now() {
                     memory = memory.max(server.memory());
@@ -92,6 +93,17 @@ impl Load {
         ended.sort_by_key(|(offset, ..)| *offset);
         summary(&ended, schedule, memory)
     }
+}
+
+/// Returns the times at which requests arrive; the same for the same schedule.
+fn arrivals(schedule: Schedule<'_>) -> impl Iterator<Item = Duration> {
+    let (mut state, mut at) = (1, 0.0);
+    let times = std::iter::from_fn(move || {
+        let uniform = (random(&mut state) >> 11) as f64 / (1_u64 << 53) as f64;
+        at -= (1.0 - uniform).ln() / schedule.rate;
+        Some(at)
+    });
+    times.take_while(move |at| *at < schedule.seconds).map(Duration::from_secs_f64)
 }
 
 /// Sends a request on an idle connection, or on a new one.
@@ -119,23 +131,34 @@ fn summary(
     schedule: Schedule<'_>,
     memory: u64,
 ) -> BenchResult<OpenSample> {
+    let normal_after = normal_after(ended);
+    let ended = &ended[ended.partition_point(|(offset, ..)| *offset < schedule.transient)..];
     let mut latencies = histogram();
-    let mut all_in_time_after = Duration::ZERO;
-    for (offset, outcome, latency) in ended {
-        if *outcome == RequestOutcome::InTime {
-            latencies.saturating_record(latency.as_nanos() as u64);
-        } else {
-            all_in_time_after = *offset;
-        }
+    for (_, _, latency) in ended.iter().filter(|(_, outcome, _)| *outcome == RequestOutcome::InTime) {
+        latencies.saturating_record(latency.as_nanos() as u64);
     }
     let share =
         |wanted| ended.iter().filter(|(_, outcome, _)| *outcome == wanted).count() as f64 / ended.len().max(1) as f64;
     Ok(OpenSample {
-        in_time_per_second: latencies.len() as f64 / schedule.seconds,
+        in_time_per_second: latencies.len() as f64 / (schedule.seconds - schedule.transient.as_secs_f64()),
         p99_ns: latencies.value_at_quantile(0.99),
         refused: share(RequestOutcome::Refused),
         lost: share(RequestOutcome::Lost),
         memory,
-        all_in_time_after,
+        normal_after,
     })
+}
+
+/// Returns the earliest time after which 99 of 100 requests were answered in time.
+fn normal_after(ended: &[(Duration, RequestOutcome, Duration)]) -> Duration {
+    let (mut late, mut after) = (0, Duration::ZERO);
+    for (count, (offset, outcome, _)) in ended.iter().rev().enumerate() {
+        late += usize::from(*outcome != RequestOutcome::InTime);
+        // A few at the end say nothing about the share.
+        if late > 3 + count / 100 {
+            after = *offset;
+            break;
+        }
+    }
+    after
 }

@@ -41,6 +41,7 @@ mod batch;
 mod call;
 mod convert;
 mod failure;
+mod issued_ids;
 mod library;
 mod listen_address;
 mod location;
@@ -67,6 +68,7 @@ pub use call::{
 };
 pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use failure::{Failure, FailureKind, PropagationSite};
+pub use issued_ids::IssuedIds;
 pub use library::{Function, Library, LibraryError, Module};
 pub use listen_address::{ListenAddress, ListenProtocol};
 pub use location::Location;

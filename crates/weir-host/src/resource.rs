@@ -68,6 +68,12 @@ impl Shared {
         self.0.read_recursive()
     }
 
+    /// Locks the value for reading, if no call is changing it.
+    #[must_use]
+    pub fn try_read(&self) -> Option<Reading<'_>> {
+        self.0.try_read_recursive()
+    }
+
     /// Locks the value for writing.
     pub fn write(&self) -> Writing<'_> {
         self.0.write()

@@ -106,6 +106,17 @@ pub trait Flows: Send + Sync {
     /// cloned, such as a connection, is still there when there is room.
     fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun;
 
+    /// Returns true if a flow may begin now: false if work like it waits too long for a thread already. A source asks before
+    /// it takes trouble for the flow, such as reading the body of a request, and then calls [`Flows::begin_admitted`].
+    fn admits(&self, _entry: usize) -> bool {
+        true
+    }
+
+    /// Begins a flow like [`Flows::begin`], for which [`Flows::admits`] has returned true.
+    fn begin_admitted(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
+        self.begin(entry, inputs)
+    }
+
     /// Begins a detached flow, whose result is not awaited, such as a flow of a stream. [`Begun::Done`] then means only
     /// that the engine is responsible for the flow; it may not begin before the source waits for something.
     fn begin_detached(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
@@ -137,8 +148,8 @@ pub enum Begun {
     Done(Result<Value, Failure>),
     /// The flow is running; dropping the future cancels it.
     Pending(LocalFuture<Result<Value, Failure>>),
-    /// The engine's queue of flows is full, and nothing has begun. A service answers 503, a stream waits for
-    /// [`Flows::room`].
+    /// The engine's queue of flows is full, or work like it waits too long, and nothing has begun. A service answers 503, a
+    /// stream waits for [`Flows::room`].
     Full,
 }
 

@@ -16,6 +16,7 @@ pub mod expr;
 #[cfg(feature = "generate")]
 pub mod generate;
 pub mod graph;
+pub mod io_rounds;
 pub mod lower;
 mod move_only;
 pub mod parse;

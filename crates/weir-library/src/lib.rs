@@ -10,6 +10,7 @@ mod bad_elements;
 pub mod bytes;
 pub mod client;
 pub mod configuration;
+mod connection_table;
 pub mod crypto;
 pub mod csv;
 pub mod descriptors;
@@ -59,6 +60,7 @@ pub fn library() -> weir::Library {
     library.environment.insert(client::Client::default());
     library.environment.insert(http::TestedServices::default());
     library.environment.insert(crypto::Secrets::default());
+    library.environment.insert(weir::IssuedIds::new(crypto::is_issued));
     library.environment.insert(crypto::PasswordHashing::default());
     let modules = [
         http::http(),

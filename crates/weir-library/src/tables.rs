@@ -8,17 +8,28 @@
 //! Each statement carries the number of its transaction, or 0. A table that finds another transaction unfinished takes it
 //! back first: the locks of the program ensure that nobody works on it any more.
 
+mod connection;
 mod constraint;
+mod database;
+mod database_error;
+mod evolution;
+mod group_commit;
 mod memory;
+mod report;
 mod row;
+mod rows;
 mod schema;
+mod sql;
 mod storage;
+mod stored;
+#[cfg(test)]
+mod tests;
 
 use weir::{Failure, Generic};
 
 use crate::Limited;
-use memory::MemoryTable;
-use parking_lot::Mutex;
+pub use report::report;
+use rows::TableRows;
 use schema::TableSearch;
 pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery};
 pub use storage::TableStorage;
@@ -31,7 +42,7 @@ weir::library! {
 /// A table of the program.
 #[derive(weir::Type)]
 #[weir(opaque, unique, name = "tables.Table")]
-pub struct Table(Mutex<MemoryTable>);
+pub struct Table(Box<dyn TableRows>);
 
 /// The key of a row: the value of its column, or a tuple.
 type RowKey = Generic<'k'>;
@@ -46,7 +57,7 @@ type QueryArguments = Generic<'p'>;
 /// Fails if the table cannot be opened; the message says why and what to do.
 #[weir::function]
 pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Table, Failure> {
-    storage.open(schema).map(|table| Table(Mutex::new(table)))
+    storage.open(schema).map(Table)
 }
 
 /// Begins a transaction, and returns its number.
@@ -61,7 +72,7 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 /// Fails if the database cannot commit: then nothing of the transaction takes effect.
 #[weir::function(reads)]
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
-    table.0.get_mut().commit(transaction, last)?;
+    table.0.commit(transaction, last)?;
     Ok(transaction)
 }
 
@@ -70,28 +81,28 @@ pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Fa
 /// # Errors
 /// Fails if the database cannot make it durable.
 #[weir::function]
-pub async fn settle() -> Result<(), Failure> {
-    Ok(())
+pub async fn settle(#[environment] storage: &TableStorage) -> Result<(), Failure> {
+    storage.settled().await
 }
 
 /// Returns the row with the key.
 #[weir::function(reads)]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
-    Limited(table.0.lock().get(transaction, &key.0).map(|row| row.map(Generic)))
+    Limited(table.0.get(transaction, &key.0).map(|row| row.map(Generic)))
 }
 
 /// Returns the rows that fulfil the conditions, in order.
 #[weir::function(reads)]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::new(query, arguments.0);
-    Limited(table.0.lock().select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
+    Limited(table.0.select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
 }
 
 /// Returns the number of rows that fulfil the conditions.
 #[weir::function(reads)]
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
-    Limited(table.0.lock().count(transaction, &search))
+    Limited(table.0.count(transaction, &search))
 }
 
 /// Inserts a row, and returns its key.
@@ -100,7 +111,7 @@ pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: Quer
 /// Fails if another row has its key, or the values of a unique index.
 #[weir::function(reads)]
 pub fn insert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, Failure> {
-    table.0.get_mut().insert(transaction, row.0).map(Generic)
+    table.0.insert(transaction, row.0).map(Generic)
 }
 
 /// Inserts a row in place of the one with its key, if there is one, and returns the key.
@@ -109,7 +120,7 @@ pub fn insert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, F
 /// Fails if another row has the values of a unique index.
 #[weir::function(reads)]
 pub fn upsert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, Failure> {
-    table.0.get_mut().upsert(transaction, row.0).map(Generic)
+    table.0.upsert(transaction, row.0).map(Generic)
 }
 
 /// Replaces the row with the key.
@@ -118,7 +129,7 @@ pub fn upsert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, F
 /// Fails if the new row has another key, or another row has the values of a unique index.
 #[weir::function(reads)]
 pub fn replace(table: &mut Table, transaction: i64, key: RowKey, row: Row) -> Result<(), Failure> {
-    table.0.get_mut().replace(transaction, &key.0, row.0)
+    table.0.replace(transaction, &key.0, row.0)
 }
 
 /// Deletes the row with the key, and returns `true` if there was one.
@@ -127,7 +138,7 @@ pub fn replace(table: &mut Table, transaction: i64, key: RowKey, row: Row) -> Re
 /// Fails if the database does.
 #[weir::function(reads)]
 pub fn delete(table: &mut Table, transaction: i64, key: RowKey) -> Result<bool, Failure> {
-    table.0.get_mut().delete(transaction, &key.0)
+    table.0.delete(transaction, &key.0)
 }
 
 /// Deletes the rows that fulfil the conditions, and returns their number.
@@ -141,5 +152,5 @@ pub fn delete_all(
     query: TableQuery,
     arguments: QueryArguments,
 ) -> Result<i64, Failure> {
-    table.0.get_mut().delete_all(transaction, &TableSearch::new(query, arguments.0))
+    table.0.delete_all(transaction, &TableSearch::new(query, arguments.0))
 }

@@ -25,6 +25,23 @@ fn times_with_an_offset_are_read() {
     {
         assert!(parse(text).is_err(), "{text}");
     }
+    // Other forms of ISO 8601, and additions to it.
+    for text in [
+        "20261122T201500Z",
+        "2026-11-22T20:15Z",
+        "2026-11-22T20:15:00,5Z",
+        "2026-11-22T20:15:00.Z",
+        "2026-11-22T20:15:00+0100",
+        "2026-11-22T20:15:00+01",
+        "2026-11-22T20:15:00Z[UTC]",
+        "2026-11-22T20:15:00+01:00[Asia/Tokyo]",
+        "+002026-11-22T20:15:00Z",
+        "2026-W47-7T20:15:00Z",
+        " 2026-11-22T20:15:00Z",
+        "2026-11-22T20:15:00Ä",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+    }
     let failure = parse("tomorrow").unwrap_err();
     assert!(failure.message.starts_with("\"tomorrow\" is not such a time: "), "{failure}");
 }

@@ -269,3 +269,27 @@ fn packets_are_sent_to_addresses_only() {
         assert_eq!(client.recv(&mut packet).unwrap(), 5);
     });
 }
+
+#[test]
+fn beyond_the_maximum_the_connection_that_has_waited_longest_is_closed() {
+    let arguments = [Value::Int(0), Value::text("127.0.0.1"), Value::Duration(60_000_000_000), Value::Int(2)];
+    let running = Running::start("tcp.listen", &arguments, None);
+    let (_first_client, mut first) = pair(&running);
+    let (mut second_client, mut second) = pair(&running);
+    let (mut third_client, mut third) = pair(&running);
+    let failure = wait(tcp::read(&mut first)).unwrap_err();
+    assert_eq!(failure.message.as_str(), "closed, because the listener has too many connections");
+    second_client.write_all(b"second").unwrap();
+    third_client.write_all(b"third").unwrap();
+    assert_eq!(wait(tcp::read_exactly(&mut second, 6)).unwrap(), "second");
+    assert_eq!(wait(tcp::read_exactly(&mut third, 5)).unwrap(), "third");
+}
+
+#[test]
+fn a_client_with_idle_connections_locks_out_no_other_client_of_lines() {
+    let arguments = [Value::Int(0), Value::text("127.0.0.1"), Value::Duration(60_000_000_000), Value::Int(3)];
+    let running = Running::start("tcp.lines", &arguments, None);
+    let _idle: Vec<TcpStream> = (0..50).map(|_| connect(&running)).collect();
+    connect(&running).write_all(b"a line\n").unwrap();
+    assert_eq!(running.next(), Value::text("a line"));
+}

@@ -32,7 +32,7 @@ use weir_trace::{Detail, EventKind, Histogram, Recorder};
 use crate::platform::Platform;
 use batch::GatheredBatch;
 pub(crate) use batch::Member;
-pub(crate) use rest::at_rest;
+pub(crate) use rest::{Claim, at_rest, end_slice, resume};
 use sender::BatchSender;
 
 mod batch;

@@ -165,6 +165,11 @@ pub(crate) trait Engine: Send + Sync {
         self.begin(entry, route, new_flow)
     }
 
+    /// Returns true if flows of this route wait too long for a thread of the engine to begin another one.
+    fn is_overloaded(&self, _entry: usize, _route: usize) -> bool {
+        false
+    }
+
     /// Returns the work that the first event loop does for the engine, for as long as the program runs.
     fn background(&self) -> LocalFuture<()> {
         Box::pin(std::future::ready(()))

@@ -12,7 +12,7 @@ use std::io;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
-use tokio::runtime::{Handle, LocalRuntime};
+use tokio::runtime::{Builder, Handle, LocalOptions, LocalRuntime};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use weir_host::LocalFuture;
@@ -37,7 +37,7 @@ impl EventLoop {
     pub(crate) fn start(platform: &dyn Platform, index: usize) -> io::Result<EventLoop> {
         let (made, is_made) = sync_channel(1);
         let (work, given) = oneshot::channel();
-        let body = move || match LocalRuntime::new() {
+        let body = move || match new_runtime() {
             Ok(runtime) => {
                 // The thread that starts the loop waits for this message, so sending cannot fail.
                 _ = made.send(Ok(runtime.handle().clone()));
@@ -61,6 +61,17 @@ impl EventLoop {
         _ = self.work.send(work);
         self.thread
     }
+}
+
+/// The number of threads for look-ups of names and reads of files by the library. Chosen by judgement: those that wait for a
+/// disk or a name server need few, and calls of programs have pools of their own (`blocking_pool`).
+const BLOCKING_THREADS_MAX: usize = 32;
+
+fn new_runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
+        .build_local(LocalOptions::default())
 }
 
 /// Explains an error of the system that a user can mend.

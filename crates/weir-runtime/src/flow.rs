@@ -8,10 +8,13 @@ use std::task::{Context, Waker};
 use weir_host::{Failure, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
+use crate::batching::{Claim, end_slice, resume};
 use crate::frame::{Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
+use crate::overload::{ThreadQueue, begins_level, level_of};
+use crate::platform::Platform;
 use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
 
 /// A flow that can be polled. Dropping it cancels it, and releases everything that it holds.
@@ -36,8 +39,12 @@ pub(crate) struct FlowState {
     balance: i64,
     /// True if the flow is to be cancelled once it is in no atomic step.
     given_up: bool,
+    /// The number of turns that the flow has used up.
+    turns: u32,
     /// True if the flow has yielded and waits for its turn; it then counts in [`EntryInstance::computing`].
     computes: bool,
+    /// The batches that wait for the flow, while it does not run because its slice was over.
+    claims: Vec<Claim>,
 }
 
 /// A flow that is about to begin.
@@ -102,7 +109,8 @@ impl<'a> NewFlow<'a> {
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
-        let state = FlowState { key, frame, began_ns, records_nodes, balance, given_up: false, computes: false };
+        let (given_up, turns, computes, claims) = (false, 0, false, Vec::new());
+        let state = FlowState { key, frame, began_ns, records_nodes, balance, given_up, turns, computes, claims };
         ActiveFlow { instance, state }
     }
 }
@@ -115,8 +123,9 @@ impl ActiveFlow<&ProgramInstance> {
 
     /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
-        let FlowState { key, began_ns, records_nodes, balance, given_up, computes, .. } = self.state;
-        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes, balance, given_up, computes }
+        let FlowState { key, began_ns, records_nodes, balance, given_up, turns, computes, .. } = self.state;
+        let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
+        FlowState { key, frame, began_ns, records_nodes, balance, given_up, turns, computes, claims }
     }
 }
 
@@ -166,6 +175,16 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.key
     }
 
+    /// Returns the number of turns that the flow has used up.
+    pub(crate) fn turns(&self) -> u32 {
+        self.state.turns
+    }
+
+    /// Returns the platform of the program.
+    pub(crate) fn platform(&self) -> &dyn Platform {
+        &*self.instance.platform
+    }
+
     /// Returns the program, and the state of the flow.
     pub(crate) fn split(&mut self) -> (&ProgramInstance, &mut FlowState) {
         (&self.instance, &mut self.state)
@@ -188,6 +207,11 @@ impl FlowState {
     /// Returns true if the flow is in an atomic step.
     pub(crate) fn is_in_step(&self) -> bool {
         self.frame.as_ref().is_some_and(|frame| frame.is_in_step())
+    }
+
+    /// Returns the number of turns that the flow has used up.
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns
     }
 
     /// Returns true if a reader of the trace was watching when the flow began.
@@ -269,19 +293,34 @@ impl FlowState {
         let body = &instance.flow(self.key).body;
         frame.until = until;
         let entered = memory::enter(self.balance);
+        if !self.claims.is_empty() {
+            resume(&mut self.claims);
+        }
         let mut advanced = frame.advance(body, env, None, context);
         if !matches!(advanced, Advanced::Ready(_))
             && let Err(failure) = memory::check()
         {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
-        instance.at_rest();
+        if instance.gathers() {
+            self.claims = end_slice(matches!(advanced, Advanced::Yields));
+        }
         self.balance = entered.leave();
         let yields = matches!(advanced, Advanced::Yields);
+        if yields {
+            self.count_turn(instance);
+        }
         if yields != self.computes {
             self.note_computing(instance, yields);
         }
         advanced
+    }
+
+    fn count_turn(&mut self, instance: &ProgramInstance) {
+        self.turns = self.turns.saturating_add(1);
+        if let Some(level) = level_of(self.turns).filter(|_| begins_level(self.turns)) {
+            instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
+        }
     }
 
     /// Notes that the flow waits for its turn to go on, or no longer does.
@@ -305,6 +344,7 @@ impl FlowState {
     /// Counts and records that the flow has ended with an answer.
     fn answered(&self, instance: &ProgramInstance) {
         let counters = instance.counters(self.key);
+        counters.queues.note_end();
         counters.count_ended();
         self.measure(instance, counters);
         instance.record(Detail::Flows, || EventKind::FlowEnded { flow: self.key });
@@ -315,6 +355,7 @@ impl FlowState {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
         let counters = instance.counters(self.key);
+        counters.queues.note_end();
         counters.count(&counters.failed);
         self.measure(instance, counters);
         self.record_failure(instance, &ended, &failure);
@@ -345,6 +386,7 @@ impl FlowState {
     /// the flow has ended already.
     fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
+        self.claims.clear();
         Frame::give_back(frame);
         if self.computes {
             self.note_computing(instance, false);

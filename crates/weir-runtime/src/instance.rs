@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::sync::{Notify, oneshot};
 use weir_host::{Environment, UnitBudget};
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
 use crate::admission::AdmissionLimiter;
 use crate::batching::at_rest;
+use crate::blocking_pool::BlockingPool;
+use crate::overload::{PassedQueues, ThreadQueue};
 use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
@@ -52,6 +53,8 @@ pub(crate) struct RouteCounters {
     pub failed: AtomicU64,
     /// Flows that were cancelled before their end.
     pub given_up: AtomicU64,
+    /// The queues that flows pass.
+    pub queues: PassedQueues,
     /// The durations of watched flows.
     pub took: Histogram,
     /// Set by a task that waits until all flows have ended, before it reads the counters.
@@ -129,8 +132,12 @@ pub(crate) struct ProgramInstance {
     pub blocking: BlockingPlacement,
     /// The units that a call may take on the thread of its flow; a longer one runs on a thread that may block.
     pub call_budget: UnitBudget,
-    /// The event loop whose blocking threads run jobs; set when the program starts.
-    pub jobs: OnceLock<Handle>,
+    /// The threads of calls that block.
+    pub blocking_calls: BlockingPool,
+    /// The threads of calls that compute for longer than the thread of their flow may.
+    pub long_calls: BlockingPool,
+    /// The event loop inside whose runtime these calls run; set when the program starts.
+    pub first_loop: OnceLock<Handle>,
     /// The recorder of the trace.
     pub recorder: Recorder,
     /// The platform that supplies clock, threads and random numbers.
@@ -138,12 +145,31 @@ pub(crate) struct ProgramInstance {
 }
 
 impl ProgramInstance {
-    /// Runs a job on a thread that may block.
-    pub(crate) fn spawn_blocking<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
-        match self.jobs.get() {
-            Some(jobs) => jobs.spawn_blocking(job),
-            None => tokio::task::spawn_blocking(job),
+    /// Runs a call of this flow on a thread of the pool behind this queue.
+    pub(crate) fn run_blocking<R: Send + 'static>(
+        &self,
+        key: FlowKey,
+        queue: ThreadQueue,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> oneshot::Receiver<R> {
+        // The initial values of shared values belong to no flow.
+        if let Some((_, counters)) =
+            self.entries.get(key.entry as usize).and_then(|of| of.flows.get(key.route as usize))
+        {
+            counters.queues.note_passed(queue);
         }
+        let pool = if queue == ThreadQueue::LongCalls { &self.long_calls } else { &self.blocking_calls };
+        pool.run(self.first_loop.get_or_init(Handle::current), job)
+    }
+
+    /// Returns true if calls of this route wait too long for a thread to begin another flow of it.
+    #[inline]
+    pub(crate) fn are_calls_overloaded(&self, entry: usize, route: usize) -> bool {
+        let queues = &self.entries[entry].flows[route].1.queues;
+        let is_overloaded = |queue, pool: &BlockingPool| queues.includes(queue) && pool.is_overloaded();
+        queues.has_any()
+            && (is_overloaded(ThreadQueue::LongCalls, &self.long_calls)
+                || is_overloaded(ThreadQueue::BlockingCalls, &self.blocking_calls))
     }
 
     /// Returns the prepared flow of a key.
@@ -182,10 +208,16 @@ impl ProgramInstance {
         self.resources.gatherers.values().map(|gatherer| gatherer.state()).collect()
     }
 
-    /// Reports that the flow of this thread has come to rest: batches that it has joined need not wait for it.
+    /// Returns true if calls of some function are gathered.
+    #[inline]
+    pub(crate) fn gathers(&self) -> bool {
+        !self.resources.gatherers.is_empty()
+    }
+
+    /// Tells the batches that the flow of this thread has joined that it has come to rest.
     #[inline]
     pub(crate) fn at_rest(&self) {
-        if !self.resources.gatherers.is_empty() {
+        if self.gathers() {
             at_rest();
         }
     }

@@ -10,6 +10,7 @@
 
 mod admission;
 mod batching;
+mod blocking_pool;
 mod engine;
 mod event_loop;
 mod flow;
@@ -20,6 +21,7 @@ mod lock;
 mod loom_support;
 mod object_pool;
 mod operations;
+mod overload;
 mod platform;
 mod prepare;
 mod region;

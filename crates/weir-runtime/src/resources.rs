@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_host::{Mode, Resource, Shared, Text, Value};
+use weir_host::{Environment, IssuedIds, Mode, Resource, Shared, Text, Value};
 use weir_ir::graph::{Graph, Program};
 
 use crate::batching::Gatherer;
@@ -49,13 +49,19 @@ pub(crate) struct Resources {
 
 impl Resources {
     /// Returns the resources of a program; its shared values are not created yet.
-    pub(crate) fn of(program: &Program, limits: SessionLimits, platform: &Arc<dyn Platform>) -> Resources {
+    pub(crate) fn of(
+        program: &Program,
+        environment: &Environment,
+        limits: SessionLimits,
+        platform: &Arc<dyn Platform>,
+    ) -> Resources {
         let mut resources = Resources { locks: locks_of(program), ..Resources::default() };
         for (shared, index) in program.shared.iter().zip(0..) {
             resources.shared_index.insert(shared.name.clone(), index);
             resources.shared.push(Shared::new(Value::Absent));
             let sessions = shared.per_session.then(|| {
-                let keeping = SessionRetention { limits, platform: Arc::clone(platform) };
+                let keeping =
+                    SessionRetention { limits, platform: Arc::clone(platform), issued: environment.get::<IssuedIds>() };
                 Arc::new(SessionTable::keeping(keeping))
             });
             if let Some(sessions) = &sessions {

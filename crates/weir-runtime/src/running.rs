@@ -20,13 +20,14 @@ use parking_lot::Mutex;
 use weir_events::{Event, Signal, choose_biased, from_future_with, until};
 use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, SourceProblem, Stop, Value, memory};
 use weir_ir::program::AT_END;
-use weir_trace::{Detail, EventKind};
+use weir_trace::{Detail, EventKind, RefusalReason};
 
 use crate::admission::AdmissionLimiter;
 use crate::engine::Engine;
 use crate::event_loop::EventLoop;
 use crate::flow::NewFlow;
 use crate::instance::ProgramInstance;
+use crate::overload::{note_beginning, probe_loop};
 
 /// A handle to a running program.
 pub struct RunningProgram {
@@ -189,6 +190,7 @@ async fn observe(context: Arc<RunContext>) {
 
 async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, observes: Observes) {
     let observer = (observes == Observes::Yes).then(|| tokio::task::spawn_local(observe(Arc::clone(&context))));
+    let probe = tokio::task::spawn_local(probe_loop(Arc::clone(&context.instance.platform)));
     let background = (observes == Observes::Yes).then(|| tokio::task::spawn_local(context.engine.background()));
     let serving: Vec<_> =
         sources.into_iter().map(|(source, entry)| run_source(source, entry, Arc::clone(&context))).collect();
@@ -200,6 +202,7 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, o
     }
     context.engine.drained().await;
     context.drained.store(true, Ordering::Release);
+    probe.abort();
     background.into_iter().for_each(|background| background.abort());
     if let Some(observer) = observer {
         observer.abort();
@@ -334,14 +337,30 @@ struct EntryFlows {
 }
 
 impl Flows for EntryFlows {
+    fn admits(&self, route: usize) -> bool {
+        let answers = self.instance.entries[self.entry as usize].answers;
+        if !answers || !self.is_overloaded(route) {
+            return true;
+        }
+        self.record_refused(RefusalReason::Overloaded);
+        false
+    }
+
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+        if !self.admits(route) {
+            return Begun::Full;
+        }
+        self.begin_admitted(route, inputs)
+    }
+
+    fn begin_admitted(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         if memory::is_full() && self.refuses_for_memory() {
-            self.record_refused(&Begun::Full);
+            self.record_refused(RefusalReason::Memory);
             return Begun::Full;
         }
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
         let begun = self.engine.begin(self.entry as usize, route, &mut new_flow);
-        self.record_refused(&begun);
+        self.record_if_full(&begun);
         begun
     }
 
@@ -351,7 +370,7 @@ impl Flows for EntryFlows {
         }
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
         let begun = self.engine.begin_detached(self.entry as usize, route, &mut new_flow);
-        self.record_refused(&begun);
+        self.record_if_full(&begun);
         begun
     }
 
@@ -393,6 +412,12 @@ impl Flows for EntryFlows {
 const MEMORY_PERIOD_NS: u64 = 10_000_000;
 
 impl EntryFlows {
+    /// Returns true if work of this route, or of the event loop of this thread, waits too long to begin more of it.
+    fn is_overloaded(&self, route: usize) -> bool {
+        let entry = self.entry as usize;
+        !note_beginning() || self.engine.is_overloaded(entry, route) || self.instance.are_calls_overloaded(entry, route)
+    }
+
     /// Returns the limit of the flows of this entry point that compute.
     fn computing(&self) -> &Arc<AdmissionLimiter> {
         &self.instance.entries[self.entry as usize].computing
@@ -405,10 +430,17 @@ impl EntryFlows {
         self.instance.entries[self.entry as usize].answers || self.instance.has_flows()
     }
 
+    fn record_if_full(&self, begun: &Begun) {
+        if matches!(begun, Begun::Full) {
+            self.record_refused(RefusalReason::Full);
+        }
+    }
+
     /// Records a flow that was refused, unless its source waits for room instead.
-    fn record_refused(&self, begun: &Begun) {
-        if matches!(begun, Begun::Full) && self.instance.entries[self.entry as usize].answers {
-            self.instance.record(Detail::Log, || EventKind::Refused { entry: self.entry });
+    #[cold]
+    fn record_refused(&self, reason: RefusalReason) {
+        if self.instance.entries[self.entry as usize].answers {
+            self.instance.record(Detail::Log, || EventKind::Refused { entry: self.entry, reason });
         }
     }
 }

@@ -22,6 +22,7 @@ use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
 use crate::batching::GathererContext;
+use crate::blocking_pool::BlockingPool;
 use crate::engine::{
     ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
     engine_facts,
@@ -143,7 +144,7 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     let loops = (0..(settings.row.loops)(settings.threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
     let first = loops[0].handle().clone();
     let inside = first.enter();
-    prepared.instance.jobs.get_or_init(|| first.clone());
+    prepared.instance.first_loop.get_or_init(|| first.clone());
     make_shared(program, &prepared, &first)?;
     let opened = open_sources(program, library, &prepared.instance, &arguments, &first)?;
     let engine = settings.row.start(&EngineSetup {
@@ -175,7 +176,7 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
 /// Fails if the program does not fit the library.
 pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
     let options = Options::default();
-    let mut resources = Resources::of(program, options.sessions, &options.platform);
+    let mut resources = Resources::of(program, &library.environment, options.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, &options));
     let mut text = String::new();
     for entry in &program.entries {
@@ -257,6 +258,16 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// The number of calls that block a thread at a time. Chosen by judgement: they wait for disks and peers more than they
+/// compute, and each holds a thread with its stack.
+const BLOCKING_CALLS_MAX: usize = 64;
+
+/// Returns the number of calls that compute for long at a time. Chosen by judgement: the system shares the cores among four
+/// for each, so that a short call does not wait for the end of a long one, and more would only hold more memory at a time.
+fn long_calls_max() -> usize {
+    (4 * cores()).max(8)
+}
+
 /// A prepared program, with the bodies that compute its shared values.
 struct PreparedProgram {
     instance: Arc<ProgramInstance>,
@@ -270,7 +281,7 @@ fn prepare(
     options: &Options,
     settings: &Settings,
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
-    let mut resources = Resources::of(program, settings.sessions, &options.platform);
+    let mut resources = Resources::of(program, &library.environment, settings.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, options));
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
@@ -304,7 +315,9 @@ fn prepare(
         slice: options.slice,
         blocking: settings.row.blocking,
         call_budget: settings.row.blocking.call_budget(options.slice),
-        jobs: OnceLock::new(),
+        blocking_calls: BlockingPool::new("blocking", BLOCKING_CALLS_MAX, &options.platform),
+        long_calls: BlockingPool::new("call", long_calls_max(), &options.platform),
+        first_loop: OnceLock::new(),
         recorder: options.recorder.clone(),
         platform: Arc::clone(&options.platform),
     });

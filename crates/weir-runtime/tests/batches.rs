@@ -6,7 +6,7 @@ use test_support::flows::gates::library;
 use test_support::flows::{Feed, options, start_expr};
 use tokio::sync::oneshot;
 use weir_host::{Batch, Failure, FailureKind, Function, Value, World};
-use weir_runtime::{ENGINES, Options, RunningProgram};
+use weir_runtime::{ENGINES, Options, RunningProgram, SliceLength};
 
 type Awaited = oneshot::Receiver<Result<Value, Failure>>;
 
@@ -68,6 +68,20 @@ fn the_rounds_of_a_for_are_one_batch_in_which_equal_reads_are_one_request() {
         assert_eq!(answer(flow), int(80), "{name}");
         drop(feed);
         running.wait().unwrap();
+    });
+}
+
+#[test]
+fn a_flow_fills_a_batch_although_its_slices_are_over() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let options = Options { slice: SliceLength::ONE_UNIT, ..options };
+        let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(10, 2))], "", ROUNDS, options);
+        let flow = feed.begin(vec![Value::Int(0)]);
+        let batch = gates.next();
+        assert_eq!(batch.arguments, [1, 2, 3], "{name}");
+        batch.answer();
+        assert_eq!(answer(flow), int(80), "{name}");
     });
 }
 
@@ -213,7 +227,7 @@ fn a_panic_fails_the_calls_of_its_batch_only() {
 }
 
 #[test]
-fn calls_inside_an_atomic_step_and_under_a_time_limit_are_gathered_and_let_go() {
+fn a_call_whose_time_limit_expires_leaves_its_batch() {
     every_engine(|options, name| {
         let gates = BatchGates::new();
         let body = "%1: Option(Int) = within 1ms\n  %2: Result(Int, Failure) = call a.get at a (%0)\n  yield 1\n\
@@ -222,5 +236,24 @@ fn calls_inside_an_atomic_step_and_under_a_time_limit_are_gathered_and_let_go() 
         let flow = feed.begin(vec![Value::Int(1)]);
         gates.next().given_up();
         assert_eq!(answer(flow), int(0), "{name}");
+    });
+}
+
+#[test]
+fn calls_of_an_atomic_step_are_gathered_while_it_holds_its_locks() {
+    every_engine(|options, name| {
+        let gates = BatchGates::new();
+        let body = "%1: Int = atomic (write shared s)\n  %2: Result(Int, Failure) = call a.get at a1 (1)\n  \
+                    %3: Result(Int, Failure) = call a.get at a2 (2)\n  %4: Int = switch %2\n    tag 0 (%5: Int)\n      \
+                    yield %5\n    tag 1 (%6: Failure)\n      yield -1\n  yield %4\nyield %1";
+        let functions = [gates.batched("a.get", World::Reads, limits(10, 1))];
+        let (feed, _running) = started(functions, "shared s: Int\n  yield 0\n", body, options);
+        let flows = [feed.begin(vec![Value::Int(1)]), feed.begin(vec![Value::Int(2)])];
+        for _ in &flows {
+            let batch = gates.next();
+            assert_eq!(batch.arguments, [1, 2], "{name}: one step after the other");
+            batch.answer();
+        }
+        flows.into_iter().for_each(|flow| assert_eq!(answer(flow), int(10), "{name}"));
     });
 }

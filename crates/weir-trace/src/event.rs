@@ -134,10 +134,12 @@ pub enum EventKind {
         /// The numbers of connections, and the limit.
         message: Arc<str>,
     },
-    /// A flow was refused, because the engine has reached its limit of flows.
+    /// A flow was refused.
     Refused {
         /// The index of the entry point.
         entry: u32,
+        /// The reason.
+        reason: RefusalReason,
     },
     /// State of a section, once per period.
     Section {
@@ -254,6 +256,27 @@ pub struct BacktraceEntry {
     pub position: u32,
 }
 
+/// The reason why a flow was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalReason {
+    /// The limit of flows is reached, or the queue of a section is full.
+    Full,
+    /// The memory of the program is full.
+    Memory,
+    /// Flows that have begun wait too long for a thread.
+    Overloaded,
+}
+
+impl fmt::Display for RefusalReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RefusalReason::Full => "the limit of flows is reached",
+            RefusalReason::Memory => "the memory of the program is full",
+            RefusalReason::Overloaded => "overloaded, because the flows in progress wait too long for a thread",
+        })
+    }
+}
+
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -276,7 +299,7 @@ impl fmt::Display for EventKind {
                 write!(f, "source {entry} tries again: {message}")
             }
             EventKind::ConnectionsShed { entry, message } => write!(f, "source {entry}: {message}"),
-            EventKind::Refused { entry } => write!(f, "flow of source {entry} refused"),
+            EventKind::Refused { entry, reason } => write!(f, "flow of source {entry} refused: {reason}"),
             EventKind::Section { section, threads, waiting, passed, .. } => {
                 write!(f, "section {section}: {threads} threads, {waiting} waiting, {passed} passed")
             }

@@ -208,6 +208,7 @@ impl ReaderQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::RefusalReason;
 
     #[test]
     fn detail_includes_what_is_coarser() {
@@ -221,7 +222,7 @@ mod tests {
     fn a_full_ring_loses_the_oldest_and_counts_it() {
         let (recorder, reader) = Recorder::new(Detail::Log, 2);
         for entry in 0..3 {
-            recorder.record(u64::from(entry), EventKind::Refused { entry });
+            recorder.record(u64::from(entry), EventKind::Refused { entry, reason: RefusalReason::Full });
         }
         assert_eq!(reader.lost(), 1);
         let times: Vec<u64> = reader.take().iter().map(|event| event.at_ns).collect();

@@ -30,6 +30,9 @@ pub(crate) struct RunArguments {
     /// Folder that `files` reads from; default: the folder of the program, without programs and plans
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+    /// Folder of the program's tables, in a file `NAME.db`; default: the folder of the program
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
     /// Maximum size of the file cache in megabytes; 0 disables it. Default: 64
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32))]
     pub(crate) files_kept: Option<u32>,

@@ -148,6 +148,7 @@ fn dispatch(library: Library, command: &Command, terminal: &mut Terminal) -> Exi
         Command::Test(arguments) => commands::test(arguments, library, terminal),
         Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
         Command::Plan(arguments) => commands::plan(arguments, &library, terminal),
+        Command::Tables(arguments) => commands::tables(arguments, &library, terminal),
         Command::Top(arguments) => commands::top(arguments, terminal),
         Command::Lsp => commands::lsp(library, terminal),
         Command::New(arguments) => commands::new(arguments, terminal),

@@ -162,6 +162,12 @@ fn programs_in(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Returns the file of a program's tables: in `data`, or beside the program.
+pub(crate) fn database_of(file: &Path, data: Option<&Path>) -> PathBuf {
+    let folder = data.map_or_else(|| folder(file), Path::to_owned);
+    folder.join(format!("{}.db", name_of(file)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;

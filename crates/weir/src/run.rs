@@ -19,6 +19,7 @@ use std::path::Path;
 
 use weir_library::files::{FileCacheOptions, Root};
 use weir_library::output::Outputs;
+use weir_library::tables::TableStorage;
 use weir_runtime::{Options, PrepareError, RunningProgram, StartError};
 use weir_syntax::SourceFile;
 use weir_trace::{Detail, Recorder};
@@ -27,7 +28,7 @@ use crate::arguments::RunArguments;
 use crate::configuration::Configuration;
 use crate::effective_plan::{EffectivePlan, start_hints};
 use crate::memory_size;
-use crate::programs::{folder, name_of};
+use crate::programs::{database_of, folder, name_of};
 use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::trace_socket::message::{Hello, VERSION};
@@ -120,6 +121,8 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
         None => open_root(&folder(&arguments.file), terminal)?.without_programs(),
     };
     library.environment.insert(root.with_cache_options(keeping(arguments)));
+    let tables = database_of(&arguments.file, arguments.data.as_deref());
+    library.environment.insert(TableStorage::in_file(tables));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "add an entry point: `service … on http(…)` or `for … in …`";

@@ -29,7 +29,28 @@ impl Declarer<'_, '_> {
             declared.row = (declared.columns.len() == fields.len()).then_some(row);
         }
         self.clauses(table, &mut declared);
+        self.names_in_database(table, &declared);
         self.declarations.tables.insert(name.text.clone(), declared);
+    }
+
+    /// Reports names that a database cannot hold beside each other: it does not distinguish the case of ASCII letters.
+    fn names_in_database(&mut self, table: &ast::TableDeclaration, declared: &DeclaredTable) {
+        let name = table.name.as_str();
+        if ["weir_", "sqlite_"].iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix)) {
+            let message = format!("`{name}` is a name that the database reserves");
+            self.table_fault(table.name.span, message, "choose a name that does not begin with `weir_` or `sqlite_`");
+        }
+        if let Some(other) = self.declarations.tables.keys().find(|known| known.eq_ignore_ascii_case(name)) {
+            let message = format!("the tables `{other}` and `{name}` would have one name in the database");
+            self.table_fault(table.name.span, message, "rename one of them");
+        }
+        let mut seen = BTreeSet::new();
+        for column in &declared.columns {
+            if !seen.insert(column.name.to_ascii_lowercase()) {
+                let message = format!("two columns would have the name `{}` in the database", column.name);
+                self.table_fault(table.row.span, message, "rename one of the fields");
+            }
+        }
     }
 
     /// Returns the record that the rows are, and its fields.

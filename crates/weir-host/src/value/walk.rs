@@ -47,6 +47,26 @@ impl Value {
         Walk { first: Some(self), open: Vec::new() }
     }
 
+    /// Returns about the bytes that the value takes, with everything in it: each part as if it were stored by itself, and
+    /// nothing for host values.
+    ///
+    /// ```
+    /// use weir_host::Value;
+    ///
+    /// assert!(Value::Int(1).approximate_bytes() < 64);
+    /// assert!(Value::text(&"a".repeat(1_000)).approximate_bytes() >= 1_000);
+    /// assert!(Value::list(vec![Value::Int(1); 100]).approximate_bytes() >= 800);
+    /// ```
+    #[must_use]
+    pub fn approximate_bytes(&self) -> u64 {
+        let own = |part: Element<'_>| match &*part {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        self.walk().map(|part| (size_of::<Value>() + own(part)) as u64).sum()
+    }
+
     /// Returns the elements of a list, the fields of a record or the payload of a variant, if they are stored as values,
     /// one after the other.
     #[inline]

@@ -34,7 +34,7 @@ pub struct Root {
     has_times: bool,
     cache: Arc<FileCache>,
     appended: Arc<AppendedFiles>,
-    /// `true` if programs and plans are not among the files.
+    /// `true` if programs, plans and databases are not among the files.
     hides_programs: bool,
 }
 
@@ -60,8 +60,8 @@ impl Root {
         Root { file_bytes_max, ..self }
     }
 
-    /// Returns the root without the programs and plans in it: files whose names end in `.weir` or `.plan.toml` cannot be
-    /// read, written or listed.
+    /// Returns the root without the programs, plans and databases in it: files whose names end in `.weir`, `.plan.toml`,
+    /// `.db`, `.db-wal` or `.db-shm` cannot be read, written or listed.
     #[must_use]
     pub fn without_programs(self) -> Root {
         Root { hides_programs: true, ..self }
@@ -74,7 +74,7 @@ impl Root {
             let start = name.len().checked_sub(end.len());
             start.is_some_and(|start| name.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
         };
-        self.hides_programs && (ends_in(".weir") || ends_in(".plan.toml"))
+        self.hides_programs && [".weir", ".plan.toml", ".db", ".db-wal", ".db-shm"].into_iter().any(ends_in)
     }
 
     /// Returns the root with an empty file cache of these limits.

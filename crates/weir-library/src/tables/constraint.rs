@@ -23,6 +23,11 @@ pub(super) fn not_a_number(schema: &Schema, column: usize) -> Failure {
     ))
 }
 
+/// Returns the failure of a size that the database cannot store.
+pub(super) fn too_large(schema: &Schema, column: usize) -> Failure {
+    broken(format!("`{}` of `{}` is a size of 2^63 bytes or more", schema.columns[column].name, schema.name))
+}
+
 /// Returns the failure of a table whose numbers are used up.
 pub(super) fn no_number_left(schema: &Schema) -> Failure {
     broken(format!("`{}` has used all numbers for its rows", schema.name))

@@ -106,14 +106,14 @@ impl MemoryTable {
         }
     }
 
-    pub(super) fn get(&mut self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
+    pub(super) fn get(&mut self, transaction: i64, key: &Value) -> Option<Value> {
         self.enter(transaction);
         let now = self.now();
         let found = self.rows.get(key).filter(|row| self.is_live(row, now));
-        Ok(found.map(|row| row.row.clone()))
+        found.map(|row| row.row.clone())
     }
 
-    pub(super) fn select(&mut self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
+    pub(super) fn select(&mut self, transaction: i64, search: &TableSearch) -> Vec<Value> {
         self.enter(transaction);
         let plan = self.plan(search);
         let mut rows: Vec<Value> = Vec::new();
@@ -127,33 +127,33 @@ impl MemoryTable {
             self.sort(&mut rows, search);
             rows.truncate(search.limit);
         }
-        Ok(rows)
+        rows
     }
 
-    pub(super) fn count(&mut self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+    pub(super) fn count(&mut self, transaction: i64, search: &TableSearch) -> i64 {
         self.enter(transaction);
         let mut count = 0;
         self.visit(&self.plan(search), search, &mut |_| {
             count += 1;
             true
         });
-        Ok(count)
+        count
     }
 
     pub(super) fn insert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {
         self.enter(transaction);
         let mut row = self.schema.stored(row)?;
+        let mut next = self.next;
         if self.schema.auto {
-            let next = self.next.checked_add(1).ok_or_else(|| constraint::no_number_left(&self.schema))?;
+            next = next.checked_add(1).ok_or_else(|| constraint::no_number_left(&self.schema))?;
             row = self.schema.numbered(&row, self.next);
-            self.no_conflict(&row, None)?;
-            self.next = next;
         }
         let key = self.schema.key_of(fields(&row));
+        self.no_conflict(&row, None)?;
         if self.rows.contains_key(&key) {
             return Err(constraint::taken(&self.schema, &self.schema.key, fields(&row)));
         }
-        self.no_conflict(&row, None)?;
+        self.next = next;
         self.put(key.clone(), row);
         Ok(key)
     }
@@ -181,13 +181,13 @@ impl MemoryTable {
         Ok(())
     }
 
-    pub(super) fn delete(&mut self, transaction: i64, key: &Value) -> Result<bool, Failure> {
+    pub(super) fn delete(&mut self, transaction: i64, key: &Value) -> bool {
         self.enter(transaction);
         self.expire();
-        Ok(self.take(key))
+        self.take(key)
     }
 
-    pub(super) fn delete_all(&mut self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+    pub(super) fn delete_all(&mut self, transaction: i64, search: &TableSearch) -> i64 {
         self.enter(transaction);
         self.expire();
         let mut keys = Vec::new();
@@ -196,13 +196,12 @@ impl MemoryTable {
             true
         });
         let deleted = keys.iter().filter(|key| self.take(key)).count();
-        Ok(deleted as i64)
+        deleted as i64
     }
 
-    pub(super) fn commit(&mut self, transaction: i64, _last: bool) -> Result<(), Failure> {
+    pub(super) fn commit(&mut self, transaction: i64) {
         self.enter(transaction);
         self.undo = None;
-        Ok(())
     }
 
     /// Takes back an unfinished transaction of another number, and begins to log this one.
@@ -226,7 +225,7 @@ impl MemoryTable {
         self.next = undo.next;
     }
 
-    /// Fails if another row than the one with this key has the values of a unique index.
+    /// Removes expired rows. Fails if another row than the one with this key has the values of a unique index.
     fn no_conflict(&mut self, row: &Value, but: Option<&Value>) -> Result<(), Failure> {
         self.expire();
         let row = fields(row);

@@ -36,6 +36,10 @@ impl Schema {
         if let Some(column) = numbers.clone().position(|number| number.is_some_and(f64::is_nan)) {
             return Err(constraint::not_a_number(self, column));
         }
+        let is_large = |value: &Value| matches!(value, Value::Size(size) if i64::try_from(*size).is_err());
+        if let Some(column) = fields(&row).iter().position(is_large) {
+            return Err(constraint::too_large(self, column));
+        }
         if !numbers.flatten().any(|number| number == 0.0 && number.is_sign_negative()) {
             return Ok(row);
         }

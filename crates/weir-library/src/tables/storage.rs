@@ -1,24 +1,55 @@
 //! The place where a program keeps its tables.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use parking_lot::Mutex;
 use weir::Failure;
 
+use super::database::Database;
 use super::memory::MemoryTable;
+use super::rows::TableRows;
 use super::schema::Schema;
+use super::stored::StoredTable;
 
-/// The place where a program keeps its tables.
+/// The place where a program keeps its tables: by default, all in memory.
 #[derive(Debug, Default)]
 pub struct TableStorage {
+    /// The file of the stored tables.
+    file: Option<PathBuf>,
+    database: Mutex<Option<Arc<Database>>>,
     transactions: AtomicI64,
 }
 
 impl TableStorage {
-    pub(super) fn open(&self, schema: Schema) -> Result<MemoryTable, Failure> {
-        Ok(MemoryTable::new(schema))
+    /// Returns a storage that keeps tables in this file, which the first of them creates.
+    #[must_use]
+    pub fn in_file(file: PathBuf) -> TableStorage {
+        TableStorage { file: Some(file), ..TableStorage::default() }
+    }
+
+    pub(super) fn open(&self, schema: Schema) -> Result<Box<dyn TableRows>, Failure> {
+        let file = self.file.as_ref().filter(|_| schema.soft.is_none());
+        let Some(file) = file else { return Ok(Box::new(Mutex::new(MemoryTable::new(schema)))) };
+        let mut database = self.database.lock();
+        let open = match &*database {
+            Some(open) => Arc::clone(open),
+            None => Arc::clone(database.insert(Arc::new(Database::open(file)?))),
+        };
+        Ok(Box::new(StoredTable::open(schema, open)?))
     }
 
     pub(super) fn next_transaction(&self) -> i64 {
         self.transactions.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Waits until everything that was committed before is durable.
+    pub(super) async fn settled(&self) -> Result<(), Failure> {
+        let database = self.database.lock().clone();
+        match database {
+            Some(database) => database.settled().await,
+            None => Ok(()),
+        }
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use weir::{Failure, FailureKind, Text};
 
-use super::idle_timeout::{IdleLimits, IdleTimer};
+use super::idle_timeout::{ConnectionClient, IdleLimits, IdleTimer};
 use crate::files::OpenFile;
 
 /// Maximum number of bytes returned by one read.
@@ -36,10 +36,10 @@ pub struct Connection {
 
 impl Connection {
     /// Creates a connection with these limits.
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, limits: IdleLimits) -> Self {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, limits: IdleLimits, client: ConnectionClient) -> Self {
         // A program's writes are meant to be sent; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
-        Connection { stream, peer, buffer: BytesMut::new(), idle_timer: IdleTimer::new(limits) }
+        Connection { stream, peer, buffer: BytesMut::new(), idle_timer: IdleTimer::new(limits, client) }
     }
 
     /// Waits for the first bytes of a new message, unless the program stops; returns `false` at the end.

@@ -17,7 +17,9 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use weir::{Failure, FailureKind};
-use weir_events::{Event, Synchronisation, after, at};
+use weir_events::{Event, Signal, Synchronisation, after, at};
+
+use crate::connection_table::TablePlace;
 
 /// Limits shared by all connections of one listener.
 #[derive(Clone, Debug)]
@@ -37,6 +39,12 @@ impl IdleLimits {
     }
 }
 
+/// The place of a connection in the table of its listener, and the signal by which the table closes it.
+pub(super) struct ConnectionClient {
+    pub(super) place: TablePlace,
+    pub(super) shed: Signal,
+}
+
 /// Reason why a wait is over.
 #[derive(Clone, Copy, Debug)]
 enum WaitEnd {
@@ -44,12 +52,16 @@ enum WaitEnd {
     Late,
     /// The program stops.
     Stopped,
+    /// The listener has too many connections, and closes this one.
+    Shed,
 }
 
 /// Idle timer of one connection, which waits for one thing at a time.
 pub(super) struct IdleTimer {
     limits: IdleLimits,
+    client: ConnectionClient,
     is_stopped: bool,
+    is_shed: bool,
     over: Option<Synchronisation<WaitEnd>>,
 }
 
@@ -60,8 +72,8 @@ impl fmt::Debug for IdleTimer {
 }
 
 impl IdleTimer {
-    pub(super) fn new(limits: IdleLimits) -> Self {
-        IdleTimer { limits, is_stopped: false, over: None }
+    pub(super) fn new(limits: IdleLimits, client: ConnectionClient) -> Self {
+        IdleTimer { limits, client, is_stopped: false, is_shed: false, over: None }
     }
 
     /// Awaits an operation of the peer.
@@ -74,14 +86,16 @@ impl IdleTimer {
         step: impl Future<Output = io::Result<T>>,
     ) -> Result<T, Failure> {
         let (mut step, mut deadline) = (pin!(step), None);
-        poll_fn(|context| match step.as_mut().poll(context) {
+        let done = poll_fn(|context| match step.as_mut().poll(context) {
             Poll::Ready(done) => Poll::Ready(done.map_err(Failure::from)),
             Poll::Pending => {
                 ready!(self.poll_late(&mut deadline, context));
                 Poll::Ready(Err(self.failure(what)))
             }
         })
-        .await
+        .await;
+        self.note_end(deadline);
+        done
     }
 
     /// Awaits the first operation of a new message; `None` if the program stops.
@@ -94,7 +108,7 @@ impl IdleTimer {
         step: impl Future<Output = io::Result<T>>,
     ) -> Result<Option<T>, Failure> {
         let (mut step, mut deadline) = (pin!(step), None);
-        poll_fn(|context| match step.as_mut().poll(context) {
+        let done = poll_fn(|context| match step.as_mut().poll(context) {
             Poll::Ready(done) => Poll::Ready(done.map(Some).map_err(Failure::from)),
             Poll::Pending => match self.poll_late(&mut deadline, context) {
                 _ if self.is_stopped => Poll::Ready(Ok(None)),
@@ -102,25 +116,43 @@ impl IdleTimer {
                 Poll::Pending => Poll::Pending,
             },
         })
-        .await
+        .await;
+        self.note_end(deadline);
+        done
+    }
+
+    /// Notes that the connection no longer waits for its peer, if it has.
+    fn note_end(&self, deadline: Option<Instant>) {
+        if deadline.is_some() {
+            self.client.place.entry().note(Instant::now(), true);
+        }
     }
 
     /// Returns `Ready` when the deadline has come; sets the deadline if there is none.
     fn poll_late(&mut self, deadline: &mut Option<Instant>, context: &mut Context<'_>) -> Poll<()> {
         let begins = deadline.is_none();
-        let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.limits.idle);
-        if begins && self.over.is_none() && !self.is_stopped {
-            self.over = Some(self.limits.over.synchronise());
+        let deadline = *deadline.get_or_insert_with(|| {
+            let now = Instant::now();
+            self.client.place.entry().note(now, false);
+            now + self.limits.idle
+        });
+        let shed = || self.client.shed.fired().wrap(|()| WaitEnd::Shed);
+        if begins && self.over.is_none() && !self.is_stopped && !self.is_shed {
+            self.over = Some(self.limits.over.or(&shed()).synchronise());
         }
         loop {
+            if self.is_shed {
+                return Poll::Ready(());
+            }
             let over = self.over.get_or_insert_with(|| {
-                let late = at(deadline).wrap(|()| WaitEnd::Late);
+                let late = at(deadline).wrap(|()| WaitEnd::Late).or(&shed());
                 if self.is_stopped { late.synchronise() } else { self.limits.stopped.or(&late).synchronise() }
             });
             let ended = ready!(Pin::new(over).poll(context));
             self.over = None;
             match ended {
                 WaitEnd::Stopped => self.is_stopped = true,
+                WaitEnd::Shed => self.is_shed = true,
                 WaitEnd::Late if deadline <= Instant::now() => return Poll::Ready(()),
                 // The instant was set for an earlier wait.
                 WaitEnd::Late => {}
@@ -129,6 +161,9 @@ impl IdleTimer {
     }
 
     fn failure(&self, what: &str) -> Failure {
+        if self.is_shed {
+            return Failure::new(FailureKind::Limit, "closed, because the listener has too many connections");
+        }
         Failure::new(FailureKind::Timeout, format!("the peer {what} for {:?}", self.limits.idle))
     }
 }

@@ -1,20 +1,23 @@
 //! TCP listeners: streams of connections, and of the lines that arrive over them.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type as SocketType};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_local};
 use weir::{Failure, HostType, ListenAddress, Loops, Parameter, SourceProblem, Type, Value};
-use weir_events::{Event, after, rendezvous, until};
+use weir_events::{Event, Signal, after, rendezvous, until};
 
 use super::Connection;
-use super::idle_timeout::IdleLimits;
+use super::idle_timeout::{ConnectionClient, IdleLimits};
+use crate::connection_table::{ConnectionTable, Entering, TablePlace, attach};
+use crate::descriptors;
 use crate::lines::LineSplitter;
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
@@ -24,14 +27,17 @@ const BACKLOG: i32 = 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Default idle timeout of a connection.
 const IDLE_NS: i64 = 75_000_000_000;
-/// Maximum number of connections whose lines are read at a time.
-const CONNECTIONS_MAX: usize = 10_000;
+/// Default maximum number of connections.
+const CONNECTIONS_MAX: i64 = 10_000;
+/// Time for which connections that were closed or refused are counted before they are reported.
+const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
 fn parameters() -> Vec<Parameter> {
     vec![
         parameter("port", Type::Int),
         optional("address", Type::Text, Value::text("127.0.0.1")),
         optional("idle", Type::Duration, Value::Duration(IDLE_NS)),
+        optional("connections_max", Type::Int, Value::Int(CONNECTIONS_MAX)),
     ]
 }
 
@@ -41,7 +47,8 @@ pub(super) fn connections() -> StreamDefinition<Connections> {
         name: "listen",
         doc: "Begins a flow for each connection to a port of this machine. `address: \"0.0.0.0\"` accepts connections \
               from other machines; port 0 lets the operating system choose a port. Operations on a connection that is \
-              idle for longer than `idle` fail.",
+              idle for longer than `idle` fail. Beyond `connections_max`, and when the process has no file descriptors \
+              left, the connection that has waited longest for its client, of the address that has most, is closed.",
         parameters: parameters(),
         element: Connection::ty(),
         ordered: false,
@@ -55,14 +62,12 @@ pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
         name: "lines",
         doc: "Begins a flow for each line that arrives over any connection to a port of this machine. The lines of one \
               connection keep their order; those of several connections are interleaved as they arrive. A connection \
-              that sends an invalid line, or nothing for longer than `idle`, is closed.",
+              that sends an invalid line, or nothing for longer than `idle`, is closed. Beyond `connections_max` the \
+              same happens as for `tcp.listen`.",
         parameters: parameters(),
         element: Type::Text,
         ordered: true,
-        open: |arguments| {
-            let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-            Ok(ConnectionLines { listening: Listening::open(arguments)?, slots })
-        },
+        open: |arguments| Ok(ConnectionLines(Listening::open(arguments)?)),
     }
 }
 
@@ -71,6 +76,7 @@ pub(super) struct Listening {
     socket: StdListener,
     address: SocketAddr,
     idle: Duration,
+    table: Arc<ConnectionTable>,
 }
 
 impl Listening {
@@ -79,12 +85,17 @@ impl Listening {
         let bound = bind(address).and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) =
             bound.map_err(|error| Failure::function(format!("cannot listen at {address}: {error}")))?;
-        Ok(Listening { socket, address, idle: arguments.duration(2, "idle")? })
+        let connections_max = usize::try_from(arguments.int(3)?).ok().filter(|max| *max > 0);
+        let connections_max =
+            connections_max.ok_or_else(|| Failure::argument("`connections_max` must be at least 1"))?;
+        let table = ConnectionTable::new(connections_max);
+        Ok(Listening { socket, address, idle: arguments.duration(2, "idle")?, table })
     }
 
-    /// Returns a listener on this event loop.
-    fn listener(&self) -> io::Result<TcpListener> {
-        TcpListener::from_std(self.socket.try_clone()?)
+    /// Returns an acceptor on this event loop.
+    fn acceptor<'a>(&'a self, emitter: &'a Emitter) -> io::Result<TcpAcceptor<'a>> {
+        let listener = TcpListener::from_std(self.socket.try_clone()?)?;
+        Ok(TcpAcceptor { listener, table: &self.table, emitter, shed: Rc::default() })
     }
 }
 
@@ -105,19 +116,65 @@ fn bind(address: SocketAddr) -> io::Result<StdListener> {
     Ok(socket.into())
 }
 
-/// Accepts the next connection. The failure of a single connection, or a lack of file descriptors, does not end the
-/// source.
-async fn accept(listener: &TcpListener, emitter: &Emitter) -> (TcpStream, SocketAddr) {
-    loop {
-        match listener.accept().await {
-            Ok(accepted) => return accepted,
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
-            Err(error) => {
-                emitter.report(SourceProblem::Retries(Failure::function(format!(
-                    "a connection cannot be accepted: {error}"
-                ))));
-                after(ACCEPT_PAUSE).await;
+/// Accepts the connections of a listener on one event loop, and makes room for them when there are too many.
+struct TcpAcceptor<'a> {
+    listener: TcpListener,
+    table: &'a Arc<ConnectionTable>,
+    emitter: &'a Emitter,
+    shed: Rc<Cell<ShedCounts>>,
+}
+
+/// The connections that were closed or refused since the last report.
+#[derive(Clone, Copy, Default)]
+struct ShedCounts {
+    closed: u64,
+    refused: u64,
+}
+
+impl TcpAcceptor<'_> {
+    /// Accepts the next connection, with its place in the table. The failure of a single connection, or a lack of file
+    /// descriptors, does not end the source.
+    async fn accept(&self) -> (TcpStream, SocketAddr, TablePlace) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => match self.table.enter(peer.ip(), Instant::now()) {
+                    Entering::Entered(place) => return (stream, peer, place),
+                    Entering::Instead(place) => {
+                        self.count(|shed| shed.closed += 1);
+                        return (stream, peer, place);
+                    }
+                    Entering::Refused => self.count(|shed| shed.refused += 1),
+                },
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                }
+                Err(error) => {
+                    self.emitter.report(SourceProblem::Retries(Failure::function(format!(
+                        "a connection cannot be accepted: {error}"
+                    ))));
+                    if descriptors::is_exhausted(&error) && self.table.close_waiting(Instant::now()) {
+                        self.count(|shed| shed.closed += 1);
+                    }
+                    after(ACCEPT_PAUSE).await;
+                }
             }
+        }
+    }
+
+    /// Counts a connection that was closed or refused; the first one begins a period, at whose end all of them are reported.
+    fn count(&self, count: impl FnOnce(&mut ShedCounts)) {
+        let mut shed = self.shed.get();
+        let is_first = shed.closed + shed.refused == 0;
+        count(&mut shed);
+        self.shed.set(shed);
+        if is_first {
+            let (shed, emitter, limit) = (Rc::clone(&self.shed), self.emitter.clone(), self.table.connections_max());
+            // The task ends with the event loop.
+            drop(spawn_local(async move {
+                after(REPORT_PERIOD).await;
+                let ShedCounts { closed, refused } = shed.take();
+                let message = format!("{closed} closed and {refused} refused at the limit of {limit}");
+                emitter.report(SourceProblem::ShedsConnections(Failure::function(message)));
+            }));
         }
     }
 }
@@ -134,45 +191,48 @@ impl Stream for Connections {
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
-        let listener = self.0.listener()?;
+        let acceptor = self.0.acceptor(&emitter)?;
         // Dropped together with this loop when the program stops.
         let (_running, ends) = rendezvous::<()>();
         let limits = IdleLimits::new(self.0.idle, &ends.recv().wrap(|_| ()));
         loop {
-            let (stream, peer) = accept(&listener, &emitter).await;
-            let connection = Connection::new(stream, peer, limits.clone());
+            let (stream, peer, place) = acceptor.accept().await;
+            let (shed, entry) = (Signal::new(), Arc::clone(place.entry()));
+            let close = shed.clone();
+            attach(&self.0.table, peer.ip(), &entry, Box::new(move || _ = close.fire()));
+            let connection = Connection::new(stream, peer, limits.clone(), ConnectionClient { place, shed });
             emitter.emit(connection.into_value()?).await;
         }
     }
 }
 
-pub(super) struct ConnectionLines {
-    listening: Listening,
-    slots: Arc<Semaphore>,
-}
+pub(super) struct ConnectionLines(Listening);
 
 impl Stream for ConnectionLines {
     fn describe(&self) -> String {
-        format!("the lines to tcp://{}", self.listening.address)
+        format!("the lines to tcp://{}", self.0.address)
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
-        let listener = self.listening.listener()?;
+        let acceptor = self.0.acceptor(&emitter)?;
         let mut connections = JoinSet::new();
-        let late = after(self.listening.idle);
+        let late = after(self.0.idle);
         loop {
-            let slot = Arc::clone(&self.slots).acquire_owned().await?;
-            let (stream, _) = accept(&listener, &emitter).await;
-            connections.spawn_local(emit_lines(stream, late.clone(), emitter.clone(), slot));
+            let (stream, peer, place) = acceptor.accept().await;
+            let entry = Arc::clone(place.entry());
+            let task = connections.spawn_local(emit_lines(stream, late.clone(), emitter.clone(), place));
+            attach(&self.0.table, peer.ip(), &entry, Box::new(move || task.abort()));
             while connections.try_join_next().is_some() {}
         }
     }
 }
 
 /// Emits the lines of one connection. An error ends only this connection.
-async fn emit_lines(mut stream: TcpStream, late: Event<()>, emitter: Emitter, _slot: OwnedSemaphorePermit) {
+async fn emit_lines(mut stream: TcpStream, late: Event<()>, emitter: Emitter, place: TablePlace) {
     let mut lines = LineSplitter::new();
     while let Ok(Ok(Some(line))) = until(pin!(lines.next(&mut stream)), &late).await {
+        place.entry().note(Instant::now(), true);
         emitter.emit(Value::text(line)).await;
+        place.entry().note(Instant::now(), false);
     }
 }

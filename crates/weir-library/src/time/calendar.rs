@@ -47,8 +47,35 @@ pub struct Date {
 /// Fails for any other text, and for times before 1677 or after 2262.
 #[weir::function(pure, units = units::to_transform(text))]
 pub fn parse(text: &str) -> Result<SystemTime, Failure> {
+    if !is_rfc3339(text) {
+        return Err(not_a_time(text, &"a time in RFC 3339 is written like 2026-11-22T20:15:00Z"));
+    }
     let parsed = text.parse::<Timestamp>().map_err(|error| not_a_time(text, &error))?;
     time_of(parsed)
+}
+
+/// Returns true if a text has the form of RFC 3339, of which ISO 8601 has many variants: `date-time` in its section 5.6, with
+/// `T`, `t` or a space between date and time.
+fn is_rfc3339(text: &str) -> bool {
+    let fits = |text: &[u8], form: &[u8]| {
+        text.len() == form.len()
+            && text
+                .iter()
+                .zip(form)
+                .all(|(byte, form)| if *form == b'0' { byte.is_ascii_digit() } else { byte == form })
+    };
+    let Some((date, rest)) = text.as_bytes().split_at_checked(10) else { return false };
+    let Some((between, rest)) = rest.split_first() else { return false };
+    let Some((time, rest)) = rest.split_at_checked(8) else { return false };
+    let offset = match rest.strip_prefix(b".") {
+        Some(fraction) => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if digits == 0 { return false } else { &fraction[digits..] }
+        }
+        None => rest,
+    };
+    let is_offset = matches!(offset, b"Z" | b"z") || fits(offset, b"+00:00") || fits(offset, b"-00:00");
+    fits(date, b"0000-00-00") && matches!(between, b'T' | b't' | b' ') && fits(time, b"00:00:00") && is_offset
 }
 
 /// Parses a time that is written in this format: `%Y-%m-%d %H:%M` and the like, as in `strptime`. Without an offset or
@@ -168,7 +195,7 @@ fn format_fits(format: &str) -> Result<(), Failure> {
     }
 }
 
-fn not_a_time(text: &str, error: &jiff::Error) -> Failure {
+fn not_a_time(text: &str, error: &dyn std::fmt::Display) -> Failure {
     /// Number of characters shown in a message.
     const SHOWN_MAX: usize = 40;
     let shown: String = text.chars().take(SHOWN_MAX).collect();

@@ -1,29 +1,65 @@
 //! Flows that have joined a batch and still run: the batch waits for them, because they may have more calls for it.
 //!
-//! A thread runs one flow at a time. It notes the batches that this flow joins, and reports to them when the flow comes to
-//! rest: when it waits, yields or ends, and before it blocks its thread.
+//! A thread runs one flow at a time. It notes a [`Claim`] for each batch that this flow joins, and drops the claims when the
+//! flow comes to rest: when it waits or ends, and before it blocks its thread. A flow whose slice is over keeps its claims, so
+//! that a long `for` fills a batch, but only for a few slices after it has joined last: one that computes holds nobody up.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::batch::GatheredBatch;
 
 thread_local! {
-    /// The batches that wait for the flow of this thread.
-    static JOINED: RefCell<Vec<Arc<GatheredBatch>>> = const { RefCell::new(Vec::new()) };
+    /// The claims of the flow of this thread.
+    static CLAIMS: RefCell<Vec<Claim>> = const { RefCell::new(Vec::new()) };
+    /// True if this flow has joined a batch in its slice.
+    static HAS_JOINED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The slices for which a batch waits for a flow that joins no batch meanwhile. Chosen by judgement: one can be over
+/// before the flow comes to its next call, if the system has given the processor to another thread.
+const SLICES_MAX: u32 = 4;
+
+/// The claim of a flow that a batch waits for it. Dropping it tells the batch that the flow has come to rest.
+pub(crate) struct Claim {
+    batch: Arc<GatheredBatch>,
+    /// The slices for which the batch still waits.
+    slices_left: u32,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.batch.end_run();
+    }
 }
 
 /// Notes that the flow of this thread has joined a batch.
 pub(super) fn joined(batch: &Arc<GatheredBatch>) {
-    JOINED.with_borrow_mut(|joined| {
-        if !joined.iter().any(|known| Arc::ptr_eq(known, batch)) && batch.begin_run() {
-            joined.push(Arc::clone(batch));
+    HAS_JOINED.set(true);
+    CLAIMS.with_borrow_mut(|claims| {
+        if !claims.iter().any(|claim| Arc::ptr_eq(&claim.batch, batch)) && batch.begin_run() {
+            claims.push(Claim { batch: Arc::clone(batch), slices_left: SLICES_MAX });
         }
     });
 }
 
-/// Reports that the flow of this thread has come to rest.
+/// Continues with the claims of a flow whose slice was over.
+pub(crate) fn resume(claims: &mut Vec<Claim>) {
+    CLAIMS.set(std::mem::take(claims));
+}
+
+/// Ends the slice of the flow of this thread; returns the claims that it keeps, if it `yields`.
+pub(crate) fn end_slice(yields: bool) -> Vec<Claim> {
+    let mut claims = CLAIMS.take();
+    if HAS_JOINED.replace(false) {
+        claims.iter_mut().for_each(|claim| claim.slices_left = SLICES_MAX);
+    }
+    claims.iter_mut().for_each(|claim| claim.slices_left -= 1);
+    claims.retain(|claim| yields && claim.slices_left > 0);
+    claims
+}
+
+/// Drops the claims of the flow of this thread, which has come to rest.
 pub(crate) fn at_rest() {
-    let joined = JOINED.take();
-    joined.iter().for_each(|batch| batch.end_run());
+    drop(end_slice(false));
 }

@@ -14,7 +14,7 @@ use tokio::task::spawn_local;
 use weir_host::{Begun, Failure, FailureKind, LocalFuture, Value};
 use weir_trace::EventKind;
 
-use super::loop_turns::{Turn, run_shared};
+use super::loop_turns::{Turn, are_turns_overloaded, run_shared};
 use super::{Drive, Engine, EngineRow, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
 use crate::flow::{ActiveFlow, NewFlow};
@@ -28,7 +28,11 @@ pub(super) const ROW: EngineRow = EngineRow {
     loops: |threads| threads,
     blocking: BlockingPlacement::Elsewhere,
     drive: Drive::Flows(|setup| {
-        Ok(Arc::new(EventEngine { threads: setup.planned.threads, waiting: AdmissionLimiter::new(setup.flows_max) }))
+        Ok(Arc::new(EventEngine {
+            threads: setup.planned.threads,
+            waiting: AdmissionLimiter::new(setup.flows_max),
+            instance: Arc::clone(setup.planned.instance),
+        }))
     }),
 };
 
@@ -55,6 +59,7 @@ impl Future for PendingFlow {
         let advanced = match &pending.turn {
             Some(turn) => {
                 ready!(turn.poll(context));
+                turn.take(flow.platform());
                 flow.advance(&Units::slice(length), context)
             }
             None => run_shared(length, |units| flow.advance(units, context)),
@@ -65,7 +70,10 @@ impl Future for PendingFlow {
             _ if pending.is_cancelled && flow.request_give_up() => return Poll::Ready(None),
             Advanced::Waits => {}
             // Polled to register the task.
-            Advanced::Yields => _ = pending.turn.insert(Turn::wait()).poll(context),
+            Advanced::Yields => {
+                let turn = Turn::wait(flow.turns(), flow.platform());
+                _ = pending.turn.insert(turn).poll(context);
+            }
         }
         Poll::Pending
     }
@@ -88,6 +96,7 @@ struct EventEngine {
     threads: usize,
     /// Limits the flows that wait.
     waiting: Arc<AdmissionLimiter>,
+    instance: Arc<ProgramInstance>,
 }
 
 impl Engine for EventEngine {
@@ -98,12 +107,16 @@ impl Engine for EventEngine {
         match run_shared(new_flow.slice(), |units| new_flow.run(units)) {
             Ok(answer) => Begun::Done(answer),
             Err((flow, spent)) => {
-                let turn = (spent == Spent::Yield).then(Turn::wait);
+                let turn = (spent == Spent::Yield).then(|| Turn::wait(flow.turns(), flow.platform()));
                 let permit = Some(self.waiting.acquire());
                 let pending = PendingFlow { flow: Some(flow), turn, permit, is_cancelled: false };
                 Begun::Pending(Box::pin(async { pending.await.unwrap_or_else(|| Err(cancelled())) }))
             }
         }
+    }
+
+    fn is_overloaded(&self, entry: usize, route: usize) -> bool {
+        are_turns_overloaded(&self.instance.entries[entry].flows[route].1.queues, &*self.instance.platform)
     }
 
     fn room(&self) -> LocalFuture<()> {

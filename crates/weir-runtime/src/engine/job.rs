@@ -44,6 +44,8 @@ pub(super) struct FlowJob {
     /// True once the flow has yielded or waited: it may be cancelled before it is advanced again.
     pub(super) has_yielded: bool,
     pub(super) task: Option<Arc<Task>>,
+    /// True while the flow is counted as waiting in the queue of a port.
+    pub(super) is_queued: bool,
 }
 
 /// A pooled job: a box that holds one job after the other. It is empty while it is in the object pool.

@@ -2,7 +2,7 @@
 //!
 //! 1. While no flow waits for a turn, the flows that run between two polls of I/O share one slice
 //!    ([`run_shared`]). Once it is spent, each of them yields at the end of its quantum.
-//! 2. A flow that yields waits for its [`Turn`], in a FIFO queue.
+//! 2. A flow that yields waits for its [`Turn`], in a queue with several levels ([`MultilevelQueue`]).
 //! 3. The *dispatcher*, a task of the event loop, runs only after I/O has been polled and all tasks that were ready then
 //!    have been woken: `yield_now` of tokio's current-thread runtime defers it until then. It gives a slice to the first
 //!    flow of the queue. Flows that begin meanwhile get a quantum each.
@@ -14,18 +14,20 @@
 //! All state belongs to one thread.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use tokio::task::{spawn_local, yield_now};
 
+use crate::overload::{FlowDelays, MultilevelQueue, PassedQueues};
+use crate::platform::Platform;
 use crate::units::{SliceLength, Units};
 
 thread_local! {
     static TURNS: LoopTurns = const {
         LoopTurns {
-            waiting: RefCell::new(VecDeque::new()),
+            waiting: RefCell::new(MultilevelQueue::new()),
+            delays: FlowDelays::new(),
             quanta_spent: Cell::new(0),
             dispatches: Cell::new(false),
         }
@@ -35,7 +37,8 @@ thread_local! {
 /// The turns of one event loop.
 struct LoopTurns {
     /// The flows that wait for a turn.
-    waiting: RefCell<VecDeque<Rc<TurnState>>>,
+    waiting: RefCell<MultilevelQueue<Rc<TurnState>>>,
+    delays: FlowDelays,
     /// The quanta of the shared slice that are spent.
     quanta_spent: Cell<u32>,
     /// True while the dispatcher runs.
@@ -43,7 +46,12 @@ struct LoopTurns {
 }
 
 /// The place of a flow in the queue. Dropping it leaves the queue.
-pub(super) struct Turn(Rc<TurnState>);
+pub(super) struct Turn {
+    state: Rc<TurnState>,
+    /// The number of turns that the flow has used up.
+    turns: u32,
+    is_taken: Cell<bool>,
+}
 
 #[derive(Default)]
 struct TurnState {
@@ -53,22 +61,29 @@ struct TurnState {
 }
 
 impl Turn {
-    /// Puts a flow that has yielded into the queue of this event loop.
-    pub(super) fn wait() -> Turn {
+    /// Puts a flow that has yielded, after this many turns, into the queue of this event loop.
+    pub(super) fn wait(turns: u32, platform: &dyn Platform) -> Turn {
         let state = Rc::<TurnState>::default();
-        TURNS.with(|turns| {
-            turns.waiting.borrow_mut().push_back(Rc::clone(&state));
-            turns.dispatch();
+        TURNS.with(|of_loop| {
+            of_loop.waiting.borrow_mut().push(turns, Rc::clone(&state));
+            of_loop.delays.after_turns(turns).enter(platform);
+            of_loop.dispatch();
         });
-        Turn(state)
+        Turn { state, turns, is_taken: Cell::new(false) }
+    }
+
+    /// Notes that the flow is about to use its turn.
+    pub(super) fn take(&self, platform: &dyn Platform) {
+        self.is_taken.set(true);
+        TURNS.with(|of_loop| of_loop.delays.after_turns(self.turns).leave(platform));
     }
 
     /// Returns true if it is the flow's turn; otherwise registers the task to be woken when it is.
     pub(super) fn poll(&self, context: &Context<'_>) -> Poll<()> {
-        if self.0.is_over.get() {
+        if self.state.is_over.get() {
             return Poll::Ready(());
         }
-        let mut waker = self.0.waker.borrow_mut();
+        let mut waker = self.state.waker.borrow_mut();
         match &mut *waker {
             Some(waker) => waker.clone_from(context.waker()),
             none => *none = Some(context.waker().clone()),
@@ -79,8 +94,18 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.is_over.set(true);
+        self.state.is_over.set(true);
+        if !self.is_taken.get() {
+            // At the end of the thread there is nothing left to count.
+            _ = TURNS.try_with(|of_loop| of_loop.delays.after_turns(self.turns).abandon());
+        }
     }
+}
+
+/// Returns true if flows of such a route wait too long for their turns on this event loop.
+#[inline]
+pub(super) fn are_turns_overloaded(queues: &PassedQueues, platform: &dyn Platform) -> bool {
+    TURNS.with(|of_loop| of_loop.delays.is_overloaded(queues, platform))
 }
 
 /// Runs a flow that begins or has waited, and counts the quanta that it spends of the slice that all flows share.
@@ -120,7 +145,7 @@ impl LoopTurns {
     fn next_turn(&self) -> bool {
         self.quanta_spent.set(0);
         loop {
-            let Some(first) = self.waiting.borrow_mut().pop_front() else {
+            let Some(first) = self.waiting.borrow_mut().pop() else {
                 self.dispatches.set(false);
                 return false;
             };
@@ -150,6 +175,7 @@ mod tests {
     use tokio::runtime::LocalRuntime;
 
     use super::*;
+    use crate::platform::ScriptedPlatform;
     use crate::units::Spent;
 
     const LENGTH: SliceLength = SliceLength { quantum: 10, quanta: 4 };
@@ -183,7 +209,7 @@ mod tests {
             if left == 0 {
                 return Poll::Ready(());
             }
-            turn = Some(Turn::wait());
+            turn = Some(Turn::wait(1, &ScriptedPlatform::new(0)));
             context.waker().wake_by_ref();
             Poll::Pending
         })
@@ -215,8 +241,9 @@ mod tests {
 
     #[test]
     fn a_flow_that_leaves_the_queue_takes_no_turn() {
+        let platform = ScriptedPlatform::new(0);
         LocalRuntime::new().unwrap().block_on(async {
-            let (one, other) = (Turn::wait(), Turn::wait());
+            let (one, other) = (Turn::wait(1, &platform), Turn::wait(1, &platform));
             drop(one);
             assert!(other.poll(&Context::from_waker(Waker::noop())).is_pending());
             poll_fn(|context| other.poll(context)).await;

@@ -11,6 +11,7 @@ use weir_scheduler::{PortSettings, ThreadPool};
 
 use super::partition::{EngineSection, FlowSegments, Partition, partition};
 use super::{EngineSetup, ThreadingModel};
+use crate::overload::FlowDelays;
 
 /// The ports and thread pools of a program, and the segments of its flows.
 pub(super) struct Placement {
@@ -34,6 +35,8 @@ pub(super) struct PlacedSection {
     pub ports: Range<usize>,
     /// The number of watched flows that have passed it.
     pub passed: AtomicU64,
+    /// The delays of awaited flows in the queues of its ports.
+    pub delays: FlowDelays,
 }
 
 /// Partitions a program and places its sections; `rest` is the threading model of the nodes for which the plan names no
@@ -62,6 +65,7 @@ impl Placement {
                 engine: section.engine,
                 ports: section.ports,
                 passed: AtomicU64::new(0),
+                delays: FlowDelays::new(),
             });
         }
     }

@@ -37,6 +37,7 @@ use super::{Drive, Engine, EngineRow, EngineSetup, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
 use crate::flow::{ActiveFlow, NewFlow};
 use crate::instance::{BlockingPlacement, ProgramInstance};
+use crate::overload::{FlowDelays, MultilevelQueue, QueueDelay};
 use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
 use crate::step::Action;
@@ -62,6 +63,7 @@ struct PoolEngine {
     platform: Arc<dyn Platform>,
     queue: Arc<FlowQueue>,
     queued: Arc<AdmissionLimiter>,
+    instance: Arc<ProgramInstance>,
     /// Counts all flows, and all awaited answers.
     flows: Arc<AdmissionLimiter>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -73,6 +75,9 @@ struct FlowQueue {
     /// The length of the queue, written under its lock. A hint that is read without it, relaxed: a reader that misses a
     /// flow lets another one run for a slice before it.
     waiting: AtomicUsize,
+    /// The delays of the queue.
+    delays: FlowDelays,
+    platform: Arc<dyn Platform>,
     /// Limits the queued flows. Flows that yield may exceed the limit, by at most one for each thread.
     places: Arc<AdmissionLimiter>,
     /// For each entry and route, a prediction of whether its flows have a brief beginning; `None` if they never begin
@@ -85,7 +90,7 @@ struct FlowQueueState {
     /// The flows that have not been on a thread of the pool yet.
     new: VecDeque<QueuedFlow>,
     /// The flows that have yielded, or have waited without a thread.
-    yielded: VecDeque<QueuedFlow>,
+    yielded: MultilevelQueue<QueuedFlow>,
     /// True if the last flow came from `yielded`, or would have.
     takes_yielded: bool,
     closed: bool,
@@ -136,17 +141,20 @@ impl PoolEngine {
             jobs: Mutex::default(),
             arrived: Condvar::new(),
             waiting: AtomicUsize::new(0),
+            delays: FlowDelays::new(),
+            platform: Arc::clone(setup.platform),
             places: Arc::clone(&queued),
             predictors: predictors.collect(),
         });
         let mut threads = Vec::new();
         for index in 0..setup.planned.threads {
-            let (queue, platform, handle) = (Arc::clone(&queue), Arc::clone(setup.platform), setup.handle.clone());
+            let (queue, handle) = (Arc::clone(&queue), setup.handle.clone());
             let name = format!("weir pool {index}");
-            threads.push(setup.platform.thread(&name, Box::new(move || work(&queue, &*platform, &handle)))?);
+            threads.push(setup.platform.thread(&name, Box::new(move || work(&queue, &handle)))?);
         }
         let (platform, threads) = (Arc::clone(setup.platform), Mutex::new(threads));
-        Ok(PoolEngine { platform, queue, queued, flows: AdmissionLimiter::new(usize::MAX), threads })
+        let instance = Arc::clone(setup.planned.instance);
+        Ok(PoolEngine { platform, queue, queued, instance, flows: AdmissionLimiter::new(usize::MAX), threads })
     }
 }
 
@@ -173,6 +181,10 @@ impl Engine for PoolEngine {
         answer.pending(self.flows.acquire())
     }
 
+    fn is_overloaded(&self, entry: usize, route: usize) -> bool {
+        self.queue.delays.is_overloaded(&self.instance.entries[entry].flows[route].1.queues, &*self.platform)
+    }
+
     fn room(&self) -> LocalFuture<()> {
         Box::pin(Arc::clone(&self.queued).wait_for_room())
     }
@@ -196,10 +208,10 @@ impl Engine for PoolEngine {
 }
 
 /// Runs flows on a thread of the pool until the engine closes.
-fn work(queue: &Arc<FlowQueue>, platform: &dyn Platform, handle: &Handle) {
+fn work(queue: &Arc<FlowQueue>, handle: &Handle) {
     let _inside = handle.enter();
     while let Some(queued) = queue.next() {
-        let Some(waiting) = queue.run(queued, platform) else { continue };
+        let Some(waiting) = queue.run(queued) else { continue };
         let Some(waiting) = queue.park_if_possible(waiting) else { continue };
         let mut held = vec![waiting];
         handle.block_on(poll_fn(|context| queue.poll_held(&mut held, context)));
@@ -228,14 +240,15 @@ impl FlowQueue {
 
     /// Runs a flow: one slice, or one after the other while no other flow is queued. Returns it if it waits; puts it back
     /// into the queue if it yields.
-    fn run(&self, queued: QueuedFlow, platform: &dyn Platform) -> Option<HeldFlow> {
+    fn run(&self, queued: QueuedFlow) -> Option<HeldFlow> {
         let QueuedFlow { mut held, begun, queued } = queued;
         drop(queued);
         let key = held.flow.key();
         let predictor = self.predictors[key.entry as usize][key.route as usize].as_ref();
         let predictor = predictor.filter(|_| !begun && !held.answer.is_given_up());
-        let begin =
-            |predictor| measured(predictor, BRIEF_ON_THREAD_NS, platform, || held.flow.advance_without_blocking());
+        let begin = |predictor| {
+            measured(predictor, BRIEF_ON_THREAD_NS, &*self.platform, || held.flow.advance_without_blocking())
+        };
         if let Some(given) = predictor.and_then(begin) {
             held.answer.put(given);
             return None;
@@ -281,6 +294,7 @@ impl FlowQueue {
 
     fn add(&self, job: QueuedFlow) {
         let mut jobs = self.jobs.lock();
+        self.delay_of(&job).enter(&*self.platform);
         jobs.new.push_back(job);
         self.note_length(&jobs);
         drop(jobs);
@@ -290,18 +304,25 @@ impl FlowQueue {
     /// Puts back a flow that has yielded. Its thread takes the next flow from the queue itself, and so wakes no other.
     fn put_back(&self, held: HeldFlow) {
         let queued = self.places.acquire();
-        let mut jobs = self.jobs.lock();
-        jobs.yielded.push_back(QueuedFlow { held, begun: true, queued });
-        self.note_length(&jobs);
+        self.push_yielded(QueuedFlow { held, begun: true, queued });
     }
 
     /// Puts back a flow that has waited without a thread.
     fn resume(&self, flow: QueuedFlow) {
-        let mut jobs = self.jobs.lock();
-        jobs.yielded.push_back(flow);
-        self.note_length(&jobs);
-        drop(jobs);
+        self.push_yielded(flow);
         self.arrived.notify_one();
+    }
+
+    fn push_yielded(&self, flow: QueuedFlow) {
+        let mut jobs = self.jobs.lock();
+        self.delay_of(&flow).enter(&*self.platform);
+        jobs.yielded.push(flow.held.flow.turns(), flow);
+        self.note_length(&jobs);
+    }
+
+    /// Returns the delay of the queue that the flow is in.
+    fn delay_of(&self, flow: &QueuedFlow) -> &QueueDelay {
+        self.delays.after_turns(flow.held.flow.turns())
     }
 
     /// Parks a flow that waits, if it waits without a thread; otherwise returns it.
@@ -318,6 +339,8 @@ impl FlowQueue {
         loop {
             if let Some(job) = jobs.pop() {
                 self.note_length(&jobs);
+                drop(jobs);
+                self.delay_of(&job).leave(&*self.platform);
                 return Some(job);
             }
             if jobs.closed {
@@ -329,8 +352,10 @@ impl FlowQueue {
 
     fn next_yielded(&self) -> Option<HeldFlow> {
         let mut jobs = self.jobs.lock();
-        let job = jobs.yielded.pop_front()?;
+        let job = jobs.yielded.pop()?;
         self.note_length(&jobs);
+        drop(jobs);
+        self.delay_of(&job).leave(&*self.platform);
         Some(job.held)
     }
 }
@@ -339,10 +364,10 @@ impl FlowQueueState {
     /// Takes a new flow and one that has yielded in turn, so that neither kind holds up the other.
     fn pop(&mut self) -> Option<QueuedFlow> {
         self.takes_yielded = !self.takes_yielded;
-        let (first, other) = match self.takes_yielded {
-            true => (&mut self.yielded, &mut self.new),
-            false => (&mut self.new, &mut self.yielded),
-        };
-        first.pop_front().or_else(|| other.pop_front())
+        if self.takes_yielded {
+            self.yielded.pop().or_else(|| self.new.pop_front())
+        } else {
+            self.new.pop_front().or_else(|| self.yielded.pop())
+        }
     }
 }

@@ -108,8 +108,9 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
 /// Lets woken flows return to the scheduler, which they do not keep alive.
 fn link_to_scheduler(resume_callback: &ResumeCallback, scheduler: &Arc<Scheduler<SegmentRunner>>) {
     let weak = Arc::downgrade(scheduler);
-    let resume = move |port, job| {
+    let resume = move |port, mut job: Box<PooledJob>| {
         let Some(scheduler) = weak.upgrade() else { return };
+        scheduler.work().note_queued(job.job());
         if !scheduler.is_single_processor() {
             scheduler.resume(port, job);
         } else if scheduler.resume_deferred(port, job) {
@@ -199,7 +200,8 @@ impl SectionEngine {
             Advanced::Ready(Some(answer)) => InlineOutcome { answer, remaining: None },
             Advanced::Ready(None) => {
                 let segment = next_segment(segments, to, state);
-                let (job, answer) = job(flow.into_state(), segment);
+                let (mut job, answer) = job(flow.into_state(), segment);
+                self.scheduler.work().note_queued(job.job());
                 InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
             }
             // It must become a job, so that its waker can put it back into a port.
@@ -214,6 +216,7 @@ impl SectionEngine {
                 let segment = segment_at(segments, (0, to), state);
                 let (mut job, answer) = job(flow.into_state(), segment);
                 job.job().has_yielded = true;
+                self.scheduler.work().note_queued(job.job());
                 InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
             }
         }
@@ -221,7 +224,8 @@ impl SectionEngine {
 
     /// Puts a new flow into the queue of its first port. If no thread could run beside the event loop, one is woken only
     /// when the loop has begun all flows that it can.
-    fn enqueue(&self, port: PortId, job: Box<PooledJob>) {
+    fn enqueue(&self, port: PortId, mut job: Box<PooledJob>) {
+        self.scheduler.work().note_queued(job.job());
         if !self.scheduler.is_oversubscribed() {
             return self.scheduler.resume(port, job);
         }
@@ -233,7 +237,7 @@ impl SectionEngine {
     /// Makes a job of a flow whose answer is awaited, and the future of the answer.
     fn awaited_job(&self, flow: FlowState, segment: usize) -> (Box<PooledJob>, Begun) {
         let task = Arc::new(Task::new(&self.scheduler.work().resume_callback, &self.job_context));
-        let job = FlowJob { flow, segment, has_yielded: false, task: Some(Arc::clone(&task)) };
+        let job = FlowJob { flow, segment, has_yielded: false, task: Some(Arc::clone(&task)), is_queued: false };
         let mut awaited = PendingReply::new(task, self.awaited.acquire());
         (
             PooledJob::new(job, &self.job_context),
@@ -243,7 +247,7 @@ impl SectionEngine {
 
     /// Makes a job of a detached flow.
     fn detached_job(&self, flow: FlowState, segment: usize) -> Box<PooledJob> {
-        PooledJob::new(FlowJob { flow, segment, has_yielded: false, task: None }, &self.job_context)
+        PooledJob::new(FlowJob { flow, segment, has_yielded: false, task: None, is_queued: false }, &self.job_context)
     }
 }
 
@@ -258,6 +262,13 @@ impl Engine for SectionEngine {
         self.begin_at_first_port((entry, route), new_flow, |port, segments, new_flow| {
             self.submit_detached(port, segments, new_flow)
         })
+    }
+
+    fn is_overloaded(&self, entry: usize, route: usize) -> bool {
+        let instance = &self.job_context.instance;
+        let queues = &instance.entries[entry].flows[route].1.queues;
+        let mut segments = self.segments[entry][route].iter();
+        segments.any(|segment| self.placed[segment.section].delays.is_overloaded(queues, &*instance.platform))
     }
 
     fn background(&self) -> LocalFuture<()> {

@@ -15,6 +15,7 @@ use super::partition::{FlowSegments, Segment};
 use super::placement::PlacedSection;
 use super::wakeup_batching::WakeupBatcher;
 use crate::flow::FlowState;
+use crate::overload::QueueDelay;
 use crate::platform::Platform;
 use crate::units::{Advanced, Units};
 
@@ -50,6 +51,7 @@ impl Work for SegmentRunner {
     type WorkPlatform = StdPlatform;
 
     fn run(&self, port: PortId, mut pooled: Box<PooledJob>, fusion: &mut impl Fusion) -> RunOutcome<Box<PooledJob>> {
+        self.note_dequeued(pooled.job());
         // Two reads of the clock cost more than a short hop, so only flows whose answers are awaited are measured.
         if !self.oversubscribed.load(Ordering::Relaxed) || pooled.job().task.is_none() {
             return self.pass(port, pooled, fusion);
@@ -85,6 +87,7 @@ impl SegmentRunner {
             let job = pooled.job();
             let next = segments[job.segment].port_of(key.sequence);
             if next != port {
+                self.note_queued(pooled.job());
                 return RunOutcome::Next(next, pooled);
             }
             if job.is_to_be_given_up(&self.detached_tasks) {
@@ -115,10 +118,35 @@ impl SegmentRunner {
                 Advanced::Yields => {
                     job.segment = segment_at(segments, (job.segment, to), &job.flow);
                     job.has_yielded = true;
+                    self.note_queued(job);
                     return RunOutcome::Yields(segments[job.segment].port_of(key.sequence), pooled);
                 }
             }
         }
+    }
+
+    /// Notes that a flow is about to enter the queue of its port. Only awaited flows are measured, because only those are
+    /// refused; a stream waits until there is room.
+    pub(super) fn note_queued(&self, job: &mut FlowJob) {
+        if job.task.is_some() {
+            job.is_queued = true;
+            self.delay_of(job).enter(&*self.platform);
+        }
+    }
+
+    /// Notes that a flow has left the queue of its port.
+    fn note_dequeued(&self, job: &mut FlowJob) {
+        if job.is_queued {
+            self.delay_of(job).leave(&*self.platform);
+            job.is_queued = false;
+        }
+    }
+
+    /// Returns the delay of the queue in which the flow continues.
+    fn delay_of(&self, job: &FlowJob) -> &QueueDelay {
+        let key = job.flow.key();
+        let segment = &self.segments[key.entry as usize][key.route as usize][job.segment];
+        self.placed[segment.section].delays.after_turns(job.flow.turns())
     }
 
     /// Wakes the task that awaits an answer: at once, or with its batch if the next flows at the port are predicted to

@@ -23,6 +23,7 @@ use crate::instance::{BlockingPermission, BlockingPlacement, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
 use crate::operations::panicked;
+use crate::overload::ThreadQueue;
 use crate::region::LongCall;
 use crate::step::{Body, CallStep, Out, SharedOf};
 
@@ -177,6 +178,7 @@ impl Frame {
                 }
                 (Ok(job), BlockingPlacement::Elsewhere) => {
                     let scopes = self.scopes_around(&step.within);
+                    let job = (job, ThreadQueue::BlockingCalls);
                     let pending = elsewhere(job, held, scopes, Arc::clone(&step.path), env);
                     self.function((pending, Vec::new(), false), step, context)
                 }
@@ -274,14 +276,21 @@ impl LongCall {
     /// Begins the call, which keeps these locks until it ends, even if its flow is cancelled.
     pub(super) fn begin(self, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, env: Env<'_>) -> Pending {
         let LongCall { call, code, path } = self;
-        elsewhere(Box::new(move || call.run(&*code)), held, scopes, path, env)
+        let job: BlockingJob = Box::new(move || call.run(&*code));
+        elsewhere((job, ThreadQueue::LongCalls), held, scopes, path, env)
     }
 }
 
-/// Runs a job on the blocking pool. The job keeps the locks until it ends, even if its flow is cancelled.
-fn elsewhere(job: BlockingJob, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, path: Arc<str>, env: Env<'_>) -> Pending {
+/// Runs a job on the pool behind this queue. The job keeps the locks until it ends, even if its flow is cancelled.
+fn elsewhere(
+    (job, queue): (BlockingJob, ThreadQueue),
+    held: Vec<HeldLock>,
+    scopes: Vec<AtomicScope>,
+    path: Arc<str>,
+    env: Env<'_>,
+) -> Pending {
     let balance = memory::balance();
-    let running = env.instance.spawn_blocking(move || {
+    let running = env.instance.run_blocking(env.key, queue, move || {
         let entered = memory::enter(balance);
         let done = catch_unwind(AssertUnwindSafe(job));
         let growth = entered.leave() - balance;

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Doc(DocArguments),
     /// Show how a plan divides a program into sections
     Plan(PlanArguments),
+    /// Show the tables of a program, and what a start would change in its database
+    Tables(TablesArguments),
     /// Watch a running program: its routes, sections, threads and queues
     Top(TopArguments),
     /// Serve an editor over standard input and output (Language Server Protocol)
@@ -54,6 +56,17 @@ pub(crate) struct RunCommand {
     /// Restart the program whenever its file changes and has no errors
     #[arg(long)]
     pub(crate) watch: bool,
+}
+
+/// Arguments of `weir tables`.
+#[derive(Args, Debug)]
+pub(crate) struct TablesArguments {
+    /// Program, or folder with a `main.weir`; `-` reads standard input
+    #[arg(default_value = ".", value_parser = programs::program_argument())]
+    pub(crate) file: PathBuf,
+    /// Folder of the program's tables; default: the folder of the program
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
 }
 
 /// Arguments of `weir plan`.
@@ -92,6 +105,16 @@ pub(crate) struct CheckArguments {
     /// Fail if there are warnings
     #[arg(long)]
     pub(crate) deny_warnings: bool,
+    /// Print the queries of each request, in rounds, and the reason for each wait
+    #[arg(long, value_enum, value_name = "SUBJECT")]
+    pub(crate) explain: Option<ExplainedSubject>,
+}
+
+/// The subject that `weir check --explain` explains.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExplainedSubject {
+    /// Input and output
+    Io,
 }
 
 /// Arguments of `weir graph`.

@@ -1,12 +1,14 @@
-//! `weir check`: prints the errors and warnings of programs and of the plans beside them.
+//! `weir check`: prints the errors and warnings of programs and of the plans beside them, and explains their queries.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::commands::arguments::CheckArguments;
+use crate::commands::arguments::{CheckArguments, ExplainedSubject};
 use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file, programs};
+
+mod io;
 
 /// Checks every file and its plan, and prints all diagnostics.
 pub(crate) fn check(arguments: &CheckArguments, library: &Library, terminal: &mut Terminal) -> Exit {
@@ -35,6 +37,12 @@ fn check_file(
     modules.extend(project.modules.drain(..));
     let reported = project.report(arguments.error_format, terminal);
     let Some(program) = program else { return reported };
+    if let Some(ExplainedSubject::Io) = arguments.explain {
+        let exit = terminal.print(&io::explained(&program, library, project.sources.file(id)));
+        if exit != Exit::Success {
+            return exit;
+        }
+    }
     let denied = arguments.deny_warnings && !project.diagnostics.is_empty();
     match plan_file::check(path, &program, (arguments.error_format, arguments.deny_warnings), terminal) {
         Exit::Success if denied => Exit::Failure,

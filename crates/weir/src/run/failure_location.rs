@@ -22,9 +22,11 @@ impl FailureLocator {
         passed(&self.file, &entry.failed, &entry.function, entry.position)
     }
 
-    /// Describes an entry point by its source.
+    /// Describes an entry point by its source, as programs name it.
     pub(super) fn source(&self, entry: u32) -> &str {
-        self.program.entries.get(entry as usize).map_or("a source", |entry| &*entry.source)
+        let source = self.program.entries.get(entry as usize).map_or("a source", |entry| &*entry.source);
+        // The source `http` of the module `http`.
+        source.split_once('.').filter(|(module, name)| module == name).map_or(source, |(module, _)| module)
     }
 
     fn find(&self, key: FlowKey, path: &str, has_backtrace: bool) -> Option<String> {

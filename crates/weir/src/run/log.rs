@@ -96,7 +96,7 @@ impl LogWriter {
                 let place = format!("{} in {}", self.paint.yellow("too many connections"), self.locator.source(*entry));
                 (place, Some(message.to_string()))
             }
-            EventKind::Refused { .. } => ("flow refused: the limit of flows is reached".to_owned(), None),
+            EventKind::Refused { reason, .. } => (format!("flow refused: {reason}"), None),
             EventKind::SourceEnded { failure: Some(message), .. } => {
                 return Some(self.timed(&format!("source failed: {message}")));
             }

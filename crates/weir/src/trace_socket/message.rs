@@ -200,7 +200,7 @@ impl Message {
             EventKind::ConnectionsShed { entry, message } => {
                 Message::ConnectionsShed { entry: *entry, message: message.to_string() }
             }
-            EventKind::Refused { entry } => Message::Refused { entry: *entry },
+            EventKind::Refused { entry, .. } => Message::Refused { entry: *entry },
             EventKind::Section { .. } => Message::Section(SectionSample::of(kind)),
             EventKind::Route { .. } => Message::Route(RouteSample::of(kind)),
             EventKind::Stopping => Message::Stopping,

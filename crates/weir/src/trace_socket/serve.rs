@@ -181,7 +181,7 @@ pub(crate) mod tests {
     use std::io::{BufRead, BufReader};
     use std::path::Path;
 
-    use weir_trace::EventKind;
+    use weir_trace::{EventKind, RefusalReason};
 
     use super::*;
 
@@ -251,7 +251,9 @@ pub(crate) mod tests {
         let mut lines = BufReader::new(UnixStream::connect(&server.path).unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Hello(hello()));
         // Far more than the ring and the socket buffers hold; recording must not block even if no reader reads.
-        (0..EVENTS).for_each(|entry| recorder.record(u64::from(entry), EventKind::Refused { entry }));
+        (0..EVENTS).for_each(|entry| {
+            recorder.record(u64::from(entry), EventKind::Refused { entry, reason: RefusalReason::Full })
+        });
         let (mut came, mut lost) = (0, 0);
         while came + lost < u64::from(EVENTS) {
             match next(&mut lines) {
@@ -270,7 +272,7 @@ pub(crate) mod tests {
         let stream = UnixStream::connect(&server.path).unwrap();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Hello(hello()));
-        (0..100_000).for_each(|entry| recorder.record(1, EventKind::Refused { entry }));
+        (0..100_000).for_each(|entry| recorder.record(1, EventKind::Refused { entry, reason: RefusalReason::Full }));
         server.end();
         drop(stream);
     }

@@ -300,3 +300,34 @@ fn half_sent_bodies_hold_a_quarter_of_the_memory_at_most() {
     drop(half);
     served.stop();
 }
+
+/// A program whose sessions keep a text each.
+const SESSIONS: &str = r#"use crypto, http, text
+
+shared own = [""] per session
+
+service sessions on http(port: 80) {
+  session = id
+
+  get "/token" (id: Text = "") { http.text(crypto.token()) }
+  get "/keep" (id: Text, length: Int = 0) {
+    if length > 0 { own.push(text.repeat("a", times: length)?) }
+    http.text("{own.length()}")
+  }
+}
+"#;
+
+#[test]
+fn the_values_of_sessions_take_a_quarter_of_the_memory_and_those_with_tokens_are_kept() {
+    let program = Scratch::new("sessions.weir", SESSIONS.as_bytes());
+    let served = Served::start(program.path(), &["--memory", "128mb"]);
+    let text = |path: &str| String::from_utf8(served.get(path).body).expect("a text");
+    let keep = |id: &str, bytes: u64| text(&format!("/keep?id={id}&length={bytes}"));
+    let token = text("/token");
+    assert_eq!(keep(&token, 1_000_000), "2");
+    for made_up in 0..100 {
+        let id = format!("made-up-{made_up}");
+        assert_eq!([keep(&id, 1_000_000), keep(&id, 0)], ["2", "2"]);
+    }
+    assert_eq!([keep(&token, 0), keep("made-up-99", 0), keep("made-up-0", 0)], ["2", "2", "1"]);
+}

@@ -134,7 +134,7 @@ fn connections_leave_descriptors_to_files_and_the_limit_is_logged() {
     command.stderr(Stdio::piped());
     let mut served = Served::spawn(command);
     let connections: Vec<_> = (0..40).map(|_| served.connect()).collect();
-    served.wait_for("too many connections in http.http: 20 closed and 0 refused at the limit of 20");
+    served.wait_for("too many connections in http: 20 closed and 0 refused at the limit of 20");
     assert_eq!(served.get("/").status, 200, "the service goes on");
     drop(connections);
 }

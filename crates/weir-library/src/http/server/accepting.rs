@@ -14,9 +14,10 @@ use tokio::task::JoinSet;
 use weir_events::after;
 
 use super::connection::serve_connection;
-use super::connection_table::{ConnectionTable, Entering, attach};
 use super::graceful_shutdown::GracefulShutdown;
+use super::tls::TlsIdentity;
 use super::{Handler, Limits};
+use crate::connection_table::{ConnectionTable, Entering, attach};
 use crate::descriptors;
 
 /// The first and the longest pause after accepting has failed, for example because the process has no file descriptors
@@ -35,6 +36,7 @@ pub(super) struct Acceptor<'a, H> {
     pub(super) listener: &'a TcpListener,
     pub(super) limits: Rc<Limits>,
     pub(super) table: &'a Arc<ConnectionTable>,
+    pub(super) tls: Option<&'a TlsIdentity>,
     pub(super) shutdown: &'a GracefulShutdown,
     pub(super) handler: Rc<H>,
     pub(super) shed: Rc<RefCell<ShedConnections>>,
@@ -84,16 +86,20 @@ impl<H: Handler> Acceptor<'_, H> {
             }
             Entering::Refused => {
                 // The answer fits into the buffer of a new socket; a client that has gone needs none.
-                let _ = stream.try_write(REFUSAL);
+                if self.tls.is_none() {
+                    let _ = stream.try_write(REFUSAL);
+                }
                 return self.count(connections, |shed| shed.refused += 1);
             }
         };
         // A response is written as a whole; waiting to fill a packet would only delay its end.
         let _ = stream.set_nodelay(true);
-        let entry = place.entry();
+        let entry = Arc::clone(place.entry());
         let handle = self.shutdown.join(place);
-        let serving = serve_connection(stream, Rc::clone(&self.limits), Rc::clone(&self.handler), handle);
-        attach(self.table, peer.ip(), &entry, connections.spawn_local(serving));
+        let tls = self.tls.map(|tls| tls.config(|error| self.handler.source_retries(error)));
+        let serving = serve_connection(stream, tls, Rc::clone(&self.limits), Rc::clone(&self.handler), handle);
+        let task = connections.spawn_local(serving);
+        attach(self.table, peer.ip(), &entry, Box::new(move || task.abort()));
     }
 
     /// Counts a connection that was closed or refused; the first one begins a period, at whose end all of them are reported.

@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 use weir_events::{Event, Synchronisation, at, never};
 
 use super::Limits;
-use super::connection_table::{ConnectionTable, TableEntry};
 use super::limits::end_of;
+use crate::connection_table::{ConnectionTable, TableEntry};
 
 /// Activity of one connection; shared by its I/O, its service and its task, which all run on one thread.
 pub(super) struct ActivityTracker {

@@ -5,12 +5,13 @@
 //! connection ends.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use weir_events::{Event, Receiver, Sender, Signal, rendezvous};
 
 use super::Limits;
 use super::activity::{ActivityTracker, WakeReason};
-use super::connection_table::TablePlace;
+use crate::connection_table::TablePlace;
 
 /// The connections of one event loop.
 pub(super) struct GracefulShutdown {
@@ -59,6 +60,6 @@ impl ShutdownHandle {
 
     /// Returns a tracker of the connection's activity.
     pub(super) fn activity(&self) -> ActivityTracker {
-        ActivityTracker::new(self.place.table(), self.place.entry())
+        ActivityTracker::new(self.place.table(), Arc::clone(self.place.entry()))
     }
 }

@@ -32,7 +32,7 @@ impl Platform for TestPlatform {
 fn keeping(sessions: usize, idle_ns: u64) -> (Arc<TestPlatform>, SessionTable) {
     let clock = Arc::new(TestPlatform::default());
     let limits = SessionLimits { sessions, idle: Duration::from_nanos(idle_ns) };
-    (Arc::clone(&clock), SessionTable::keeping(SessionRetention { limits, platform: clock }))
+    (Arc::clone(&clock), SessionTable::keeping(SessionRetention { limits, platform: clock, issued: None }))
 }
 
 /// Uses a session once, and returns its value.
@@ -77,6 +77,44 @@ fn sessions_that_nobody_comes_back_to_make_room_before_those_that_came_back() {
     (100..200).for_each(|made_up| _ = used(&sessions, made_up, 0));
     assert_eq!(used(&sessions, 1, 7), Value::Int(5));
     assert!(sessions.len() <= 3);
+}
+
+#[test]
+fn sessions_that_the_program_has_issued_are_kept_when_others_are_made_up() {
+    let limits = SessionLimits { sessions: 10, idle: Duration::from_mins(1) };
+    let issued = IssuedIds::new(|id| id.starts_with("issued"));
+    let keeping =
+        SessionRetention { limits, platform: Arc::new(TestPlatform::default()), issued: Some(Arc::new(issued)) };
+    let sessions = SessionTable::keeping(keeping);
+    let used = |key: &Value, makes| {
+        let session = sessions.begin_use(key);
+        if session.made().is_none() {
+            session.put(Value::Int(makes));
+        }
+        let value = session.made().expect("it was made").read().clone();
+        sessions.end_use(key, session);
+        value
+    };
+    let kept: Vec<Value> = (0..8)
+        .map(|id| Value::Variant(1, Some([Value::text(&format!("issued {id}"))].into_iter().collect())))
+        .collect();
+    kept.iter().for_each(|key| _ = used(key, 5));
+    // Those that are made up come back as often as they like.
+    for made_up in (0..1_000).map(|id| Value::text(&format!("made up {id}"))) {
+        (0..3).for_each(|_| _ = used(&made_up, 0));
+    }
+    assert_eq!(kept.iter().map(|key| used(key, 6)).collect::<Vec<_>>(), [const { Value::Int(5) }; 8]);
+    assert!(sessions.len() <= 10);
+}
+
+#[test]
+fn a_new_session_keeps_its_value_beside_many_that_came_back() {
+    let (_, sessions) = keeping(8, 100);
+    for _ in 0..3 {
+        (0..8).for_each(|key| _ = used(&sessions, key, 5));
+    }
+    assert_eq!([used(&sessions, 100, 7), used(&sessions, 101, 8)], [Value::Int(7), Value::Int(8)]);
+    assert_eq!([used(&sessions, 100, 0), used(&sessions, 101, 0)], [Value::Int(7), Value::Int(8)]);
 }
 
 #[test]

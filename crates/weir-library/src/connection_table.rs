@@ -15,6 +15,8 @@
 //! therefore out of date, and brought up to date where it is read: a connection stands in it at a time at or before its
 //! last activity, so the first one that stands at its true time is the one that has waited longest.
 
+pub(crate) mod held_bytes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -23,9 +25,8 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
-use super::held_bytes::{HeldBytes, HeldTotal};
+use self::held_bytes::{HeldBytes, HeldTotal};
 use crate::descriptors::{self, ConnectionDescriptor};
 
 /// The number of addresses among which a connection is sought that waits for its client, and of busy connections of each
@@ -38,14 +39,14 @@ const BUSY_SEEN: usize = 256;
 const BUSY: u64 = 1;
 
 /// The connections of one server, on all of its event loops.
-pub(super) struct ConnectionTable {
+pub(crate) struct ConnectionTable {
     connections_max: usize,
     descriptors_max: usize,
     started: Instant,
     held: Arc<HeldTotal>,
     /// The number of connections that were closed because of what they held, and a notice of them.
     holders_closed: AtomicU64,
-    pub(super) holder_closed: Notify,
+    pub(crate) holder_closed: Notify,
     state: Mutex<ConnectionOrders>,
 }
 
@@ -61,16 +62,19 @@ struct ConnectionOrders {
 /// The connections of one address, by time and number.
 type AddressOrder = BTreeMap<(u64, u64), TableConnection>;
 
+/// Closes a connection. Called under the mutex of the table, so it must not drop the connection's place itself.
+pub(crate) type CloseConnection = Box<dyn FnOnce() + Send>;
+
 struct TableConnection {
     entry: Arc<TableEntry>,
-    /// `None` until the connection's task was spawned.
-    task: Option<AbortHandle>,
+    /// `None` until the connection can be closed.
+    close: Option<CloseConnection>,
     #[expect(dead_code, reason = "held, and given back when dropped")]
     descriptor: ConnectionDescriptor,
 }
 
 /// The part of a connection that its event loop changes and the table reads.
-pub(super) struct TableEntry {
+pub(crate) struct TableEntry {
     number: u64,
     started: Instant,
     /// The time of the last activity in nanoseconds since the table's start, with [`BUSY`] in place of its lowest bit.
@@ -78,18 +82,18 @@ pub(super) struct TableEntry {
     /// The time at which the connection stands in its address's order; written under the table's mutex.
     stands_at: AtomicU64,
     /// The bytes that the connection holds for its client.
-    pub(super) held: HeldBytes,
+    pub(crate) held: HeldBytes,
 }
 
 /// A place in the table, given up when it is dropped.
-pub(super) struct TablePlace {
+pub(crate) struct TablePlace {
     table: Arc<ConnectionTable>,
     address: IpAddr,
     entry: Arc<TableEntry>,
 }
 
 /// The outcome of asking for a place.
-pub(super) enum Entering {
+pub(crate) enum Entering {
     /// There was room.
     Entered(TablePlace),
     /// Another connection was closed.
@@ -100,7 +104,7 @@ pub(super) enum Entering {
 
 impl ConnectionTable {
     /// Creates the table of a server with this limit, which the process's limit of open files may lower.
-    pub(super) fn new(connections_max: usize) -> Arc<ConnectionTable> {
+    pub(crate) fn new(connections_max: usize) -> Arc<ConnectionTable> {
         Arc::new(ConnectionTable {
             connections_max,
             descriptors_max: descriptors::for_connections().max(1),
@@ -113,12 +117,12 @@ impl ConnectionTable {
     }
 
     /// Returns the number of connections that the server may have.
-    pub(super) fn connections_max(&self) -> usize {
+    pub(crate) fn connections_max(&self) -> usize {
         self.connections_max.min(self.descriptors_max)
     }
 
     /// Adds a connection from this address, and closes another one if there are too many.
-    pub(super) fn enter(self: &Arc<Self>, address: IpAddr, now: Instant) -> Entering {
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr, now: Instant) -> Entering {
         let now = nanoseconds(now.saturating_duration_since(self.started));
         let address = client_of(address);
         let mut state = self.state.lock();
@@ -136,13 +140,13 @@ impl ConnectionTable {
         });
         state.connections_begun += 1;
         let place = TablePlace { table: Arc::clone(self), address, entry: Arc::clone(&entry) };
-        state.add(address, TableConnection { entry, task: None, descriptor });
+        state.add(address, TableConnection { entry, close: None, descriptor });
         if is_full { Entering::Instead(place) } else { Entering::Entered(place) }
     }
 
     /// Closes the connection that has waited longest for its client, of the address that has most; returns false if none
     /// waits. For a process that has no file descriptors left.
-    pub(super) fn close_waiting(&self, now: Instant) -> bool {
+    pub(crate) fn close_waiting(&self, now: Instant) -> bool {
         self.state.lock().close_one(None, nanoseconds(now.saturating_duration_since(self.started)))
     }
 }
@@ -152,7 +156,7 @@ impl ConnectionTable {
     /// address whose connections hold most, and of those connections that hold at least half as much as the one that holds
     /// most, the oldest is closed. Returns false if that is the connection itself, which then must not hold it.
     #[cold]
-    pub(super) fn make_room(&self, own: &TableEntry) -> bool {
+    pub(crate) fn make_room(&self, own: &TableEntry) -> bool {
         let mut state = self.state.lock();
         if !self.held.is_over() {
             return true;
@@ -174,7 +178,7 @@ impl ConnectionTable {
     }
 
     /// Takes the number of connections that were closed because of what they held.
-    pub(super) fn take_holders_closed(&self) -> u64 {
+    pub(crate) fn take_holders_closed(&self) -> u64 {
         self.holders_closed.swap(0, Ordering::Relaxed)
     }
 }
@@ -222,8 +226,8 @@ impl ConnectionOrders {
     fn close(&mut self, address: IpAddr, key: (u64, u64)) -> bool {
         let Some(closed) = self.remove(address, key) else { return false };
         closed.entry.held.end();
-        if let Some(task) = closed.task {
-            task.abort();
+        if let Some(close) = closed.close {
+            close();
         }
         true
     }
@@ -254,7 +258,7 @@ impl ConnectionOrders {
 impl TableEntry {
     /// Notes that something has happened on the connection.
     #[inline]
-    pub(super) fn note(&self, now: Instant, is_busy: bool) {
+    pub(crate) fn note(&self, now: Instant, is_busy: bool) {
         let since = nanoseconds(now.saturating_duration_since(self.started));
         self.activity.store(since | if is_busy { BUSY } else { 0 }, Ordering::Relaxed);
     }
@@ -270,12 +274,12 @@ impl TableEntry {
 
 impl TablePlace {
     /// Returns the connection's entry.
-    pub(super) fn entry(&self) -> Arc<TableEntry> {
-        Arc::clone(&self.entry)
+    pub(crate) fn entry(&self) -> &Arc<TableEntry> {
+        &self.entry
     }
 
     /// Returns the table.
-    pub(super) fn table(&self) -> Arc<ConnectionTable> {
+    pub(crate) fn table(&self) -> Arc<ConnectionTable> {
         Arc::clone(&self.table)
     }
 
@@ -284,14 +288,14 @@ impl TablePlace {
     }
 }
 
-/// Tells the table which task to abort when the connection of this entry is to be closed.
-pub(super) fn attach(table: &ConnectionTable, address: IpAddr, entry: &TableEntry, task: AbortHandle) {
+/// Tells the table how to close the connection of this entry.
+pub(crate) fn attach(table: &ConnectionTable, address: IpAddr, entry: &TableEntry, close: CloseConnection) {
     let mut state = table.state.lock();
     let key = (entry.stands_at.load(Ordering::Relaxed), entry.number);
     match state.addresses.get_mut(&client_of(address)).and_then(|order| order.get_mut(&key)) {
-        Some(connection) => connection.task = Some(task),
+        Some(connection) => connection.close = Some(close),
         // Closed already, by another event loop.
-        None => task.abort(),
+        None => close(),
     }
 }
 

@@ -29,7 +29,8 @@ fn open(table: &Arc<ConnectionTable>, address: &str, at_ms: u64) -> Option<Open>
         Entering::Refused => return None,
     };
     let task = tokio::spawn(std::future::pending());
-    attach(table, address, &place.entry, task.abort_handle());
+    let handle = task.abort_handle();
+    attach(table, address, &place.entry, Box::new(move || handle.abort()));
     Some(Open { place, task })
 }
 

@@ -18,7 +18,7 @@ const COUNTED_BYTES_MIN: usize = 64 * 1024;
 
 /// The sum over the connections of a server.
 #[derive(Debug, Default)]
-pub(super) struct HeldTotal {
+pub(crate) struct HeldTotal {
     bytes: AtomicU64,
     /// The part of connections that were told to end.
     ending: AtomicU64,
@@ -26,7 +26,7 @@ pub(super) struct HeldTotal {
 
 /// The bytes of one connection. Only its event loop adds and releases; the table reads.
 #[derive(Debug)]
-pub(super) struct HeldBytes {
+pub(crate) struct HeldBytes {
     total: Arc<HeldTotal>,
     bytes: AtomicU64,
     /// The bytes at the moment when the connection was told to end; 0 before.
@@ -35,14 +35,14 @@ pub(super) struct HeldBytes {
 
 impl HeldTotal {
     /// Returns true if connections hold more than they may, without those that end.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         let limit = memory::program_limit().map_or(u64::MAX, |limit| limit / HELD_PART);
         let ending = self.ending.load(Ordering::Relaxed);
         self.bytes.load(Ordering::Relaxed).saturating_sub(ending) > limit
     }
 
     /// Returns true if this is what all connections hold, without those that end.
-    pub(super) fn is_all(&self, bytes: u64) -> bool {
+    pub(crate) fn is_all(&self, bytes: u64) -> bool {
         let ending = self.ending.load(Ordering::Relaxed);
         self.bytes.load(Ordering::Relaxed).saturating_sub(ending) <= bytes
     }
@@ -50,19 +50,19 @@ impl HeldTotal {
 
 impl HeldBytes {
     /// Creates the count of a connection that holds nothing.
-    pub(super) fn new(total: &Arc<HeldTotal>) -> Self {
+    pub(crate) fn new(total: &Arc<HeldTotal>) -> Self {
         HeldBytes { total: Arc::clone(total), bytes: AtomicU64::default(), ending: AtomicU64::default() }
     }
 
     /// Returns the number of bytes.
     #[inline]
-    pub(super) fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
     /// Replaces the number of bytes; returns true if connections hold too much now.
     #[inline]
-    pub(super) fn set(&self, bytes: u64) -> bool {
+    pub(crate) fn set(&self, bytes: u64) -> bool {
         let before = self.get();
         bytes != before && self.change(before, bytes)
     }
@@ -79,7 +79,7 @@ impl HeldBytes {
     }
 
     /// Notes that the connection was told to end.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         let bytes = self.get();
         self.ending.store(bytes, Ordering::Relaxed);
         self.total.ending.fetch_add(bytes, Ordering::Relaxed);
@@ -94,6 +94,6 @@ impl Drop for HeldBytes {
 }
 
 /// Returns the number of bytes that an answer counts.
-pub(super) fn counted(answer: &Bytes) -> u64 {
+pub(crate) fn counted(answer: &Bytes) -> u64 {
     if answer.len() > COUNTED_BYTES_MIN && answer.is_unique() { answer.len() as u64 } else { 0 }
 }

@@ -1,0 +1,36 @@
+//! Failures of the database, with advice.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+use weir::Failure;
+
+/// Returns the failure for an error of the database.
+pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> Failure {
+    let advice = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "the disk is full: free some space; nothing of the statement was written",
+        Some(ErrorCode::ReadOnly) => "it is read-only: give the program the right to write the file and its folder",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program writes it: end that one",
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "it is damaged: restore a backup, or rescue rows with `sqlite3 FILE .recover`"
+        }
+        Some(ErrorCode::NotADatabase) => "it is no SQLite database: move it away, or choose a folder with `--data DIR`",
+        Some(ErrorCode::PermissionDenied) => "the program has no right to open it",
+        Some(ErrorCode::SystemIoFailure) => "the disk or the file system failed",
+        _ => "",
+    };
+    let why = match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        other => other.to_string(),
+    };
+    let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
+    Failure::function(format!("the database {}: {why}{advice}", path.display()))
+}
+
+/// Returns the failure of a database that another program has open.
+pub(super) fn in_use(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::function(format!(
+        "another Weir program uses the database {path}; end it, or choose a folder with `--data DIR`"
+    ))
+}

@@ -1,0 +1,49 @@
+//! A description of a table for people: its columns, and what a start would change in the database.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use rusqlite::Connection;
+use weir::Failure;
+
+use super::connection::read_only;
+use super::database_error::explain;
+use super::evolution;
+use super::schema::Schema;
+
+/// Describes a table. `file` is the database of the program.
+///
+/// # Errors
+/// Fails if the database cannot be read.
+pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
+    let mut text = match &schema.soft {
+        Some(_) => format!("{}, in memory\n", schema.name),
+        None => format!("{}, stored in {}\n", schema.name, file.display()),
+    };
+    for (at, column) in schema.columns.iter().enumerate() {
+        let key = if schema.key.contains(&at) { " key" } else { "" };
+        let auto = if schema.auto && schema.key.contains(&at) { " auto" } else { "" };
+        let kind = if column.variants.is_empty() { column.kind.clone() } else { column.variants.join(" | ") };
+        let kind = if column.optional { format!("Option({kind})") } else { kind };
+        _ = writeln!(text, "  {}: {kind}{key}{auto}", column.name);
+    }
+    for index in &schema.indexes {
+        let word = if index.unique { "unique" } else { "index" };
+        let columns: Vec<&str> = index.columns.iter().map(|at| schema.columns[*at].name.as_str()).collect();
+        _ = writeln!(text, "  {word} ({})", columns.join(", "));
+    }
+    if schema.soft.is_some() {
+        return Ok(text);
+    }
+    match would_change(schema, file).map_err(|error| explain(file, &error))? {
+        Ok(changes) if changes.is_empty() => text.push_str("  the database has it like this\n"),
+        Ok(changes) => changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql)),
+        Err(failure) => _ = writeln!(text, "  a start fails: {failure}"),
+    }
+    Ok(text)
+}
+
+fn would_change(schema: &Schema, file: &Path) -> rusqlite::Result<Result<Vec<evolution::SchemaChange>, Failure>> {
+    let connection = if file.exists() { read_only(file)? } else { Connection::open_in_memory()? };
+    evolution::changes(schema, &connection)
+}

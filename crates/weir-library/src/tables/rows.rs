@@ -1,0 +1,60 @@
+//! The statements of a table, wherever it is kept.
+
+use parking_lot::Mutex;
+use weir::{Failure, Value};
+
+use super::memory::MemoryTable;
+use super::schema::TableSearch;
+
+/// The statements of a table. Each takes the number of its transaction, or 0.
+pub(super) trait TableRows: Send + Sync {
+    fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure>;
+    fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure>;
+    fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
+    fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
+    fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure>;
+    fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure>;
+    fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
+    /// Commits a transaction; `last` if this is the last stored table of it.
+    fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure>;
+}
+
+impl TableRows for Mutex<MemoryTable> {
+    fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
+        Ok(self.lock().get(transaction, key))
+    }
+
+    fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
+        Ok(self.lock().select(transaction, search))
+    }
+
+    fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        Ok(self.lock().count(transaction, search))
+    }
+
+    fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        self.lock().insert(transaction, row)
+    }
+
+    fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        self.lock().upsert(transaction, row)
+    }
+
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
+        self.lock().replace(transaction, key, row)
+    }
+
+    fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
+        Ok(self.lock().delete(transaction, key))
+    }
+
+    fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        Ok(self.lock().delete_all(transaction, search))
+    }
+
+    fn commit(&self, transaction: i64, _last: bool) -> Result<(), Failure> {
+        self.lock().commit(transaction);
+        Ok(())
+    }
+}

@@ -1,0 +1,302 @@
+//! A table of the database: its statements in SQL.
+//!
+//! TableRows have the order of the table in memory, because texts are compared by their bytes (`BINARY`), numbers are never NaN,
+//! and each query ends its order with the key. Values of an enum are stored as the names of their variants, a `Time` as
+//! nanoseconds since 1970, a `Duration` as nanoseconds, a `Size` as bytes, and a `Bool` as 0 or 1.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+use weir::{Failure, Value, Values};
+
+use super::constraint;
+use super::database::Database;
+use super::evolution;
+use super::row::fields;
+use super::rows::TableRows;
+use super::schema::{ColumnSchema, Schema, TableSearch};
+use super::sql::{list, name, quoted};
+
+/// A table of the database.
+#[derive(Debug)]
+pub(super) struct StoredTable {
+    schema: Schema,
+    database: Arc<Database>,
+    /// The columns, separated by commas.
+    columns: String,
+    /// The condition that a row has a key: `"name" = ?1`.
+    has_key: String,
+}
+
+/// A value as a parameter of a statement.
+struct Bound<'v>(&'v Value, &'v ColumnSchema);
+
+impl StoredTable {
+    /// Opens the table: creates it, or adds what the program declares and the database lacks.
+    pub(super) fn open(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
+        let changed = database.write(0, |connection| evolution::apply(&schema, connection));
+        changed.map_err(|error| database.failure(&error))??;
+        let columns = list(schema.columns.iter().map(|column| quoted(&column.name)), ", ");
+        let key = schema.key.iter().zip(1..).map(|(at, number)| format!("{} = ?{number}", name(&schema, *at)));
+        let has_key = list(key, " AND ");
+        Ok(StoredTable { columns, has_key, schema, database })
+    }
+
+    fn name(&self) -> String {
+        quoted(&self.schema.name)
+    }
+
+    /// Returns `INSERT INTO "users" ("name", "email") VALUES (?1, ?2)`.
+    fn insertion(&self, columns: &[usize]) -> String {
+        if columns.is_empty() {
+            return format!("INSERT INTO {} DEFAULT VALUES", self.name());
+        }
+        let names = list(columns.iter().map(|at| name(&self.schema, *at)), ", ");
+        let values = list((1..=columns.len()).map(|number| format!("?{number}")), ", ");
+        format!("INSERT INTO {} ({names}) VALUES ({values})", self.name())
+    }
+
+    /// Returns the `WHERE` of a query, and its parameters.
+    fn condition<'s>(&'s self, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
+        let (mut sql, mut parameters) = (String::new(), Vec::new());
+        for (condition, value) in search.conditions() {
+            let column = &self.schema.columns[condition.column];
+            let operator = match (&*condition.comparison, column.optional) {
+                ("==", true) => "IS",
+                ("!=", true) => "IS NOT",
+                ("==", false) => "=",
+                ("!=", false) => "<>",
+                (other, _) => other,
+            };
+            parameters.push(Bound(value, column));
+            let word = if parameters.len() == 1 { "WHERE" } else { "AND" };
+            _ = write!(sql, " {word} {} {operator} ?{}", quoted(&column.name), parameters.len());
+        }
+        (sql, parameters)
+    }
+
+    fn parameters<'s>(&'s self, columns: impl Iterator<Item = usize>, row: &'s [Value]) -> Vec<Bound<'s>> {
+        columns.map(|at| Bound(&row[at], &self.schema.columns[at])).collect()
+    }
+
+    fn key_parameters<'s>(&'s self, key: &'s Value) -> Vec<Bound<'s>> {
+        let columns = self.schema.key.iter().map(|at| &self.schema.columns[*at]);
+        match key {
+            Value::Record(parts) if self.schema.key.len() > 1 => {
+                parts.iter().zip(columns).map(|(part, column)| Bound(part, column)).collect()
+            }
+            only => columns.map(|column| Bound(only, column)).collect(),
+        }
+    }
+
+    fn query(&self, transaction: i64, sql: &str, parameters: &[Bound<'_>]) -> Result<Vec<Value>, Failure> {
+        let rows = self.database.read(transaction, |connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query(params_from_iter(parameters))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.push(self.row(row));
+            }
+            Ok(found)
+        });
+        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
+    }
+
+    fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
+        let values = self.schema.columns.iter().enumerate().map(|(at, column)| {
+            let stored = row.get_ref(at).unwrap_or(ValueRef::Null);
+            value_of(stored, column).ok_or_else(|| {
+                let (table, name, kind) = (&self.schema.name, &column.name, &column.kind);
+                Failure::function(format!("a row of `{table}` in the database has a `{name}` that is no `{kind}`"))
+            })
+        });
+        values.collect::<Result<Values, Failure>>().map(Value::Record)
+    }
+
+    /// Runs a statement that writes a row. A broken rule is a failure that names it.
+    fn write<T>(
+        &self,
+        transaction: i64,
+        row: &[Value],
+        statement: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        self.database.check()?;
+        self.database.write(transaction, statement).map_err(|error| {
+            let is_taken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+            if is_taken && !row.is_empty() { self.taken(&error, row) } else { self.database.failure(&error) }
+        })
+    }
+
+    /// Returns the failure of a row that breaks the rule which the message of the database names by its columns.
+    fn taken(&self, error: &rusqlite::Error, row: &[Value]) -> Failure {
+        let message = error.to_string();
+        let named = message.rsplit_once(": ").map_or("", |(_, columns)| columns);
+        let prefix = format!("{}.", self.schema.name);
+        let column = |name: &str| {
+            let name = name.trim().strip_prefix(&prefix)?;
+            self.schema.columns.iter().position(|column| column.name == name)
+        };
+        let columns: Option<Vec<usize>> = named.split(',').map(column).collect();
+        constraint::taken(&self.schema, &columns.unwrap_or_else(|| self.schema.key.clone()), row)
+    }
+}
+
+impl TableRows for StoredTable {
+    fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
+        let sql = format!("SELECT {} FROM {} WHERE {}", self.columns, self.name(), self.has_key);
+        let rows = self.query(transaction, &sql, &self.key_parameters(key))?;
+        Ok(rows.into_iter().next())
+    }
+
+    fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
+        let (condition, mut parameters) = self.condition(search);
+        let order = search.query.order.iter().map(|order| {
+            let direction = if order.descending { " DESC" } else { "" };
+            format!("{}{direction}", name(&self.schema, order.column))
+        });
+        let keys = self.schema.key.iter().map(|at| name(&self.schema, *at));
+        let order = list(order.chain(keys), ", ");
+        let limit = Value::Int(i64::try_from(search.limit).unwrap_or(i64::MAX));
+        parameters.push(Bound(&limit, &NUMBER));
+        let sql = format!(
+            "SELECT {} FROM {}{condition} ORDER BY {order} LIMIT ?{}",
+            self.columns,
+            self.name(),
+            parameters.len()
+        );
+        self.query(transaction, &sql, &parameters)
+    }
+
+    fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        let (condition, parameters) = self.condition(search);
+        let sql = format!("SELECT count(*) FROM {}{condition}", self.name());
+        let counted = self.database.read(transaction, |connection| {
+            connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), |row| row.get(0))
+        });
+        counted.map_err(|error| self.database.failure(&error))
+    }
+
+    fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        let row = self.schema.stored(row)?;
+        let numbered = |at: &usize| self.schema.auto && self.schema.key == [*at];
+        let given: Vec<usize> = (0..self.schema.columns.len()).filter(|at| !numbered(at)).collect();
+        let sql = self.insertion(&given);
+        let parameters = self.parameters(given.iter().copied(), fields(&row));
+        let number = self.write(transaction, fields(&row), |connection| {
+            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))?;
+            Ok(connection.last_insert_rowid())
+        })?;
+        Ok(if self.schema.auto { Value::Int(number) } else { self.schema.key_of(fields(&row)) })
+    }
+
+    fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        let row = self.schema.stored(row)?;
+        let all: Vec<usize> = (0..self.schema.columns.len()).collect();
+        let others = all.iter().filter(|at| !self.schema.key.contains(at));
+        let set = list(others.map(|at| format!("{0} = excluded.{0}", name(&self.schema, *at))), ", ");
+        let keys = list(self.schema.key.iter().map(|at| name(&self.schema, *at)), ", ");
+        let action = if set.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {set}") };
+        let sql = format!("{} ON CONFLICT ({keys}) DO {action}", self.insertion(&all));
+        let parameters = self.parameters(all.iter().copied(), fields(&row));
+        self.write(transaction, fields(&row), |connection| {
+            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+        })?;
+        Ok(self.schema.key_of(fields(&row)))
+    }
+
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
+        let row = self.schema.stored(row)?;
+        if self.schema.key_of(fields(&row)) != *key {
+            return Err(constraint::changed_key(&self.schema));
+        }
+        let others: Vec<usize> = (0..self.schema.columns.len()).filter(|at| !self.schema.key.contains(at)).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let first = self.schema.key.len() + 1;
+        let set = others.iter().zip(first..).map(|(at, number)| format!("{} = ?{number}", name(&self.schema, *at)));
+        let sql = format!("UPDATE {} SET {} WHERE {}", self.name(), list(set, ", "), self.has_key);
+        let keys = self.schema.key.iter().chain(&others).copied();
+        let parameters = self.parameters(keys, fields(&row));
+        self.write(transaction, fields(&row), |connection| {
+            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+        })?;
+        Ok(())
+    }
+
+    fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
+        let sql = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
+        let parameters = self.key_parameters(key);
+        let deleted = self.write(transaction, &[], |connection| {
+            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+        })?;
+        Ok(deleted > 0)
+    }
+
+    fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        let (condition, parameters) = self.condition(search);
+        let sql = format!("DELETE FROM {}{condition}", self.name());
+        let deleted = self.write(transaction, &[], |connection| {
+            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+        })?;
+        Ok(deleted as i64)
+    }
+
+    fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
+        if last { self.database.commit(transaction) } else { Ok(()) }
+    }
+}
+
+/// The column of a limit.
+static NUMBER: ColumnSchema =
+    ColumnSchema { name: String::new(), kind: String::new(), variants: Vec::new(), optional: false, default: None };
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let Bound(value, column) = self;
+        let value = match value {
+            Value::Variant(Value::SOME, Some(held)) if column.optional => held.first().unwrap_or(&Value::Absent),
+            Value::Variant(Value::NONE, None) if column.optional => &Value::Absent,
+            other => other,
+        };
+        let stored = match value {
+            Value::Bool(value) => ValueRef::Integer((*value).into()),
+            Value::Int(value) | Value::Time(value) | Value::Duration(value) => ValueRef::Integer(*value),
+            Value::Size(value) => ValueRef::Integer(*value as i64),
+            Value::Float(value) => ValueRef::Real(*value),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Bytes(bytes) => ValueRef::Blob(bytes),
+            Value::Variant(tag, None) => match column.variants.get(*tag as usize) {
+                Some(variant) => ValueRef::Text(variant.as_bytes()),
+                None => ValueRef::Null,
+            },
+            _ => ValueRef::Null,
+        };
+        Ok(ToSqlOutput::Borrowed(stored))
+    }
+}
+
+/// Returns the value of a column; `None` if another program has stored something else there.
+fn value_of(stored: ValueRef<'_>, column: &ColumnSchema) -> Option<Value> {
+    if let (ValueRef::Null, true) = (stored, column.optional) {
+        return Some(Value::none());
+    }
+    let value = match (stored, &*column.kind) {
+        (ValueRef::Integer(number @ (0 | 1)), "Bool") => Value::Bool(number == 1),
+        (ValueRef::Integer(number), "Int") => Value::Int(number),
+        (ValueRef::Integer(number), "Time") => Value::Time(number),
+        (ValueRef::Integer(number), "Duration") => Value::Duration(number),
+        (ValueRef::Integer(number), "Size") => Value::Size(u64::try_from(number).ok()?),
+        (ValueRef::Real(number), "Float") => Value::Float(number),
+        (ValueRef::Text(text), "Text") => Value::text(std::str::from_utf8(text).ok()?),
+        (ValueRef::Blob(bytes), "Bytes") => Value::bytes(bytes.to_vec()),
+        (ValueRef::Text(text), "Enum") => {
+            let tag = column.variants.iter().position(|variant| variant.as_bytes() == text)?;
+            Value::Variant(tag as u32, None)
+        }
+        _ => return None,
+    };
+    Some(if column.optional { Value::some(value) } else { value })
+}

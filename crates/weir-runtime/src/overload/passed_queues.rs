@@ -1,0 +1,118 @@
+//! The queues that flows of a route pass, as learned from the flows before.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use super::multilevel_queue::LEVELS;
+
+/// A queue that a flow may come to after it has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ThreadQueue {
+    /// A level of the queue in which flows take turns.
+    Level(usize),
+    /// The queue for calls that compute for long.
+    LongCalls,
+    /// The queue for functions that block their thread.
+    BlockingCalls,
+}
+
+/// The number of queues.
+const QUEUES: usize = LEVELS + 2;
+/// The estimate of a queue that every flow reaches.
+const ONE: u32 = 1 << 16;
+/// The part by which an estimate rises when a flow reaches the queue. Larger than [`FALL`], because a flow that reaches it
+/// costs more than one that does not: a route counts as passing a queue if about one of 16 flows does.
+const RISE: u32 = 4;
+/// The part by which an estimate falls when a flow ends.
+const FALL: u32 = 64;
+
+/// For each queue, a moving estimate of the flows that reach it. Threads may overwrite each other's notes.
+#[derive(Debug, Default)]
+pub(crate) struct PassedQueues {
+    estimates: [AtomicU32; QUEUES],
+    /// True once a flow has reached some queue.
+    any: AtomicBool,
+}
+
+impl ThreadQueue {
+    fn index(self) -> usize {
+        match self {
+            ThreadQueue::Level(level) => level,
+            ThreadQueue::LongCalls => LEVELS,
+            ThreadQueue::BlockingCalls => LEVELS + 1,
+        }
+    }
+}
+
+impl PassedQueues {
+    /// Returns true if some flow of the route has reached a queue.
+    #[inline]
+    pub(crate) fn has_any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if enough flows of the route reach this queue.
+    pub(crate) fn includes(&self, queue: ThreadQueue) -> bool {
+        self.estimates[queue.index()].load(Ordering::Relaxed) > ONE / 2
+    }
+
+    /// Notes that a flow has reached a queue.
+    #[cold]
+    pub(crate) fn note_passed(&self, queue: ThreadQueue) {
+        let estimate = &self.estimates[queue.index()];
+        let before = estimate.load(Ordering::Relaxed);
+        estimate.store(before + (ONE - before) / RISE, Ordering::Relaxed);
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a flow has ended.
+    #[inline]
+    pub(crate) fn note_end(&self) {
+        if self.has_any() {
+            self.fall();
+        }
+    }
+
+    fn fall(&self) {
+        for estimate in &self.estimates {
+            let before = estimate.load(Ordering::Relaxed);
+            if before >= FALL {
+                estimate.store(before - before / FALL, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns true if a route counts as making long calls, of whose flows one of `every` makes one.
+    fn includes_one_of(every: usize) -> bool {
+        let queues = PassedQueues::default();
+        for flow in 0..100 * every {
+            if flow % every == 0 {
+                queues.note_passed(ThreadQueue::LongCalls);
+            }
+            queues.note_end();
+        }
+        queues.includes(ThreadQueue::LongCalls)
+    }
+
+    #[test]
+    fn a_queue_belongs_to_a_route_if_enough_flows_reach_it() {
+        assert!(includes_one_of(1) && includes_one_of(10));
+        assert!(!includes_one_of(100));
+        let queues = PassedQueues::default();
+        queues.note_end();
+        assert!(!queues.has_any() && !queues.includes(ThreadQueue::Level(0)));
+    }
+
+    #[test]
+    fn a_queue_that_flows_no_longer_reach_is_forgotten() {
+        let queues = PassedQueues::default();
+        (0..1_000).for_each(|_| queues.note_passed(ThreadQueue::Level(1)));
+        assert!(queues.includes(ThreadQueue::Level(1)) && !queues.includes(ThreadQueue::BlockingCalls));
+        (0..60).for_each(|_| queues.note_end());
+        assert!(!queues.includes(ThreadQueue::Level(1)));
+    }
+}

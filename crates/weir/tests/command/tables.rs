@@ -1,0 +1,118 @@
+//! Stored tables of a real process: restarts, kills, other databases.
+
+use std::io::Write;
+use std::sync::Mutex;
+use std::thread;
+
+use crate::support::{Answer, Scratch, Served, read_answer, say, weir};
+
+const COUNTER: &str = r#"use http
+
+record Entry { id: Int, by: Int, number: Int }
+
+record Total { name: Text, count: Int }
+
+table entries: Entry key id auto unique (by, number)
+table totals: Total key name
+
+service ledger on http(port: 8080) {
+  post "/{by}/{number}" (by: Int, number: Int) {
+    atomic entries, totals {
+      entries.insert(Entry { by, number })?
+      let known = totals["all"] else { Total { name: "all", count: 0 } }
+      totals.upsert(Total { ..known, count: known.count + 1 })?
+    }
+    http.text("written")
+  }
+  get "/total" {
+    let total = totals["all"] else { return http.text("0 {entries.count()}") }
+    http.text("{total.count} {entries.count()}")
+  }
+  get "/all/{by}" (by: Int) {
+    http.json(for entry in entries if entry.by == by order by entry.number { entry.number })
+  }
+}
+"#;
+
+fn post(served: &Served, path: &str) -> Option<Answer> {
+    let mut stream = std::net::TcpStream::connect(&served.address).ok()?;
+    let request =
+        format!("POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", served.address);
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut head = [0; 15];
+    let read = stream.peek(&mut head).ok()?;
+    if read == 0 { None } else { std::panic::catch_unwind(|| read_answer(stream)).ok() }
+}
+
+fn text(answer: &Answer) -> &str {
+    std::str::from_utf8(&answer.body).expect("a text")
+}
+
+/// Number of kills; `WEIR_KILLS` sets another one.
+fn kills() -> u64 {
+    std::env::var("WEIR_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20)
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill_and_no_transaction_is_torn() {
+    let (program, data) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), Scratch::folder("ledger"));
+    let arguments = ["--data", data.path()];
+    let acknowledged: Mutex<Vec<Vec<u64>>> = Mutex::new(vec![Vec::new(); 4]);
+    for round in 0..kills() {
+        let served = Served::start(program.path(), &arguments);
+        thread::scope(|scope| {
+            for by in 0..4_u64 {
+                let (served, acknowledged) = (&served, &acknowledged);
+                scope.spawn(move || {
+                    for number in round * 1_000.. {
+                        match post(served, &format!("/{by}/{number}")) {
+                            Some(answer) if answer.status == 200 => {
+                                acknowledged.lock().unwrap()[by as usize].push(number);
+                            }
+                            _ => return,
+                        }
+                    }
+                });
+            }
+            thread::sleep(std::time::Duration::from_millis(40 + round % 7 * 15));
+            served.signal("-KILL");
+        });
+        served.kill();
+    }
+    let served = Served::start(program.path(), &arguments);
+    let total = served.get("/total");
+    let (total, rows) = text(&total).split_once(' ').expect("two numbers");
+    assert_eq!(total, rows, "a transaction is torn");
+    let mut count = 0;
+    for (by, numbers) in acknowledged.lock().unwrap().iter().enumerate() {
+        let stored = served.get(&format!("/all/{by}"));
+        let stored: Vec<u64> =
+            text(&stored).trim_matches(['[', ']', '\n']).split(',').filter_map(|n| n.parse().ok()).collect();
+        let lost: Vec<&u64> = numbers.iter().filter(|number| stored.binary_search(number).is_err()).collect();
+        assert!(lost.is_empty(), "acknowledged, and lost: {lost:?}");
+        count += numbers.len();
+    }
+    assert!(count > 0, "nothing was acknowledged");
+    eprintln!("{} kills, {count} acknowledged, {rows} stored", kills());
+    served.stop();
+}
+
+#[test]
+fn tables_are_there_after_a_restart_and_are_shown() {
+    let (program, data) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), Scratch::folder("ledger"));
+    let arguments = ["--data", data.path()];
+    let shown = say(&["tables", program.path(), "--data", data.path()]);
+    assert!(shown.output.contains("a start runs: CREATE TABLE \"entries\""), "{}", shown.output);
+    let served = Served::start(program.path(), &arguments);
+    assert_eq!(post(&served, "/1/1").map(|answer| answer.status), Some(200));
+    assert_eq!(post(&served, "/1/1").map(|answer| answer.status), Some(500));
+    let second = weir(&["run", program.path(), "--port", "0", "--data", data.path()]).output().unwrap();
+    let messages = String::from_utf8(second.stderr).unwrap();
+    assert!(messages.contains("another Weir program uses the database"), "{messages}");
+    served.stop();
+    let served = Served::start(program.path(), &arguments);
+    assert_eq!(text(&served.get("/total")).trim(), "1 1");
+    served.stop();
+    let shown = say(&["tables", program.path(), "--data", data.path()]);
+    assert!(shown.output.contains("the database has it like this"), "{}", shown.output);
+}
