@@ -15,6 +15,7 @@ mod calls;
 mod completion;
 mod document;
 mod edits;
+mod formatting;
 mod hover;
 mod navigation;
 mod outline;

@@ -166,7 +166,7 @@ fn identifiers_differ_and_have_their_form() {
     assert_eq!(uuid::parse(&format!("{{{}}}", random.to_uppercase())).unwrap(), random);
     assert!(uuid::parse("00000000-0000").unwrap_err().message.starts_with("not a UUID"));
     let tokens: std::collections::BTreeSet<String> = (0..1_000).map(|_| crypto::token(16).0.unwrap()).collect();
-    assert!(tokens.len() == 1_000 && tokens.iter().all(|token| token.len() == 22));
+    assert!(tokens.len() == 1_000 && tokens.iter().all(|token| token.len() == 32));
     for bytes in [0, 15, 1025] {
         assert_eq!(crypto::token(bytes).0.unwrap_err().kind, FailureKind::Argument);
     }
