@@ -55,8 +55,14 @@ impl Ord for Value {
 }
 
 impl Value {
-    /// Returns a number that orders values of one type as far as it goes: of two values with different prefixes, the lesser
-    /// one has the lesser prefix.
+    /// Returns the kinds of values that [`Value::order_prefix`] depends on: those of the value, and of its first field.
+    pub(super) fn order_kinds(&self) -> impl PartialEq + use<> {
+        let first = if let Value::Record(fields) = self { fields.first() } else { None };
+        (std::mem::discriminant(self), first.map(std::mem::discriminant))
+    }
+
+    /// Returns a number that orders values with the same [`Value::order_kinds`] as far as it goes: of two values with
+    /// different prefixes, the lesser one has the lesser prefix.
     pub(super) fn order_prefix(&self) -> u64 {
         const SIGN: u64 = 1 << 63;
         match self {

@@ -242,8 +242,12 @@ impl FromIterator<Value> for ListForm {
     }
 }
 
-/// Sorts values of one type; the sort is stable. Most comparisons read only the prefixes, which lie one after the other.
+/// Sorts values; the sort is stable. For values of one type, most comparisons read only the prefixes, which lie one after
+/// the other.
 fn sort_by_prefixes(all: &mut [Value]) {
+    if !all.is_sorted_by(|one, other| one.order_kinds() == other.order_kinds()) {
+        return all.sort();
+    }
     let prefixes = all.iter().enumerate().map(|(position, value)| (value.order_prefix(), position));
     let mut order: Vec<(u64, usize)> = prefixes.collect();
     order.sort_by(|(one, at), (other, place)| one.cmp(other).then_with(|| all[*at].cmp(&all[*place])));
