@@ -30,7 +30,7 @@ mod tables;
 mod test_items;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_host::Library;
@@ -104,6 +104,8 @@ struct TypeChecker<'a, 'c> {
     /// The callee of the call whose result a local holds, so that a `?` on the local names the right function.
     local_calls: BTreeMap<LocalId, CallTarget>,
     in_test: bool,
+    /// The templates that are inserted into SVG or MathML of another one.
+    foreign_templates: BTreeSet<ast::ExprId>,
     /// The failure type of the innermost `retry` around the current expression, the target of a `?`.
     retried: Option<Ty>,
     scope: names::LocalScope,
@@ -143,6 +145,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             reached: 0,
             local_calls: BTreeMap::new(),
             in_test: false,
+            foreign_templates: BTreeSet::new(),
             retried: None,
             scope: names::LocalScope::default(),
             exits: Exits::Start,

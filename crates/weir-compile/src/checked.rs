@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use weir_host::Text;
 use weir_ir::expr;
-use weir_syntax::{Diagnostic, Parsed};
+use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 
-use crate::program_files::FileModules;
+use crate::program_files::{FileModules, ProgramFiles};
+use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
 use crate::weir_modules::WeirModules;
 
@@ -32,5 +34,43 @@ impl Checked {
     #[must_use]
     pub fn is_of_library(&self, offset: u32) -> bool {
         self.files.is_of_library(self.files.index_at(offset))
+    }
+
+    /// Returns the name in the program of a name that is declared in the file at `offset`.
+    #[must_use]
+    pub fn whole_name(&self, offset: u32, name: &str) -> Text {
+        match self.files.names().get(self.files.index_at(offset)) {
+            Some(module) if !module.is_empty() => format!("{module}.{name}").into(),
+            _ => name.into(),
+        }
+    }
+
+    /// Returns the name of the module of the program that a `use` in the file at `offset` means.
+    #[must_use]
+    pub fn used_module(&self, offset: u32, path: &str) -> Option<Text> {
+        let meant = self.files.meant(self.files.index_at(offset), path);
+        self.files.file(&meant).map(|_| meant)
+    }
+
+    /// Returns the public `fn`s and types of a module of the program, each with its name in the module.
+    #[must_use]
+    pub fn public_items(&self, module: &str) -> Vec<(String, Symbol)> {
+        let declarations = &self.typed.declarations;
+        let functions = declarations.functions.iter().filter(|(_, declared)| declared.public);
+        let functions = functions.map(|(name, _)| (&**name, Symbol::Function((&**name).into())));
+        let types = declarations.types.iter().filter(|(_, declared)| declared.public);
+        let types = types.map(|(name, _)| (name.as_str(), Symbol::Type(name.clone())));
+        let of_module = functions.chain(types).filter_map(|(whole, symbol)| {
+            let (of, name) = whole.rsplit_once('.')?;
+            (of == module).then(|| (name.to_owned(), symbol))
+        });
+        of_module.collect()
+    }
+
+    /// Parses the files of the program again, with other texts. `file` has the main file; `modules` are the names and the
+    /// texts of the other files, in their order.
+    #[must_use]
+    pub fn with_texts(&self, source: SourceId, file: &mut SourceFile, modules: &[(String, String)]) -> ProgramFiles {
+        ProgramFiles::with_texts(&self.files, source, file, modules)
     }
 }

@@ -9,6 +9,7 @@
 //! using type qualifiers" (CCS 2011).
 
 mod attributes;
+mod checks;
 mod elements;
 mod script;
 mod tags;
@@ -16,7 +17,7 @@ mod url;
 
 use weir_syntax::ast::{TextLiteral, TextPart};
 
-use elements::{RawText, has_optional_end};
+use elements::{RawText, has_optional_end, is_closed_by, is_void};
 pub(crate) use script::ScriptLanguage;
 use script::ScriptScanner;
 use tags::StartTag;
@@ -29,6 +30,8 @@ use crate::types::Ty;
 pub(crate) enum HoleContext {
     /// Between tags: text, or the value of another template.
     Markup,
+    /// Between tags in SVG or MathML, which browsers parse by other rules: text, or a template that is written there.
+    ForeignMarkup,
     /// In an element that contains only text, such as a `title`.
     PlainText,
     /// In a quoted attribute.
@@ -44,6 +47,11 @@ pub(crate) enum HoleContext {
     Url,
     /// A part of a URL whose beginning is known.
     UrlPart,
+    /// All that is between two slashes in the path of a URL, or behind the last one.
+    UrlSegment {
+        /// True if no slash follows.
+        is_last: bool,
+    },
     /// A value in a script.
     Script(ScriptLanguage),
 }
@@ -55,6 +63,8 @@ pub(crate) enum FaultPlace {
     Hole(usize),
     /// The text that begins with this `<`, counted from 0.
     Tag { number: usize, length: usize },
+    /// The template, behind its other faults.
+    Whole,
 }
 
 /// A fault in a template.
@@ -80,8 +90,15 @@ pub(crate) fn is_markup(ty: &Ty) -> bool {
     }
 }
 
-/// Parses the HTML of a template.
-pub(crate) fn parse_template(text: &TextLiteral) -> ParsedTemplate {
+/// The remedy for an end tag without a start tag.
+const CLOSES_NOTHING: &str = "remove it, or add the start tag";
+/// Maximum number of faults of a template that are reported; more are counted.
+const FAULTS_MAX: usize = 10;
+/// Maximum number of elements around another one. Browsers flatten what is nested deeper than 512.
+const DEPTH_MAX: usize = 200;
+
+/// Parses the HTML of a template. `in_foreign` is true for one that is written inside of SVG or MathML of another one.
+pub(crate) fn parse_template(text: &TextLiteral, in_foreign: bool) -> ParsedTemplate {
     let mut symbols = Vec::new();
     let mut hole_count = 0;
     for part in &text.parts {
@@ -93,8 +110,10 @@ pub(crate) fn parse_template(text: &TextLiteral) -> ParsedTemplate {
             }
         }
     }
-    let mut parser = TemplateParser { symbols, at: 0, holes: Vec::new(), faults: Vec::new(), open: Vec::new() };
+    let mut parser = TemplateParser { symbols, in_foreign, ..TemplateParser::default() };
     parser.template();
+    parser.stray_noscript_ends();
+    parser.count_more_faults();
     parser.holes.resize(hole_count, HoleContext::PlainText);
     ParsedTemplate { holes: parser.holes, faults: parser.faults }
 }
@@ -110,21 +129,30 @@ enum TemplateChar {
 struct OpenElement {
     name: String,
     start: usize,
+    /// True for `svg`, `math`, and all that is in them.
+    is_foreign: bool,
 }
 
+#[derive(Default)]
 struct TemplateParser {
     symbols: Vec<TemplateChar>,
     at: usize,
     holes: Vec<HoleContext>,
     faults: Vec<TemplateFault>,
+    /// The number of faults beyond [`FAULTS_MAX`].
+    more_faults: usize,
     open: Vec<OpenElement>,
+    /// True if the template is inserted into SVG or MathML.
+    in_foreign: bool,
+    /// The places of the end tags of `noscript`.
+    noscript_ends: Vec<usize>,
 }
 
 impl TemplateParser {
     fn template(&mut self) {
         while let Some(symbol) = self.next() {
             match symbol {
-                TemplateChar::Hole => self.holes.push(HoleContext::Markup),
+                TemplateChar::Hole => self.hole(self.markup_context()),
                 TemplateChar::Char('<') => self.markup(self.at - 1),
                 TemplateChar::Char(_) => {}
             }
@@ -196,9 +224,13 @@ impl TemplateParser {
         if !self.until_tag_ends(start) {
             return;
         }
+        if name == "noscript" {
+            self.noscript_ends.push(start);
+        }
         let Some(index) = self.open.iter().rposition(|element| element.name == name) else {
             let message = format!("`</{name}>` closes no element of this template");
-            self.fault(start, name.len() + 3, &message, "closes nothing", "remove it, or add the start tag");
+            let hint = if is_void(&name) { "remove it: this element has no end tag" } else { CLOSES_NOTHING };
+            self.fault(start, name.chars().count() + 3, &message, "closes nothing", hint);
             return;
         };
         for element in self.open.split_off(index).into_iter().skip(1) {
@@ -216,26 +248,52 @@ impl TemplateParser {
         }
     }
 
+    /// Records an element that content follows, and closes those whose end tag is left out before it.
+    fn push_open(&mut self, name: String, start: usize) {
+        while self.open.last().is_some_and(|open| is_closed_by(&open.name, &name)) {
+            self.open.pop();
+        }
+        if self.open.len() == DEPTH_MAX {
+            let message = format!("this element is in {DEPTH_MAX} others: browsers do not nest them deeper");
+            self.fault(start, name.len() + 1, &message, "begins here", "close elements where they end");
+            // What follows has no meaning.
+            self.at = self.symbols.len();
+            self.open.clear();
+            return;
+        }
+        let is_foreign = self.is_in_foreign() || matches!(name.as_str(), "svg" | "math");
+        self.open.push(OpenElement { name, start, is_foreign });
+    }
+
+    fn is_in_foreign(&self) -> bool {
+        self.open.last().map_or(self.in_foreign, |element| element.is_foreign)
+    }
+
     /// Reads the text of an element that contains no markup, and its end tag.
     fn raw_text(&mut self, tag: &StartTag, kind: RawText) {
         let mut script = (kind == RawText::Script).then(|| ScriptScanner::new(tag.attribute("type")));
         while let Some(symbol) = self.next() {
             match (symbol, &mut script) {
                 (TemplateChar::Char('<'), _) if self.eat_end_tag(&tag.name) => return,
+                (TemplateChar::Char('<'), Some(script)) => {
+                    script.character('<');
+                    self.comment_in_script();
+                }
+                (TemplateChar::Char('<'), None) => self.tag_in_raw_text(&tag.name, kind),
                 (TemplateChar::Char(c), Some(script)) => script.character(c),
                 (TemplateChar::Char(_), None) => {}
                 (TemplateChar::Hole, Some(script)) => match script.hole() {
                     Ok(language) => self.holes.push(HoleContext::Script(language)),
                     Err(message) => self.refuse(message, script::HINT),
                 },
-                (TemplateChar::Hole, None) if kind == RawText::Text => self.holes.push(HoleContext::PlainText),
+                (TemplateChar::Hole, None) if kind == RawText::Text => self.hole(HoleContext::PlainText),
                 (TemplateChar::Hole, None) => {
                     let message = format!("`<{}>` cannot contain an interpolation", tag.name);
                     self.refuse(&message, "choose between classes: `class=\"{…}\"`");
                 }
             }
         }
-        self.unclosed(&OpenElement { name: tag.name.clone(), start: tag.start });
+        self.unclosed(&OpenElement { name: tag.name.clone(), start: tag.start, is_foreign: false });
     }
 
     /// Reads the end tag of this element, after its `<`, if it follows.
@@ -269,6 +327,10 @@ impl TemplateParser {
     }
 
     fn fault(&mut self, start: usize, length: usize, message: &str, label: &'static str, hint: &str) {
+        if self.faults.len() == FAULTS_MAX {
+            self.more_faults += 1;
+            return;
+        }
         let number = self.symbols[..start].iter().filter(|symbol| **symbol == TemplateChar::Char('<')).count();
         self.report(FaultPlace::Tag { number, length }, message, label, hint);
     }
@@ -285,7 +347,9 @@ impl TemplateParser {
 
     /// Keeps the first fault of each place, because later ones mostly follow from it.
     fn report(&mut self, place: FaultPlace, message: &str, label: &'static str, hint: &str) {
-        if self.faults.iter().all(|fault| fault.place != place) {
+        if self.faults.len() == FAULTS_MAX {
+            self.more_faults += 1;
+        } else if self.faults.iter().all(|fault| fault.place != place) {
             self.faults.push(TemplateFault { place, message: message.to_owned(), label, hint: hint.to_owned() });
         }
     }

@@ -158,6 +158,37 @@ impl ProgramFiles {
         program
     }
 
+    /// Parses the files of a program whose modules are known.
+    pub(crate) fn with_texts(
+        known: &FileModules,
+        source: SourceId,
+        file: &mut SourceFile,
+        texts: &[(String, String)],
+    ) -> Self {
+        let mut program = Self::single(source, file);
+        let modules = known.names.iter().zip(&known.libraries).skip(1);
+        for ((module, library), (name, text)) in modules.zip(texts) {
+            let Some(part) = file.append(name.as_str(), text) else { break };
+            let start = part.start;
+            program.parse_last(file, start);
+            program.modules.add(start, module.clone(), library.clone());
+        }
+        program
+    }
+
+    /// Parses the file at the end of the text, which begins at `start`, and adds its tree.
+    fn parse_last(&mut self, text: &SourceFile, start: u32) {
+        let tree = &self.parsed.tree;
+        let first = FirstIds { offset: start, expr: tree.expr_count, pattern: tree.pattern_count };
+        let parsed = parse_from(self.source, text.text(), first);
+        let whole = &mut self.parsed;
+        whole.tree.items.extend(parsed.tree.items);
+        whole.tree.span = whole.tree.span.to(parsed.tree.span);
+        (whole.tree.expr_count, whole.tree.pattern_count) = (parsed.tree.expr_count, parsed.tree.pattern_count);
+        whole.diagnostics.extend(parsed.diagnostics);
+        whole.comments.extend(parsed.comments);
+    }
+
     /// Returns the number of the program's text in the caller's [`weir_syntax::Sources`].
     #[must_use]
     pub fn source(&self) -> SourceId {
@@ -252,23 +283,12 @@ impl Loading<'_> {
             self.refuse(meant, diagnostic);
             return None;
         };
-        let tree = &self.program.parsed.tree;
-        let first = FirstIds { offset: part.start, expr: tree.expr_count, pattern: tree.pattern_count };
-        let parsed = parse_from(self.program.source, self.text.text(), first);
-        self.merge(parsed);
+        let start = part.start;
+        self.program.parse_last(self.text, start);
         let library = meant.split('.').next().filter(|first| self.library_path(first).is_some());
         let library = library.map(Text::from).unwrap_or_default();
-        self.program.modules.add(first.offset, meant.clone(), library);
+        self.program.modules.add(start, meant.clone(), library);
         Some(self.program.modules.names.len() - 1)
-    }
-
-    fn merge(&mut self, parsed: Parsed) {
-        let whole = &mut self.program.parsed;
-        whole.tree.items.extend(parsed.tree.items);
-        whole.tree.span = whole.tree.span.to(parsed.tree.span);
-        (whole.tree.expr_count, whole.tree.pattern_count) = (parsed.tree.expr_count, parsed.tree.pattern_count);
-        whole.diagnostics.extend(parsed.diagnostics);
-        whole.comments.extend(parsed.comments);
     }
 
     /// Returns the path of a library of the program.

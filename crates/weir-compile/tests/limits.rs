@@ -175,3 +175,22 @@ fn a_long_fn_moves_what_can_only_be_moved_and_keeps_what_is_known_at_start() {
     );
     assert_eq!(running::shown(&text), (3 + 50 + 32 * 100 + 160 * 10000).to_string());
 }
+
+#[test]
+fn templates_with_very_many_elements_or_faults() {
+    let page = |content: String| format!("use http\nfn page(x: Text) -> Html {{ html\"{content}\" }}\n{}", service(""));
+    let cases: [(String, &[&str]); 7] = [
+        ("<li>a".repeat(100_000), &[]),
+        ("<p>a".repeat(100_000), &[]),
+        ("<div>".repeat(150) + &"</div>".repeat(150), &[]),
+        ("<div>".repeat(100_000) + &"</div>".repeat(100_000), &["E0328"]),
+        ("<".repeat(100_000), &["E0328"; 11]),
+        ("</div>".repeat(100_000), &["E0328"; 11]),
+        ("<b>".repeat(20_000) + &"</i>".repeat(20_000), &["E0328"]),
+    ];
+    for (content, said) in cases {
+        let beginning: String = content.chars().take(10).collect();
+        let found: Vec<_> = codes(page(content)).into_iter().filter(|code| code.starts_with("E03")).collect();
+        assert_eq!(found, said, "{beginning}");
+    }
+}

@@ -55,7 +55,7 @@ impl Document {
     /// Returns the named items, in source order.
     #[must_use]
     pub fn outline(&self) -> Vec<DocumentSymbol> {
-        self.checked.parsed.tree.items.iter().filter_map(|item| self.symbol(item)).collect()
+        self.items().filter_map(|item| self.symbol(item)).collect()
     }
 
     fn symbol(&self, item: &Item) -> Option<DocumentSymbol> {

@@ -12,7 +12,6 @@ use weir_syntax::ast::{
 use weir_syntax::{Edit, Span};
 
 use crate::document::Document;
-use crate::edits::apply;
 
 /// The reason for refusing to rename.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,9 +88,8 @@ impl Document {
 
     /// Returns whether the edited text has no new errors and all its names refer to the same declarations.
     fn keeps_meaning(&self, edits: &[Edit]) -> bool {
-        let after = Self::new(self.name(), apply(self.text(), edits), self.library.clone());
-        let errors = |document: &Self| document.diagnostics().iter().filter(|found| found.is_error()).count();
-        errors(&after) <= errors(self) && self.bonds() == after.bonds()
+        let after = self.edited(edits);
+        after.errors <= self.errors && self.bonds() == after.bonds()
     }
 
     /// Returns, for each name in source order, the index of its declaration.

@@ -8,6 +8,7 @@ mod password;
 mod token;
 
 use bytes::Bytes;
+use data_encoding::BASE64URL_NOPAD;
 use ring::{digest, hmac};
 use subtle::ConstantTimeEq;
 use weir::{Failure, Secret};
@@ -32,7 +33,7 @@ mod functions {
     weir::library! {
         /// Cryptography: digests, message authentication, random tokens, comparison in constant time, and passwords.
         pub(crate) crypto: super::sha256, super::sha384, super::sha512, super::hmac_sha256, super::hmac_sha512,
-            super::equal, super::token::token, super::random_bytes, super::secret, super::configured::configured, super::password::hash_password,
+            super::equal, super::sign_text, super::signed_text, super::token::token, super::random_bytes, super::secret, super::configured::configured, super::password::hash_password,
             super::password::password_matches
     }
 }
@@ -75,6 +76,28 @@ pub fn hmac_sha512(message: &[u8], key: &Secret) -> Bytes {
 fn authenticated(algorithm: hmac::Algorithm, message: &[u8], key: &Secret) -> Bytes {
     let key = hmac::Key::new(algorithm, key.reveal());
     Bytes::copy_from_slice(hmac::sign(&key, message).as_ref())
+}
+
+/// Prefix of all that `sign_text` signs, so that no other signature with the key is one of a text.
+const SIGNED_TEXT: &[u8] = b"weir: signed text\0";
+
+/// Returns the text with a signature (HMAC-SHA256), as `signed_text` reads it. A client can keep it, for example in a cookie,
+/// and can read it, but not change it. A text that must not be valid forever contains a time.
+#[weir::function(pure, units = units::to_transform(text))]
+pub fn sign_text(text: &str, key: &Secret) -> String {
+    let signature = authenticated(hmac::HMAC_SHA256, &[SIGNED_TEXT, text.as_bytes()].concat(), key);
+    format!("{}.{}", BASE64URL_NOPAD.encode(text.as_bytes()), BASE64URL_NOPAD.encode(&signature))
+}
+
+/// Returns the text that `sign_text` has signed with this key; `None` if the signature is of another text or key.
+#[weir::function(pure, units = units::to_transform(signed))]
+pub fn signed_text(signed: &str, key: &Secret) -> Option<String> {
+    let (text, signature) = signed.split_once('.')?;
+    let text = BASE64URL_NOPAD.decode(text.as_bytes()).ok()?;
+    let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).ok()?;
+    let key = hmac::Key::new(hmac::HMAC_SHA256, key.reveal());
+    hmac::verify(&key, &[SIGNED_TEXT, &text].concat(), &signature).ok()?;
+    String::from_utf8(text).ok()
 }
 
 /// Returns `true` if the bytes are equal. It takes the same time wherever they differ, so that the time of an answer

@@ -2,6 +2,7 @@
 
 mod contexts;
 mod markup;
+mod multipart;
 
 use std::borrow::Cow;
 
@@ -11,8 +12,9 @@ use weir::{Failure, FailureKind, Text};
 
 use crate::units;
 
-pub use contexts::{json_in_script, url, url_part, value_in_script};
+pub use contexts::{json_in_script, url, url_part, url_segment, value_in_script};
 pub use markup::{Html, join, to_text, unescaped};
+pub use multipart::{FormPart, multipart};
 
 /// Maximum number of fields in a form.
 pub const FIELDS_MAX: usize = 1_000;
@@ -27,9 +29,9 @@ mod functions {
 
     weir::library! {
         /// HTML: the values of templates (`html"<p>{text}</p>"`), escaping, and decoding submitted forms.
-        pub(crate) html: super::escape, super::form, super::markup::join, super::markup::to_text,
+        pub(crate) html: super::escape, super::form, super::multipart::multipart, super::markup::join, super::markup::to_text,
             super::markup::unescaped, super::contexts::url, super::contexts::url_part,
-            super::contexts::json_in_script, super::contexts::value_in_script
+            super::contexts::url_segment, super::contexts::json_in_script, super::contexts::value_in_script
     }
 }
 

@@ -11,10 +11,12 @@ mod input;
 mod parameters;
 mod problem_details;
 mod query;
+mod representation;
 mod response;
 mod routes;
 pub mod server;
 mod service;
+mod static_files;
 mod testing;
 
 use std::sync::Arc;
@@ -23,6 +25,7 @@ pub use cookies::{CookieError, with_cookie, without_cookie};
 pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, problem, redirect, status, text, with_header,
 };
+pub use static_files::{compressed, file};
 pub(crate) use testing::service as tested_service;
 pub use testing::{ServiceRequest, TestedServices};
 
@@ -39,6 +42,6 @@ mod functions {
         pub(crate) http: super::response::ok, super::response::text, super::response::html, super::response::json,
             super::response::bad_request, super::response::not_found, super::response::redirect,
             super::response::status, super::response::with_header, super::response::problem,
-            super::cookies::with_cookie, super::cookies::without_cookie
+            super::static_files::file, super::static_files::compressed, super::cookies::with_cookie, super::cookies::without_cookie
     }
 }

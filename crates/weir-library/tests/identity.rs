@@ -166,7 +166,7 @@ fn identifiers_differ_and_have_their_form() {
     assert_eq!(uuid::parse(&format!("{{{}}}", random.to_uppercase())).unwrap(), random);
     assert!(uuid::parse("00000000-0000").unwrap_err().message.starts_with("not a UUID"));
     let tokens: std::collections::BTreeSet<String> = (0..1_000).map(|_| crypto::token(16).0.unwrap()).collect();
-    assert!(tokens.len() == 1_000 && tokens.iter().all(|token| token.len() == 22));
+    assert!(tokens.len() == 1_000 && tokens.iter().all(|token| token.len() == 32));
     for bytes in [0, 15, 1025] {
         assert_eq!(crypto::token(bytes).0.unwrap_err().kind, FailureKind::Argument);
     }
@@ -178,4 +178,26 @@ fn a_secret_is_not_shown() {
     assert_eq!(format!("{secret:?}"), "Secret");
     assert_eq!(secret.into_value().unwrap().to_string(), "<crypto.Secret>");
     assert!(crypto::secret(b"").is_err());
+}
+
+#[test]
+fn a_signed_text_is_of_one_text_and_one_key() {
+    let (key, other) = (Secret::new(b"a key".to_vec()), Secret::new(b"other".to_vec()));
+    for text in ["", "ada", "é.\0;", "a.b"] {
+        let signed = crypto::sign_text(text, &key);
+        assert!(
+            signed.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')),
+            "{signed}"
+        );
+        assert_eq!(crypto::signed_text(&signed, &key).as_deref(), Some(text));
+        assert_eq!(crypto::signed_text(&signed, &other), None);
+        for at in 0..signed.len() {
+            let mut changed = signed.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            assert_eq!(crypto::signed_text(&String::from_utf8(changed).unwrap(), &key), None, "{signed} at {at}");
+        }
+    }
+    for text in ["", ".", "YQ", "YQ.", ".YQ", "YQ.YQ.YQ"] {
+        assert_eq!(crypto::signed_text(text, &key), None, "{text}");
+    }
 }

@@ -244,11 +244,10 @@ impl Lexer<'_> {
 }
 
 fn interpolation_over_lines(open: Span) -> Diagnostic {
-    Diagnostic::new(Code::InterpolationOverLines, "interpolation does not end on its line").at(open, "begins here").fix(
-        "write `\\{` for a literal brace",
-        open,
-        "\\{",
-    )
+    Diagnostic::new(Code::InterpolationOverLines, "interpolation does not end on its line")
+        .at(open, "begins here")
+        .hint("put a value of several lines into a `let` or a `fn`, and interpolate its name")
+        .fix("write `\\{` for a literal brace", open, "\\{")
 }
 
 /// Returns the number of bytes before the closing quotes, an opening brace, or (in a one-line literal) the line end.

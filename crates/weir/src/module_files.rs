@@ -24,6 +24,8 @@ pub(crate) struct FolderFiles {
     pub(crate) read: Vec<PathBuf>,
     /// The libraries that the main file declares, if the program is another file.
     libraries: BTreeMap<String, String>,
+    /// The texts of files that an editor has open, by canonical path.
+    open: BTreeMap<PathBuf, String>,
     /// All module files that the program names, as far as they may exist.
     pub(crate) named: Vec<PathBuf>,
 }
@@ -35,7 +37,14 @@ impl FolderFiles {
         let main = folder.join(MAIN);
         let is_main = file.file_name().is_some_and(|name| name == MAIN) || is_standard_input(file);
         let libraries = if is_main { BTreeMap::new() } else { declared_libraries(&main) };
-        FolderFiles { folder, read: Vec::new(), libraries, named: Vec::new() }
+        FolderFiles { folder, read: Vec::new(), libraries, open: BTreeMap::new(), named: Vec::new() }
+    }
+}
+
+impl FolderFiles {
+    /// Returns the files with the texts of those that an editor has open, by canonical path.
+    pub(crate) fn with_open(self, open: BTreeMap<PathBuf, String>) -> Self {
+        FolderFiles { open, ..self }
     }
 }
 
@@ -58,7 +67,8 @@ impl ModuleFiles for FolderFiles {
             return ModuleFile::Refused(format!("`{}` is a link that leads out of `{folder}`", file.display()));
         }
         let name = file.strip_prefix(".").unwrap_or(&file).display().to_string();
-        match text_of(&canonical) {
+        let text = self.open.get(&canonical).cloned().map_or_else(|| text_of(&canonical), Ok);
+        match text {
             Ok(text) => {
                 if place.library.is_none() {
                     self.read.push(canonical);
@@ -106,6 +116,15 @@ pub(crate) fn folder_of_program(file: &Path) -> PathBuf {
     let mut above = whole.ancestors().take(FOLDERS_ABOVE_MAX).enumerate();
     match above.find(|(_, folder)| folder.join(MAIN).is_file()) {
         Some((0, _)) | None => own,
-        Some((levels, _)) => (0..levels).fold(own, |path, _| path.join("..")),
+        Some((levels, _)) => match own.ancestors().nth(levels).filter(|_| own.is_absolute()) {
+            Some(folder) => folder.to_owned(),
+            None => (0..levels).fold(own, |path, _| path.join("..")),
+        },
     }
+}
+
+/// Returns the main file of the program to which a file belongs.
+#[cfg(feature = "tools")]
+pub(crate) fn main_file(file: &Path) -> Option<PathBuf> {
+    Some(folder_of_program(file).join(MAIN)).filter(|main| main.is_file())
 }

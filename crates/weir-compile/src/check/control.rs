@@ -326,6 +326,7 @@ impl<'a> TypeChecker<'a, '_> {
         for resource in resources {
             if self.resource(&resource.name) {
                 self.one_scope(resource);
+                self.held_for_all(resource);
             }
         }
         self.block(body, expected)

@@ -125,7 +125,7 @@ impl<'a> TypeChecker<'a, '_> {
                 diagnostic.hint("make it a response: `http.html(…)`")
             }
             (found, wanted) if *found == Ty::named(HTML) && *wanted == Ty::TEXT => {
-                diagnostic.suggest("convert it to a text", span.at_end(), ".to_text()")
+                diagnostic.hint("answer with `http.html(page)`, or insert it into a template: `html\"{page}\"`; `to_text` returns its text")
             }
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("convert it to a text: `\"{…}\"`"),
             (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => diagnostic

@@ -1,6 +1,6 @@
 //! Checks templates: the HTML around their interpolations, and the types of the values.
 
-use weir_syntax::ast::{Block, Expr, ExprKind, TextLiteral, TextPart};
+use weir_syntax::ast::{Expr, ExprKind, TextLiteral, TextPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Expected, TypeChecker};
@@ -16,7 +16,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.report(Diagnostic::new(Code::UnknownModule, message).at(expr.span, "is a template"));
             return Ty::Error;
         }
-        let template = parse_template(text);
+        let template = parse_template(text, self.foreign_templates.contains(&expr.id));
         for fault in &template.faults {
             self.template_fault(text, fault);
         }
@@ -31,6 +31,7 @@ impl<'a> TypeChecker<'a, '_> {
         let (code, span) = match fault.place {
             FaultPlace::Hole(index) => (Code::UnsafeInterpolation, holes_of(text).nth(index).map(|hole| hole.span)),
             FaultPlace::Tag { number, length } => (Code::MalformedTemplate, self.span_of_tag(text, number, length)),
+            FaultPlace::Whole => (Code::MalformedTemplate, Some(text.span.at_end())),
         };
         let place = span.unwrap_or(text.span);
         self.report(Diagnostic::new(code, fault.message.clone()).at(place, fault.label).hint(fault.hint.clone()));
@@ -38,7 +39,11 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Returns the place of the `<` with this number in the source of a template.
     fn span_of_tag(&self, text: &TextLiteral, number: usize, length: usize) -> Option<Span> {
-        let in_hole = |at: u32| holes_of(text).any(|hole| hole.span.start <= at && at < hole.span.end);
+        let holes: Vec<Span> = holes_of(text).map(|hole| hole.span).collect();
+        let in_hole = |at: u32| {
+            let before = holes.partition_point(|hole| hole.start <= at);
+            before > 0 && at < holes[before - 1].end
+        };
         let source = self.context.text.get(text.span.range())?;
         let starts = source.match_indices('<').map(|(at, _)| text.span.start + at as u32);
         let start = starts.filter(|at| !in_hole(*at)).nth(number)?;
@@ -48,38 +53,90 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn hole(&mut self, hole: &'a Expr, context: &HoleContext) {
-        match (context, &hole.kind) {
-            (HoleContext::Markup, ExprKind::If { condition, then, otherwise: None }) => {
-                self.markup_if(hole, condition, then);
-            }
-            (HoleContext::Markup, _) => {
-                let ty = self.expr(hole, None);
-                let ty = self.inference.resolve(&ty);
-                if !is_markup(&ty) {
-                    self.shown(hole.span, &ty);
-                }
-            }
-            (HoleContext::Flag { name, .. }, _) => {
+        match context {
+            HoleContext::Flag { name, .. } => {
                 let why = format!("`{name}` is present or not");
                 self.expr(hole, Some(&Expected::new(Ty::BOOL, hole.span, why)));
             }
-            (HoleContext::Script(_), _) => _ = self.expr(hole, None),
+            HoleContext::Script(_) => _ = self.expr(hole, None),
+            HoleContext::Markup => {
+                let ty = self.type_inserted(hole);
+                if !is_markup(&ty) {
+                    self.shown_in_template(hole.span, &ty);
+                }
+            }
+            HoleContext::ForeignMarkup => {
+                let is_written_here = self.enter_foreign(hole);
+                let ty = self.type_inserted(hole);
+                if !is_markup(&ty) {
+                    self.shown_in_template(hole.span, &ty);
+                } else if !is_written_here {
+                    self.made_for_html(hole.span);
+                }
+            }
             _ => {
-                let ty = self.expr(hole, None);
-                self.shown(hole.span, &ty);
+                let ty = self.type_inserted(hole);
+                self.shown_in_template(hole.span, &ty);
             }
         }
     }
 
-    /// Checks an `if` without `else`: without its condition, it inserts nothing.
-    fn markup_if(&mut self, hole: &Expr, condition: &'a Expr, then: &'a Block) {
+    /// Returns the type of the value that is inserted. An `if` without `else` inserts nothing if its condition does not hold.
+    fn type_inserted(&mut self, hole: &'a Expr) -> Ty {
+        let ExprKind::If { condition, then, otherwise: None } = &hole.kind else {
+            let ty = self.expr(hole, None);
+            return self.inference.resolve(&ty);
+        };
         self.expr(condition, Some(&Expected::new(Ty::BOOL, condition.span, "a condition is a `Bool`")));
-        let why = "an `if` without `else` in a template inserts `Html` or nothing";
-        self.block(then, Some(&Expected::new(Ty::named(HTML), hole.span, why)));
+        let ty = self.block(then, None);
+        let ty = self.inference.resolve(&ty);
+        let ty = if ty == Ty::NEVER { Ty::named(HTML) } else { ty };
         if let Some(slot) = self.typed.expr_types.get_mut(hole.id.0 as usize) {
-            *slot = Ty::named(HTML);
+            *slot = ty.clone();
             self.typed.expr_spans[hole.id.0 as usize] = hole.span;
         }
+        ty
+    }
+
+    /// Checks that a value can be shown as text, and that somebody could want to see it on a page.
+    fn shown_in_template(&mut self, place: Span, ty: &Ty) {
+        let hint = match ty {
+            Ty::List(_) | Ty::Map(_) => "insert each element: `{for x in list { html\"<li>{x}</li>\" }}`",
+            Ty::Option(_) => "say what is shown for `None`: `{match value { Some(x) => \"{x}\", None => \"none\" }}`",
+            ty if *ty == Ty::BYTES => "decode the bytes first, or answer with them in a response of their own",
+            ty if *ty == Ty::UNIT => "let the block end with the value that is inserted",
+            ty if *ty == Ty::named(HTML) => "pass a `Text` instead of the `Html`, and insert that",
+            _ => return self.shown(place, ty),
+        };
+        let message = format!("a template cannot show values of the type `{ty}` here");
+        self.report(Diagnostic::new(Code::NoText, message).at(place, format!("this is `{ty}`")).hint(hint));
+    }
+
+    /// Marks the templates whose values an expression inserts into SVG or MathML. Returns false if it can insert others.
+    fn enter_foreign(&mut self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Html(_) => {
+                self.foreign_templates.insert(expr.id);
+                true
+            }
+            ExprKind::For { body, .. } | ExprKind::Block(body) => {
+                body.value().is_some_and(|value| self.enter_foreign(value))
+            }
+            ExprKind::If { then, otherwise, .. } => {
+                let then = then.value().is_some_and(|value| self.enter_foreign(value));
+                then & otherwise.as_ref().is_none_or(|otherwise| self.enter_foreign(otherwise))
+            }
+            ExprKind::Match { arms, .. } => arms.iter().all(|arm| self.enter_foreign(&arm.body)),
+            _ => false,
+        }
+    }
+
+    fn made_for_html(&mut self, place: Span) {
+        let message = "a template for HTML cannot be inserted into SVG or MathML, which browsers parse by other rules";
+        let hint =
+            "write the template here: `{for x in items { html\"<circle r='{x}'/>\" }}`; or insert all of the `<svg>`";
+        let diagnostic = Diagnostic::new(Code::UnsafeInterpolation, message).at(place, "cannot be made safe here");
+        self.report(diagnostic.hint(hint));
     }
 }
 

@@ -5,6 +5,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::generics::stands_for_any;
 use super::{Expected, TypeChecker};
+use crate::lang_items::HTML;
 use crate::typed_tree::Demand;
 use crate::types::Ty;
 
@@ -120,6 +121,9 @@ impl<'a> TypeChecker<'a, '_> {
 
 fn arithmetic_hint(diagnostic: Diagnostic, operator: BinaryOperator, l: &Ty, r: &Ty) -> Diagnostic {
     let has = |ty: &Ty| l == ty || r == ty;
+    if operator == BinaryOperator::Add && has(&Ty::named(HTML)) {
+        return diagnostic.hint("put parts of a page into a template: `html\"{a}{b}\"`");
+    }
     if operator == BinaryOperator::Add && has(&Ty::TEXT) {
         return diagnostic.hint("put values into a text with braces: `\"{a} and {b}\"`");
     }

@@ -1,7 +1,7 @@
 //! Checks tables: keyed reads, statements, and the clauses of queries.
 
 use weir_host::{Mode, Passing, Resource, Type};
-use weir_syntax::ast::{Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder};
+use weir_syntax::ast::{AtomicResource, Expr, ExprKind, Name, Pattern, PatternKind, QueryClauses, QueryOrder};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
@@ -157,6 +157,17 @@ impl<'a> TypeChecker<'a, '_> {
             ));
         }
         self.report(diagnostic);
+    }
+
+    /// Reports a table that is held per session: a transaction excludes the flows of all sessions.
+    pub(super) fn held_for_all(&mut self, resource: &AtomicResource) {
+        if resource.per_session && self.typed.declarations.tables.contains_key(&resource.name.text) {
+            let message = format!("the table `{}` cannot be held per session", resource.name);
+            let diagnostic = Diagnostic::new(Code::TransactionBody, message)
+                .at(resource.span, "a transaction excludes the flows of all sessions")
+                .hint("leave out `per session`");
+            self.report(diagnostic);
+        }
     }
 
     /// Checks the clauses of a `for` after its pattern is bound.

@@ -42,6 +42,24 @@ pub(super) fn is_void(name: &str) -> bool {
     )
 }
 
+/// Returns true if a start tag ends an open element, whose end tag is left out.
+pub(super) fn is_closed_by(open: &str, name: &str) -> bool {
+    match open {
+        "p" => matches!(name, "p" | "li" | "dt" | "dd" | "tr" | "td" | "th"),
+        "li" => name == "li",
+        "dt" | "dd" => matches!(name, "dt" | "dd"),
+        "rt" | "rp" => matches!(name, "rt" | "rp"),
+        "option" => matches!(name, "option" | "optgroup"),
+        "optgroup" => name == "optgroup",
+        "td" | "th" => matches!(name, "td" | "th" | "tr" | "tbody" | "tfoot"),
+        "tr" => matches!(name, "tr" | "tbody" | "tfoot"),
+        "caption" | "colgroup" => matches!(name, "colgroup" | "thead" | "tbody" | "tfoot" | "tr"),
+        "thead" | "tbody" => matches!(name, "tbody" | "tfoot"),
+        "head" => name == "body",
+        _ => false,
+    }
+}
+
 /// Returns true for an element whose end tag may be left out.
 pub(super) fn has_optional_end(name: &str) -> bool {
     matches!(

@@ -1,11 +1,16 @@
 //! Interpolations in scripts: only where a value stands, outside of texts and comments.
 //!
-//! The scanner knows texts and comments of JavaScript. A `/` that begins neither could begin a regular expression, and a
-//! backquote a text with code in it; no interpolation may follow them.
+//! The scanner knows texts and comments of JavaScript. A `/` that begins neither could begin a regular expression, a
+//! backquote a text with code in it, and `-->` and `#!` a comment; no interpolation may follow them.
 
 /// The remedy for an interpolation in a script that is refused.
 pub(super) const HINT: &str =
     "put the value where a value stands, as in `const user = {user};`, at the beginning of a script of its own";
+
+const AFTER_SLASH: &str = "no interpolation can follow a `/` in a script, which could begin a regular expression";
+const AFTER_BACKQUOTE: &str = "no interpolation can follow a backquote in a script, which begins a text";
+const AFTER_COMMENT: &str = "no interpolation can follow `-->` or `#!` in a script, which could begin a comment";
+const AFTER_OPEN_TEXT: &str = "no interpolation can follow a text of a script that does not end on its line";
 
 /// The language of a `script` element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,8 +30,8 @@ enum ScriptState {
     LineComment,
     BlockComment,
     BlockCommentStar,
-    /// It is not certain how the rest is read.
-    Uncertain,
+    /// It is not certain how the rest is read, for this reason.
+    Uncertain(&'static str),
 }
 
 /// The state of reading a script.
@@ -54,12 +59,14 @@ impl ScriptScanner {
 
     pub(super) fn character(&mut self, c: char) {
         self.state = match (self.state, c) {
-            (ScriptState::Uncertain, _) => ScriptState::Uncertain,
+            (ScriptState::Uncertain(why), _) => ScriptState::Uncertain(why),
             (ScriptState::Slash, '/') => ScriptState::LineComment,
             (ScriptState::Slash, '*') => ScriptState::BlockComment,
-            (ScriptState::Slash, _) => ScriptState::Uncertain,
+            (ScriptState::Slash, _) => ScriptState::Uncertain(AFTER_SLASH),
             (ScriptState::Code, '/') => ScriptState::Slash,
-            (ScriptState::Code, '`' | '<') => ScriptState::Uncertain,
+            (ScriptState::Code, '`') => ScriptState::Uncertain(AFTER_BACKQUOTE),
+            (ScriptState::Code, '>') if self.last == Some('-') => ScriptState::Uncertain(AFTER_COMMENT),
+            (ScriptState::Code, '!') if self.last == Some('#') => ScriptState::Uncertain(AFTER_COMMENT),
             (ScriptState::Code, quote @ ('"' | '\'')) => ScriptState::Quoted(quote),
             (ScriptState::Code, c) => {
                 self.code(c);
@@ -71,7 +78,7 @@ impl ScriptScanner {
                 self.code(c);
                 ScriptState::Code
             }
-            (ScriptState::Quoted(_), '\n') => ScriptState::Uncertain,
+            (ScriptState::Quoted(_), '\n') => ScriptState::Uncertain(AFTER_OPEN_TEXT),
             (ScriptState::LineComment, '\n' | '\r' | '\u{2028}' | '\u{2029}') => ScriptState::Code,
             (ScriptState::BlockComment | ScriptState::BlockCommentStar, '*') => ScriptState::BlockCommentStar,
             (ScriptState::BlockCommentStar, '/') => ScriptState::Code,
@@ -101,21 +108,27 @@ impl ScriptScanner {
             ScriptState::Quoted(_) | ScriptState::Escaped(_) => {
                 return Err("a text in a script cannot contain an interpolation: the value itself becomes a text");
             }
-            _ => return Err("this place of a script cannot contain an interpolation"),
+            ScriptState::Uncertain(why) => return Err(why),
+            ScriptState::Slash => return Err(AFTER_SLASH),
+            _ => return Err("a comment in a script cannot contain an interpolation"),
         }
         let begins_value = match self.last {
             None => language == ScriptLanguage::Json,
             Some(last) => matches!(last, '=' | '(' | ',' | ':' | '[' | '?') || self.word == "return",
         };
         self.code('0');
-        if begins_value { Ok(language) } else { Err("an interpolation in a script stands where a value stands") }
+        if begins_value {
+            Ok(language)
+        } else {
+            Err("an interpolation in a script stands behind `=`, `(`, `,`, `:`, `[`, `?` or `return`")
+        }
     }
 }
 
 fn language_of(of: &str) -> Option<ScriptLanguage> {
     match of {
         "" | "module" | "text/javascript" | "application/javascript" => Some(ScriptLanguage::JavaScript),
-        "importmap" | "speculationrules" | "application/json" => Some(ScriptLanguage::Json),
+        "application/json" => Some(ScriptLanguage::Json),
         json if json.ends_with("+json") => Some(ScriptLanguage::Json),
         _ => None,
     }

@@ -2,7 +2,7 @@
 
 use super::attributes::{self, AttributeRule};
 use super::elements::{RawText, is_void, raw_text_of};
-use super::{HoleContext, OpenElement, TemplateChar, TemplateParser, url};
+use super::{HoleContext, TemplateChar, TemplateParser, url};
 
 /// A start tag.
 #[derive(Default)]
@@ -29,25 +29,41 @@ impl TemplateParser {
         if !self.attributes(&mut tag) {
             return;
         }
-        if let (Some(hole), Some(_)) = (tag.content_hole, tag.attribute("http-equiv")) {
-            let message = "the instruction of a `meta` with `http-equiv` cannot contain an interpolation";
-            self.refuse_at(hole, message, "answer with `http.redirect`, or with `http.with_header`");
-        }
+        self.meta(&tag);
         let in_foreign = self.is_in_foreign();
+        if in_foreign {
+            self.element_in_foreign(&tag.name, start);
+        }
         match raw_text_of(&tag.name) {
             _ if is_void(&tag.name) || (in_foreign && tag.closes_itself) => {}
-            Some(RawText::Script | RawText::Other) if in_foreign || tag.name == "plaintext" => {
-                let message = format!("`<{}>` is not allowed here", tag.name);
-                self.fault(start, tag.name.len() + 1, &message, "parsed in a way of its own", "move or remove it");
+            Some(RawText::Script | RawText::Other) if in_foreign => self.raw_text(&tag, RawText::Other),
+            Some(_) if tag.name == "plaintext" => {
+                let hint = "write `<pre>`";
+                self.fault(start, 10, "`<plaintext>` has no end tag", "all that follows is text", hint);
                 self.raw_text(&tag, RawText::Other);
             }
             Some(kind) if !in_foreign => self.raw_text(&tag, kind),
-            _ => self.open.push(OpenElement { name: tag.name, start }),
+            _ => self.push_open(tag.name, start),
         }
     }
 
-    fn is_in_foreign(&self) -> bool {
-        self.open.iter().any(|element| matches!(element.name.as_str(), "svg" | "math"))
+    /// Refuses an interpolation in a `meta` element that instructs the browser.
+    fn meta(&mut self, tag: &StartTag) {
+        let Some(hole) = tag.content_hole.filter(|_| tag.name == "meta") else { return };
+        if tag.attribute("http-equiv").is_some() {
+            let message = "the instruction of a `meta` with `http-equiv` cannot contain an interpolation";
+            self.refuse_at(hole, message, "answer with `http.redirect`, or with `http.with_header`");
+        }
+        let is_safe = match tag.attribute("name") {
+            Some(Some(name)) => !name.contains('&') && !name.trim().eq_ignore_ascii_case("referrer"),
+            Some(None) => false,
+            None => true,
+        };
+        if !is_safe {
+            let message =
+                "the `content` of a `meta` whose `name` is `referrer` or not fixed cannot contain an interpolation";
+            self.refuse_at(hole, message, "write the name or the content");
+        }
     }
 
     /// Reads the attributes of a tag and its end. Returns false if it does not end.
@@ -152,15 +168,14 @@ impl TemplateParser {
     /// Reads a value up to its closing quote; `None` if there is an interpolation in it.
     fn quoted(&mut self, tag: &mut StartTag, name: &str, start: usize, quote: char) -> Option<String> {
         let rule = attributes::rule_of(&tag.name, name);
-        let (mut value, mut last_hole) = (String::new(), None);
+        let (mut value, first_hole) = (String::new(), self.holes.len());
         loop {
             match self.next() {
                 Some(TemplateChar::Char(c)) if c == quote => break,
-                Some(TemplateChar::Char(c)) => value.push(c),
+                Some(TemplateChar::Char(c)) => value.push(if c == url::HOLE { char::REPLACEMENT_CHARACTER } else { c }),
                 Some(TemplateChar::Hole) => {
-                    last_hole = Some(self.holes.len());
                     if name == "content" {
-                        tag.content_hole = tag.content_hole.or(last_hole);
+                        tag.content_hole = tag.content_hole.or(Some(self.holes.len()));
                     }
                     self.hole_in_attribute(&rule, name, &value, (start, quote));
                     value.push(url::HOLE);
@@ -173,9 +188,16 @@ impl TemplateParser {
                 }
             }
         }
-        let Some(hole) = last_hole else { return Some(value) };
-        if let (AttributeRule::Url { .. }, Err(message)) = (&rule, url::scheme_of(&value)) {
-            self.refuse_at(hole, message, url::HINT);
+        if first_hole == self.holes.len() {
+            return Some(value);
+        }
+        if let AttributeRule::Url { of_code } = rule {
+            for (hole, context) in (first_hole..).zip(url::contexts(&value, of_code)) {
+                match context {
+                    Ok(context) => self.holes[hole] = context,
+                    Err((message, hint)) => self.refuse_at(hole, message, hint),
+                }
+            }
         }
         None
     }
@@ -183,12 +205,13 @@ impl TemplateParser {
     /// Determines the context of an interpolation that has been read in an attribute. `before` is the value before it.
     fn hole_in_attribute(&mut self, rule: &AttributeRule, name: &str, before: &str, place: (usize, char)) {
         match rule {
-            AttributeRule::Plain => self.holes.push(HoleContext::Attribute),
+            AttributeRule::Paint if before.to_ascii_lowercase().contains("url(") => {
+                self.refuse("`url(…)` in an attribute cannot contain an interpolation", "write the URL");
+            }
+            AttributeRule::Plain | AttributeRule::Paint => self.hole(HoleContext::Attribute),
             AttributeRule::Refused { message, hint } => self.refuse(message, hint),
-            AttributeRule::Url { of_code } => match url::context(before, *of_code) {
-                Ok(context) => self.holes.push(context),
-                Err(message) => self.refuse(message, url::HINT),
-            },
+            // Its context is known at the end of the URL.
+            AttributeRule::Url { .. } => self.hole(HoleContext::UrlPart),
             AttributeRule::Flag => {
                 let (start, quote) = place;
                 if before.is_empty() && self.peek() == Some(TemplateChar::Char(quote)) {

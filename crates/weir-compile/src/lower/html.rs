@@ -20,6 +20,7 @@ const TO_TEXT: &str = "html.to_text";
 const UNESCAPED: &str = "html.unescaped";
 const URL: &str = "html.url";
 const URL_PART: &str = "html.url_part";
+const URL_SEGMENT: &str = "html.url_segment";
 const VALUE_IN_SCRIPT: &str = "html.value_in_script";
 
 impl<'a> Lowering<'a, '_> {
@@ -61,7 +62,7 @@ impl<'a> Lowering<'a, '_> {
         let typed = self.typed;
         let span = hole.span;
         match typed.html_holes.get(&hole.id) {
-            Some(HoleContext::Markup) | None => self.markup(hole),
+            Some(HoleContext::Markup | HoleContext::ForeignMarkup) | None => self.markup(hole),
             Some(HoleContext::Flag { name, .. }) => {
                 let condition = self.expr(hole);
                 let (present, absent) = (Value::text(&format!(" {name}")), Value::text(""));
@@ -76,30 +77,36 @@ impl<'a> Lowering<'a, '_> {
             Some(HoleContext::PlainText | HoleContext::Attribute) => self.escaped(hole, ESCAPE),
             Some(HoleContext::Url) => self.escaped(hole, URL),
             Some(HoleContext::UrlPart) => self.escaped(hole, URL_PART),
+            Some(HoleContext::UrlSegment { is_last }) => {
+                let segment = self.text_of(hole);
+                let arguments = [segment, Atom::Value(Value::Bool(*is_last))].map(|atom| Some(Binding::Atom(atom)));
+                self.call_host(&Text::from(URL_SEGMENT), arguments.into(), Type::Text, (span, &[]))
+            }
         }
     }
 
     /// Lowers an interpolation between tags.
     fn markup(&mut self, hole: &'a Expr) -> Atom {
-        if let ExprKind::If { condition, then, otherwise: None } = &hole.kind {
-            let condition = self.expr(condition);
-            return self.choose(
-                condition,
-                &Type::Text,
-                hole.span,
-                |lowering| {
-                    let inserted = lowering.block(then);
-                    lowering.html_call(TO_TEXT, inserted, Type::Text, then.span)
-                },
-                |_| Atom::Value(Value::text("")),
-            );
-        }
         let ty = self.concrete(self.typed.expr_type(hole.id)).into_owned();
         if is_markup(&ty) {
-            let value = self.expr(hole);
-            return self.inserted(value, &ty, hole.span);
+            return self.value_or_nothing(hole, |lowering, value| lowering.inserted(value, &ty, hole.span));
         }
         self.escaped(hole, ESCAPE)
+    }
+
+    /// Returns what `insert` makes of the value of an interpolation, and an empty text for an `if` without `else` whose
+    /// condition does not hold.
+    fn value_or_nothing(&mut self, hole: &'a Expr, insert: impl FnOnce(&mut Self, Atom) -> Atom) -> Atom {
+        let ExprKind::If { condition, then, otherwise: None } = &hole.kind else {
+            let value = self.expr(hole);
+            return insert(self, value);
+        };
+        let condition = self.expr(condition);
+        let inserted = |lowering: &mut Self| {
+            let value = lowering.block(then);
+            insert(lowering, value)
+        };
+        self.choose(condition, &Type::Text, hole.span, inserted, |_| Atom::Value(Value::text("")))
     }
 
     /// Returns the text of `Html`, of a list of it, or of an option.
@@ -119,14 +126,20 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers the interpolation of a value that is shown as text, by this function.
     fn escaped(&mut self, hole: &'a Expr, function: &str) -> Atom {
-        let value = self.expr(hole);
-        let ty = self.concrete(self.typed.expr_type(hole.id));
-        let mut parts = self.shown(value, &ty, 0, hole.span);
-        let whole = match parts.len() {
-            1 if *ty == Ty::TEXT => parts.remove(0),
-            _ => self.prim(Prim::Interpolate, parts, Type::Text, hole.span),
-        };
-        self.html_call(function, whole, Type::Text, hole.span)
+        let text = self.text_of(hole);
+        self.html_call(function, text, Type::Text, hole.span)
+    }
+
+    /// Returns the value of an interpolation as text.
+    fn text_of(&mut self, hole: &'a Expr) -> Atom {
+        let ty = self.concrete(self.typed.expr_type(hole.id)).into_owned();
+        self.value_or_nothing(hole, |lowering, value| {
+            let mut parts = lowering.shown(value, &ty, 0, hole.span);
+            match parts.len() {
+                1 if ty == Ty::TEXT => parts.remove(0),
+                _ => lowering.prim(Prim::Interpolate, parts, Type::Text, hole.span),
+            }
+        })
     }
 
     fn html_call(&mut self, path: &str, argument: Atom, ty: Type, span: Span) -> Atom {

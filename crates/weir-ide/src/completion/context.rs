@@ -24,12 +24,12 @@ pub(super) enum Context {
 impl Document {
     /// Returns the context at `start`, the start of the partial word.
     pub(super) fn context(&self, start: u32) -> Context {
-        let before = self.text().get(..start as usize).unwrap_or_default();
+        let before = self.before(start);
         let line = before.rsplit('\n').next().unwrap_or_default();
         if self.in_comment(start) || self.in_text(start) {
             Context::Nothing
         } else if let Some(object) = before.trim_end().strip_suffix('.').filter(|object| !object.ends_with('.')) {
-            Context::Member { dot: object.len() as u32 }
+            Context::Member { dot: self.whole().start + object.len() as u32 }
         } else if line.trim_start().starts_with("use ") {
             Context::Module
         } else if self.in_type(start) || line.trim_end().ends_with("->") || self.lacks_type(start, line) {

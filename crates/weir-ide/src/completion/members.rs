@@ -11,8 +11,11 @@ impl Document {
     /// Returns the members of the expression that ends at `dot`.
     pub(super) fn members(&self, dot: u32) -> Vec<Completion> {
         let (start, word) = self.word_before(dot);
-        let is_member = self.text()[..start as usize].trim_end().ends_with('.');
+        let is_member = self.before(start).trim_end().ends_with('.');
         if !is_member && !self.is_value(dot) {
+            if let Some(module) = self.file_named(word) {
+                return self.public_items(&module);
+            }
             if let Some(module) = self.module_named(word) {
                 return self.module_members(word, module);
             }
@@ -63,6 +66,16 @@ impl Document {
         self.checked.type_at(dot).map(|(_, ty)| ty)
     }
 
+    /// Returns the public items of a module of the program.
+    fn public_items(&self, module: &str) -> Vec<Completion> {
+        let items = self.checked.public_items(module).into_iter().map(|(name, symbol)| {
+            let is_type = matches!(symbol, Symbol::Type(_));
+            let kind = if is_type { CompletionKind::Type } else { CompletionKind::Function };
+            self.of_symbol(&name, kind, &symbol)
+        });
+        items.collect()
+    }
+
     fn module_members(&self, called: &str, module: &Module) -> Vec<Completion> {
         let also = self.use_edits(called);
         let in_rust = module.functions.keys().map(|name| {
@@ -105,13 +118,14 @@ impl Document {
 
     /// Returns the variants of the program's enum with this name.
     fn variants_of(&self, name: &str) -> Vec<Completion> {
-        let enums = self.checked.parsed.tree.items.iter().filter_map(|item| match &item.kind {
+        let enums = self.items().filter_map(|item| match &item.kind {
             ItemKind::Enum(declaration) if declaration.name.as_str() == name => Some(declaration),
             _ => None,
         });
         let variants = enums.flat_map(|declaration| &declaration.variants);
+        let whole = self.checked.whole_name(self.whole().start, name);
         let completions = variants.map(|variant| {
-            let symbol = Symbol::Variant(name.into(), variant.name.as_str().into());
+            let symbol = Symbol::Variant(whole.clone(), variant.name.as_str().into());
             self.of_symbol(variant.name.as_str(), CompletionKind::Variant, &symbol)
         });
         completions.collect()
@@ -121,6 +135,8 @@ impl Document {
     fn value_members(&self, ty: &str) -> Vec<Completion> {
         let head = ty.split('(').next().unwrap_or_default();
         let mut found = self.fields(head);
+        let of_module = head.rsplit_once('.').map_or_else(Vec::new, |(module, _)| self.public_items(module));
+        found.extend(of_module.into_iter().filter(|item| item.kind == CompletionKind::Function));
         if let Some(module) = module_of(head).and_then(|module| self.library.modules.get(module.as_str())) {
             let functions = module.functions.values().filter(|function| takes_first(&function.signature, head));
             found.extend(functions.map(|function| self.function(&function.signature)));
@@ -140,7 +156,9 @@ impl Document {
             return fields.iter().map(completion).collect();
         }
         let records = self.checked.parsed.tree.items.iter().filter_map(|item| match &item.kind {
-            ItemKind::Record(record) if record.name.as_str() == name => Some(record),
+            ItemKind::Record(record) if *self.checked.whole_name(item.span.start, &record.name.text) == *name => {
+                Some(record)
+            }
             _ => None,
         });
         let fields = records.flat_map(|record| &record.fields).map(|field| {

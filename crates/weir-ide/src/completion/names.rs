@@ -49,7 +49,9 @@ const ITEM_WORDS: &[&str] = &[
     "enum",
     "fn",
     "for",
+    "library",
     "on failure of",
+    "pub",
     "record",
     "secret",
     "service",
@@ -95,7 +97,8 @@ impl Document {
         if !fits(name.as_str(), begun) {
             return None;
         }
-        Some(self.of_symbol(name.as_str(), CompletionKind::Type, &Symbol::Type(name.as_str().into())))
+        let whole = self.checked.whole_name(item.span.start, name.as_str());
+        Some(self.of_symbol(name.as_str(), CompletionKind::Type, &Symbol::Type(whole)))
     }
 
     /// Returns all names that are visible at `offset`, and the keywords that may stand there.
@@ -113,7 +116,17 @@ impl Document {
         let used = self.used_modules().map(|(called, module)| self.module(&called, module));
         let others =
             self.modules().into_iter().map(|module| Completion { also: self.use_edits(&module.label), ..module });
-        locals.chain(declared).chain(calls).chain(variants).chain(words).chain(used).chain(others).collect()
+        let files = self.used().filter(|used| self.file_named(used.called().as_str()).is_some());
+        let files = files.map(|used| Completion::new(used.called().as_str(), CompletionKind::Module, "module"));
+        locals
+            .chain(declared)
+            .chain(files)
+            .chain(calls)
+            .chain(variants)
+            .chain(words)
+            .chain(used)
+            .chain(others)
+            .collect()
     }
 
     /// Returns the names that an item declares and that fit the partial word. Describing all names of a long file would
@@ -121,7 +134,8 @@ impl Document {
     fn declared(&self, item: &Item, begun: &str) -> Vec<Completion> {
         let one = |name: &weir_syntax::ast::Name, kind, symbol: fn(weir_host::Text) -> Symbol| {
             let name = fits(name.as_str(), begun).then_some(name.as_str());
-            name.map(|name| self.of_symbol(name, kind, &symbol(name.into()))).into_iter().collect()
+            let whole = |name| self.checked.whole_name(item.span.start, name);
+            name.map(|name| self.of_symbol(name, kind, &symbol(whole(name)))).into_iter().collect()
         };
         match &item.kind {
             ItemKind::Function(function) => one(&function.name, CompletionKind::Function, Symbol::Function),
@@ -131,10 +145,10 @@ impl Document {
             ItemKind::Config(config) => one(&config.name, CompletionKind::Config, Symbol::Config),
             ItemKind::Record(record) => one(&record.name, CompletionKind::Type, Symbol::Type),
             ItemKind::Enum(declaration) => {
-                let of = declaration.name.as_str();
+                let of = self.checked.whole_name(item.span.start, declaration.name.as_str());
                 let named = declaration.variants.iter().filter(|variant| fits(variant.name.as_str(), begun));
                 let variants = named.map(|variant| {
-                    let symbol = Symbol::Variant(of.into(), variant.name.as_str().into());
+                    let symbol = Symbol::Variant(of.clone(), variant.name.as_str().into());
                     self.of_symbol(variant.name.as_str(), CompletionKind::Variant, &symbol)
                 });
                 variants.collect()
@@ -143,16 +157,18 @@ impl Document {
         }
     }
 
-    fn items(&self) -> impl Iterator<Item = &Item> {
-        self.checked.parsed.tree.items.iter()
-    }
-
     fn used(&self) -> impl Iterator<Item = &UsedModule> {
         let uses = self.items().filter_map(|item| match &item.kind {
             ItemKind::Use(used) => Some(&used.modules),
             _ => None,
         });
         uses.flatten()
+    }
+
+    /// Returns the module of the program that has this name in the file.
+    pub(super) fn file_named(&self, called: &str) -> Option<weir_host::Text> {
+        let used = self.used().find(|used| used.called().as_str() == called)?;
+        self.checked.used_module(self.whole().start, &used.path())
     }
 
     /// Returns the modules that the program uses, with their names in the file.
@@ -177,10 +193,12 @@ impl Document {
         let edit = match self.used().last() {
             Some(last) => Edit { span: last.span.at_end(), replacement: format!(", {called}") },
             None => {
-                let docs = self.checked.parsed.tree.docs.lines.last().map_or(0, |line| line.span.end);
+                let start = self.whole().start;
+                let docs = self.checked.parsed.tree.docs.lines.last().filter(|_| start == 0);
+                let docs = docs.map_or(start, |line| line.span.end);
                 let at = Span::new(SOURCE, docs, docs);
-                let gap = if docs == 0 { "" } else { "\n\n" };
-                let end = if docs == 0 { "\n\n" } else { "" };
+                let gap = if docs == start { "" } else { "\n\n" };
+                let end = if docs == start { "\n\n" } else { "" };
                 Edit { span: at, replacement: format!("{gap}use {called}{end}") }
             }
         };

@@ -15,6 +15,8 @@ use crate::units;
 const SCHEMES: [&str; 5] = ["https", "http", "mailto", "tel", "sms"];
 /// The URL in place of one whose scheme is not permitted: it leads nowhere.
 const REFUSED: &str = "about:invalid";
+/// The segment in place of one that browsers would resolve.
+const REFUSED_SEGMENT: &str = "about%3Ainvalid";
 /// Characters that no URL contains, and that browsers would ignore or repair.
 const NOT_IN_URL: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`');
 
@@ -39,6 +41,18 @@ pub fn url(url: &str) -> Text {
 #[weir::function(pure, room = 3 * part.len(), units = units::to_transform(part))]
 pub fn url_part(part: &str) -> Text {
     utf8_percent_encode(part, RESERVED).to_string().into()
+}
+
+/// Returns a segment of a path: all that is between two slashes, or behind the last one. A segment that browsers resolve,
+/// `.` or `..`, becomes `about%3Ainvalid`; so does an empty one before another: `//` would begin the name of a server.
+/// Templates call it.
+#[weir::function(pure, room = 3 * segment.len(), units = units::to_transform(segment))]
+pub fn url_segment(segment: &str, is_last: bool) -> Text {
+    match segment {
+        "" if is_last => Text::default(),
+        "" | "." | ".." => REFUSED_SEGMENT.into(),
+        segment => url_part(segment),
+    }
 }
 
 /// Returns a value as JSON for a `script` that contains data. Templates call it.

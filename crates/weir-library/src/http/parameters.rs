@@ -1,11 +1,12 @@
 //! Parameters of `http(…)`: the address to listen on, and the server's limits.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use weir::{Failure, ListenAddress, Parameter, Passing, SourceSignature, Type, Value};
 
-use super::server::Limits;
+use super::server::{Limits, TlsFiles};
 
 /// A limit that a program may set, as an accessor of its field.
 #[derive(Clone, Copy)]
@@ -33,6 +34,8 @@ const LIMITS: [(&str, Limit); 10] = [
 const CROSS_SITE_WRITES: &str = "cross_site_writes";
 /// Name of the parameter that gives half-closed clients their responses.
 const HALF_CLOSE: &str = "half_close";
+/// Names of the parameters with the files of TLS.
+const TLS_FILES: [&str; 3] = ["certificate", "key", "client_authorities"];
 /// Minimum value of `header_bytes_max`; below it no browser's request is accepted.
 const HEADER_BYTES_LEAST: usize = 1024;
 
@@ -45,14 +48,16 @@ pub(super) fn signature() -> SourceSignature {
     });
     let switch = |name| parameter(name, Type::Bool, Some(Value::Bool(false)));
     let switches = [switch(CROSS_SITE_WRITES), switch(HALF_CLOSE)];
+    let files = TLS_FILES.map(|name| parameter(name, Type::Text, Some(Value::text(""))));
     let place = [parameter("port", Type::Int, None), parameter("address", Type::Text, Some(Value::text("127.0.0.1")))];
     SourceSignature {
         module: "http".into(),
         name: "http".into(),
-        doc: "Serves HTTP/1.1 and HTTP/2 without TLS at a port of this machine. `address: \"0.0.0.0\"` accepts \
-             connections from other machines; port 0 lets the operating system choose a port."
+        doc: "Serves HTTP/1.1 and HTTP/2 at a port of this machine. `address: \"0.0.0.0\"` accepts \
+             connections from other machines; port 0 lets the operating system choose a port. With the files of a \
+             `certificate` and its `key`, connections use TLS."
             .into(),
-        parameters: place.into_iter().chain(limits).chain(switches).collect(),
+        parameters: place.into_iter().chain(limits).chain(switches).chain(files).collect(),
         element: None,
         answer: Some(Type::named("http.Response")),
         ordered: false,
@@ -80,6 +85,25 @@ pub(super) fn permits_cross_site_writes(arguments: &[Value]) -> bool {
 /// Returns `true` if the switch of this index, behind the limits, is on.
 fn is_on(arguments: &[Value], index: usize) -> bool {
     matches!(arguments.get(2 + LIMITS.len() + index), Some(Value::Bool(true)))
+}
+
+/// Returns the files of TLS, if the arguments name any. Relative paths begin at `folder`.
+///
+/// # Errors
+/// Fails if there is a certificate without a key, or a key without a certificate.
+pub(super) fn tls_files(arguments: &[Value], folder: &Path) -> Result<Option<TlsFiles>, Failure> {
+    let given = arguments.iter().skip(2 + LIMITS.len() + 2);
+    let mut paths = given.map(|path| match path {
+        Value::Text(path) if !path.is_empty() => Some(folder.join(&**path)),
+        _ => None,
+    });
+    match (paths.next().flatten(), paths.next().flatten(), paths.next().flatten()) {
+        (None, None, None) => Ok(None),
+        (Some(certificate), Some(key), client_authorities) => {
+            Ok(Some(TlsFiles { certificate, key, client_authorities }))
+        }
+        _ => Err(Failure::argument("TLS needs both a `certificate` and its `key`")),
+    }
 }
 
 /// Returns the limits that the arguments set.

@@ -12,6 +12,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::Typed;
 
 use super::problem_details;
+use super::representation::{self, Negotiation};
 use crate::Limited;
 use crate::html::Html;
 use crate::json::encode::written;
@@ -52,6 +53,7 @@ pub struct Response {
     /// Further header fields; boxed because most responses have none and are moved often.
     fields: Option<Box<HeaderMap>>,
     body: Bytes,
+    pub(super) negotiation: Negotiation,
 }
 
 /// Error of a response that cannot be created.
@@ -95,7 +97,7 @@ impl std::error::Error for ResponseError {}
 
 impl Response {
     pub(super) fn new(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Self {
-        Response { status, content_type, fields: None, body }
+        Response { status, content_type, fields: None, body, negotiation: Negotiation::default() }
     }
 
     /// Creates a plain-text response.
@@ -128,7 +130,7 @@ impl Response {
         self.with_field(CONNECTION, HeaderValue::from_static("close"))
     }
 
-    fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub(super) fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.fields.get_or_insert_default().insert(name, value);
         self
     }
@@ -181,9 +183,24 @@ impl Response {
         value.and_then(|value| value.to_str().ok())
     }
 
+    /// Converts the response to the representation that the header of a request asks for.
+    fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<Bytes> {
+        let negotiation = std::mem::take(&mut self.negotiation);
+        let whole = self.into_hyper(false, HeaderMap::new());
+        let mut response = representation::negotiated(whole, request, negotiation);
+        if to_head && response.status() != StatusCode::NOT_MODIFIED {
+            let length = std::mem::take(response.body_mut()).len();
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        response
+    }
+
     /// Converts the response for hyper, reusing the allocation of the request's header map `done`. To a `HEAD` request
     /// only the length of the body is sent.
     pub(crate) fn into_hyper(mut self, to_head: bool, mut done: HeaderMap) -> hyper::Response<Bytes> {
+        if self.negotiation.compressed || self.negotiation.ranges {
+            return self.negotiated(to_head, &done);
+        }
         if self.status.as_u16() >= 400 {
             self.error_for_client(&done);
         }
@@ -329,7 +346,7 @@ fn bytes_of(fields: &HeaderMap) -> usize {
     fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }
 
-fn media_type(text: &str) -> HeaderValue {
+pub(super) fn media_type(text: &str) -> HeaderValue {
     match WELL_KNOWN.iter().find(|known| known.as_bytes() == text.as_bytes()) {
         Some(known) => known.clone(),
         None => HeaderValue::try_from(text.chars().filter(|c| matches!(c, ' '..='~')).collect::<String>())

@@ -5,10 +5,10 @@
 //! A connection and all its state stay on its loop; loops share only the listening socket and the `connection_table`, which
 //! chooses the connection to close when there are too many.
 //!
-//! The server speaks HTTP/1.0 and 1.1 with keep-alive and pipelining, and HTTP/2 without TLS to clients that begin with
-//! it.
+//! The server speaks HTTP/1.0 and 1.1 with keep-alive and pipelining, and HTTP/2: over TLS to clients that negotiate it, and
+//! without TLS to those that begin with it.
 //!
-//! 1. `connection` detects the protocol and passes the connection to hyper,
+//! 1. `connection` makes the handshake of TLS, detects the protocol and passes the connection to hyper,
 //! 2. behind `request_validation`, which refuses malformed requests that hyper would accept,
 //! 3. under `activity`, which ends what takes too long and releases the buffers of idle connections.
 //! 4. When the server stops, `graceful_shutdown` ends the connections after the requests that they have begun, within
@@ -19,14 +19,17 @@ mod activity;
 mod body;
 mod chunked_body;
 mod connection;
+mod connection_stream;
 mod framing;
 mod graceful_shutdown;
 mod limits;
 mod metered_body;
 mod request_validation;
+mod tls;
 
 pub use body::{BodyError, read_body};
 pub use limits::{Limits, RequestDeadlines};
+pub use tls::TlsFiles;
 
 use std::future::Future;
 use std::io;
@@ -48,6 +51,7 @@ use crate::descriptors;
 use crate::connection_table::ConnectionTable;
 use accepting::{Acceptor, report_holders};
 use graceful_shutdown::GracefulShutdown;
+use tls::TlsIdentity;
 
 /// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
@@ -81,6 +85,7 @@ pub struct Server {
     listener: std::net::TcpListener,
     limits: Limits,
     table: Arc<ConnectionTable>,
+    tls: Option<TlsIdentity>,
 }
 
 impl Server {
@@ -95,7 +100,15 @@ impl Server {
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         let table = ConnectionTable::new(limits.connections_max);
-        Ok(Server { listener: socket.into(), limits, table })
+        Ok(Server { listener: socket.into(), limits, table, tls: None })
+    }
+
+    /// Returns the server with TLS.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read, or the files are not a certificate and its key.
+    pub fn with_tls(self, files: TlsFiles) -> io::Result<Server> {
+        Ok(Server { tls: Some(TlsIdentity::read(files)?), ..self })
     }
 
     /// Returns the address on which the server listens.
@@ -126,6 +139,7 @@ impl Server {
             listener: &listener,
             limits: Rc::new(self.limits.clone()),
             table: &self.table,
+            tls: self.tls.as_ref(),
             shutdown: &shutdown,
             handler: Rc::new(handler),
             shed: Rc::default(),

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::mem;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ use weir::{
     Value, memory,
 };
 use weir_events::until;
+
+use crate::files::Root;
 
 use super::cross_site::is_cross_site_write;
 use super::input::{InputError, normalized_path};
@@ -33,15 +36,23 @@ impl Source for Http {
         &self,
         arguments: Vec<Value>,
         routes: Arc<[Route]>,
-        _environment: &Environment,
+        environment: &Environment,
     ) -> Result<Arc<dyn Opened>, Failure> {
+        let root = environment.get::<Root>();
+        let folder = root.as_ref().map_or(Path::new(""), |root| root.path());
+        let tls = parameters::tls_files(&arguments, folder)?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let address = parameters::address(&arguments)?;
         let limits = parameters::limits(&arguments)?;
         let routes = Arc::new(Routes::new(routes)?);
         let server = Server::bind(address, limits).map_err(|error| cannot_listen(address, &error))?;
+        let server = match tls {
+            Some(files) => server.with_tls(files).map_err(|error| Failure::function(error.to_string()))?,
+            None => server,
+        };
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
         let cross_site_writes = parameters::permits_cross_site_writes(&arguments);
-        Ok(Arc::new(HttpService { server, routes, address, cross_site_writes }))
+        Ok(Arc::new(HttpService { server, routes, scheme, address, cross_site_writes }))
     }
 
     fn listens(&self) -> Option<ListenProtocol> {
@@ -64,6 +75,8 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 struct HttpService {
     server: Server,
     routes: Arc<Routes>,
+    /// `http` or `https`.
+    scheme: &'static str,
     address: SocketAddr,
     /// `true` if pages of other sites may send requests that change something.
     cross_site_writes: bool,
@@ -71,7 +84,7 @@ struct HttpService {
 
 impl Opened for HttpService {
     fn describe(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     fn loops(&self) -> Loops {

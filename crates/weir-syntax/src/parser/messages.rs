@@ -64,19 +64,24 @@ impl Parser<'_> {
         }
         if word == "html" && self.peek().opens_text() {
             let space = Span { start: statement.end, end: self.span().start, ..statement };
+            if space.start == space.end {
+                // The other quotes have been reported.
+                return;
+            }
             return self.report(
                 Diagnostic::new(Code::UnexpectedToken, "a template begins with `html` directly before its quotes")
                     .at(self.visible_span(), "a text, and not a template")
                     .fix("remove the space", space, ""),
             );
         }
-        let found = self.found();
-        self.report(
-            Diagnostic::new(Code::MissingLineEnd, format!("expected a new line, found {found}"))
-                .at(self.visible_span(), "this begins another statement")
-                .because(statement, "the previous statement ends here")
-                .fix("separate them with `;`", statement.at_end(), ";"),
-        );
+        let diagnostic = Diagnostic::new(Code::MissingLineEnd, format!("expected a new line, found {}", self.found()))
+            .at(self.visible_span(), "this begins another statement")
+            .because(statement, "the previous statement ends here");
+        let follows_quote = statement.end == self.span().start && self.text[..statement.end as usize].ends_with('"');
+        self.report(match follows_quote {
+            true => diagnostic.hint("a quotation mark in a text is written `\\\"`; HTML can have `'` in its place"),
+            false => diagnostic.fix("separate them with `;`", statement.at_end(), ";"),
+        });
     }
 
     pub(super) fn dialect_word(&self) -> Option<(&str, &'static str)> {

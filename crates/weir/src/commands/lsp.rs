@@ -6,6 +6,7 @@
 //! Only this module knows the JSON of the protocol: [`requests`] translates requests into calls of `weir-ide`, and
 //! [`protocol`] the results into JSON.
 
+mod open_files;
 mod protocol;
 mod requests;
 mod transport;
@@ -62,6 +63,8 @@ struct OpenDocument {
     checked: Option<Document>,
     /// Incremental check cache from earlier texts.
     cache: CheckCache,
+    /// True if the program of the file may have other files.
+    has_other_files: bool,
     /// True if the diagnostics of this text have been published.
     published: bool,
 }
@@ -117,12 +120,18 @@ impl LanguageServer {
         }
     }
 
-    /// Stores the new text of a file.
+    /// Stores the new text of a file. The other open files may use it, or be used by it, so they are checked again.
     fn replace_text(&mut self, address: &str, text: String, version: Value) {
+        for open in self.open.values_mut().filter(|open| open.has_other_files) {
+            self.replaced.extend(open.checked.take());
+            open.published = false;
+        }
         let before = self.open.remove(address);
         let (checked, cache) = before.map_or_else(Default::default, |before| (before.checked, before.cache));
         self.replaced.extend(checked);
-        self.open.insert(address.to_owned(), OpenDocument { text, version, checked: None, cache, published: false });
+        let has_other_files = true;
+        let open = OpenDocument { text, version, checked: None, cache, has_other_files, published: false };
+        self.open.insert(address.to_owned(), open);
     }
 
     fn handle_request(&mut self, request: Request) {
@@ -145,10 +154,15 @@ impl LanguageServer {
 
     /// Returns the checked document of an open file.
     fn document(&mut self, address: &str) -> Option<&Document> {
-        let open = self.open.get_mut(address)?;
-        let library = &self.library;
-        let OpenDocument { text, checked, cache, .. } = open;
-        Some(checked.get_or_insert_with(|| Document::again(address, text.as_str(), Arc::clone(library), cache)))
+        if self.open.get(address)?.checked.is_none() {
+            let texts =
+                open_files::texts(self.open.iter().map(|(address, open)| (address.as_str(), open.text.as_str())));
+            let open = self.open.get_mut(address)?;
+            let document = open_files::document((address, &open.text), texts, &self.library, &mut open.cache);
+            open.has_other_files = document.has_other_files();
+            open.checked = Some(document);
+        }
+        self.open.get(address)?.checked.as_ref()
     }
 
     /// Publishes the diagnostics of every file that has changed.

@@ -279,3 +279,53 @@ fn a_message_that_announces_too_many_bytes_is_refused() {
         assert!(said.contains("a message of 99999999999 bytes was announced"), "{said}");
     }
 }
+
+/// Returns the URI of a file.
+fn uri(path: &std::path::Path) -> String {
+    format!("file://{}", path.display())
+}
+
+#[test]
+fn definitions_references_and_renamings_go_across_the_files_of_a_program() {
+    let folder = crate::support::Scratch::folder("program");
+    let (main, module) = (
+        std::path::Path::new(folder.path()).join("main.weir"),
+        std::path::Path::new(folder.path()).join("prices.weir"),
+    );
+    let main_text = "use prices\n\nfn shown() -> Text { \"{prices.price(3)}\" }\n";
+    std::fs::write(&main, main_text).expect("the folder is ours");
+    std::fs::write(&module, "pub fn price(n: Int) -> Int { n }\n").expect("the folder is ours");
+    let mut editor = Editor::start();
+    for (path, text) in
+        [(&main, main_text), (&module, "/// The price.\npub fn price(count: Int) -> Int { count * 2 }\n")]
+    {
+        let document = json!({ "uri": uri(path), "languageId": "weir", "version": 1, "text": text });
+        editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+    }
+    let at = |path, line: u32, character: u32| json!({ "textDocument": { "uri": uri(path) }, "position": { "line": line, "character": character } });
+    let definition = editor.ask("textDocument/definition", at(&main, 2, 33));
+    assert_eq!(definition["uri"], uri(&module));
+    assert_eq!(
+        definition["range"]["start"],
+        json!({ "line": 1, "character": 7 }),
+        "the open text counts, not that on disk"
+    );
+    let hover = editor.ask("textDocument/hover", at(&main, 2, 33));
+    assert!(hover["contents"]["value"].as_str().is_some_and(|text| text.contains("The price.")), "{hover}");
+    let references = editor.ask("textDocument/references", at(&module, 1, 9));
+    assert_eq!(references.as_array().map(Vec::len), Some(2), "{references}");
+    let mut rename = at(&module, 1, 9);
+    rename["newName"] = json!("cost");
+    let changes = editor.ask("textDocument/rename", rename);
+    assert_eq!(changes["changes"][uri(&main)][0]["newText"], "cost", "{changes}");
+    assert_eq!(changes["changes"][uri(&module)][0]["range"]["start"]["line"], 1, "{changes}");
+    let mut text = json!({ "uri": uri(&module), "version": 2 });
+    text["languageId"] = json!("weir");
+    let params = json!({ "textDocument": text, "contentChanges": [{ "text": "fn price(n: Int) -> Int { n }\n" }] });
+    editor.tell("textDocument/didChange", params);
+    editor.ask("textDocument/documentSymbol", at(&main, 0, 0));
+    let told = |told: &Value| told[0]["code"] == "E0213";
+    while !editor.told.iter().any(told) {
+        editor.ask("textDocument/documentSymbol", at(&main, 0, 0));
+    }
+}

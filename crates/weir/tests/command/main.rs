@@ -18,6 +18,7 @@ mod support;
 mod tables;
 mod templates;
 mod time;
+mod tls;
 mod top;
 mod weir_modules;
 mod weir_test;

@@ -93,7 +93,14 @@ fn the_examples_check_and_are_formatted() {
 
 #[test]
 fn the_tests_of_the_examples_pass() {
-    for (example, passed) in [("guests", "5 passed"), ("orders", "2 passed"), ("hooks", "2 passed")] {
+    for (example, passed) in [
+        ("guests", "5 passed"),
+        ("orders", "2 passed"),
+        ("hooks", "2 passed"),
+        ("todo", "2 passed"),
+        ("uploads", "1 passed"),
+        ("webhook", "2 passed"),
+    ] {
         let said = say(&["test", &format!("examples/{example}")]);
         assert!(said.code == 0 && said.output.contains(passed), "{}{}", said.output, said.messages);
     }

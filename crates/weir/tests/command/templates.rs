@@ -25,6 +25,8 @@ fn page(x: Text) -> Html {
         <a class="whole" href="{x}">{x}</a> <a class="path" href="/users/{x}?q={x}#{x}">{x}</a>
         <a class="host" href='https://a.example/{x}'>a</a> <form action="{x}"><input value='{x}'></form>
         <img src="{x}" alt="{x}"><svg><title>{x}</title><a xlink:href="{x}"><text>{x}</text></a></svg>
+        <q cite="/{x}/{x}/end">a</q><svg>{for y in [x] { html"<rect data-y='{y}'/><text>{y}</text>" }}</svg>
+        <noscript><p title="{x}">{x}</p></noscript><select><option selected='{x == "a"}'>{x}</select>
         {html"<b title='{x}'>{x}</b>"}{for y in [x, x] { html"<i>{y}</i>" }}{if x != "" { html"<u>{x}</u>" }}
       </body>
     </html>
@@ -79,6 +81,16 @@ const PAYLOADS: &[&str] = &[
     "\\\\evil.example",
     "https://evil.example/\"onclick=\"pwned=1",
     "../../../admin",
+    ".",
+    "..",
+    "%2e%2e",
+    "evil.example",
+    "evil.example/a.js",
+    "sol",
+    "lt;",
+    "alert(1)//",
+    "\npwned=1//",
+    "</noscript><script>pwned=1</script>",
     "?a=1&b=2#c",
     "';pwned=1;//",
     "\";pwned=1;//",
@@ -193,6 +205,14 @@ fn no_text_changes_the_markup_around_it() {
             let scheme = scheme(&url).unwrap_or_else(|| "https".into());
             assert!(["https", "http", "about"].contains(&&*scheme), "{payload:?} leads to {url}");
         }
+        for url in parts(&page, "cite", "q").0 {
+            let segments: Vec<&str> = url.split('/').collect();
+            assert!(
+                matches!(segments[..], ["", first, second, "end"] if first == second),
+                "{payload:?} leads to {url}"
+            );
+            assert!(!["", ".", "..", "%2e%2e"].contains(&segments[1]), "{payload:?} leads to {url}");
+        }
         let (_, scripts) = parts(&page, "id", "script");
         let data: serde_json::Value = serde_json::from_str(&scripts[0]).expect("the data is JSON");
         assert_eq!(data["name"], *payload, "{}", scripts[0]);
@@ -201,6 +221,44 @@ fn no_text_changes_the_markup_around_it() {
         assert_eq!(values.next().expect("there is one").expect("the value is JSON"), *payload, "{}", scripts[1]);
         assert!(!scripts[1].contains(['<', '\u{2028}', '\u{2029}']), "{}", scripts[1]);
     }
+}
+
+const PLACES: &str = r#"use http
+
+fn page(x: Text, y: Text) -> Html {
+  let chosen = html"<option selected='{x == "a"}'>a</option><b class='{if x == "a" { "known" }}'>{if x == "a" { x }}</b>"
+  let links = html"<a href='/{x}'>1</a><a href='/{x}/{y}/'>2</a><a href='/a{x}/?q={x}'>3</a><a href='{x}{y}'>4</a>"
+  let drawn = html"<svg>{for z in [x, y] { html"<text class='{z}'>{z}</text>" }}{if x == "a" { html"<rect/>" }}</svg>"
+  html"{chosen}\n{links}\n{drawn}"
+}
+
+service pages on http(port: 8080) {
+  get "/" (x: Text, y: Text) {
+    http.html(page(x, y))
+  }
+}
+"#;
+
+#[test]
+fn each_place_shows_a_value_in_its_own_way() {
+    let folder = Folder::new("places", PLACES);
+    let served = Served::start(&folder.program(), &[]);
+    let page = |query: &str| String::from_utf8(served.get(query).body).expect("the page is UTF-8");
+    let invalid = "about%3Ainvalid";
+    assert_eq!(
+        page("/?x=a&y=%3Cb"),
+        "<option selected>a</option><b class='known'>a</b>\n\
+         <a href='/a'>1</a><a href='/a/%3Cb/'>2</a><a href='/aa/?q=a'>3</a><a href='a%3Cb'>4</a>\n\
+         <svg><text class='a'>a</text><text class='&lt;b'>&lt;b</text><rect/></svg>"
+    );
+    assert_eq!(
+        page("/?x=&y=.."),
+        format!(
+            "<option>a</option><b class=''></b>\n<a href='/'>1</a><a href='/{invalid}/{invalid}/'>2</a>\
+             <a href='/a/?q='>3</a><a href='{invalid}'>4</a>\n\
+             <svg><text class=''></text><text class='..'>..</text></svg>"
+        )
+    );
 }
 
 /// Chromium reads the pages of all payloads, and one that is not escaped, as a control.
@@ -231,7 +289,9 @@ fn faults_in_browser(browser: &Path, program: &str) -> String {
         let wanted = serde_json::Value::from(*payload).to_string().replace('<', "\\u003c");
         let check = format!(
             "<script>parent.seen({index}, window.pwned, [...document.querySelectorAll('a:not(svg a),form,img')].map(e => \
-             e.protocol ?? new URL(e.action ?? e.src, 'https://a.example').protocol), text === {wanted})</script>"
+             e.protocol ?? new URL(e.action ?? e.src, 'https://a.example').protocol), text === {wanted} && \
+             [...document.querySelectorAll('q')].every(q => {{ const url = new URL(q.getAttribute('cite'), 'https://a.example'); \
+             return url.host === 'a.example' && url.pathname.split('/').length === 4; }}))</script>"
         );
         let page = page_of(&served, payload).replace("</body>", &format!("{check}</body>"));
         folder.write(&format!("{index}.html"), &page);

@@ -66,7 +66,9 @@ pub(crate) fn differences(program: &Block, wanted: &Block) -> Vec<String> {
     assert!(!exchanges.is_empty(), "{}: nothing is asked", wanted.place);
     let mut differences = Vec::new();
     for engine in weir_runtime::ENGINES {
-        let served = Served::start(file.path(), &["--engine", engine.name]);
+        // Each engine begins with empty tables.
+        let data = crate::support::Scratch::folder("tables");
+        let served = Served::start(file.path(), &["--engine", engine.name, "--data", data.path()]);
         for exchange in &exchanges {
             let found = answer(&served, exchange);
             if found != exchange.answer {

@@ -15,6 +15,7 @@ use weir_events::after;
 
 use super::connection::serve_connection;
 use super::graceful_shutdown::GracefulShutdown;
+use super::tls::TlsIdentity;
 use super::{Handler, Limits};
 use crate::connection_table::{ConnectionTable, Entering, attach};
 use crate::descriptors;
@@ -35,6 +36,7 @@ pub(super) struct Acceptor<'a, H> {
     pub(super) listener: &'a TcpListener,
     pub(super) limits: Rc<Limits>,
     pub(super) table: &'a Arc<ConnectionTable>,
+    pub(super) tls: Option<&'a TlsIdentity>,
     pub(super) shutdown: &'a GracefulShutdown,
     pub(super) handler: Rc<H>,
     pub(super) shed: Rc<RefCell<ShedConnections>>,
@@ -84,7 +86,9 @@ impl<H: Handler> Acceptor<'_, H> {
             }
             Entering::Refused => {
                 // The answer fits into the buffer of a new socket; a client that has gone needs none.
-                let _ = stream.try_write(REFUSAL);
+                if self.tls.is_none() {
+                    let _ = stream.try_write(REFUSAL);
+                }
                 return self.count(connections, |shed| shed.refused += 1);
             }
         };
@@ -92,7 +96,8 @@ impl<H: Handler> Acceptor<'_, H> {
         let _ = stream.set_nodelay(true);
         let entry = Arc::clone(place.entry());
         let handle = self.shutdown.join(place);
-        let serving = serve_connection(stream, Rc::clone(&self.limits), Rc::clone(&self.handler), handle);
+        let tls = self.tls.map(|tls| tls.config(|error| self.handler.source_retries(error)));
+        let serving = serve_connection(stream, tls, Rc::clone(&self.limits), Rc::clone(&self.handler), handle);
         let task = connections.spawn_local(serving);
         attach(self.table, peer.ip(), &entry, Box::new(move || task.abort()));
     }

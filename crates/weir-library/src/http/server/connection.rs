@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
-use std::io;
+use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -15,10 +16,13 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::activity::{ActivityTracker, Watchdog, WatchdogEvent};
 use super::chunked_body::ChunkedBody;
+use super::connection_stream::ConnectionStream;
 use super::graceful_shutdown::ShutdownHandle;
 use super::metered_body::{HeldForStream, MeteredBody};
 use super::request_validation::ValidatingStream;
@@ -51,7 +55,8 @@ const HTTP2_HELD_BYTES_MAX: u64 = 1024 * 1024;
 /// response turns out to be too large to be copied, because hyper has to know before the first response whether it
 /// should copy.
 pub(super) async fn serve_connection<H: Handler>(
-    mut stream: TcpStream,
+    stream: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
     limits: Rc<Limits>,
     handler: Rc<H>,
     handle: ShutdownHandle,
@@ -62,8 +67,13 @@ pub(super) async fn serve_connection<H: Handler>(
         watchdog: Watchdog::new(&limits, handle.stopping()),
         _shutdown: handle,
     };
+    let Some(mut stream) = supervisor.transport(stream, tls).await else { return };
     let mut first = Vec::new();
-    match supervisor.before(|cx| poll_protocol(&stream, &mut first, cx)).await.flatten() {
+    let protocol = match stream.negotiated_http2() {
+        true => Some(Protocol::Http2),
+        false => supervisor.before(|cx| poll_protocol(&mut stream, &mut first, cx)).await.flatten(),
+    };
+    match protocol {
         Some(Protocol::Http1) => {}
         Some(Protocol::Http2) => {
             let validated = ValidatingStream::http2(stream, first, Rc::clone(&activity));
@@ -88,7 +98,7 @@ enum Protocol {
 }
 
 /// Reads until it is clear whether the connection begins with the HTTP/2 preface; `None` if it ends before.
-fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Option<Protocol>> {
+fn poll_protocol(stream: &mut ConnectionStream, first: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Option<Protocol>> {
     loop {
         if first.starts_with(HTTP2_PREFACE) {
             return Poll::Ready(Some(Protocol::Http2));
@@ -99,11 +109,11 @@ fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) 
         if ready!(stream.poll_read_ready(cx)).is_err() {
             return Poll::Ready(None);
         }
-        first.reserve(FIRST_BYTES);
-        match stream.try_read_buf(first) {
-            Ok(1..) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(0) | Err(_) => return Poll::Ready(None),
+        let mut space = [MaybeUninit::uninit(); FIRST_BYTES];
+        let mut read = ReadBuf::uninit(&mut space);
+        match ready!(Pin::new(&mut *stream).poll_read(cx, &mut read)) {
+            Ok(()) if !read.filled().is_empty() => first.extend_from_slice(read.filled()),
+            _ => return Poll::Ready(None),
         }
     }
 }
@@ -114,7 +124,7 @@ async fn serve_http1<H: Handler>(
     limits: &Limits,
     handler: &H,
     supervisor: &mut ConnectionSupervisor<'_>,
-) -> Option<(TcpStream, Vec<u8>)> {
+) -> Option<(ConnectionStream, Vec<u8>)> {
     let activity = supervisor.activity;
     let copies = !activity.large.get();
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
@@ -264,6 +274,17 @@ enum DriveResult {
 }
 
 impl ConnectionSupervisor<'_> {
+    /// Returns the transport of a connection, after the handshake of TLS if there is one; `None` if it fails. A handshake is
+    /// a part of the first request's head: it has its time limit, and the connection counts as one that waits for its client.
+    async fn transport(&mut self, stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Option<ConnectionStream> {
+        let Some(config) = tls else { return Some(ConnectionStream::Plain(stream)) };
+        let mut handshake = ConnectionStream::handshake(stream, config);
+        self.activity.in_head.set(true);
+        let accepted = self.before(|cx| Pin::new(&mut handshake).poll(cx)).await;
+        self.activity.in_head.set(false);
+        Some(ConnectionStream::Tls(Box::new(accepted?.ok()?)))
+    }
+
     /// Polls until the operation is complete; `None` if the connection has to end before.
     async fn before<T>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
         poll_fn(|cx| {

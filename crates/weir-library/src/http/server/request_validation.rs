@@ -1,4 +1,4 @@
-//! Stream between a socket and hyper that validates requests and records the connection's activity.
+//! Stream between a connection's transport and hyper that validates requests and records the connection's activity.
 //!
 //! 1. [`Framing`] follows the bytes of the socket before hyper sees them.
 //! 2. At the byte where a request becomes invalid, hyper reads [`MALFORMED`] instead, and nothing after it. It is
@@ -16,11 +16,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::ActivityTracker;
+use super::connection_stream::ConnectionStream;
 use super::framing::{Framing, FramingVerdict};
 
 /// Bytes that hyper reads in place of an invalid request: a byte that is allowed nowhere in a head; a carriage return
@@ -30,19 +29,12 @@ const MALFORMED: &[u8] = b"\0\r\0\n\n";
 /// Maximum number of bytes read from a lingering connection before it is reset.
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Writing to a connection that the client has closed returns an error instead of raising a signal. Where this flag
-/// does not exist, Rust ignores the signal.
-#[cfg(not(target_vendor = "apple"))]
-const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
-#[cfg(target_vendor = "apple")]
-const NO_SIGNAL: SendFlags = SendFlags::empty();
-
 /// Maximum number of bytes that are gathered into one buffer.
 const GATHERED_BYTES_MAX: usize = 4096;
 
-/// A socket as hyper sees it.
+/// A connection as hyper sees it.
 pub(super) struct ValidatingStream {
-    stream: TcpStream,
+    stream: ConnectionStream,
     /// Bytes that were read to detect the protocol.
     first: Vec<u8>,
     input: InputState,
@@ -60,17 +52,17 @@ enum InputState {
 
 impl ValidatingStream {
     /// Wraps an HTTP/1 connection of which `first` has been read.
-    pub(super) fn http1(stream: TcpStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
+    pub(super) fn http1(stream: ConnectionStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
         ValidatingStream { stream, first, input: InputState::Followed(Framing::new()), activity, discarded: 0 }
     }
 
     /// Wraps an HTTP/2 connection of which `first` has been read.
-    pub(super) fn http2(stream: TcpStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
+    pub(super) fn http2(stream: ConnectionStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
         ValidatingStream { stream, first, input: InputState::Opaque, activity, discarded: 0 }
     }
 
     /// Returns the socket of a connection that is between requests.
-    pub(super) fn into_stream(self) -> TcpStream {
+    pub(super) fn into_stream(self) -> ConnectionStream {
         self.stream
     }
 
@@ -114,7 +106,7 @@ impl ValidatingStream {
     fn write_parts(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         if length > GATHERED_BYTES_MAX {
-            return poll_send(&self.stream, cx, parts);
+            return self.stream.poll_send(cx, parts);
         }
         let mut space = [MaybeUninit::uninit(); GATHERED_BYTES_MAX];
         let mut gathered = ReadBuf::uninit(&mut space);
@@ -155,17 +147,6 @@ impl ValidatingStream {
     }
 }
 
-/// Sends with `sendmsg`, which works on a socket directly, whereas `writev` has to find out that it has one.
-fn poll_send(stream: &TcpStream, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-    let send = || Ok(sendmsg(stream, parts, &mut SendAncillaryBuffer::default(), NO_SIGNAL)?);
-    loop {
-        match stream.try_io(Interest::WRITABLE, send) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(stream.poll_write_ready(cx))?,
-            sent => return Poll::Ready(sent),
-        }
-    }
-}
-
 impl AsyncRead for ValidatingStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
@@ -202,11 +183,16 @@ impl AsyncWrite for ValidatingStream {
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.stream).poll_flush(cx);
+        if this.stream.buffers_writes() {
+            this.activity.write_blocked.set(flushed.is_pending());
+        }
+        flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,7 +1,9 @@
 //! Protocol encoding: results of `weir-ide` as JSON.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
-use weir_ide::{CodeAction, Completion, CompletionKind, Document, DocumentSymbol, FileLocation, SymbolKind};
+use weir_ide::{CodeAction, Completion, CompletionKind, Document, DocumentSymbol, FileLocation, Position, SymbolKind};
 use weir_syntax::{Diagnostic, Edit, Severity, Span};
 
 /// Encodes a source range as lines and UTF-16 columns.
@@ -15,7 +17,15 @@ pub(super) fn range(document: &Document, span: Span) -> Value {
 
 /// Encodes a location in a file.
 pub(super) fn location(document: &Document, address: &str, span: Span) -> Value {
-    json!({ "uri": address, "range": range(document, span) })
+    json!({ "uri": address_of(document, address, span), "range": range(document, span) })
+}
+
+/// Returns the URI of the file that has a source range. `address` is that of the document.
+fn address_of(document: &Document, address: &str, span: Span) -> String {
+    match document.other_file(span.start) {
+        None => address.to_owned(),
+        Some(file) => FileLocation { file: file.into(), position: Position { line: 0, character: 0 } }.uri(),
+    }
 }
 
 /// Encodes a location in a Rust file.
@@ -64,10 +74,15 @@ pub(super) fn edits(document: &Document, edits: &[Edit]) -> Value {
     edits.iter().map(|edit| json!({ "range": range(document, edit.span), "newText": edit.replacement })).collect()
 }
 
-/// Encodes edits of one document as a workspace edit.
+/// Encodes edits of the files of a program as a workspace edit.
 pub(super) fn changes(document: &Document, address: &str, edits: &[Edit]) -> Value {
-    let edits = self::edits(document, edits);
-    json!({ "changes": { address: edits } })
+    let mut changes: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
+    for edit in edits {
+        changes.entry(address_of(document, address, edit.span)).or_default().push(edit.clone());
+    }
+    let changes: BTreeMap<String, Value> =
+        changes.into_iter().map(|(address, edits)| (address, self::edits(document, &edits))).collect();
+    json!({ "changes": changes })
 }
 
 /// Encodes a quick fix.

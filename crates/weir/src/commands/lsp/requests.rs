@@ -73,7 +73,8 @@ fn references(document: &Document, address: &str, params: &Value) -> Result<Valu
 
 fn highlights(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
     let spans = document.references(offset(document, &params["position"])?);
-    Ok(spans.into_iter().map(|span| json!({ "range": protocol::range(document, span) })).collect())
+    let here = spans.into_iter().filter(|span| document.other_file(span.start).is_none());
+    Ok(here.map(|span| json!({ "range": protocol::range(document, span) })).collect())
 }
 
 fn completion(document: &Document, _: &str, params: &Value) -> Result<Value, String> {

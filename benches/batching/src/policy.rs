@@ -1,0 +1,108 @@
+//! Models of the policies by which other systems send batches, by discrete-event simulation.
+
+use std::collections::BTreeMap;
+
+use crate::level_graph::LevelGraph;
+
+/// A policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// The requests of a source leave when nothing can be computed any more: npm's `dataloader`, Haxl 2.
+    Eager,
+    /// The next batches leave when all earlier ones are back: Haxl 1, Yauhau.
+    Rounds,
+    /// A batch leaves when its first request has no slack left on the critical path; the latencies are known.
+    Slack,
+}
+
+/// The state of a simulation.
+struct Simulation<'a> {
+    graph: &'a LevelGraph,
+    latencies: &'a [u64],
+    /// The inputs that each node still waits for.
+    missing: Vec<usize>,
+    /// The latest time at which each node may begin without delaying the root.
+    latest: Vec<u64>,
+    pending: Vec<Vec<usize>>,
+    ends: BTreeMap<u64, Vec<Vec<usize>>>,
+    in_flight: usize,
+    calls: u64,
+}
+
+/// Returns the time and the number of calls that a policy takes.
+pub(crate) fn simulate(graph: &LevelGraph, latencies: &[u64], policy: Policy) -> (u64, u64) {
+    let missing = graph.0.iter().map(|node| node.inputs.len()).collect();
+    let mut simulation = Simulation {
+        graph,
+        latencies,
+        missing,
+        latest: latest(graph, latencies),
+        pending: vec![Vec::new(); latencies.len()],
+        ends: BTreeMap::new(),
+        in_flight: 0,
+        calls: 0,
+    };
+    let ready: Vec<usize> = (0..graph.0.len()).filter(|node| graph.0[*node].inputs.is_empty()).collect();
+    simulation.begin(ready);
+    simulation.send(0, policy);
+    let mut now = 0;
+    while let Some((time, batches)) = simulation.ends.pop_first() {
+        now = time;
+        for batch in batches {
+            simulation.in_flight -= usize::from(!batch.is_empty());
+            batch.into_iter().for_each(|node| simulation.end(node));
+        }
+        simulation.send(now, policy);
+    }
+    (now, simulation.calls)
+}
+
+fn latest(graph: &LevelGraph, latencies: &[u64]) -> Vec<u64> {
+    let cost = |node: usize| graph.0[node].source.map_or(0, |source| latencies[source]);
+    let mut tails: Vec<u64> = (0..graph.0.len()).map(cost).collect();
+    for node in (0..graph.0.len()).rev() {
+        for input in &graph.0[node].inputs {
+            tails[*input] = tails[*input].max(tails[node] + cost(*input));
+        }
+    }
+    let total = tails.iter().copied().max().unwrap_or(0);
+    tails.iter().map(|tail| total - tail).collect()
+}
+
+impl Simulation<'_> {
+    fn begin(&mut self, ready: Vec<usize>) {
+        for node in ready {
+            match self.graph.0[node].source {
+                Some(source) => self.pending[source].push(node),
+                None => self.end(node),
+            }
+        }
+    }
+
+    fn end(&mut self, node: usize) {
+        let users = (node + 1..self.graph.0.len()).filter(|user| self.graph.0[*user].inputs.contains(&node));
+        let mut ready = Vec::new();
+        for user in users {
+            self.missing[user] -= 1;
+            if self.missing[user] == 0 {
+                ready.push(user);
+            }
+        }
+        self.begin(ready);
+    }
+
+    fn send(&mut self, now: u64, policy: Policy) {
+        let was_busy = self.in_flight > 0;
+        for source in 0..self.pending.len() {
+            let Some(due) = self.pending[source].iter().map(|node| self.latest[*node]).min() else { continue };
+            if policy == Policy::Slack && due > now {
+                // An empty batch stands for looking again.
+                self.ends.entry(due).or_default().push(Vec::new());
+            } else if policy != Policy::Rounds || !was_busy {
+                let batch = std::mem::take(&mut self.pending[source]);
+                (self.calls, self.in_flight) = (self.calls + 1, self.in_flight + 1);
+                self.ends.entry(now + self.latencies[source]).or_default().push(batch);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Representations of a resource, as the header of a request asks for them (RFC 9110): unchanged content, ranges, and
+//! compression.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hyper::header::{
+    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue,
+    IF_NONE_MATCH, IF_RANGE, RANGE, VARY,
+};
+use hyper::{Response, StatusCode};
+
+/// Lengths of answers that are compressed: shorter ones gain nothing, and longer ones would hold up other requests.
+const COMPRESSED_BYTES: std::ops::RangeInclusive<usize> = 1024..=256 * 1024;
+
+/// The properties of an answer that the header of the request decides.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Negotiation {
+    /// The answer may be compressed.
+    pub(super) compressed: bool,
+    /// The answer has an `ETag`, and parts of it may be requested.
+    pub(super) ranges: bool,
+}
+
+/// Returns the representation that the header of a request asks for.
+pub(super) fn negotiated(
+    mut response: Response<Bytes>,
+    request: &HeaderMap,
+    Negotiation { compressed, ranges }: Negotiation,
+) -> Response<Bytes> {
+    if response.status() != StatusCode::OK {
+        return response;
+    }
+    let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+    if let (Some(known), Some(tag)) = (request.get(IF_NONE_MATCH), &tag)
+        && matches_tag(known, tag)
+    {
+        response.headers_mut().remove(CONTENT_TYPE);
+        return with_status(response, StatusCode::NOT_MODIFIED, Bytes::new());
+    }
+    if ranges && let Some(range) = request.get(RANGE) {
+        let is_same = request.get(IF_RANGE).is_none_or(|wanted| wanted.to_str().ok() == tag.as_deref());
+        return if is_same { in_range(response, range) } else { response };
+    }
+    if ranges {
+        response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    }
+    if compressed { in_gzip(response, request, tag.as_deref()) } else { response }
+}
+
+fn with_status(mut response: Response<Bytes>, status: StatusCode, body: Bytes) -> Response<Bytes> {
+    *response.status_mut() = status;
+    *response.body_mut() = body;
+    response
+}
+
+/// Returns the part that a `Range` asks for. A range that is not understood, or several of them, stand for everything.
+fn in_range(mut response: Response<Bytes>, range: &HeaderValue) -> Response<Bytes> {
+    let length = response.body().len();
+    let (status, shown, part) = match range.to_str().ok().and_then(|range| range_of(range, length)) {
+        None => return response,
+        Some(None) => (StatusCode::RANGE_NOT_SATISFIABLE, format!("bytes */{length}"), Bytes::new()),
+        Some(Some((first, last))) => {
+            let part = response.body().slice(first..=last);
+            (StatusCode::PARTIAL_CONTENT, format!("bytes {first}-{last}/{length}"), part)
+        }
+    };
+    response.headers_mut().insert(CONTENT_RANGE, visible(shown));
+    with_status(response, status, part)
+}
+
+/// Returns the response compressed, if that gains something and the client accepts it.
+fn in_gzip(mut response: Response<Bytes>, request: &HeaderMap, tag: Option<&str>) -> Response<Bytes> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let gains =
+        kind.starts_with("text/") || ["json", "xml", "javascript", "wasm"].iter().any(|text| kind.contains(text));
+    let is_encoded = response.headers().contains_key(CONTENT_ENCODING);
+    if !gains || is_encoded || !COMPRESSED_BYTES.contains(&response.body().len()) {
+        return response;
+    }
+    response.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    if !request.get(ACCEPT_ENCODING).is_some_and(accepts_gzip) {
+        return response;
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let written = encoder.write_all(response.body()).and_then(|()| encoder.finish());
+    let Ok(gzip) = written else { return response };
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    // Another representation has another tag.
+    if let Some(tag) = tag.and_then(|tag| tag.strip_suffix('"')) {
+        fields.insert(ETAG, visible(format!("{tag}-gzip\"")));
+    }
+    with_status(response, StatusCode::OK, gzip.into())
+}
+
+/// Converts a text of visible ASCII.
+pub(super) fn visible(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).expect("visible ASCII may stand in a field")
+}
+
+/// Returns true if a field like `If-None-Match` names the tag, or that of its compressed representation.
+fn matches_tag(known: &HeaderValue, tag: &str) -> bool {
+    let Ok(known) = known.to_str() else { return false };
+    known
+        .split(',')
+        .map(|known| known.trim().trim_start_matches("W/"))
+        .any(|known| known == "*" || known == tag || known.strip_suffix("-gzip\"") == tag.strip_suffix('"'))
+}
+
+/// Returns the first and the last byte of a range; `Some(None)` if it has none, and `None` for anything else.
+fn range_of(range: &str, length: usize) -> Option<Option<(usize, usize)>> {
+    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+    let number = |text: &str| text.parse::<usize>().ok().filter(|_| text.bytes().all(|digit| digit.is_ascii_digit()));
+    let (first, last) = match (first.is_empty(), last.is_empty()) {
+        (true, true) => return None,
+        (true, false) => (length.saturating_sub(number(last)?), length.checked_sub(1)),
+        (false, true) => (number(first)?, length.checked_sub(1)),
+        (false, false) => (number(first)?, Some(number(last)?.min(length.saturating_sub(1)))),
+    };
+    Some(last.filter(|last| first <= *last && first < length).map(|last| (first, last)))
+}
+
+fn accepts_gzip(field: &HeaderValue) -> bool {
+    field.to_str().unwrap_or_default().split(',').any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        is_gzip && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn answer(body: &str, fields: &[(&'static str, &str)]) -> Response<Bytes> {
+        let mut request = HeaderMap::new();
+        request.extend(fields.iter().map(|(name, value)| {
+            (hyper::header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        }));
+        let response = Response::builder().header(ETAG, "\"a\"").header(CONTENT_TYPE, "text/plain");
+        let response = response.body(Bytes::from(body.to_owned())).unwrap();
+        negotiated(response, &request, Negotiation { compressed: true, ranges: true })
+    }
+
+    fn field<'r>(response: &'r Response<Bytes>, name: &str) -> Option<&'r str> {
+        response.headers().get(name).and_then(|value| value.to_str().ok())
+    }
+
+    #[test]
+    fn a_client_that_has_the_content_gets_none() {
+        for known in ["\"a\"", "W/\"a\"", "\"b\", \"a\"", "*", "\"a-gzip\""] {
+            let found = answer("text", &[("if-none-match", known)]);
+            assert_eq!((found.status().as_u16(), found.body().len()), (304, 0), "{known}");
+            assert_eq!(field(&found, "etag"), Some("\"a\""));
+        }
+        for known in ["\"b\"", "a", "\"\""] {
+            assert_eq!(answer("text", &[("if-none-match", known)]).status(), StatusCode::OK, "{known}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_parts_of_the_content() {
+        let cases = [
+            ("bytes=0-3", 206, "0123", Some("bytes 0-3/10")),
+            ("bytes=8-", 206, "89", Some("bytes 8-9/10")),
+            ("bytes=-3", 206, "789", Some("bytes 7-9/10")),
+            ("bytes=-30", 206, "0123456789", Some("bytes 0-9/10")),
+            ("bytes=5-100", 206, "56789", Some("bytes 5-9/10")),
+            ("bytes=10-", 416, "", Some("bytes */10")),
+            ("bytes=-0", 416, "", Some("bytes */10")),
+            ("bytes=3-1", 416, "", Some("bytes */10")),
+            ("bytes=0-1,3-4", 200, "0123456789", None),
+            ("bytes=+1-2", 200, "0123456789", None),
+            ("bytes=-", 200, "0123456789", None),
+            ("lines=1-2", 200, "0123456789", None),
+        ];
+        for (range, status, body, shown) in cases {
+            let found = answer("0123456789", &[("range", range)]);
+            assert_eq!((found.status().as_u16(), &found.body()[..]), (status, body.as_bytes()), "{range}");
+            assert_eq!(field(&found, "content-range"), shown, "{range}");
+        }
+        assert_eq!(answer("", &[("range", "bytes=0-")]).status().as_u16(), 416);
+        let changed = answer("0123456789", &[("range", "bytes=0-3"), ("if-range", "\"b\"")]);
+        assert_eq!(changed.status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn texts_are_compressed_for_clients_that_accept_it() {
+        let text = "0123456789".repeat(1000);
+        let found = answer(&text, &[("accept-encoding", "br, gzip;q=0.8")]);
+        assert_eq!(field(&found, "content-encoding"), Some("gzip"));
+        assert_eq!(field(&found, "etag"), Some("\"a-gzip\""));
+        assert_eq!(field(&found, "vary"), Some("Accept-Encoding"));
+        let mut read = String::new();
+        flate2::read::GzDecoder::new(&found.body()[..]).read_to_string(&mut read).unwrap();
+        assert!(read == text && found.body().len() < 1000);
+        for (text, accepted) in [(&*text, "br"), (&text, "gzip;q=0"), ("short", "gzip")] {
+            assert_eq!(field(&answer(text, &[("accept-encoding", accepted)]), "content-encoding"), None);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Open files: the program to which an open file belongs, with the texts of all open files in place of those on disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_host::Library;
+use weir_ide::{CheckCache, Document};
+
+use crate::module_files::{FolderFiles, main_file};
+
+/// Returns the texts of open files, by canonical path.
+pub(super) fn texts<'o>(open: impl Iterator<Item = (&'o str, &'o str)>) -> BTreeMap<PathBuf, String> {
+    let on_disk = open.filter_map(|(address, text)| Some((path_of(address)?.canonicalize().ok()?, text.to_owned())));
+    on_disk.collect()
+}
+
+/// Checks the program of an open file: the one whose main file is in a folder above, if it uses the file, otherwise the file
+/// itself.
+pub(super) fn document(
+    (address, text): (&str, &str),
+    texts: BTreeMap<PathBuf, String>,
+    library: &Arc<Library>,
+    cache: &mut CheckCache,
+) -> Document {
+    let Some(path) = path_of(address) else { return Document::again(address, text, Arc::clone(library), cache) };
+    let shown = path.display().to_string();
+    if let Some(main) = main_file(&path).filter(|main| *main != path) {
+        let text = main.canonicalize().ok().and_then(|main| texts.get(&main).cloned());
+        let text = text.map(String::into_bytes).or_else(|| std::fs::read(&main).ok());
+        let mut files = FolderFiles::of(&main).with_open(texts.clone());
+        let name = main.display().to_string();
+        let of_main = text.and_then(|text| {
+            Document::of_program((&name, text), &mut files, |part| part == shown, Arc::clone(library), cache)
+        });
+        if let Some(document) = of_main {
+            return document;
+        }
+    }
+    let mut files = FolderFiles::of(&path).with_open(texts);
+    let own = Document::of_program((&shown, text.into()), &mut files, |_| true, Arc::clone(library), cache);
+    own.expect("a program has its main file")
+}
+
+/// Returns the path of a `file:` URI (RFC 8089).
+fn path_of(address: &str) -> Option<PathBuf> {
+    let encoded = address.strip_prefix("file://")?;
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut rest = encoded.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let hex = (*first == b'%').then(|| behind.get(..2)).flatten();
+        let decoded = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        bytes.push(decoded.unwrap_or(*first));
+        rest = if decoded.is_some() { &behind[2..] } else { behind };
+    }
+    let path = String::from_utf8(bytes).ok()?;
+    Some(Path::new(&path).to_owned()).filter(|path| path.is_absolute())
+}
