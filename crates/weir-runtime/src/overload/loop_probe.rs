@@ -1,9 +1,9 @@
 //! A probe of an event loop: the lateness of a timer tells how long whatever becomes ready on the loop waits until it runs.
 //!
 //! Flows that are too short to take turns, and all that happens before a flow begins, wait nowhere but in front of their
-//! loop. The probe is a timer that is due once in each [`PERIOD_NS`]; it rests while no flow begins. The law is that of
-//! [`QueueDelay`](super::QueueDelay), with the flows that have begun since the timer was set in place of those that wait; in
-//! addition they must take long on average ([`WORK_MIN_NS`]).
+//! loop. The probe is a timer that is due once in each [`PERIOD_NS`]; it rests while no flow begins. A loop is overloaded if it
+//! is too late twice in succession ([`LATE_MAX_NS`]), and if many flows have begun since, which take long on average
+//! ([`WORK_MIN_NS`]). The limit is that of a burst, because a single call that takes long makes its loop late, too.
 //!
 //! All state belongs to one thread.
 
@@ -12,13 +12,15 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::queue_delay::{DELAY_MAX_NS, WAITING_MIN};
+use super::queue_delay::{BURST_DELAY_MAX_NS, WAITING_MIN};
 use crate::platform::Platform;
 
+/// The lateness that is too long.
+const LATE_MAX_NS: u64 = BURST_DELAY_MAX_NS;
 /// The time that flows take at least, on average, if refusing some of them is to help. Chosen by judgement: ten times a
 /// refusal.
 const WORK_MIN_NS: u64 = 200_000;
-/// The period of the probe. Chosen by judgement: a tenth of the delay that is too long, and a hundred wake-ups of a busy
+/// The period of the probe. Chosen by judgement: a small part of [`LATE_MAX_NS`], and a hundred wake-ups of a busy
 /// loop in a second are not noticed.
 const PERIOD_NS: u64 = 10_000_000;
 /// The number of periods without a flow after which the probe rests.
@@ -33,6 +35,8 @@ thread_local! {
 struct LoopProbe {
     /// Flows that began since the timer was set.
     begun: Cell<u64>,
+    /// True if the timer was too late.
+    was_late: Cell<bool>,
     is_overloaded: Cell<bool>,
     rests: Cell<bool>,
     idle_periods: Cell<u32>,
@@ -42,6 +46,7 @@ impl LoopProbe {
     const fn new() -> LoopProbe {
         LoopProbe {
             begun: Cell::new(0),
+            was_late: Cell::new(false),
             is_overloaded: Cell::new(false),
             rests: Cell::new(false),
             idle_periods: Cell::new(0),
@@ -51,8 +56,10 @@ impl LoopProbe {
     /// Notes that the timer was late by this time; returns false if the probe may rest.
     fn note(&self, late_ns: u64) -> bool {
         let begun = self.begun.take();
-        let late_max_ns = DELAY_MAX_NS.max(begun.saturating_mul(WORK_MIN_NS));
-        self.is_overloaded.set(begun >= WAITING_MIN && late_ns > late_max_ns);
+        let late_max_ns = LATE_MAX_NS.max(begun.saturating_mul(WORK_MIN_NS));
+        let is_late = begun >= WAITING_MIN && late_ns > late_max_ns;
+        let was_late = self.was_late.replace(is_late);
+        self.is_overloaded.set(is_late && was_late);
         self.idle_periods.set(if begun == 0 { self.idle_periods.get() + 1 } else { 0 });
         self.idle_periods.get() < IDLE_PERIODS_MAX
     }
@@ -99,11 +106,12 @@ mod tests {
             probe.note(late_ms * MS);
             probe.is_overloaded.get()
         };
-        assert!(!note(100, 90), "in time");
-        assert!(note(100, 110));
-        assert!(!note(3, 500), "three flows that take long");
-        assert!(!note(2_000, 200), "flows that take no longer than a refusal");
-        assert!(!note(100, 0), "in time again");
+        assert!(!note(100, 900) && !note(100, 900), "in time");
+        assert!(!note(100, 1_100), "a burst, or a single call that takes long");
+        assert!(note(100, 1_100) && note(100, 1_100));
+        assert!(!note(3, 1_500), "three flows that take long");
+        assert!(!note(10_000, 1_500) && !note(10_000, 1_500), "flows that take no longer than a refusal");
+        assert!(!note(100, 0) && !note(100, 1_100), "in time again");
     }
 
     #[test]

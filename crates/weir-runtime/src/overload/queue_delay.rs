@@ -11,14 +11,14 @@ use crate::platform::Platform;
 const LONG_WORK_DELAY_MAX_NS: u64 = 5_000_000;
 /// The same for work of unknown length, which may cost hardly more than its refusal. Chosen by judgement: requests that are
 /// answered within microseconds wait for less, also if a thousand clients send them one after the other.
-pub(super) const DELAY_MAX_NS: u64 = 100_000_000;
+const DELAY_MAX_NS: u64 = 100_000_000;
 /// The time for which a burst may fill a queue: CoDel's interval.
 const STANDING_NS: u64 = 100_000_000;
 /// The time after an overload in which no burst may fill the queue: near its capacity a queue is empty from time to time, and
 /// would be filled again each time. Chosen by judgement.
 const MEMORY_NS: u64 = 10_000_000_000;
 /// The delay that is too long even for a burst. Chosen by judgement: who waits for longer has often left.
-const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
+pub(super) const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
 /// No delay is too long while fewer items wait, so that the law holds for work of any length. By Little's law it is the
 /// delay in units of the mean time between two departures. Chosen by calculation: with one thread, random arrivals at 0.8 of
 /// its capacity and items of equal length, more wait during 0.3 % of the time.

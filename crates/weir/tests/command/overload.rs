@@ -19,7 +19,7 @@ fn work() -> Int {
 }
 
 service overload on http(port: 80) {
-  post "/work" (body: Text) { http.text("{work() + body.length()}") }
+  post "/work" (body body: Text) { http.text("{work() + body.length()}") }
   get "/small" { http.text("small") }
   get "/asleep" {
     time.sleep(1s)
