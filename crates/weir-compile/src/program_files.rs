@@ -235,7 +235,9 @@ impl Loading<'_> {
         let start = self.program.modules.start(file);
         let items = &self.program.parsed.tree.items;
         let first = items.partition_point(|item| item.span.start < start);
-        let used = items[first..].iter().filter_map(|item| match &item.kind {
+        // Behind it may be the items of files that were loaded since.
+        let behind = items.partition_point(|item| self.program.modules.index_at(item.span.start) <= file);
+        let used = items[first..behind].iter().filter_map(|item| match &item.kind {
             ItemKind::Use(used) => Some(&used.modules),
             _ => None,
         });

@@ -1,5 +1,6 @@
 //! Lowers tests: each is a flow without an answer, which a failed expectation ends with a failure.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use weir_host::{Parameter, Type, Value};
@@ -17,6 +18,7 @@ use crate::typed_tree::{CallTarget, TypedTree};
 /// Lowers the tests of a file: a program with one flow for each, in source order, whose entry point has no source.
 pub(crate) fn lower_tests<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree, program: &Program) -> Program {
     let tree = context.tree();
+    let mut named: HashMap<&str, usize> = HashMap::new();
     let flows = tests(tree).map(|test| {
         let mut lowering = Lowering::new(context, typed);
         // Each test is a session of its own.
@@ -27,8 +29,11 @@ pub(crate) fn lower_tests<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTr
             lowering.block(&test.body);
             Atom::Value(Value::Unit)
         });
+        // Tests of different modules may have one name.
+        let same = named.entry(&test.name).or_default();
+        *same += 1;
         Flow {
-            name: (&*test.name).into(),
+            name: if *same == 1 { (&*test.name).into() } else { format!("{}#{same}", test.name).into() },
             route: None,
             parameters: Vec::new(),
             result: Type::Unit,

@@ -115,7 +115,7 @@ fn test_file(
     let checked = project.check(id, &library);
     total.modules.extend(project.modules.drain(..));
     let exit = project.report(ErrorFormat::Human, terminal);
-    let places = places(&checked);
+    let (names, places): (Vec<String>, Vec<_>) = declared(&checked).into_iter().unzip();
     let Some(tests) = checked.tests.filter(|_| exit == Exit::Success) else { return Err(exit) };
     if let Some(program) = &checked.expr {
         match tested_services(program, &library) {
@@ -124,8 +124,6 @@ fn test_file(
         }
     }
     let file = project.sources.file(id);
-    let names = tests.entries.iter().flat_map(|entry| entry.flows.iter().map(|flow| flow.name.to_string()));
-    let names: Vec<String> = names.collect();
     let wanted = |at: &usize| arguments.filter.as_ref().is_none_or(|filter| names[*at].contains(filter.as_str()));
     // The tests of a library are those of its own folder.
     let own: Vec<usize> = (0..names.len()).filter(|at| places[*at].is_some()).collect();
@@ -174,12 +172,12 @@ fn tested_services(program: &Program, library: &Library) -> Result<TestedService
     Ok(services)
 }
 
-/// Returns the offset of each test, in source order; `None` for a test of a library.
-fn places(checked: &Checked) -> Vec<Option<u32>> {
+/// Returns the name and the offset of each test, in source order; without an offset for a test of a library.
+fn declared(checked: &Checked) -> Vec<(String, Option<u32>)> {
     let tests = checked.parsed.tree.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Test(test) => {
             let start = test.name_span.start;
-            Some(Some(start).filter(|start| !checked.is_of_library(*start)))
+            Some((test.name.to_string(), Some(start).filter(|start| !checked.is_of_library(*start))))
         }
         _ => None,
     });

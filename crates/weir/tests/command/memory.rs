@@ -94,11 +94,14 @@ fn start(engine: &str, more: &[&str]) -> (Scratch, Served) {
     (program, served)
 }
 
-/// Returns the largest resident size that the process ever had.
+/// Returns the largest resident size that the process ever had, without the pages of its binary, which the system can drop.
 fn resident_max(served: &Served) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", served.pid())).expect("the process runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux tells");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+    };
+    bytes("VmHWM:") - bytes("RssFile:")
 }
 
 /// Asks for `/small` on a connection, which stays open; returns true if it is answered.

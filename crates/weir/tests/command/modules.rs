@@ -28,6 +28,21 @@ const GREETINGS: &str = "shared greeted: List(Text) = []\n\npub fn count() -> In
     atomic greeted {\n    greeted.push(name)\n  }\n  Ok(\"Hello, {name}\")\n}\n";
 
 #[test]
+fn modules_are_used_in_any_order_and_their_tests_may_have_one_name() {
+    let folder = folder(
+        "order",
+        &[
+            ("main.weir", "use b, a\n\ntest \"t\" { expect a.one() + b.two() == 5 }\n"),
+            ("a.weir", "use b\n\npub fn one() -> Int { b.two() + 1 }\n\ntest \"t\" { expect one() == 3 }\n"),
+            ("b.weir", "pub fn two() -> Int { 2 }\n\ntest \"t\" { expect two() == 2 }\n"),
+        ],
+    );
+    assert_eq!(say(&["check", folder.path()]).code, 0);
+    let tested = say(&["test", folder.path()]);
+    assert!(tested.output.contains("3 passed") && !tested.output.contains('#'), "{}{}", tested.output, tested.messages);
+}
+
+#[test]
 fn the_example_of_several_files_is_right_and_its_tests_pass() {
     let checked = say(&["check", "--deny-warnings", "examples/stationery", "examples/money"]);
     assert_eq!(checked.code, 0, "{}", checked.messages);
