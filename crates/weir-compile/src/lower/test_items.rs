@@ -1,6 +1,6 @@
 //! Lowers tests: each is a flow without an answer, which a failed expectation ends with a failure.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use weir_host::{Parameter, Type, Value};
@@ -18,7 +18,7 @@ use crate::typed_tree::{CallTarget, TypedTree};
 /// Lowers the tests of a file: a program with one flow for each, in source order, whose entry point has no source.
 pub(crate) fn lower_tests<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree, program: &Program) -> Program {
     let tree = context.tree();
-    let mut named: HashMap<&str, usize> = HashMap::new();
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
     let flows = tests(tree).map(|test| {
         let mut lowering = Lowering::new(context, typed);
         // Each test is a session of its own.
