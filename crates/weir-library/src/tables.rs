@@ -1,7 +1,7 @@
 //! Tables: rows with a key, which queries search by columns.
 //!
 //! A program declares tables, and the compiler calls these functions for its statements; no program names the module. A
-//! table is kept in memory ([`memory`]), or stored in a database ([`database`]). Both give the same answers: rows come in
+//! table is kept in memory (`memory`), or stored in a database (`database`). Both give the same answers: rows come in
 //! the order of their keys unless a query orders them, a query sees the table as it is when it is executed, and the
 //! constraints are the same.
 //!
