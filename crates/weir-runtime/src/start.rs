@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Opened, Text, TypeDefinition, Value};
+use weir_host::{Failure, Library, Opened, Text, Type, TypeDefinition, Value};
 use weir_ir::graph::Program;
 use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
@@ -86,6 +86,9 @@ impl Default for Options {
     }
 }
 
+/// The type of the shared values that are tables.
+const TABLE: &str = "tables.Table";
+
 /// The reason why a program did not start.
 #[derive(Debug)]
 pub enum StartError {
@@ -95,6 +98,8 @@ pub enum StartError {
     Plan(Vec<PlanProblem>),
     /// A shared value could not be created; its name and the failure.
     Shared(Text, Failure),
+    /// A table could not be opened; its name and the failure.
+    Table(Text, Failure),
     /// A source's arguments could not be evaluated, or it could not be opened; its name and the failure.
     Source(Text, Failure),
     /// The system provides no thread or event loop, or the program needs more threads than the runtime starts.
@@ -110,6 +115,7 @@ impl fmt::Display for StartError {
                 write!(f, "the plan does not fit: {}", messages.join("; "))
             }
             StartError::Shared(name, failure) => write!(f, "shared value `{name}` cannot be made: {failure}"),
+            StartError::Table(name, failure) => write!(f, "the table `{name}` cannot be opened: {failure}"),
             StartError::Source(name, failure) => write!(f, "`{name}` cannot start: {failure}"),
             // An error with a message of its own is a limit of the runtime.
             StartError::System(error) if error.get_ref().is_some() => error.fmt(f),
@@ -329,7 +335,9 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
     {
         let Some(body) = body else { continue };
         let made = run_once(body, &prepared.instance, handle);
-        *place.write() = made.map_err(|failure| StartError::Shared(shared.name.clone(), failure))?;
+        let is_table = shared.ty == Type::named(TABLE);
+        let refused = if is_table { StartError::Table } else { StartError::Shared };
+        *place.write() = made.map_err(|failure| refused(shared.name.clone(), failure))?;
     }
     Ok(())
 }

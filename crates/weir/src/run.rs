@@ -122,7 +122,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     };
     library.environment.insert(root.with_cache_options(keeping(arguments)));
     let tables = database_of(&arguments.file, arguments.data.as_deref());
-    library.environment.insert(TableStorage::in_file(tables));
+    library.environment.insert_closing(TableStorage::in_file(tables));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "add an entry point: `service … on http(…)` or `for … in …`";
