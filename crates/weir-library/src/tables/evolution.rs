@@ -202,12 +202,13 @@ fn indexes_changed(schema: &Schema, columns: &[KnownColumn], connection: &Connec
     let known: Vec<String> = statement.query_map([&schema.name], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let declared: Vec<(String, &IndexSchema)> =
         schema.indexes.iter().map(|index| (index_name(schema, index), index)).collect();
+    let columns: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let gone = known.iter().filter(|known| declared.iter().all(|(name, _)| name != *known));
     let mut changes: Vec<SchemaChange> =
         gone.map(|gone| SchemaChange { sql: format!("DROP INDEX {}", quoted(gone)) }).collect();
     for (_, index) in declared.iter().filter(|(name, _)| !known.contains(name)) {
         if index.unique
-            && let Err(failure) = (NewIndex { schema, index, known: columns }).check(connection)?
+            && let Err(failure) = (NewIndex { schema, index, known: &columns }).check(connection)?
         {
             return Ok(Err(failure));
         }

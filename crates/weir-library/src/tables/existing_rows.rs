@@ -4,7 +4,6 @@
 use rusqlite::{Connection, OptionalExtension};
 use weir::Failure;
 
-use super::evolution::KnownColumn;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, literal, name, quoted};
 
@@ -65,8 +64,8 @@ pub(super) fn variants_are_known(
 pub(super) struct NewIndex<'s> {
     pub(super) schema: &'s Schema,
     pub(super) index: &'s IndexSchema,
-    /// The columns that the database has.
-    pub(super) known: &'s [KnownColumn],
+    /// The names of the columns that the database has.
+    pub(super) known: &'s [&'s str],
 }
 
 impl NewIndex<'_> {
@@ -99,7 +98,7 @@ impl NewIndex<'_> {
     fn value(&self, at: usize) -> String {
         let column = &self.schema.columns[at];
         let default = literal(column).filter(|_| !column.optional);
-        let is_known = self.known.iter().any(|known| known.name == column.name);
+        let is_known = self.known.contains(&column.name.as_str());
         match (is_known, default) {
             (true, None) => name(self.schema, at),
             (true, Some(default)) => format!("coalesce({}, {default})", name(self.schema, at)),

@@ -12,7 +12,9 @@ use weir::{Failure, Value};
 use super::constraint;
 use super::row::fields;
 use super::schema::{Schema, TableSearch};
-use super::storage::TableClock;
+
+/// A clock by which rows expire.
+pub(super) type TableClock = fn() -> SystemTime;
 
 /// A table in memory.
 #[derive(Debug)]

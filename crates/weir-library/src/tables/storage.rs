@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use weir::Failure;
 
 use super::database::Database;
-use super::memory::MemoryTable;
+use super::memory::{MemoryTable, TableClock};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
@@ -24,9 +24,6 @@ pub struct TableStorage {
     /// The clock by which rows of soft tables expire.
     clock: TableClock,
 }
-
-/// A clock.
-pub(super) type TableClock = fn() -> SystemTime;
 
 impl Default for TableStorage {
     fn default() -> Self {
