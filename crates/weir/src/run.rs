@@ -157,7 +157,7 @@ fn refused(error: &StartError, locator: &FailureLocator, arguments: &RunArgument
         StartError::Prepare(PrepareError { state_of: Some(call), message, .. }) => {
             format!("{}: {message}", weir_syntax::location(&locator.file, call.start))
         }
-        StartError::Shared(of) | StartError::Source(of) => {
+        StartError::Shared(of) | StartError::Table(of) | StartError::Source(of) => {
             let trace = locator.initial(&of.name, &of.path).unwrap_or_default();
             let place = if trace.place.is_empty() { String::new() } else { format!("{}: ", trace.place) };
             let passed = trace.passed.iter().map(|line| format!("\n    {line}"));

@@ -155,10 +155,10 @@ fn column_changed(
     if let Err(failure) = same_type(schema, column, known) {
         return Ok(Err(failure));
     }
-    if !column.variants.is_empty() {
-        if let Err(failure) = variants_are_known(schema, column, connection)? {
-            return Ok(Err(failure));
-        }
+    if !column.variants.is_empty()
+        && let Err(failure) = variants_are_known(schema, column, connection)?
+    {
+        return Ok(Err(failure));
     }
     if column.optional || !known.nullable {
         return Ok(Ok(None));
