@@ -430,10 +430,10 @@ fn a_new_unique_needs_rows_that_differ() {
             table.insert(0, user(name, [mail])).unwrap();
         }
     };
-    evolution.start(&[mail.clone()], &[], rows).unwrap();
+    evolution.start(std::slice::from_ref(&mail), &[], rows).unwrap();
     let unique = [IndexSchema { columns: vec![1], unique: true }];
     assert_eq!(
-        evolution.start(&[mail.clone()], &unique, |_| ()).unwrap_err(),
+        evolution.start(std::slice::from_ref(&mail), &unique, |_| ()).unwrap_err(),
         "the table `users` cannot have `unique (mail)`: 1 value occurs in more than one row, such as 'a'; change or delete \
          these rows first"
     );
