@@ -16,6 +16,8 @@ pub(super) trait TableRows: Send + Sync {
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure>;
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure>;
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
+    /// Deletes these rows, all or none.
+    fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure>;
     /// Commits a transaction; `last` if this is the last stored table of it.
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure>;
 }
@@ -51,6 +53,10 @@ impl TableRows for Mutex<MemoryTable> {
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         Ok(self.lock().delete_all(transaction, search))
+    }
+
+    fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
+        Ok(self.lock().delete_rows(transaction, rows))
     }
 
     fn commit(&self, transaction: i64, _last: bool) -> Result<(), Failure> {
