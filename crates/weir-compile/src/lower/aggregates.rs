@@ -12,7 +12,7 @@ use crate::typed_tree::CallTarget;
 
 /// An aggregate of a list.
 #[derive(Clone, Copy, PartialEq)]
-enum Aggregate {
+enum ColumnAggregate {
     Max,
     Min,
     Sum,
@@ -32,18 +32,18 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers the call of a function on a query, if it is an aggregate that the table computes.
     pub(super) fn aggregate(&mut self, expr: &'a Expr, target: &CallTarget, query: &'a Expr) -> Option<Atom> {
         let aggregate = match target {
-            CallTarget::Length => Aggregate::Length,
-            CallTarget::Host(path) if **path == *"list.max" => Aggregate::Max,
-            CallTarget::Host(path) if **path == *"list.min" => Aggregate::Min,
-            CallTarget::Host(path) if **path == *"list.sum" => Aggregate::Sum,
+            CallTarget::Length => ColumnAggregate::Length,
+            CallTarget::Host(path) if **path == *"list.max" => ColumnAggregate::Max,
+            CallTarget::Host(path) if **path == *"list.min" => ColumnAggregate::Min,
+            CallTarget::Host(path) if **path == *"list.sum" => ColumnAggregate::Sum,
             _ => return None,
         };
         let of = self.column_query(query)?;
         let span = expr.span;
         let column = Atom::Value(Value::Int(of.column as i64));
         match aggregate {
-            Aggregate::Max | Aggregate::Min => {
-                let order = record([Value::Int(of.column as i64), Value::Bool(aggregate == Aggregate::Max)]);
+            ColumnAggregate::Max | ColumnAggregate::Min => {
+                let order = record([Value::Int(of.column as i64), Value::Bool(aggregate == ColumnAggregate::Max)]);
                 let first = Some(Atom::Value(Value::Int(1)));
                 let rows = self.select(&of.table, &of.condition, vec![order], first, span);
                 let values = self.for_each(query, rows, of.pattern, of.body);
@@ -51,10 +51,10 @@ impl<'a> Lowering<'a, '_> {
                 let CallTarget::Host(path) = target else { return None };
                 Some(self.call_host(path, given, self.ty(expr), (span, &[])))
             }
-            Aggregate::Sum | Aggregate::Length => {
+            ColumnAggregate::Sum | ColumnAggregate::Length => {
                 let (query, arguments) = self.description(&of.table, &of.condition, Vec::new(), None, span);
                 let table = Atom::Shared(of.table);
-                if aggregate == Aggregate::Length {
+                if aggregate == ColumnAggregate::Length {
                     return Some(self.call_tables("count", vec![table, outside(), query, arguments], Type::Int, span));
                 }
                 let given = vec![table, outside(), query, arguments, column];
