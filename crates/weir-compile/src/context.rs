@@ -1,7 +1,7 @@
 //! The context of a check: the file, its tree, the library, and the diagnostics so far.
 
 use weir_host::{Library, Parameter};
-use weir_ir::expr::Origin;
+use weir_ir::expr::{InlinedCall, Origin};
 use weir_syntax::ast::Tree;
 use weir_syntax::{Diagnostic, Parsed, SourceId, Span};
 
@@ -21,6 +21,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) call_of_module: Option<Span>,
     /// The handlers that the flows lowered so far use and bypass.
     pub(crate) handlers: HandlerUses,
+    /// The inlined calls of the flows lowered so far.
+    pub(crate) inlined_calls: Vec<InlinedCall>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -31,8 +33,18 @@ impl<'a> CheckContext<'a> {
         library: &'a Library,
         modules: &'a WeirModules,
     ) -> Self {
-        let (handlers, diagnostics) = (HandlerUses::default(), Vec::new());
-        CheckContext { source, text, parsed, files, library, modules, call_of_module: None, handlers, diagnostics }
+        CheckContext {
+            source,
+            text,
+            parsed,
+            files,
+            library,
+            modules,
+            call_of_module: None,
+            handlers: HandlerUses::default(),
+            inlined_calls: Vec::new(),
+            diagnostics: Vec::new(),
+        }
     }
 
     pub(crate) fn tree(&self) -> &'a Tree {

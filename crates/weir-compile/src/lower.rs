@@ -4,6 +4,7 @@
 //! function's call lists the `fn`s that lead to it: `thumbnail/image.scale`, `files.read#2`. A local name stands for an
 //! [`Atom`], or for a callable, which is inlined where it is called: no value of the IR is a function.
 
+mod aggregates;
 mod atomic;
 mod block_builder;
 mod boolean;
@@ -14,6 +15,7 @@ mod constants;
 mod entry;
 mod expr;
 mod failures;
+mod full_scan;
 mod handled_calls;
 mod html;
 mod join_points;
@@ -35,7 +37,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{Text, Type, Value};
-use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
+use weir_ir::expr::{Atom, Block, InlinedCallId, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
 use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
@@ -61,7 +63,7 @@ const BLOCKS_MAX: usize = 200;
 /// Lowers a checked tree without errors. Reports errors that can be detected only after inlining.
 pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) -> Program {
     let tree = context.tree();
-    let mut program = Program { types: Vec::new(), shared: Vec::new(), entries: Vec::new() };
+    let mut program = Program::default();
     for (name, shared) in &typed.declarations.shared {
         let mut lowering = Lowering::new(context, typed);
         lowering.session = Some(Atom::Value(Value::Unit));
@@ -80,6 +82,7 @@ pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) ->
         program.entries.push(lowered);
     }
     program.types = types::types_of(typed, context.library);
+    program.inlined_calls.clone_from(&context.inlined_calls);
     program
 }
 
@@ -172,6 +175,8 @@ struct InlineFrame<'a> {
     function: Option<usize>,
     /// The call that is inlined.
     called_at: Span,
+    /// The inlined call of a `fn` of the program that the operations in the frame belong to; for a closure that of its text.
+    inlined_call: Option<InlinedCallId>,
     /// The arguments of that call, kept if handlers use arguments.
     arguments: ArgumentAtoms,
     /// The failure handlers that apply in it, innermost first.
@@ -303,6 +308,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             outer: None,
             function: None,
             called_at: Span { source: self.context.source, start: 0, end: 0 },
+            inlined_call: None,
             arguments: ArgumentAtoms::new(),
             handlers,
             parameters,
@@ -330,7 +336,11 @@ impl<'a, 'd> Lowering<'a, 'd> {
     /// Returns the place of an operation: of its span, or of the call of the module to which it belongs.
     fn origin(&self, span: Span) -> Origin {
         let span = self.context.located(span);
-        Origin { start: span.start, end: span.end }
+        Origin {
+            start: span.start,
+            end: span.end,
+            inlined_call: self.frames.last().and_then(|frame| frame.inlined_call),
+        }
     }
 
     /// Returns the current code and types.

@@ -264,7 +264,7 @@ service web on http(port: 1) {
 ";
     let (program, library) = program(text);
     let refused = Evaluator::new(&program, &library).err().unwrap();
-    assert_eq!(refused.message.as_str(), "no steps");
+    assert_eq!(refused.failure.message.as_str(), "no steps");
 }
 
 #[test]

@@ -34,6 +34,21 @@ pub struct Evaluator<'p> {
     failed_at: Option<Origin>,
 }
 
+/// The failure of the initial value of a shared value or a private state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InitialFailure {
+    /// The failure.
+    pub failure: Failure,
+    /// The place in the source of the operation that failed, if it is one of the program's text.
+    pub failed_at: Option<Origin>,
+}
+
+impl From<InitialFailure> for Failure {
+    fn from(initial: InitialFailure) -> Self {
+        initial.failure
+    }
+}
+
 /// An early end of a flow, before the end of its body.
 enum FlowEnd {
     /// With an answer.
@@ -53,20 +68,28 @@ impl<'p> Evaluator<'p> {
     ///
     /// # Errors
     /// Fails if the creation of one does.
-    pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, Failure> {
+    pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, InitialFailure> {
         let (sessions, states, move_only) = (IndexMap::new(), BTreeMap::new(), IndexMap::new());
         let mut evaluator =
             Evaluator { program, library, shared: Vec::new(), sessions, states, move_only, failed_at: None };
-        for shared in &program.shared {
-            let value = if shared.per_session { Ok(Value::Absent) } else { evaluator.made(&shared.init) };
-            evaluator.shared.push(Shared::new(value.map_err(|failure| *failure)?));
+        match evaluator.initialise() {
+            Ok(()) => Ok(evaluator),
+            Err(failure) => Err(InitialFailure { failure: *failure, failed_at: evaluator.failed_at }),
         }
-        for (entry, index) in program.entries.iter().zip(0..) {
+    }
+
+    /// Creates the shared values of the program and the private states of its flows.
+    fn initialise(&mut self) -> Result<(), Box<Failure>> {
+        for shared in &self.program.shared {
+            let value = if shared.per_session { Value::Absent } else { self.made(&shared.init)? };
+            self.shared.push(Shared::new(value));
+        }
+        for (entry, index) in self.program.entries.iter().zip(0..) {
             for (flow, number) in entry.flows.iter().zip(0..) {
-                evaluator.make_states((index, number), &flow.body).map_err(|failure| *failure)?;
+                self.make_states((index, number), &flow.body)?;
             }
         }
-        Ok(evaluator)
+        Ok(())
     }
 
     /// Returns the arguments of an entry point's source, in the order of its parameters.

@@ -31,7 +31,7 @@ mod traverse;
 
 pub use crate::expr::{ArmTest, Constraint};
 use crate::program;
-pub use crate::program::Origin;
+pub use crate::program::{InlinedCall, InlinedCallId, Origin};
 pub use conditions::arms_of_truth;
 pub(crate) use conditions::{Conditions, may_hold_condition};
 pub use kind::{NodeKind, Own, SwitchArm};

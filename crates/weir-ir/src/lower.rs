@@ -48,7 +48,12 @@ pub fn lower(program: &expr::Program, library: &Library) -> graph::Program {
         init: lower_block(&shared.init, &[], definitions),
     });
     let entries = program.entries.iter().map(|entry| lower_entry(entry, definitions));
-    Program { types: program.types.clone(), shared: shared.collect(), entries: entries.collect() }
+    Program {
+        types: program.types.clone(),
+        inlined_calls: program.inlined_calls.clone(),
+        shared: shared.collect(),
+        entries: entries.collect(),
+    }
 }
 
 fn lower_entry(entry: &Entry<Block>, definitions: TypeDefinitions<'_>) -> Entry<Graph> {

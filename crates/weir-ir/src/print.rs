@@ -1,11 +1,12 @@
 //! Printing of both IRs, as text that [`crate::parse`] parses back.
 //!
-//! Indentation by two spaces is nesting. A program is its types, its shared values and its entries:
+//! Indentation by two spaces is nesting. A program is its types, its inlined calls, its shared values and its entries:
 //!
 //! ```text
 //! type Shape enum
 //!   variant Circle(radius: Float)
 //!   variant Point
+//! inlined 0 total @80..92
 //! shared hits: count.Counter
 //!   %0: count.Counter = call count.new at count.new (0)
 //!   yield %0
@@ -15,7 +16,7 @@
 //!   flow "get /{name}" (%0 name: Text) -> Int
 //!     route GET "/{name}"
 //!       parameter name in path
-//!     %1 size: Int = length(%0) @12..20
+//!     %1 size: Int = length(%0) @12..20 in call 0
 //!     yield %1
 //! ```
 //!
@@ -91,6 +92,9 @@ type PrintBody<B> = fn(&mut IndentedText, &B);
 fn whole<B>(program: &Program<B>, body: PrintBody<B>) -> String {
     let mut page = IndentedText::default();
     program.types.iter().for_each(|definition| type_definition(&mut page, definition));
+    for (index, call) in program.inlined_calls.iter().enumerate() {
+        page.line(format_args!("inlined {index} {}{}", NameText(&call.function), OriginText(call.called_at)));
+    }
     program.shared.iter().for_each(|value| shared(&mut page, value, body));
     program.entries.iter().for_each(|value| entry(&mut page, value, body));
     page.text
@@ -195,7 +199,11 @@ struct OriginText(Origin);
 
 impl Display for OriginText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == Origin::default() { Ok(()) } else { write!(f, " @{}..{}", self.0.start, self.0.end) }
+        if self.0 == Origin::default() {
+            return Ok(());
+        }
+        write!(f, " @{}..{}", self.0.start, self.0.end)?;
+        self.0.inlined_call.map_or(Ok(()), |call| write!(f, " in call {}", call.0))
     }
 }
 

@@ -12,6 +12,8 @@ pub const NESTING_MAX: usize = 256;
 pub struct Program<B> {
     /// The named types that the program defines or uses.
     pub types: Vec<TypeDefinition>,
+    /// The calls of `fn`s that were inlined, which the origins of operations refer to. A call follows those around it.
+    pub inlined_calls: Vec<InlinedCall>,
     /// The shared values, in the order in which they are created.
     pub shared: Vec<SharedValue<B>>,
     /// The entry points, in the order of the text.
@@ -145,6 +147,33 @@ pub struct Origin {
     pub start: u32,
     /// The offset after the last byte.
     pub end: u32,
+    /// The inlined call that the operation belongs to; `None` in the body of the flow itself.
+    pub inlined_call: Option<InlinedCallId>,
+}
+
+/// The index of an inlined call in its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InlinedCallId(pub u32);
+
+/// A call of a `fn` that was inlined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The name of the `fn`.
+    pub function: Text,
+    /// The place of the call, which may itself belong to an inlined call.
+    pub called_at: Origin,
+}
+
+impl<B> Program<B> {
+    /// Returns the inlined calls around an operation, innermost first.
+    pub fn inlined_calls_around(&self, origin: Origin) -> impl Iterator<Item = (InlinedCallId, &InlinedCall)> {
+        let call = |id: InlinedCallId| Some((id, self.inlined_calls.get(id.0 as usize)?));
+        // Every call follows those around it, so that the chain ends.
+        let outer = move |&(id, inner): &(InlinedCallId, &InlinedCall)| {
+            inner.called_at.inlined_call.filter(|outer| *outer < id).and_then(call)
+        };
+        std::iter::successors(origin.inlined_call.and_then(call), outer)
+    }
 }
 
 impl<B> Entry<B> {
@@ -165,6 +194,6 @@ impl Variable {
 
 impl<B> Default for Program<B> {
     fn default() -> Self {
-        Program { types: Vec::new(), shared: Vec::new(), entries: Vec::new() }
+        Program { types: Vec::new(), inlined_calls: Vec::new(), shared: Vec::new(), entries: Vec::new() }
     }
 }

@@ -49,6 +49,18 @@ fn constants() -> Vec<Value> {
     ]
 }
 
+/// The places of an operation and of the calls around it lead from the inside out.
+#[test]
+fn inlined_calls_print_and_parse_back() {
+    let text = "inlined 0 outer @10..18\ninlined 1 inner @30..38 in call 0\nshared x: Int\n  \
+                %0: Int = add(1, 2) @50..55 in call 1\n  yield %0\n";
+    let program = parse::expr(text).expect("the text is a program");
+    assert_eq!(print::expr(&program), text);
+    let around = program.inlined_calls_around(program.shared[0].init.lets[0].origin);
+    let around: Vec<_> = around.map(|(_, call)| (call.function.as_str(), call.called_at.start)).collect();
+    assert_eq!(around, [("inner", 30), ("outer", 10)]);
+}
+
 #[test]
 fn every_sort_of_constant_prints_and_parses_back() {
     for value in constants().into_iter().filter(|value| !value.is_absent()) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Opened, Text, TypeDefinition, Value};
+use weir_host::{Failure, Library, Opened, Text, Type, TypeDefinition, Value};
 use weir_ir::graph::Program;
 use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
@@ -86,6 +86,9 @@ impl Default for Options {
     }
 }
 
+/// The type of the shared values that are tables.
+const TABLE: &str = "tables.Table";
+
 /// The reason why a program did not start.
 #[derive(Debug)]
 pub enum StartError {
@@ -93,12 +96,25 @@ pub enum StartError {
     Prepare(PrepareError),
     /// The plan does not fit the program.
     Plan(Vec<PlanProblem>),
-    /// A shared value could not be created; its name and the failure.
-    Shared(Text, Failure),
-    /// A source's arguments could not be evaluated, or it could not be opened; its name and the failure.
-    Source(Text, Failure),
+    /// A shared value could not be created.
+    Shared(StartFailure),
+    /// A table could not be opened.
+    Table(StartFailure),
+    /// A source's arguments could not be evaluated, or it could not be opened.
+    Source(StartFailure),
     /// The system provides no thread or event loop, or the program needs more threads than the runtime starts.
     System(io::Error),
+}
+
+/// The failure of a body that runs when the program starts.
+#[derive(Debug)]
+pub struct StartFailure {
+    /// The name of the shared value or of the entry point.
+    pub name: Text,
+    /// The path of the node that failed in the graph of the body; empty if the body did not fail.
+    pub path: String,
+    /// The failure.
+    pub failure: Failure,
 }
 
 impl fmt::Display for StartError {
@@ -109,8 +125,9 @@ impl fmt::Display for StartError {
                 let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
                 write!(f, "the plan does not fit: {}", messages.join("; "))
             }
-            StartError::Shared(name, failure) => write!(f, "shared value `{name}` cannot be made: {failure}"),
-            StartError::Source(name, failure) => write!(f, "`{name}` cannot start: {failure}"),
+            StartError::Shared(of) => write!(f, "the shared value `{}` cannot be created: {}", of.name, of.failure),
+            StartError::Table(of) => write!(f, "the table `{}` cannot be opened: {}", of.name, of.failure),
+            StartError::Source(of) => write!(f, "`{}` cannot start: {}", of.name, of.failure),
             // An error with a message of its own is a limit of the runtime.
             StartError::System(error) if error.get_ref().is_some() => error.fmt(f),
             StartError::System(error) => write!(f, "the system refuses: {error}"),
@@ -328,23 +345,28 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
     for ((body, shared), place) in prepared.shared.iter().zip(&program.shared).zip(&prepared.instance.resources.shared)
     {
         let Some(body) = body else { continue };
-        let made = run_once(body, &prepared.instance, handle);
-        *place.write() = made.map_err(|failure| StartError::Shared(shared.name.clone(), failure))?;
+        let made = run_once(body, &shared.name, &prepared.instance, handle);
+        let is_table = shared.ty == Type::named(TABLE);
+        *place.write() = made.map_err(if is_table { StartError::Table } else { StartError::Shared })?;
     }
     Ok(())
 }
 
 /// Runs a body that belongs to no flow. It is compared with the limit of the program's memory only.
-fn run_once(body: &Body, instance: &ProgramInstance, handle: &Handle) -> Result<Value, Failure> {
+fn run_once(body: &Body, name: &Text, instance: &ProgramInstance, handle: &Handle) -> Result<Value, StartFailure> {
     let mut frame = Frame::take(body, true);
     let entered = memory::enter_program();
+    let failed = |path, failure| StartFailure { name: name.clone(), path, failure };
     let finished = handle.block_on(poll_fn(|context| advance_once(&mut frame, body, instance, context)));
     drop(entered);
     Frame::give_back(frame);
     match finished {
         Finished::Value(value) => Ok(value),
-        Finished::SegmentEnd => Err(Failure::function("it stopped on its way")),
-        Finished::Ended(ended) => ended.how.map_err(|failure| *failure),
+        Finished::SegmentEnd => Err(failed(String::new(), Failure::function("it stopped on its way"))),
+        Finished::Ended(ended) => {
+            let path = ended.path(body);
+            ended.how.map_err(|failure| failed(path, *failure))
+        }
     }
 }
 
@@ -390,12 +412,14 @@ fn open_sources(
     let types: Arc<[TypeDefinition]> = program.types.clone().into();
     let mut opened = Vec::new();
     for ((entry, source), body) in program.entries.iter().zip(sources).zip(arguments) {
-        let failed = |failure| StartError::Source(entry.name.clone(), failure);
-        let arguments = match run_once(body, instance, handle).map_err(failed)? {
+        let arguments = match run_once(body, &entry.name, instance, handle).map_err(StartError::Source)? {
             Value::Record(arguments) => arguments.to_vec(),
             _ => Vec::new(),
         };
-        let source = source.open(arguments, entry.routes(&types), &instance.environment).map_err(failed)?;
+        let source = source.open(arguments, entry.routes(&types), &instance.environment);
+        let source = source.map_err(|failure| {
+            StartError::Source(StartFailure { name: entry.name.clone(), path: String::new(), failure })
+        })?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
         instance.record(Detail::Log, || EventKind::SourceOpened { entry, description });

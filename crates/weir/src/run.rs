@@ -21,7 +21,6 @@ use weir_library::files::{FileCacheOptions, Root};
 use weir_library::output::Outputs;
 use weir_library::tables::TableStorage;
 use weir_runtime::{Options, PrepareError, RunningProgram, StartError};
-use weir_syntax::SourceFile;
 use weir_trace::{Detail, Recorder};
 
 use crate::arguments::RunArguments;
@@ -40,11 +39,12 @@ use progress::ProgressLine;
 
 /// Runs a program to its end.
 pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
-    let FailureLocator { program, file } = match prepare(arguments, &mut library, terminal) {
+    let locator = match prepare(arguments, &mut library, terminal) {
         Ok(prepared) => prepared,
         Err(exit) => return exit,
     };
-    let effective = match EffectivePlan::of(&arguments.file, &arguments.execution, &program, terminal) {
+    let program = &locator.program;
+    let effective = match EffectivePlan::of(&arguments.file, &arguments.execution, program, terminal) {
         Ok(effective) => effective,
         Err(exit) => return exit,
     };
@@ -60,9 +60,9 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Ok(signals) => signals,
         Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),
     };
-    let running = match weir_runtime::start(&program, &library, options) {
+    let running = match weir_runtime::start(program, &library, options) {
         Ok(running) => running,
-        Err(error) => return refused(&error, &file, arguments, terminal),
+        Err(error) => return refused(&error, &locator, arguments, terminal),
     };
     signals.stop(running.stopper());
     // As for any program in a pipe: `weir run … | head` ends when `head` does.
@@ -72,11 +72,11 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     }
     // The socket is open before the banner is printed, so a client that has read the banner can connect.
     let socket = TraceServer::start(hello(&arguments.file, &effective, &running), recorder);
-    terminal.eprint(&banner::banner(&arguments.file, &effective, &program, &running, terminal.messages()));
+    terminal.eprint(&banner::banner(&arguments.file, &effective, program, &running, terminal.messages()));
     if let Err(error) = &socket {
         terminal.eprint(&format!("  `weir top` cannot watch this program: {error}\n"));
     }
-    let log = EventLog::begin(reader, FailureLocator { program, file }, terminal.messages());
+    let log = EventLog::begin(reader, locator, terminal.messages());
     wait(running, log, socket.ok(), terminal)
 }
 
@@ -122,7 +122,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     };
     library.environment.insert(root.with_cache_options(keeping(arguments)));
     let tables = database_of(&arguments.file, arguments.data.as_deref());
-    library.environment.insert(TableStorage::in_file(tables));
+    library.environment.insert_closing(TableStorage::in_file(tables));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "add an entry point: `service … on http(…)` or `for … in …`";
@@ -152,16 +152,22 @@ fn keeping(arguments: &RunArguments) -> FileCacheOptions {
 }
 
 /// Reports why the program did not start.
-fn refused(error: &StartError, file: &SourceFile, arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
+fn refused(error: &StartError, locator: &FailureLocator, arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
     let message = match error {
         StartError::Prepare(PrepareError { state_of: Some(call), message, .. }) => {
-            format!("{}: {message}", weir_syntax::location(file, call.start))
+            format!("{}: {message}", weir_syntax::location(&locator.file, call.start))
+        }
+        StartError::Shared(of) | StartError::Table(of) | StartError::Source(of) => {
+            let trace = locator.initial(&of.name, &of.path).unwrap_or_default();
+            let place = if trace.place.is_empty() { String::new() } else { format!("{}: ", trace.place) };
+            let passed = trace.passed.iter().map(|line| format!("\n    {line}"));
+            format!("{place}{error}{}", passed.collect::<String>())
         }
         _ => error.to_string(),
     };
     let hints: &[&str] = match error {
         StartError::Prepare(PrepareError { state_of: Some(_), .. }) => &["change the arguments of the call"],
-        StartError::Source(_, failure) if failure.message.contains("listen") && arguments.port.is_none() => {
+        StartError::Source(of) if of.failure.message.contains("listen") && arguments.port.is_none() => {
             &["`--port PORT` listens on another port, `--port 0` on any that is free"]
         }
         _ => start_hints(error),

@@ -1,7 +1,7 @@
 //! Lowers calls: of host functions to call operations, of everything else by inlining.
 
 use weir_host::{Passing, Text, Type, Value};
-use weir_ir::expr::{Atom, Call};
+use weir_ir::expr::{Atom, Call, InlinedCall, InlinedCallId};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
@@ -27,6 +27,11 @@ impl<'a> Lowering<'a, '_> {
         let Some(ResolvedCall { target, supplied }) = typed.calls.get(&expr.id) else {
             return Atom::Value(Value::Unit);
         };
+        if let (Some(object), true) = (object_of(function), arguments.is_empty())
+            && let Some(value) = self.aggregate(expr, target, object)
+        {
+            return value;
+        }
         // Arguments are evaluated in source order, which may differ from the order of the parameters.
         let object = object_of(function).filter(|_| supplied.contains(&ArgumentSource::Object));
         let object = object.map(|object| self.argument(object));
@@ -193,6 +198,7 @@ impl<'a> Lowering<'a, '_> {
                     outer: Some(frame),
                     function: None,
                     called_at: span,
+                    inlined_call: self.frames[frame].inlined_call,
                     arguments: ArgumentAtoms::new(),
                     handlers: Vec::new(),
                     parameters: Names::new(),
@@ -291,19 +297,30 @@ impl<'a> Lowering<'a, '_> {
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);
         let declared = &scope.code.typed.declarations.functions[at];
+        let is_of_program = scope.code.module.is_none();
+        let inlined_call = if is_of_program { self.inlined_call(name, span) } else { self.frame().inlined_call };
         self.frames.push(InlineFrame {
             id,
             call_path: site,
             result: declared.result.substituted(&scope.types).to_type(),
             kind: InlineFrameKind::Function,
             outer: self.frames.len().checked_sub(1),
-            function: scope.code.module.is_none().then_some(at),
+            function: is_of_program.then_some(at),
             called_at: self.context.located(span),
+            inlined_call,
             arguments,
             handlers: super::failures::handlers_of(&function.body).collect(),
             parameters: Names::new(),
             scope: scope.clone(),
         });
+        id
+    }
+
+    /// Records an inlined call of the program, made from the current frame.
+    pub(super) fn inlined_call(&mut self, function: &str, span: Span) -> Option<InlinedCallId> {
+        let id = u32::try_from(self.context.inlined_calls.len()).ok().map(InlinedCallId);
+        let called_at = self.origin(span);
+        self.context.inlined_calls.push(InlinedCall { function: function.into(), called_at });
         id
     }
 

@@ -73,7 +73,9 @@ impl<'a> Lowering<'a, '_> {
             .chain(failures::handlers_of_file(self.context.tree()));
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);
-        let call_path = format!("{}{} {}/", self.frame().call_path, service.name, super::entry::name_of(route));
+        let route_name = format!("{} {}", service.name, super::entry::name_of(route));
+        let call_path = format!("{}{route_name}/", self.frame().call_path);
+        let inlined_call = self.inlined_call(&route_name, span);
         let call_path = super::numbered(&mut self.call_paths, call_path);
         self.frames.push(InlineFrame {
             id,
@@ -83,6 +85,7 @@ impl<'a> Lowering<'a, '_> {
             outer: None,
             function: None,
             called_at: span,
+            inlined_call,
             arguments: ArgumentAtoms::new(),
             handlers: handlers.collect(),
             parameters: Names::new(),

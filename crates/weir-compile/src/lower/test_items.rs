@@ -47,7 +47,8 @@ pub(crate) fn lower_tests<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTr
     let arguments =
         lowering.whole(&none, |lowering| lowering.prim(Prim::Record, Vec::new(), none.clone(), Span::default()));
     let entry = Entry { name: "tests".into(), source: "".into(), arguments, ordered: false, flows };
-    Program { types: program.types.clone(), shared: program.shared.clone(), entries: vec![entry] }
+    let inlined_calls = context.inlined_calls.clone();
+    Program { types: program.types.clone(), inlined_calls, shared: program.shared.clone(), entries: vec![entry] }
 }
 
 impl<'a> Lowering<'a, '_> {

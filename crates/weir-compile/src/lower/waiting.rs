@@ -190,6 +190,7 @@ impl<'a> Lowering<'a, '_> {
             outer: self.frames.len().checked_sub(1),
             function: None,
             called_at: span,
+            inlined_call: self.frame().inlined_call,
             arguments: Vec::new(),
             handlers: Vec::new(),
             parameters: Names::new(),

@@ -43,7 +43,7 @@ pub(crate) fn run(text: &str) -> Result<String, Failure> {
 /// Returns the answer of the first flow of a program: the text of a response.
 pub(crate) fn run_with(text: &str, inputs: Vec<Value>) -> Result<String, Failure> {
     let (program, library) = program(text);
-    let mut evaluator = Evaluator::new(&program, &library).map_err(|failure| failure.clone())?;
+    let mut evaluator = Evaluator::new(&program, &library)?;
     let answer = evaluator.run(0, 0, inputs).map_err(|failure| *failure)?;
     let body = fixture::body_of(&answer).expect("the answer is a response");
     Ok(String::from_utf8(body.to_vec()).unwrap())

@@ -336,6 +336,7 @@ pub(crate) fn program(name: &str, source: &str, flows: Vec<Flow<Block>>, values:
     let nothing = || block(vec![], Atom::Value(Value::Unit));
     Program {
         types: vec![],
+        inlined_calls: vec![],
         shared: values
             .iter()
             .map(|value| SharedValue {

@@ -4,7 +4,7 @@ use weir_host::Text;
 
 use super::error::{ParseError, ParseResult};
 use crate::print::is_bare;
-use crate::program::{NESTING_MAX, Origin, Var};
+use crate::program::{InlinedCallId, NESTING_MAX, Origin, Var};
 
 /// A place in a line.
 pub(super) struct Cursor<'t> {
@@ -136,14 +136,17 @@ impl<'t> Cursor<'t> {
         Ok(Var(self.number("the number of a variable")?))
     }
 
-    /// ` @12..20`, or nothing.
+    /// ` @12..20`, ` @12..20 in call 3`, or nothing.
     pub(super) fn origin(&mut self) -> ParseResult<Origin> {
         if !self.eat("@") {
             return Ok(Origin::default());
         }
         let start = self.number("a place in bytes")?;
         self.expect("..")?;
-        Ok(Origin { start, end: self.number("a place in bytes")? })
+        let end = self.number("a place in bytes")?;
+        let in_call = self.eat("in call");
+        let inlined_call = if in_call { Some(InlinedCallId(self.number("the number of a call")?)) } else { None };
+        Ok(Origin { start, end, inlined_call })
     }
 
     /// `(a, b)`: items in brackets with commas between; one may end the list.

@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 use super::error::ParseResult;
 use super::lines::LineReader;
 use super::value::{ty, value};
-use crate::program::{Entry, Flow, FlowRoute, FormerSite, Program, RouteParameter, SharedValue, Variable};
+use crate::program::{Entry, Flow, FlowRoute, FormerSite, InlinedCall, Program, RouteParameter, SharedValue, Variable};
 
 /// Reads a body at this depth.
 pub(super) type ParseBody<B> = fn(&mut LineReader<'_>, usize) -> ParseResult<B>;
@@ -16,13 +16,23 @@ pub(super) fn program<B>(lines: &mut LineReader<'_>, body: ParseBody<B>) -> Pars
     while let Some(mut line) = lines.next_with(0, "type") {
         program.types.push(type_definition(lines, &mut line)?);
     }
+    while let Some(mut line) = lines.next_with(0, "inlined") {
+        let number: usize = line.number("the number of a call")?;
+        if number != program.inlined_calls.len() {
+            return Err(line.error("the numbers of inlined calls in order, from 0"));
+        }
+        program
+            .inlined_calls
+            .push(InlinedCall { function: line.name("the name of a `fn`")?, called_at: line.origin()? });
+        line.end()?;
+    }
     while let Some(mut line) = lines.next_with(0, "shared") {
         program.shared.push(shared(lines, &mut line, body)?);
     }
     while let Some(mut line) = lines.next_with(0, "entry") {
         program.entries.push(entry(lines, &mut line, body)?);
     }
-    lines.end("`type`, then `shared`, then `entry`")?;
+    lines.end("`type`, then `inlined`, then `shared`, then `entry`")?;
     Ok(program)
 }
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_compile::Checked;
-use weir_host::{Failure, TypeDefinition};
-use weir_ir::evaluate::Evaluator;
+use weir_host::TypeDefinition;
+use weir_ir::evaluate::{Evaluator, InitialFailure};
 use weir_ir::expr::Program;
 use weir_library::crypto::Secrets;
 use weir_library::files::Root;
@@ -29,7 +29,7 @@ use crate::project::Project;
 use crate::run::failure_location::passed;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, programs};
-use workers::{TestResult, TestRun, run_all};
+use workers::{TestResult, TestRun, run_all, with_inlined_calls};
 
 /// Counts over all files.
 #[derive(Default)]
@@ -120,7 +120,10 @@ fn test_file(
     if let Some(program) = &checked.expr {
         match tested_services(program, &library) {
             Ok(services) => library.environment.insert(services),
-            Err(failure) => return Err(terminal.fail(Exit::Failure, &failure.message, &[])),
+            Err(initial) => {
+                let message = initial_message(program, initial, project.sources.file(id));
+                return Err(terminal.fail(Exit::Failure, &message, &[]));
+            }
         }
     }
     let file = project.sources.file(id);
@@ -156,8 +159,17 @@ fn test_file(
     Ok(())
 }
 
+/// Describes the failure of an initial value with its places.
+fn initial_message(program: &Program, initial: InitialFailure, file: &SourceFile) -> String {
+    let Some(failed_at) = initial.failed_at else { return initial.failure.message.to_string() };
+    let (failure, origin) = with_inlined_calls(program, initial.failure, failed_at);
+    let sites = failure.backtrace().iter();
+    let passed = sites.map(|of| format!("\n    {}", passed(file, &of.failed, &of.function, of.position)));
+    format!("{}: {}{}", weir_syntax::location(file, origin.start), failure.message, passed.collect::<String>())
+}
+
 /// Returns the services of a program, for the tests that call them.
-fn tested_services(program: &Program, library: &Library) -> Result<TestedServices, Failure> {
+fn tested_services(program: &Program, library: &Library) -> Result<TestedServices, InitialFailure> {
     let mut services = TestedServices::default();
     let types: Arc<[TypeDefinition]> = program.types.clone().into();
     let mut evaluator = None;
@@ -166,8 +178,9 @@ fn tested_services(program: &Program, library: &Library) -> Result<TestedService
             Some(evaluator) => evaluator,
             none => none.insert(Evaluator::new(program, library)?),
         };
-        let arguments = evaluator.arguments(at).map_err(|failure| *failure)?;
-        services.add(entry.name.clone(), &arguments, entry.routes(&types))?;
+        let failed = |failure, failed_at| InitialFailure { failure, failed_at };
+        let arguments = evaluator.arguments(at).map_err(|failure| failed(*failure, evaluator.failed_at()))?;
+        services.add(entry.name.clone(), &arguments, entry.routes(&types)).map_err(|failure| failed(failure, None))?;
     }
     Ok(services)
 }

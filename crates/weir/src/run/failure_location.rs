@@ -1,6 +1,11 @@
-//! Failure location: the source location of a failed flow, found by the node path in the trace.
+//! Failure location: the places of a failure in the source, found by the node path in the trace.
+//!
+//! A `?` adds the `fn`s that a failure leaves to its backtrace when it passes. Other failures, such as those of arithmetic,
+//! end the flow where they arise: the calls around that place are those that were inlined (`Program::inlined_calls`).
 
-use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
+use weir_host::{PropagationSite, Text};
+use weir_ir::graph::{Graph, Node, NodeKind, Operand, Origin, Program};
+use weir_ir::program;
 use weir_syntax::SourceFile;
 use weir_trace::{BacktraceEntry, FlowKey};
 
@@ -10,16 +15,32 @@ pub(super) struct FailureLocator {
     pub(super) file: SourceFile,
 }
 
+/// The places of a failure.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct FailureTrace {
+    /// The place in the body of the flow, and the function that is called there.
+    pub(crate) place: String,
+    /// The places in `fn`s that it has passed, innermost first.
+    pub(crate) passed: Vec<String>,
+}
+
 impl FailureLocator {
-    /// Describes a node path: the flow, the source location, and the called function. With a backtrace, the location is the
-    /// one in the flow itself.
-    pub(super) fn describe(&self, flow: FlowKey, path: &str, has_backtrace: bool) -> String {
-        self.find(flow, path, has_backtrace).unwrap_or_else(|| path.to_owned())
+    /// Returns the places of the failure of a flow.
+    pub(super) fn flow(&self, key: FlowKey, path: &str, backtrace: &[BacktraceEntry]) -> FailureTrace {
+        let flow = self.program.entries.get(key.entry as usize).and_then(|of| of.flows.get(key.route as usize));
+        let found = flow.and_then(|flow| {
+            let node_path = path.strip_prefix(&*flow.name)?.strip_prefix(": ")?;
+            let trace = self.body(&flow.body, node_path, backtrace)?;
+            Some(FailureTrace { place: format!("{} at {}", flow.name, trace.place), ..trace })
+        });
+        found.unwrap_or_else(|| self.passed(path, backtrace))
     }
 
-    /// Describes an entry of a backtrace.
-    pub(super) fn passed(&self, entry: &BacktraceEntry) -> String {
-        passed(&self.file, &entry.failed, &entry.function, entry.position)
+    /// Returns the places of the failure of an initial value or of the arguments of a source.
+    pub(super) fn initial(&self, name: &str, path: &str) -> Option<FailureTrace> {
+        let shared = self.program.shared.iter().find(|shared| &*shared.name == name).map(|shared| &shared.init);
+        let arguments = self.program.entries.iter().find(|entry| &*entry.name == name).map(|entry| &entry.arguments);
+        [shared, arguments].into_iter().flatten().find_map(|body| self.body(body, path, &[]))
     }
 
     /// Describes an entry point by its source, as programs name it.
@@ -29,18 +50,48 @@ impl FailureLocator {
         source.split_once('.').filter(|(module, name)| module == name).map_or(source, |(module, _)| module)
     }
 
-    fn find(&self, key: FlowKey, path: &str, has_backtrace: bool) -> Option<String> {
-        let flow = self.program.entries.get(key.entry as usize)?.flows.get(key.route as usize)?;
-        let node_path = path.strip_prefix(&*flow.name)?.strip_prefix(": ")?;
-        let (graph, node) = find(&flow.body, node_path)?;
-        let failed = if has_backtrace { node } else { cause(graph, node) };
+    fn body(&self, body: &Graph, path: &str, backtrace: &[BacktraceEntry]) -> Option<FailureTrace> {
+        let (graph, node) = find(body, path)?;
+        // With a backtrace, the node is the place in the flow itself.
+        let failed = if backtrace.is_empty() { cause(graph, node) } else { node };
         let origin = if failed.origin.end > 0 { failed.origin } else { node.origin };
-        let place = weir_syntax::location(&self.file, origin.start);
-        match &failed.kind {
-            NodeKind::Call { function } => Some(format!("{} at {place}, {function}", flow.name)),
-            _ => Some(format!("{} at {place}", flow.name)),
+        let function = match &failed.kind {
+            NodeKind::Call { function } => function,
+            _ => "",
+        };
+        if !backtrace.is_empty() {
+            return Some(self.passed(&place(&self.file, origin, function), backtrace));
         }
+        let (sites, origin, failed) = inlined_backtrace(&self.program, origin, function.into());
+        let lines = sites.iter().map(|of| passed(&self.file, &of.failed, &of.function, of.position));
+        Some(FailureTrace { place: place(&self.file, origin, &failed), passed: lines.collect() })
     }
+
+    fn passed(&self, place: &str, backtrace: &[BacktraceEntry]) -> FailureTrace {
+        let passed = backtrace.iter().map(|of| passed(&self.file, &of.failed, &of.function, of.position));
+        FailureTrace { place: place.to_owned(), passed: passed.collect() }
+    }
+}
+
+/// Returns the places in the inlined `fn`s around an operation that failed and passed no `?`, and the place of the outermost
+/// call. `failed` is the function that the operation calls, if any.
+pub(crate) fn inlined_backtrace<B>(
+    program: &program::Program<B>,
+    mut origin: Origin,
+    mut failed: Text,
+) -> (Vec<PropagationSite>, Origin, Text) {
+    let mut sites = Vec::new();
+    for (_, call) in program.inlined_calls_around(origin) {
+        sites.push(PropagationSite { failed, function: call.function.clone(), position: origin.start });
+        (failed, origin) = (call.function.clone(), call.called_at);
+    }
+    (sites, origin, failed)
+}
+
+/// Describes a place and the function that is called there.
+fn place(file: &SourceFile, origin: Origin, function: &str) -> String {
+    let place = weir_syntax::location(file, origin.start);
+    if function.is_empty() { place } else { format!("{place}, {function}") }
 }
 
 /// Describes a place in a file where `function` has given a failure of `failed` to its caller.

@@ -77,10 +77,10 @@ impl LogWriter {
         let (place, words) = match kind {
             EventKind::FlowFailed { flow, path, kind, message, backtrace } => {
                 let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
-                let place = self.locator.describe(*flow, path, !backtrace.is_empty());
-                let passed = backtrace.iter().map(|entry| format!("\n    {}", self.locator.passed(entry)));
+                let trace = self.locator.flow(*flow, path, backtrace);
+                let passed = trace.passed.iter().map(|line| format!("\n    {line}"));
                 (
-                    format!("{} in {place}{kind}", self.paint.red("failure")),
+                    format!("{} in {}{kind}", self.paint.red("failure"), trace.place),
                     Some(message.to_string() + &passed.collect::<String>()),
                 )
             }

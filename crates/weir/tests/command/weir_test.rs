@@ -1,6 +1,6 @@
 //! `weir test` on tests that take long, or make values of great depth.
 
-use crate::support::{Scratch, say};
+use crate::support::{Scratch, Served, say};
 
 #[test]
 fn a_test_that_does_not_end_fails_at_its_time_limit() {
@@ -27,6 +27,63 @@ fn a_failed_test_names_the_line_of_what_failed_and_shows_where_values_differ() {
     assert!(said.output.contains(&passed), "{}", said.output);
     assert!(said.output.contains(&format!("at {}:14:10", program.path())), "{}", said.output);
     assert!(said.output.contains("they differ from character 2 on"), "{}", said.output);
+}
+
+const NESTED: &str = r#"use http
+
+fn inner(n: Int) -> Int {
+  100 / n
+}
+
+fn outer(n: Int) -> Int {
+  let once = inner(n)
+  once + 1
+}
+
+shared first = outer(1)
+
+service web on http(port: 8080) {
+  get "/{n}" (n: Int) { http.text("{outer(n) + first}") }
+}
+
+test "nested" {
+  expect outer(0) == 2
+}
+"#;
+
+#[test]
+fn a_failure_of_arithmetic_shows_the_calls_around_it() {
+    let program = Scratch::new("nested.weir", NESTED.as_bytes());
+    let path = program.path();
+    let said = say(&["test", path]);
+    assert_eq!(said.code, 1, "{}", said.messages);
+    let wanted = format!(
+        "       at {path}:19:10\n       100 divided by zero\n         failed at {path}:4:3, in `inner`\n         \
+         inner at {path}:8:14, in `outer`\n"
+    );
+    assert!(said.output.contains(&wanted), "{}", said.output);
+
+    let served = Served::start(path, &[]);
+    assert_eq!(served.get("/0").status, 500);
+    let (_, log) = served.stop();
+    let wanted = format!(
+        "failure in get /{{n}} at {path}:15:37, outer (arithmetic): 100 divided by zero\n    \
+         failed at {path}:4:3, in `inner`\n    inner at {path}:8:14, in `outer`\n"
+    );
+    assert!(log.contains(&wanted), "{log}");
+}
+
+#[test]
+fn a_failure_of_an_initial_value_has_a_place() {
+    let program = Scratch::new("initial.weir", NESTED.replace("outer(1)", "outer(0)").as_bytes());
+    let path = program.path();
+    let calls = format!("\n    failed at {path}:4:3, in `inner`\n    inner at {path}:8:14, in `outer`\n");
+    let tested = say(&["test", path]);
+    assert_eq!(tested.messages, format!("error: {path}:12:16: 100 divided by zero{calls}"));
+    let run = say(&["run", path]);
+    let wanted =
+        format!("error: {path}:12:16, outer: the shared value `first` cannot be created: 100 divided by zero{calls}");
+    assert_eq!(run.messages, wanted);
 }
 
 /// Walking through the value at each of its uses would take minutes.

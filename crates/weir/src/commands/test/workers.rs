@@ -12,12 +12,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_host::{Failure, FailureKind};
+use weir_host::{Failure, FailureKind, Text};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::{Origin, Program};
 use weir_library::random::Randomness;
 
 use crate::Library;
+use crate::run::failure_location::inlined_backtrace;
 
 /// Tests to run.
 pub(super) struct TestRun {
@@ -129,12 +130,31 @@ impl TestRun {
         let mut library = self.library.clone();
         library.environment.insert(Randomness::seeded(self.seed));
         let begun = Instant::now();
-        let mut failed_at = None;
-        let result = Evaluator::new(&self.tests, &library).and_then(|mut evaluator| {
-            let result = evaluator.run(0, self.chosen[at], Vec::new());
-            failed_at = evaluator.failed_at();
-            result.map_err(|failure| *failure)
-        });
-        TestResult { failure: result.err(), failed_at, took: begun.elapsed() }
+        let (failure, failed_at) = match Evaluator::new(&self.tests, &library) {
+            Ok(mut evaluator) => {
+                let result = evaluator.run(0, self.chosen[at], Vec::new());
+                (result.err().map(|failure| *failure), evaluator.failed_at())
+            }
+            Err(initial) => (Some(initial.failure), initial.failed_at),
+        };
+        let took = begun.elapsed();
+        match (failure, failed_at) {
+            (Some(failure), Some(origin)) => {
+                let (failure, origin) = with_inlined_calls(&self.tests, failure, origin);
+                TestResult { failure: Some(failure), failed_at: Some(origin), took }
+            }
+            (failure, failed_at) => TestResult { failure, failed_at, took },
+        }
     }
+}
+
+/// Adds the inlined calls around the operation that failed to the backtrace of a failure that has none, and returns the
+/// place outside of them.
+pub(super) fn with_inlined_calls(program: &Program, mut failure: Failure, failed_at: Origin) -> (Failure, Origin) {
+    if !failure.backtrace().is_empty() {
+        return (failure, failed_at);
+    }
+    let (sites, origin, _) = inlined_backtrace(program, failed_at, Text::default());
+    sites.into_iter().for_each(|site| failure.propagated(site));
+    (failure, origin)
 }
