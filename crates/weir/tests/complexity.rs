@@ -286,7 +286,10 @@ fn shared_values_that_grow_under_keys_are_linear() {
         ),
         ("one text", "for n in ns { log.set(log + \"line {n}, \") }"),
         ("one text in steps", "for n in ns { atomic log { log.set(log + \"line {n}, \") } }"),
-        ("one text that is held", "let kept = for n in ns {\n    log.set(log + \"line {n}, \")\n    log\n  }\n  kept.length()"),
+        (
+            "one text that is held",
+            "let kept = for n in ns {\n    log.set(log + \"line {n}, \")\n    log\n  }\n  kept.length()",
+        ),
     ];
     let declarations = "record P { text: Text, n: Int }\n\nshared notes: Map(Int, Text) = [:]\n\
         shared carts: Map(Int, List(Text)) = [:]\nshared seen: Map(Int, Map(Int, Text)) = [:]\n\
@@ -330,7 +333,8 @@ fn functions_of_the_library_that_accumulate_are_linear() {
 #[test]
 fn the_count_finds_an_accumulation_that_copies() {
     // Each round makes another text of a whole one.
-    let body = "let kept = fold all = [\"\"] for n in ns { all + [\"some more characters, {all[n]}\"] }\n  kept.length()";
+    let body =
+        "let kept = fold all = [\"\"] for n in ns { all + [\"some more characters, {all[n]}\"] }\n  kept.length()";
     let [once, _, four_times] = allocated(&with_body("", body));
     assert!(four_times > once * 10, "{once} and {four_times} bytes");
 }
