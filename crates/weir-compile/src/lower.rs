@@ -297,6 +297,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         handlers: Vec<&'a FailureHandler>,
         body: impl FnOnce(&mut Self) -> Atom,
     ) -> Block {
+        self.see_handlers(&handlers);
         let (result_of, parameters) = (result.clone(), self.names.clone());
         self.frames.push(InlineFrame {
             id: InlineFrameId(0),
@@ -321,6 +322,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let mut rules =
             ClosingRules { vars: &mut self.vars, ty: result.clone(), fall: &yield_value, leave: &yield_exit_value };
         open_block.close(&mut rules)
+    }
+
+    /// Notes the handlers of a frame of a flow, so that those that no failure reaches are reported.
+    fn see_handlers(&mut self, handlers: &[&FailureHandler]) {
+        if !self.alone {
+            self.context.handlers.seen(handlers);
+        }
     }
 
     /// Returns the open block that `body` lowers, built by its own builder.
