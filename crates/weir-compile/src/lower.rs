@@ -153,6 +153,8 @@ enum InlineFrameKind {
     Flow,
     /// An inlined `fn`. `return` exits it.
     Function,
+    /// A route that a test requests. `return` exits it, and a failure that nothing handles is answered.
+    Route,
     /// One try of a `retry`. Only a `?` exits it.
     Retry,
     /// A closure, which nothing exits. Its failures go to the handlers around its text, not to those of the `fn` that calls it.
@@ -381,7 +383,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     /// Returns the index of the frame that `return` exits: that of the innermost `fn`, or the flow.
     fn body_frame(&self) -> usize {
-        let exits = |frame: &InlineFrame<'_>| matches!(frame.kind, InlineFrameKind::Flow | InlineFrameKind::Function);
+        let exits = |frame: &InlineFrame<'_>| {
+            matches!(frame.kind, InlineFrameKind::Flow | InlineFrameKind::Function | InlineFrameKind::Route)
+        };
         self.frames.iter().rposition(exits).unwrap_or(0)
     }
 
