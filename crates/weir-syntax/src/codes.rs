@@ -181,6 +181,7 @@ impl Code {
                 | Self::UnusedValue
                 | Self::UnreachableArm
                 | Self::UnreachableCode
+                | Self::UnreachedHandler
         )
     }
 
