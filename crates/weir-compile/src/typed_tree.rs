@@ -34,7 +34,7 @@ pub struct TypedTree {
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
     /// The tables that record literals are inserted into, by their indices: the literals may leave out columns.
-    pub(crate) inserted_rows: BTreeMap<ExprId, usize>,
+    pub(crate) inserted_rows: BTreeMap<ExprId, InsertedRow>,
     /// The context of each interpolation of a template, by the interpolated expression.
     pub(crate) html_holes: BTreeMap<ExprId, HoleContext>,
     /// The functions that each `with` replaces.
@@ -131,6 +131,15 @@ pub(crate) enum CallTarget {
     },
 }
 
+/// A record literal that is a new row of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InsertedRow {
+    /// The index of the table.
+    pub(crate) table: usize,
+    /// True if the table gives the row a number as its key.
+    pub(crate) is_numbered: bool,
+}
+
 /// A statement on a table that takes a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TableStatement {
@@ -138,6 +147,8 @@ pub(crate) enum TableStatement {
     Update,
     /// `table.count(|row| …)`.
     Count,
+    /// `table.exists(|row| …)`.
+    Exists,
     /// `table.delete_all(|row| …)`.
     DeleteAll,
 }

@@ -83,8 +83,9 @@ pub struct Effects {
     pub blocking: bool,
     /// `true` if the function may wait (`async`).
     pub waits: bool,
-    /// `true` if it waits for the peer of a connection: an engine whose flows hold their threads while they wait does not let
-    /// this one hold its thread, because peers take any time they like.
+    /// `true` if it waits for the peer of a connection, or for others whose work it shares: an engine whose flows hold their
+    /// threads while they wait does not let this one hold its thread, because peers take any time they like, and the others
+    /// may need the thread.
     pub awaits_peer: bool,
     /// True if it returns for all arguments of its types: it neither panics nor refuses an argument nor ends the flow in
     /// another way. A failure that it returns counts as returning.

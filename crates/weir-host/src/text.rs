@@ -11,6 +11,9 @@ use ecow::EcoString;
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(EcoString);
 
+/// The length in bytes from which a text that must grow is copied at once.
+const LONG: usize = 1 << 12;
+
 impl Text {
     /// Returns the text as a string slice.
     #[inline]
@@ -28,7 +31,21 @@ impl Text {
     /// Adds characters at the end, in amortised constant time if the text is not shared; otherwise it is copied first.
     #[inline]
     pub fn push(&mut self, characters: &str) {
+        if self.0.len() >= LONG && self.0.capacity() - self.0.len() < characters.len() {
+            return self.push_to_copy(characters);
+        }
         self.0.push_str(characters);
+    }
+
+    /// Adds characters to a copy with more room. `EcoString` copies shared characters one by one when it grows, which takes
+    /// ten times as long.
+    #[cold]
+    fn push_to_copy(&mut self, characters: &str) {
+        let needed = self.0.len() + characters.len();
+        let mut grown = EcoString::with_capacity(needed.max(2 * self.0.capacity()));
+        grown.push_str(&self.0);
+        grown.push_str(characters);
+        self.0 = grown;
     }
 }
 

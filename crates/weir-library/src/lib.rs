@@ -56,7 +56,7 @@ pub fn library() -> weir::Library {
     library.environment.insert_closing(output::Outputs::default());
     library.environment.insert(random::Randomness::default());
     library.environment.insert(uuid::LastUuid::default());
-    library.environment.insert(tables::TableStorage::default());
+    library.environment.insert_closing(tables::TableStorage::default());
     library.environment.insert(client::Client::default());
     library.environment.insert(http::TestedServices::default());
     library.environment.insert(crypto::Secrets::default());

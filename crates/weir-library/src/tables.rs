@@ -8,11 +8,14 @@
 //! Each statement carries the number of its transaction, or 0. A table that finds another transaction unfinished takes it
 //! back first: the locks of the program ensure that nobody works on it any more.
 
+mod backup;
+mod checkpoint;
 mod connection;
 mod constraint;
 mod database;
 mod database_error;
 mod evolution;
+mod existing_rows;
 mod group_commit;
 mod memory;
 mod report;
@@ -24,10 +27,12 @@ mod storage;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod writer;
 
-use weir::{Failure, Generic};
+use weir::{Failure, Generic, Value};
 
-use crate::Limited;
+use crate::{Limited, list};
+pub use backup::backup;
 pub use report::report;
 use rows::TableRows;
 use schema::TableSearch;
@@ -36,7 +41,8 @@ pub use storage::TableStorage;
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, settle, get, select, count, insert, upsert, replace, delete, delete_all
+    pub(crate) tables: open, begin, commit, settle, get, select, count, sum, insert, upsert, replace, delete, delete_all,
+        delete_rows
 }
 
 /// A table of the program.
@@ -80,7 +86,7 @@ pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Fa
 ///
 /// # Errors
 /// Fails if the database cannot make it durable.
-#[weir::function]
+#[weir::function(awaits_peer)]
 pub async fn settle(#[environment] storage: &TableStorage) -> Result<(), Failure> {
     storage.settled().await
 }
@@ -103,6 +109,19 @@ pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: Que
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.count(transaction, &search))
+}
+
+/// Returns the sum of a column of the rows that fulfil the conditions. A sum that does not fit into 64 bits ends the flow.
+#[weir::function(reads)]
+pub fn sum(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    column: usize,
+) -> Limited<i64> {
+    let search = TableSearch::new(query, arguments.0);
+    Limited(table.0.sum(transaction, &search, column).and_then(list::whole_sum))
 }
 
 /// Inserts a row, and returns its key.
@@ -153,4 +172,14 @@ pub fn delete_all(
     arguments: QueryArguments,
 ) -> Result<i64, Failure> {
     table.0.delete_all(transaction, &TableSearch::new(query, arguments.0))
+}
+
+/// Deletes these rows, all or none, and returns their number.
+///
+/// # Errors
+/// Fails if the database does.
+#[weir::function(reads)]
+pub fn delete_rows(table: &mut Table, transaction: i64, rows: Vec<Row>) -> Result<i64, Failure> {
+    let rows: Vec<Value> = rows.into_iter().map(|row| row.0).collect();
+    table.0.delete_rows(transaction, &rows)
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
-use weir_host::{Failure, Library, Opened, Text, TypeDefinition, Value};
+use weir_host::{Failure, Library, Opened, Text, Type, TypeDefinition, Value};
 use weir_ir::graph::Program;
 use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
@@ -86,6 +86,9 @@ impl Default for Options {
     }
 }
 
+/// The type of the shared values that are tables.
+const TABLE: &str = "tables.Table";
+
 /// The reason why a program did not start.
 #[derive(Debug)]
 pub enum StartError {
@@ -95,6 +98,8 @@ pub enum StartError {
     Plan(Vec<PlanProblem>),
     /// A shared value could not be created.
     Shared(StartFailure),
+    /// A table could not be opened.
+    Table(StartFailure),
     /// A source's arguments could not be evaluated, or it could not be opened.
     Source(StartFailure),
     /// The system provides no thread or event loop, or the program needs more threads than the runtime starts.
@@ -121,6 +126,7 @@ impl fmt::Display for StartError {
                 write!(f, "the plan does not fit: {}", messages.join("; "))
             }
             StartError::Shared(of) => write!(f, "the shared value `{}` cannot be created: {}", of.name, of.failure),
+            StartError::Table(of) => write!(f, "the table `{}` cannot be opened: {}", of.name, of.failure),
             StartError::Source(of) => write!(f, "`{}` cannot start: {}", of.name, of.failure),
             // An error with a message of its own is a limit of the runtime.
             StartError::System(error) if error.get_ref().is_some() => error.fmt(f),
@@ -340,7 +346,8 @@ fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -
     {
         let Some(body) = body else { continue };
         let made = run_once(body, &shared.name, &prepared.instance, handle);
-        *place.write() = made.map_err(StartError::Shared)?;
+        let is_table = shared.ty == Type::named(TABLE);
+        *place.write() = made.map_err(if is_table { StartError::Table } else { StartError::Shared })?;
     }
     Ok(())
 }

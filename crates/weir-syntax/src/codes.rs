@@ -149,7 +149,8 @@ codes! {
     W0712 ConstantCondition,
     W0713 ShadowingPattern,
     W0714 BypassedHandler,
-    W0715 UnreachedHandler,
+    W0715 FullScan,
+    W0716 UnreachedHandler,
 }
 
 impl Code {

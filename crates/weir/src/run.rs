@@ -122,7 +122,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     };
     library.environment.insert(root.with_cache_options(keeping(arguments)));
     let tables = database_of(&arguments.file, arguments.data.as_deref());
-    library.environment.insert(TableStorage::in_file(tables));
+    library.environment.insert_closing(TableStorage::in_file(tables));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "add an entry point: `service … on http(…)` or `for … in …`";
@@ -157,7 +157,7 @@ fn refused(error: &StartError, locator: &FailureLocator, arguments: &RunArgument
         StartError::Prepare(PrepareError { state_of: Some(call), message, .. }) => {
             format!("{}: {message}", weir_syntax::location(&locator.file, call.start))
         }
-        StartError::Shared(of) | StartError::Source(of) => {
+        StartError::Shared(of) | StartError::Table(of) | StartError::Source(of) => {
             let trace = locator.initial(&of.name, &of.path).unwrap_or_default();
             let place = if trace.place.is_empty() { String::new() } else { format!("{}: ", trace.place) };
             let passed = trace.passed.iter().map(|line| format!("\n    {line}"));

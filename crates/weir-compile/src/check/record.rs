@@ -151,10 +151,11 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn missing_fields(&mut self, expr: &Expr, path: &Path, ty: &Ty, given: &[&Name]) {
-        let table = self.typed.inserted_rows.get(&expr.id).map(|at| &self.typed.declarations.tables[*at]);
-        let table = table.filter(|table| table.row.is_some() && table.row.as_ref() == ty.name());
+        let inserted = self.typed.inserted_rows.get(&expr.id);
+        let table = inserted.map(|row| (row.is_numbered, &self.typed.declarations.tables[row.table]));
+        let table = table.filter(|(_, table)| table.row.is_some() && table.row.as_ref() == ty.name());
         let is_given = |field: &String| given.iter().any(|name| name.as_str() == field);
-        let may_omit = |at: usize| table.is_some_and(|table| table.may_omit(at));
+        let may_omit = |at: usize| table.is_some_and(|(is_numbered, table)| table.may_omit(at, is_numbered));
         let missing = self.fields_of(ty).into_iter().enumerate();
         let missing = missing.filter(|(at, field)| !is_given(field) && !may_omit(*at));
         let missing: Vec<String> = missing.map(|(_, field)| field).collect();

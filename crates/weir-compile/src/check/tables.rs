@@ -9,11 +9,11 @@ use super::{Expected, TypeChecker};
 use crate::declarations::DeclaredTable;
 use crate::lang_items::{TABLE, TABLES};
 use crate::suggest::{listed, nearest};
-use crate::typed_tree::{CallTarget, Resolution, TableStatement};
+use crate::typed_tree::{CallTarget, InsertedRow, Resolution, TableStatement};
 use crate::types::Ty;
 
 /// The statements on a table.
-const STATEMENTS: [&str; 6] = ["insert", "upsert", "update", "delete", "delete_all", "count"];
+const STATEMENTS: [&str; 7] = ["insert", "upsert", "update", "delete", "delete_all", "count", "exists"];
 
 impl DeclaredTable {
     /// Returns the type of the rows.
@@ -34,9 +34,9 @@ impl DeclaredTable {
         if self.key.is_empty() || self.row.is_none() { Ty::Error } else { Ty::fixed(&self.key_type()) }
     }
 
-    /// Returns whether an inserted record may leave the column out.
-    pub(crate) fn may_omit(&self, column: usize) -> bool {
-        self.columns[column].default.is_some() || self.auto && self.key == [column]
+    /// Returns whether a new row may leave the column out; `is_numbered` if the table gives it its number.
+    pub(crate) fn may_omit(&self, column: usize, is_numbered: bool) -> bool {
+        self.columns[column].default.is_some() || is_numbered && self.key == [column]
     }
 }
 
@@ -101,12 +101,16 @@ impl<'a> TypeChecker<'a, '_> {
                 (CallTarget::Table(TableStatement::DeleteAll), parameters, fallible(Ty::INT))
             }
             "count" => (CallTarget::Table(TableStatement::Count), vec![("condition", condition(), true)], Ty::INT),
+            "exists" => {
+                let parameters = vec![("condition", condition(), false)];
+                (CallTarget::Table(TableStatement::Exists), parameters, Ty::BOOL)
+            }
             _ => {
                 self.no_statement(object, name);
                 return self.ignore(given);
             }
         };
-        let mode = if name.as_str() == "count" { Mode::Read } else { Mode::Write };
+        let mode = if matches!(name.as_str(), "count" | "exists") { Mode::Read } else { Mode::Write };
         self.use_table(object, mode);
         if matches!(name.as_str(), "insert" | "upsert") {
             self.inserted(table, &given, name.as_str() == "insert");
@@ -131,12 +135,22 @@ impl<'a> TypeChecker<'a, '_> {
         result
     }
 
-    /// Notes that a record literal is inserted into a table, so that it may leave out columns.
-    fn inserted(&mut self, table: usize, given: &CallArguments<'a>, _numbers: bool) {
-        if let [argument] = given.arguments
-            && matches!(argument.value.kind, ExprKind::Record { base: None, .. })
-        {
-            self.typed.inserted_rows.insert(argument.value.id, table);
+    /// Notes that a record literal is a new row of a table, so that it may leave out columns. Reports a number that the
+    /// table gives itself.
+    fn inserted(&mut self, table: usize, given: &CallArguments<'a>, inserts: bool) {
+        let [argument] = given.arguments else { return };
+        let ExprKind::Record { base: None, fields, .. } = &argument.value.kind else { return };
+        let declared = &self.typed.declarations.tables[table];
+        let is_numbered = inserts && declared.auto;
+        self.typed.inserted_rows.insert(argument.value.id, InsertedRow { table, is_numbered });
+        let number = declared.key.first().filter(|_| is_numbered).map(|at| &declared.columns[*at].name);
+        let written = fields.iter().find(|field| number.is_some_and(|number| field.name.as_str() == number.as_str()));
+        if let Some(field) = written {
+            let message = format!("`{}` is a number that the table gives to the row", field.name);
+            let diagnostic = Diagnostic::new(Code::RecordFields, message)
+                .at(field.name.span, "the key of the table is `auto`")
+                .hint("leave it out: `insert` returns the number; `upsert` writes a row with a number that you choose");
+            self.report(diagnostic);
         }
     }
 

@@ -22,7 +22,7 @@ impl<'a> Lowering<'a, '_> {
             let held = resources.iter().map(|resource| lowering.held_name(resource)).collect();
             lowering.steps.push(StepScope { resources: held, frame_count: lowering.frames.len(), transaction });
             let value = lowering.block(body);
-            lowering.commit_innermost(expr.span);
+            let value = lowering.commit_innermost((value, &lowering.ty(expr)), expr.span);
             lowering.steps.pop();
             value
         });

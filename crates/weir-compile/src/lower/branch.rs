@@ -184,9 +184,9 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Exits the body: ends the flow, or returns from the inlined `fn`.
-    pub(super) fn exit_body(&mut self, result: Atom, span: Span) -> Atom {
+    pub(super) fn exit_body(&mut self, result: Atom, ty: &Type, span: Span) -> Atom {
         let frame = self.body_frame();
-        self.commit_steps_in(frame, span);
+        let result = self.commit_steps_in(frame, (result, ty), span);
         self.exit_frame(frame, result, span)
     }
 

@@ -95,8 +95,9 @@ impl<'a> Lowering<'a, '_> {
             }
             ExprKind::Loop { state, initial, body, until, .. } => self.loop_(expr, (state, initial), body, until),
             ExprKind::Return(value) => {
+                let ty = value.as_ref().map_or(Type::Unit, |value| self.ty(value));
                 let value = value.as_ref().map_or(Atom::Value(Value::Unit), |value| self.expr(value));
-                self.exit_body(value, span)
+                self.exit_body(value, &ty, span)
             }
             ExprKind::Block(block) => self.block(block),
             ExprKind::Atomic { resources, body } => self.atomic(expr, resources, body),

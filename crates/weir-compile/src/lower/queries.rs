@@ -6,22 +6,25 @@
 use weir_host::{Text, Type, Value};
 use weir_ir::expr::{ArmTest, Atom, Op};
 use weir_ir::prim::Prim;
-use weir_syntax::ast::{BinaryOperator, Expr, ExprKind, Pattern, QueryClauses, UnaryOperator, Visitor, walk_expr};
-use weir_syntax::{Code, Diagnostic, Span};
+use weir_syntax::Span;
+use weir_syntax::ast::{
+    BinaryOperator, Expr, ExprKind, Literal, LiteralValue, Pattern, QueryClauses, UnaryOperator, Visitor, walk_expr,
+};
 
 use super::repeat::exit_targets;
 use super::tables::{outside, record};
-use super::{Binding, Lowering, pattern_name};
+use super::{Binding, Callable, Lowering, pattern_name};
+use crate::lang_items::TABLES;
 use crate::typed_tree::{LocalId, Resolution, TableStatement, TypedTree};
 
 /// A condition, divided into what the table searches and what is left.
 #[derive(Default)]
-struct DividedCondition<'a> {
+pub(super) struct DividedCondition<'a> {
     /// The searchable comparisons, as values of the type `tables.Condition`.
-    searched: Vec<Value>,
+    pub(super) searched: Vec<Value>,
     /// The values that they compare with, and their types.
     values: Vec<(&'a Expr, Option<Value>)>,
-    left: Vec<&'a Expr>,
+    pub(super) left: Vec<&'a Expr>,
 }
 
 impl<'a> Lowering<'a, '_> {
@@ -75,7 +78,14 @@ impl<'a> Lowering<'a, '_> {
                 let condition = given.next().flatten();
                 self.count(&table, condition, written.get(1).copied().flatten(), span)
             }
-            TableStatement::DeleteAll => self.delete_all(&table, written.get(1).copied().flatten(), &ty, span),
+            TableStatement::Exists => {
+                let condition = given.next().flatten();
+                self.exists(&table, condition, written.get(1).copied().flatten(), span)
+            }
+            TableStatement::DeleteAll => {
+                let condition = given.next().flatten();
+                self.delete_all(&table, (condition, written.get(1).copied().flatten()), &ty, span)
+            }
         }
     }
 
@@ -104,64 +114,108 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers a count: by the table, if it can search the whole condition.
     fn count(&mut self, table: &Text, condition: Option<Binding<'a>>, written: Option<&'a Expr>, span: Span) -> Atom {
-        let divided = match (condition.is_some(), closure_of(written)) {
-            (false, _) => DividedCondition::default(),
-            (true, Some((pattern, body))) => {
-                let row = self.typed.pattern_locals.get(&pattern.id).copied();
-                self.divide(table, row, Some(body))
-            }
-            (true, None) => return self.count_by(table, condition, span),
-        };
-        if divided.left.is_empty() {
-            let (query, arguments) = self.description(&divided, Vec::new(), None, span);
+        if let Some(divided) = self.searched_whole(table, condition.as_ref(), written) {
+            let (query, arguments) = self.description(table, &divided, Vec::new(), None, span);
             let given = vec![Atom::Shared(table.clone()), outside(), query, arguments];
             return self.call_tables("count", given, Type::Int, span);
         }
-        let Some((pattern, _)) = closure_of(written) else { return Atom::Value(Value::Unit) };
-        let rows = self.select(table, &divided, Vec::new(), None, span);
-        let element = self.row_type(table);
-        let rows = self.filtered(rows, (pattern, &element), &divided.left, span);
+        let rows = self.rows_where(table, (condition, written), span);
         self.prim(Prim::Length, vec![rows], Type::Int, span)
     }
 
-    /// Lowers a count by a function that is not written at the call.
-    fn count_by(&mut self, table: &Text, condition: Option<Binding<'a>>, span: Span) -> Atom {
-        let Some(Binding::Callable(condition)) = condition else { return Atom::Value(Value::Unit) };
-        let rows = self.select(table, &DividedCondition::default(), Vec::new(), None, span);
-        let element = self.vars.variable("", self.row_type(table));
-        let so_far = self.vars.variable("", Type::Int);
-        let (row, counted) = (Atom::Var(element.var), Atom::Var(so_far.var));
-        let open_block = self.build_block(|lowering| {
-            let test = lowering.call_value(condition, vec![Some(Binding::Atom(row))], &Type::Bool, (span, &[]));
-            let more = |lowering: &mut Self| {
-                lowering.prim(Prim::Add, vec![counted.clone(), Atom::Value(Value::Int(1))], Type::Int, span)
-            };
-            lowering.choose(test, &Type::Int, span, more, |_| counted.clone())
-        });
-        let body = self.close_without_exits(open_block, &Type::Int);
-        let init = vec![Atom::Value(Value::Int(0))];
-        self.emit(Op::Fold { list: rows, init, state: vec![so_far], element, body }, Type::Int, span)
-    }
-
-    fn delete_all(&mut self, table: &Text, written: Option<&'a Expr>, ty: &Type, span: Span) -> Atom {
-        let divided = closure_of(written).map(|(pattern, body)| {
-            let row = self.typed.pattern_locals.get(&pattern.id).copied();
-            self.divide(table, row, Some(body))
-        });
-        let Some(divided) = divided.filter(|divided| divided.left.is_empty()) else {
-            let diagnostic = Diagnostic::new(Code::QueryForm, "the table cannot search by this condition")
-                .at(written.map_or(span, |written| written.span), "not a comparison of columns with values")
-                .hint("compare columns with values, or query the rows with `for` and `delete` each");
-            self.context.report_once(diagnostic);
-            return Atom::Value(Value::Unit);
+    /// Lowers the question whether there is a row that fulfils a condition: the table looks for one, if it can search the
+    /// whole condition.
+    fn exists(&mut self, table: &Text, condition: Option<Binding<'a>>, written: Option<&'a Expr>, span: Span) -> Atom {
+        let rows = match self.searched_whole(table, condition.as_ref(), written) {
+            Some(divided) => self.select(table, &divided, Vec::new(), Some(Atom::Value(Value::Int(1))), span),
+            None => self.rows_where(table, (condition, written), span),
         };
-        let (query, arguments) = self.description(&divided, Vec::new(), None, span);
-        let given = [Atom::Shared(table.clone()), outside(), query, arguments];
-        let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
-        self.call_host(&"tables.delete_all".into(), given, ty.clone(), (span, &[]))
+        let length = self.prim(Prim::Length, vec![rows], Type::Int, span);
+        self.prim(Prim::NotEqual, vec![length, Atom::Value(Value::Int(0))], Type::Bool, span)
     }
 
-    fn select(
+    /// Lowers a deletion: by the table, if it can search the whole condition; otherwise of the rows that are found here, in
+    /// one step.
+    fn delete_all(
+        &mut self,
+        table: &Text,
+        (condition, written): (Option<Binding<'a>>, Option<&'a Expr>),
+        ty: &Type,
+        span: Span,
+    ) -> Atom {
+        let host = |name: &str| format!("{TABLES}.{name}").into();
+        let bound = |atoms: Vec<Atom>| atoms.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+        if let Some(divided) = self.searched_whole(table, condition.as_ref(), written) {
+            let (query, arguments) = self.description(table, &divided, Vec::new(), None, span);
+            let given = bound(vec![Atom::Shared(table.clone()), outside(), query, arguments]);
+            return self.call_host(&host("delete_all"), given, ty.clone(), (span, &[]));
+        }
+        self.holding(table, ty, span, |lowering| {
+            let rows = lowering.rows_where(table, (condition, written), span);
+            let given = bound(vec![Atom::Shared(table.clone()), outside(), rows]);
+            lowering.call_host(&host("delete_rows"), given, ty.clone(), (span, &[]))
+        })
+    }
+
+    /// Returns the condition of a statement if the table can search the whole of it.
+    fn searched_whole(
+        &self,
+        table: &Text,
+        condition: Option<&Binding<'a>>,
+        written: Option<&'a Expr>,
+    ) -> Option<DividedCondition<'a>> {
+        if condition.is_none() {
+            return Some(DividedCondition::default());
+        }
+        let (pattern, body) = closure_of(written)?;
+        let row = self.typed.pattern_locals.get(&pattern.id).copied();
+        Some(self.divide(table, row, Some(body))).filter(|divided| divided.left.is_empty())
+    }
+
+    /// Returns the rows that fulfil the condition of a statement.
+    fn rows_where(
+        &mut self,
+        table: &Text,
+        (condition, written): (Option<Binding<'a>>, Option<&'a Expr>),
+        span: Span,
+    ) -> Atom {
+        let element = self.row_type(table);
+        if let Some((pattern, body)) = closure_of(written) {
+            let row = self.typed.pattern_locals.get(&pattern.id).copied();
+            let divided = self.divide(table, row, Some(body));
+            let rows = self.select(table, &divided, Vec::new(), None, span);
+            return self.filtered(rows, (pattern, &element), &divided.left, span);
+        }
+        let rows = self.select(table, &DividedCondition::default(), Vec::new(), None, span);
+        match condition {
+            Some(Binding::Callable(condition)) => self.accepted_by(rows, condition, &element, span),
+            _ => rows,
+        }
+    }
+
+    /// Returns the elements of a list for which a function returns true.
+    fn accepted_by(&mut self, list: Atom, condition: Callable<'a>, element_type: &Type, span: Span) -> Atom {
+        let ty = Type::list(element_type.clone());
+        let element = self.vars.variable("", element_type.clone());
+        let so_far = self.vars.variable("", ty.clone());
+        let (item, kept) = (Atom::Var(element.var), Atom::Var(so_far.var));
+        let open_block = self.build_block(|lowering| {
+            let given = vec![Some(Binding::Atom(item.clone()))];
+            let test = lowering.call_value(condition, given, &Type::Bool, (span, &[]));
+            let more = |lowering: &mut Self| lowering.appended(&kept, &item, &ty, span);
+            lowering.choose(test, &ty, span, more, |_| kept.clone())
+        });
+        let body = self.close_without_exits(open_block, &ty);
+        let init = vec![Atom::Value(Value::list(Vec::new()))];
+        self.emit(Op::Fold { list, init, state: vec![so_far], element, body }, ty, span)
+    }
+
+    fn appended(&mut self, list: &Atom, item: &Atom, ty: &Type, span: Span) -> Atom {
+        let one = self.prim(Prim::List, vec![item.clone()], ty.clone(), span);
+        self.prim(Prim::Add, vec![list.clone(), one], ty.clone(), span)
+    }
+
+    pub(super) fn select(
         &mut self,
         table: &Text,
         divided: &DividedCondition<'a>,
@@ -169,20 +223,22 @@ impl<'a> Lowering<'a, '_> {
         limit: Option<Atom>,
         span: Span,
     ) -> Atom {
-        let (query, arguments) = self.description(divided, order, limit, span);
+        let (query, arguments) = self.description(table, divided, order, limit, span);
         let given = vec![Atom::Shared(table.clone()), outside(), query, arguments];
         let rows = Type::list(self.row_type(table));
         self.call_tables("select", given, rows, span)
     }
 
     /// Returns the description of a query, and the tuple of its limit and of the values that it compares with.
-    fn description(
+    pub(super) fn description(
         &mut self,
+        table: &str,
         divided: &DividedCondition<'a>,
         order: Vec<Value>,
         limit: Option<Atom>,
         span: Span,
     ) -> (Atom, Atom) {
+        self.full_scan(table, divided, span);
         let mut parts = vec![limit.unwrap_or(Atom::Value(Value::Int(i64::MAX))), Atom::Value(Value::Unit)];
         let mut types = vec![Type::Int, Type::Unit];
         for (value, constant) in &divided.values {
@@ -236,8 +292,7 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the list with the item appended if it fulfils all conditions.
     fn kept_if(&mut self, conditions: &[&'a Expr], (kept, item): (&Atom, &Atom), ty: &Type, span: Span) -> Atom {
         let Some((condition, others)) = conditions.split_first() else {
-            let one = self.prim(Prim::List, vec![item.clone()], ty.clone(), span);
-            return self.prim(Prim::Add, vec![kept.clone(), one], ty.clone(), span);
+            return self.appended(kept, item, ty, span);
         };
         let condition = self.expr(condition);
         let then = |lowering: &mut Self| lowering.kept_if(others, (kept, item), ty, span);
@@ -245,12 +300,20 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Divides a condition.
-    fn divide(&self, table: &Text, row: Option<LocalId>, condition: Option<&'a Expr>) -> DividedCondition<'a> {
+    pub(super) fn divide(
+        &self,
+        table: &Text,
+        row: Option<LocalId>,
+        condition: Option<&'a Expr>,
+    ) -> DividedCondition<'a> {
         let mut divided = DividedCondition::default();
         let mut open: Vec<&'a Expr> = condition.into_iter().collect();
         while let Some(part) = open.pop() {
             if let ExprKind::Binary { operator: BinaryOperator::And, left, right, .. } = &part.kind {
                 open.extend([&**right, &**left]);
+                continue;
+            }
+            if matches!(part.kind, ExprKind::Literal(Literal { value: LiteralValue::Bool(true), .. })) {
                 continue;
             }
             match row.and_then(|row| self.searchable(table, row, part)) {
@@ -295,7 +358,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the column if the expression is a field of the row.
-    fn column_of(&self, row: LocalId, expr: &Expr) -> Option<u32> {
+    pub(super) fn column_of(&self, row: LocalId, expr: &Expr) -> Option<u32> {
         let ExprKind::Field { object, .. } = &expr.kind else { return None };
         let is_row = self.typed.resolutions.get(&object.id) == Some(&Resolution::Local(row));
         match self.typed.resolutions.get(&expr.id) {

@@ -9,7 +9,7 @@
 //! table holds it.
 
 use weir_host::{Mode, Passing, Resource, Signature, Text, Type, Value, World};
-use weir_ir::expr::{Atom, Call, Constraint, Op};
+use weir_ir::expr::{ArmTest, Atom, Call, Constraint, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::ast::{AtomicResource, Expr, ExprId, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -54,7 +54,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the value of a column that an inserted record leaves out.
     pub(super) fn omitted(&self, literal: ExprId, column: usize) -> Atom {
-        let table = self.typed.inserted_rows.get(&literal).map(|at| &self.typed.declarations.tables[*at]);
+        let table = self.typed.inserted_rows.get(&literal).map(|row| &self.typed.declarations.tables[row.table]);
         let default = table.and_then(|table| table.columns.get(column)).and_then(|column| column.default.clone());
         Atom::Value(default.unwrap_or(if table.is_some() { Value::Int(0) } else { Value::Unit }))
     }
@@ -181,20 +181,42 @@ impl<'a> Lowering<'a, '_> {
         Some(Transaction { number, tables })
     }
 
-    /// Commits the transaction of the innermost step.
-    pub(super) fn commit_innermost(&mut self, span: Span) {
-        if let Some(transaction) = self.steps.last().and_then(|step| step.transaction.clone()) {
-            self.commit(&transaction, span);
+    /// Commits the transaction of the innermost step, which ends with this value. Returns the value.
+    pub(super) fn commit_innermost(&mut self, value: (Atom, &Type), span: Span) -> Atom {
+        match self.steps.last().and_then(|step| step.transaction.clone()) {
+            Some(transaction) => self.commit_unless_failed(&transaction, value, span),
+            None => value.0,
         }
     }
 
-    /// Commits the transactions that a `return` out of a frame leaves.
-    pub(super) fn commit_steps_in(&mut self, frame: usize, span: Span) {
+    /// Commits the transaction that a `return` with this value out of a frame leaves. Returns the value.
+    pub(super) fn commit_steps_in(&mut self, frame: usize, value: (Atom, &Type), span: Span) -> Atom {
         let left = self.steps.iter().filter(|step| step.frame_count > frame);
-        let left: Vec<Transaction> = left.filter_map(|step| step.transaction.clone()).collect();
-        for transaction in left.iter().rev() {
-            self.commit(transaction, span);
+        match left.filter_map(|step| step.transaction.clone()).next_back() {
+            Some(transaction) => self.commit_unless_failed(&transaction, value, span),
+            None => value.0,
         }
+    }
+
+    /// Commits a transaction, unless the value with which it ends is an `Err`: then the step has failed. Returns the value.
+    fn commit_unless_failed(&mut self, transaction: &Transaction, (value, ty): (Atom, &Type), span: Span) -> Atom {
+        let Type::Result(pair) = ty else {
+            self.commit(transaction, span);
+            return value;
+        };
+        let held = self.vars.variable("", pair.0.clone());
+        let failure = self.vars.variable("", pair.1.clone());
+        let (kept, failed) = (Atom::Var(held.var), Atom::Var(failure.var));
+        let arms = vec![
+            self.arm(ArmTest::Tag(Value::OK), vec![held], |lowering| {
+                lowering.commit(transaction, span);
+                lowering.prim(Prim::Variant(Value::OK), vec![kept], ty.clone(), span)
+            }),
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
+            }),
+        ];
+        self.switch(value, arms, ty, span)
     }
 
     fn commit(&mut self, transaction: &Transaction, span: Span) {
@@ -247,11 +269,11 @@ impl<'a> Lowering<'a, '_> {
         let failure = self.vars.variable("", Type::Failure);
         let failed = Atom::Var(failure.var);
         let arms = vec![
-            self.arm(weir_ir::expr::ArmTest::Tag(Value::OK), vec![unit], |lowering| {
+            self.arm(ArmTest::Tag(Value::OK), vec![unit], |lowering| {
                 let some = lowering.prim(Prim::Variant(Value::SOME), vec![row], pair.0.clone(), span);
                 lowering.prim(Prim::Variant(Value::OK), vec![some], ty.clone(), span)
             }),
-            self.arm(weir_ir::expr::ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
                 lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
             }),
         ];

@@ -3,7 +3,8 @@
 //! *Durability.* The file is in WAL mode with `synchronous=NORMAL`: a commit writes to the log and is visible at once, but is
 //! not yet durable. A thread syncs the log for all commits that were executed meanwhile ([`GroupCommit`]), and
 //! [`Database::settled`] waits for it. Together that is `synchronous=FULL` with one sync for a group. Checkpoints, which the
-//! same thread makes, sync the log before the database and the database before the log is used again.
+//! same thread makes when the log is long, sync the log before the database and the database before the log is used again. The
+//! last one is made when the program ends ([`Database::close`]).
 //!
 //! *Readers* have connections of their own and see the last commit; they never wait for the writer. Statements of a
 //! transaction that has written read by its connection.
@@ -16,14 +17,16 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use weir::Failure;
 
+use super::checkpoint::{Checkpoints, checkpoint};
 use super::connection::{read_only, read_write};
-use super::database_error::{explain, in_use};
+use super::database_error::{explain, in_use, refused};
 use super::group_commit::GroupCommit;
+use super::writer::{Writer, taken_back};
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
 const APPLICATION_ID: i32 = 0x5765_6972;
 /// The version of the layout of the database.
-const LAYOUT: i32 = 1;
+const LAYOUT: i32 = 2;
 /// Maximum number of readers that wait for their next use.
 const IDLE_READERS_MAX: usize = 16;
 
@@ -31,21 +34,11 @@ const IDLE_READERS_MAX: usize = 16;
 #[derive(Debug)]
 pub(super) struct Database {
     path: PathBuf,
-    writer: Mutex<Writer>,
+    writer: Arc<Mutex<Writer>>,
     readers: Mutex<Vec<Connection>>,
     group_commit: Arc<GroupCommit>,
     /// Keeps other programs out. Closed last: closing any descriptor of the file would release SQLite's locks.
     _lock: File,
-}
-
-/// The connection that writes.
-#[derive(Debug)]
-struct Writer {
-    connection: Connection,
-    /// The number of the open transaction; 0 if there is none.
-    transaction: i64,
-    /// The number of the last transaction that SQLite took back by itself, after a failure of the disk. It cannot go on.
-    lost: i64,
 }
 
 impl Database {
@@ -53,8 +46,8 @@ impl Database {
     pub(super) fn open(path: &Path) -> Result<Database, Failure> {
         let lock = locked(path)?;
         let connection = connect(path).map_err(|error| explain(path, &error))?;
-        let group_commit = GroupCommit::begin(path)?;
-        let writer = Mutex::new(Writer { connection, transaction: 0, lost: 0 });
+        let writer = Arc::new(Mutex::new(Writer::new(connection)));
+        let group_commit = GroupCommit::begin(path, Checkpoints::new(path, Arc::clone(&writer)))?;
         Ok(Database { path: path.to_owned(), writer, readers: Mutex::default(), group_commit, _lock: lock })
     }
 
@@ -66,10 +59,6 @@ impl Database {
     ) -> rusqlite::Result<T> {
         let mut writer = self.writer.lock();
         writer.enter(transaction)?;
-        if transaction != 0 && writer.transaction == 0 {
-            writer.connection.execute_batch("BEGIN IMMEDIATE")?;
-            writer.transaction = transaction;
-        }
         let result = statement(&writer.connection);
         if transaction == 0 {
             self.group_commit.executed();
@@ -127,6 +116,16 @@ impl Database {
         self.group_commit.settled().await
     }
 
+    /// Moves the log into the database, so that the file alone holds all rows.
+    pub(super) fn close(&self) -> Result<(), Failure> {
+        self.check()?;
+        self.readers.lock().clear();
+        let mut writer = self.writer.lock();
+        let moved = writer.roll_back().and_then(|()| checkpoint(&writer.connection, "TRUNCATE"));
+        // If another program reads the database, the log stays, and the next start finds it.
+        moved.map(|_| ()).map_err(|error| self.failure(&error))
+    }
+
     pub(super) fn failure(&self, error: &rusqlite::Error) -> Failure {
         explain(&self.path, error)
     }
@@ -143,20 +142,6 @@ impl Drop for Database {
     }
 }
 
-impl Writer {
-    /// Takes back a transaction that was left unfinished.
-    fn enter(&mut self, transaction: i64) -> rusqlite::Result<()> {
-        if transaction != 0 && transaction == self.lost {
-            return Err(taken_back());
-        }
-        if self.transaction != 0 && self.transaction != transaction {
-            self.transaction = 0;
-            self.connection.execute_batch("ROLLBACK")?;
-        }
-        Ok(())
-    }
-}
-
 /// Opens the file, and takes the lock that keeps other Weir programs out.
 fn locked(path: &Path) -> Result<File, Failure> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
@@ -170,18 +155,10 @@ fn locked(path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// Opens the connection that writes, after checking that the database is one of ours.
+/// Opens the connection that writes.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = read_write(path)?;
-    let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
-    let (application, layout) = (pragma("application_id")?, pragma("user_version")?);
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if tables > 0 && application != APPLICATION_ID {
-        return Err(refused("it is the database of another program; `--data DIR` chooses a folder"));
-    }
-    if layout > LAYOUT {
-        return Err(refused("a newer version of Weir has written it; use that version, or a newer one"));
-    }
+    is_ours(&connection)?;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=OFF;
          PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={LAYOUT};"
@@ -189,13 +166,25 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn taken_back() -> rusqlite::Error {
-    refused("the transaction was taken back after a failure of the disk")
-}
-
-fn refused(why: &str) -> rusqlite::Error {
-    rusqlite::Error::SqliteFailure(
-        rusqlite::ffi::Error { code: rusqlite::ErrorCode::CannotOpen, extended_code: 0 },
-        Some(why.to_owned()),
-    )
+/// Fails if the database is that of another program or of another version.
+pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<()> {
+    let pragma = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
+    let (application, layout) = (pragma("application_id")?, pragma("user_version")?);
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables == 0 {
+        return Ok(());
+    }
+    if application != APPLICATION_ID {
+        return Err(refused("it is the database of another program; `--data DIR` chooses a folder"));
+    }
+    if layout < LAYOUT {
+        return Err(refused(
+            "a development version of Weir has written it, before tables were released; move it away, and copy its rows \
+             with `sqlite3`",
+        ));
+    }
+    if layout > LAYOUT {
+        return Err(refused("a newer version of Weir has written it; use that version, or a newer one"));
+    }
+    Ok(())
 }

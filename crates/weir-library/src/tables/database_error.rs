@@ -34,3 +34,11 @@ pub(super) fn in_use(path: &Path) -> Failure {
         "another Weir program uses the database {path}; end it, or choose a folder with `--data DIR`"
     ))
 }
+
+/// Returns an error of a statement that Weir refuses.
+pub(super) fn refused(why: &str) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error { code: ErrorCode::CannotOpen, extended_code: 0 },
+        Some(why.to_owned()),
+    )
+}

@@ -1,13 +1,18 @@
 //! The difference between the tables that a program declares and those of its database.
 //!
-//! A start creates new tables, columns and indexes. What the program no longer declares stays, except for its indexes, which
-//! hold no data. Everything else would change data, and is refused.
+//! A start creates new tables, columns and indexes, and gives rows without a value the default of their column. What the
+//! program no longer declares stays, except for its indexes, which hold no data. Everything else would change or lose data,
+//! and is refused (`existing_rows`).
+//!
+//! The table `weir_columns` has a row for each column: its type in the program, and whether the last program that was
+//! started declares it. Rows that are inserted while it is not declared have its default, or `NULL` if it has none.
 
 use rusqlite::{Connection, OptionalExtension};
 use weir::Failure;
 
+use super::existing_rows::{NewIndex, lacks_no_value, values_differ, variants_are_known};
 use super::schema::{ColumnSchema, IndexSchema, Schema};
-use super::sql::{list, name, quoted};
+use super::sql::{list, literal, name, quoted};
 
 /// A step from the tables of a database to those of a program.
 #[derive(Debug, PartialEq)]
@@ -17,19 +22,27 @@ pub(super) struct SchemaChange {
 }
 
 /// A column as the database has it.
-struct KnownColumn {
-    name: String,
-    kind: String,
-    optional: bool,
+#[derive(Debug)]
+pub(super) struct KnownColumn {
+    pub(super) name: String,
+    /// The type in the program that declared it last.
+    pub(super) kind: String,
     key: bool,
+    /// True if the database accepts `NULL`.
+    nullable: bool,
+    /// True if the last program that was started declares it.
+    declared: bool,
 }
+
+/// The changes of a table, or why it cannot be changed.
+type Changes = Result<Vec<SchemaChange>, Failure>;
 
 /// Makes the changes, all or none.
 pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Result<Result<(), Failure>> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(
         "CREATE TABLE IF NOT EXISTS \"weir_columns\" (\"table\" TEXT NOT NULL, \"column\" TEXT NOT NULL,
-         \"type\" TEXT NOT NULL, PRIMARY KEY (\"table\", \"column\")) STRICT, WITHOUT ROWID",
+         \"type\" TEXT NOT NULL, \"declared\" INTEGER NOT NULL, PRIMARY KEY (\"table\", \"column\")) STRICT, WITHOUT ROWID",
     )?;
     let changes = match changes(schema, &transaction)? {
         Ok(changes) => changes,
@@ -41,10 +54,11 @@ pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Resul
             return Ok(Err(Failure::function(message)));
         }
     }
+    transaction.execute("UPDATE \"weir_columns\" SET \"declared\" = 0 WHERE \"table\" = ?1", [&schema.name])?;
     for column in &schema.columns {
         transaction.execute(
-            "INSERT OR REPLACE INTO \"weir_columns\" VALUES (?1, ?2, ?3)",
-            (&schema.name, &column.name, &column.kind),
+            "INSERT OR REPLACE INTO \"weir_columns\" VALUES (?1, ?2, ?3, 1)",
+            (&schema.name, &column.name, &column.shown_type()),
         )?;
     }
     transaction.commit()?;
@@ -52,119 +66,169 @@ pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Resul
 }
 
 /// Returns what a start would change, or why it cannot.
-pub(super) fn changes(
-    schema: &Schema,
-    connection: &Connection,
-) -> rusqlite::Result<Result<Vec<SchemaChange>, Failure>> {
+pub(super) fn changes(schema: &Schema, connection: &Connection) -> rusqlite::Result<Changes> {
     let known = known_columns(schema, connection)?;
-    let mut changes = Vec::new();
     if known.is_empty() {
-        changes.push(created(schema));
-    } else if let Err(failure) = columns_changed(schema, &known, &mut changes) {
+        let indexes = schema.indexes.iter().map(|index| index_created(schema, index));
+        return Ok(Ok(std::iter::once(created(schema)).chain(indexes).collect()));
+    }
+    if let Err(failure) = key_changed(schema, &known, connection)? {
         return Ok(Err(failure));
     }
-    indexes_changed(schema, connection, &mut changes)?;
-    Ok(Ok(changes))
+    let mut changes = Vec::new();
+    for column in &schema.columns {
+        let known = known.iter().find(|known| known.name == column.name);
+        match column_changed(schema, column, known, connection)? {
+            Ok(change) => changes.extend(change),
+            Err(failure) => return Ok(Err(failure)),
+        }
+    }
+    let indexes = indexes_changed(schema, &known, connection)?;
+    Ok(indexes.map(|indexes| changes.into_iter().chain(indexes).collect()))
 }
 
 fn known_columns(schema: &Schema, connection: &Connection) -> rusqlite::Result<Vec<KnownColumn>> {
-    let is_ours =
-        connection.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'weir_columns'", [], |row| {
-            row.get::<_, i64>(0)
-        })?;
-    if is_ours == 0 {
+    if !connection.table_exists(None, "weir_columns")? {
         return Ok(Vec::new());
     }
-    let mut statement = connection.prepare("SELECT name, type, \"notnull\", pk FROM pragma_table_info(?1)")?;
-    let rows = statement.query_map([&schema.name], |row| {
-        let (name, sql_type): (String, String) = (row.get(0)?, row.get(1)?);
-        Ok((name, sql_type, row.get::<_, i64>(2)? == 0, row.get::<_, i64>(3)? > 0))
-    })?;
-    let mut known = Vec::new();
-    for row in rows {
-        let (name, sql_type, optional, key) = row?;
-        let kind = connection.query_row(
-            "SELECT \"type\" FROM \"weir_columns\" WHERE \"table\" = ?1 AND \"column\" = ?2",
-            [&schema.name, &name],
-            |row| row.get(0),
-        );
-        let kind = kind.optional()?.unwrap_or(sql_type);
-        known.push(KnownColumn { name, kind, optional: optional && !key, key });
-    }
-    Ok(known)
-}
-
-fn columns_changed(schema: &Schema, known: &[KnownColumn], changes: &mut Vec<SchemaChange>) -> Result<(), Failure> {
-    let refused = |column: &str, why: &str| {
-        let message = format!("the column `{column}` of the table `{}` {why}", schema.name);
-        Err(Failure::function(message))
-    };
-    for (at, column) in schema.columns.iter().enumerate() {
-        let is_key = schema.key.contains(&at);
-        match known.iter().find(|known| known.name == column.name) {
-            Some(known) if known.kind != column.kind => {
-                let why = format!(
-                    "is `{}` in the database and `{}` in the program; give it a new name",
-                    known.kind, column.kind
-                );
-                return refused(&column.name, &why);
-            }
-            Some(known) if known.optional != column.optional && !is_key => {
-                let why = if known.optional {
-                    "may be absent in the database, but not in the program"
-                } else {
-                    "may be absent in the program, but not in the database"
-                };
-                return refused(&column.name, &format!("{why}; give it a new name"));
-            }
-            Some(known) if known.key != is_key => {
-                return refused(
-                    &column.name,
-                    "is part of the key in one of database and program only; give the table a new name",
-                );
-            }
-            Some(_) => {}
-            None if column.optional || column.default.is_some() => {
-                let sql = format!("ALTER TABLE {} ADD COLUMN {}", quoted(&schema.name), definition(column));
-                changes.push(SchemaChange { sql });
-            }
-            None => {
-                return refused(
-                    &column.name,
-                    "is new, and the rows of the database have no value for it; give it a default, or make it an `Option`",
-                );
-            }
-        }
-    }
-    match known.iter().find(|known| known.key && schema.columns.iter().all(|column| column.name != known.name)) {
-        Some(gone) => refused(&gone.name, "is part of the key in the database; give the table a new name"),
-        None => Ok(()),
-    }
-}
-
-fn indexes_changed(schema: &Schema, connection: &Connection, changes: &mut Vec<SchemaChange>) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(
-        "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1 AND name LIKE 'weir\\_%' ESCAPE '\\'",
+        "SELECT p.name, coalesce(w.\"type\", p.type), p.pk > 0, p.\"notnull\" = 0, coalesce(w.\"declared\", 0)
+         FROM pragma_table_info(?1) p
+         LEFT JOIN \"weir_columns\" w ON w.\"table\" = ?1 AND w.\"column\" = p.name ORDER BY p.cid",
     )?;
-    let known: Vec<String> = statement.query_map([&schema.name], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    let declared: Vec<(String, &IndexSchema)> =
-        schema.indexes.iter().map(|index| (index_name(schema, index), index)).collect();
-    for gone in known.iter().filter(|known| declared.iter().all(|(name, _)| name != *known)) {
-        changes.push(SchemaChange { sql: format!("DROP INDEX {}", quoted(gone)) });
+    let column = |row: &rusqlite::Row<'_>| {
+        let (name, kind, key) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(KnownColumn { name, kind, key, nullable: row.get(3)?, declared: row.get(4)? })
+    };
+    statement.query_map([&schema.name], column)?.collect()
+}
+
+/// Fails if the key of the table in the database is another one, or another numbering.
+fn key_changed(
+    schema: &Schema,
+    known: &[KnownColumn],
+    connection: &Connection,
+) -> rusqlite::Result<Result<(), Failure>> {
+    let refused = |what: String| {
+        let message = format!("the {what} of the table `{}`; give the table a new name", schema.name);
+        Ok(Err(Failure::function(message)))
+    };
+    let is_key = |name: &String| schema.key.iter().any(|at| schema.columns[*at].name == *name);
+    if let Some(column) = known.iter().find(|known| known.key != is_key(&known.name)) {
+        let place = if column.key { "the database" } else { "the program" };
+        return refused(format!("column `{}` is in {place} only part of the key", column.name));
     }
-    for (called, index) in declared.iter().filter(|(name, _)| !known.contains(name)) {
-        let unique = if index.unique { "UNIQUE " } else { "" };
-        let columns = list(index.columns.iter().map(|at| name(schema, *at)), ", ");
-        let sql = format!("CREATE {unique}INDEX {} ON {} ({columns})", quoted(called), quoted(&schema.name));
-        changes.push(SchemaChange { sql });
+    if let Some(new) = schema
+        .key
+        .iter()
+        .map(|at| &schema.columns[*at].name)
+        .find(|name| known.iter().all(|known| known.name != **name))
+    {
+        return refused(format!("column `{new}` is in the program only part of the key"));
+    }
+    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+    let sql: Option<String> = connection.query_row(sql, [&schema.name], |row| row.get(0)).optional()?;
+    if schema.auto && !sql.unwrap_or_default().contains("AUTOINCREMENT") {
+        return refused("program numbers the rows (`auto`), and the database does not: that is another key".to_owned());
+    }
+    Ok(Ok(()))
+}
+
+/// Returns the change of one column.
+fn column_changed(
+    schema: &Schema,
+    column: &ColumnSchema,
+    known: Option<&KnownColumn>,
+    connection: &Connection,
+) -> rusqlite::Result<Result<Option<SchemaChange>, Failure>> {
+    let table = quoted(&schema.name);
+    let Some(known) = known else {
+        let sql = format!("ALTER TABLE {table} ADD COLUMN {}", definition(column));
+        let is_given = column.optional || column.default.is_some();
+        let checked = if is_given { Ok(()) } else { lacks_no_value(schema, column, "1", connection)? };
+        return Ok(checked.map(|()| Some(SchemaChange { sql })));
+    };
+    let declared = column.shown_type();
+    if known.declared && known.kind == declared {
+        return Ok(Ok(None));
+    }
+    if let Err(failure) = same_type(schema, column, known) {
+        return Ok(Err(failure));
+    }
+    if !column.variants.is_empty()
+        && let Err(failure) = variants_are_known(schema, column, connection)?
+    {
+        return Ok(Err(failure));
+    }
+    if column.optional || !known.nullable {
+        return Ok(Ok(None));
+    }
+    let absent = format!("{} IS NULL", quoted(&column.name));
+    match literal(column) {
+        Some(default) => {
+            let sql = format!("UPDATE {table} SET {} = {default} WHERE {absent}", quoted(&column.name));
+            let any = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {absent})");
+            let any: bool = connection.query_row(&any, [], |row| row.get(0))?;
+            Ok(Ok(any.then_some(SchemaChange { sql })))
+        }
+        None => Ok(lacks_no_value(schema, column, &absent, connection)?.map(|()| None)),
+    }
+}
+
+/// Fails if the values of a column have another type in the database. The variants of an enum may be others.
+fn same_type(schema: &Schema, column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> {
+    const PLAIN: [&str; 8] = ["Bool", "Int", "Float", "Text", "Bytes", "Time", "Duration", "Size"];
+    let held =
+        |kind: &str| kind.strip_prefix("Option(").and_then(|kind| kind.strip_suffix(')')).unwrap_or(kind).to_owned();
+    let (stored, declared) = (held(&known.kind), held(&column.shown_type()));
+    let both_enums = !column.variants.is_empty() && !PLAIN.contains(&&*stored);
+    if stored != declared && !both_enums {
+        return Err(values_differ(schema, column, &known.kind));
+    }
+    if column.optional && !known.nullable {
+        let message = format!(
+            "the column `{}` of the table `{}` was declared with a default, and the database accepts no row without a \
+             value in it; give the optional column a new name",
+            column.name, schema.name
+        );
+        return Err(Failure::function(message));
     }
     Ok(())
 }
 
+fn indexes_changed(schema: &Schema, columns: &[KnownColumn], connection: &Connection) -> rusqlite::Result<Changes> {
+    let mut statement = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1 AND name LIKE 'weir %'")?;
+    let known: Vec<String> = statement.query_map([&schema.name], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let declared: Vec<(String, &IndexSchema)> =
+        schema.indexes.iter().map(|index| (index_name(schema, index), index)).collect();
+    let columns: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let gone = known.iter().filter(|known| declared.iter().all(|(name, _)| name != *known));
+    let mut changes: Vec<SchemaChange> =
+        gone.map(|gone| SchemaChange { sql: format!("DROP INDEX {}", quoted(gone)) }).collect();
+    for (_, index) in declared.iter().filter(|(name, _)| !known.contains(name)) {
+        if index.unique
+            && let Err(failure) = (NewIndex { schema, index, known: &columns }).check(connection)?
+        {
+            return Ok(Err(failure));
+        }
+        changes.push(index_created(schema, index));
+    }
+    Ok(Ok(changes))
+}
+
+fn index_created(schema: &Schema, index: &IndexSchema) -> SchemaChange {
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    let columns = list(index.columns.iter().map(|at| name(schema, *at)), ", ");
+    let called = quoted(&index_name(schema, index));
+    SchemaChange { sql: format!("CREATE {unique}INDEX {called} ON {} ({columns})", quoted(&schema.name)) }
+}
+
+/// Returns the name of an index: `weir unique users (owner, title)`. Neither names nor spaces can make two of them equal.
 fn index_name(schema: &Schema, index: &IndexSchema) -> String {
     let kind = if index.unique { "unique" } else { "index" };
-    let columns = list(index.columns.iter().map(|at| schema.columns[*at].name.clone()), "_");
-    format!("weir_{kind}_{}_{columns}", schema.name)
+    let columns = list(index.columns.iter().map(|at| schema.columns[*at].name.clone()), ", ");
+    format!("weir {kind} {} ({columns})", schema.name)
 }
 
 fn created(schema: &Schema) -> SchemaChange {
@@ -181,22 +245,16 @@ fn created(schema: &Schema) -> SchemaChange {
     SchemaChange { sql: format!("CREATE TABLE {} ({parts}) STRICT{rowid}", quoted(&schema.name)) }
 }
 
-/// Returns the definition of a column. It has a default, so that rows can be inserted when the program no longer declares
-/// it.
+/// Returns the definition of a column. Only one with a default refuses `NULL`: rows that are inserted when the program no
+/// longer declares it have the default, or no value, but none that nobody has declared.
 fn definition(column: &ColumnSchema) -> String {
-    let (sql_type, empty) = match &*column.kind {
-        "Float" => ("REAL", "0.0"),
-        "Text" | "Enum" => ("TEXT", "''"),
-        "Bytes" => ("BLOB", "x''"),
-        _ => ("INTEGER", "0"),
+    let sql_type = match &*column.kind {
+        "Float" => "REAL",
+        "Text" | "Enum" => "TEXT",
+        "Bytes" => "BLOB",
+        _ => "INTEGER",
     };
-    if column.optional {
-        return format!("{} {sql_type}", quoted(&column.name));
-    }
-    let default = match &column.default {
-        Some(text) if sql_type == "TEXT" => format!("'{}'", text.replace('\'', "''")),
-        Some(number) => format!("({number})"),
-        None => empty.to_owned(),
-    };
-    format!("{} {sql_type} NOT NULL DEFAULT {default}", quoted(&column.name))
+    let default = literal(column).filter(|_| !column.optional);
+    let rule = default.map_or(String::new(), |default| format!(" NOT NULL DEFAULT {default}"));
+    format!("{} {sql_type}{rule}", quoted(&column.name))
 }

@@ -10,14 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
-use rusqlite::Connection;
 use tokio::sync::watch;
 use weir::Failure;
 
-use super::connection::read_write;
-
-/// Number of commits after which the log is moved into the database.
-const CHECKPOINT_COMMITS: u64 = 1_000;
+use super::checkpoint::Checkpoints;
 
 /// The state that the thread, the writer and those who wait share.
 #[derive(Debug)]
@@ -40,7 +36,7 @@ struct SyncRequest {
 
 impl GroupCommit {
     /// Starts the thread.
-    pub(super) fn begin(path: &Path) -> Result<Arc<GroupCommit>, Failure> {
+    pub(super) fn begin(path: &Path, checkpoints: Checkpoints) -> Result<Arc<GroupCommit>, Failure> {
         let group = Arc::new(GroupCommit {
             executed: AtomicU64::new(0),
             durable: watch::Sender::new(Ok(0)),
@@ -50,7 +46,7 @@ impl GroupCommit {
         });
         let (shared, path) = (Arc::clone(&group), path.to_owned());
         let thread = std::thread::Builder::new().name("weir-tables".to_owned());
-        thread.spawn(move || SyncThread { path, shared, log: None, connection: None, moved: 0 }.run())?;
+        thread.spawn(move || SyncThread { path, shared, log: None, checkpoints }.run())?;
         Ok(group)
     }
 
@@ -109,9 +105,7 @@ struct SyncThread {
     path: PathBuf,
     shared: Arc<GroupCommit>,
     log: Option<File>,
-    connection: Option<Connection>,
-    /// The number of the last commit that was moved into the database.
-    moved: u64,
+    checkpoints: Checkpoints,
 }
 
 impl SyncThread {
@@ -125,10 +119,8 @@ impl SyncThread {
                 return;
             }
             _ = self.shared.durable.send_replace(Ok(executed));
-            if executed - self.moved >= CHECKPOINT_COMMITS {
-                self.moved = executed;
-                self.checkpoint();
-            }
+            let log_bytes = self.log.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len());
+            self.checkpoints.bound(log_bytes);
         }
     }
 
@@ -147,15 +139,5 @@ impl SyncThread {
             }
         };
         self.log.insert(log).sync_data()
-    }
-
-    /// Moves the log into the database, as far as no reader needs it. A checkpoint that fails is made later.
-    fn checkpoint(&mut self) {
-        if self.connection.is_none() {
-            self.connection = read_write(&self.path).ok();
-        }
-        if let Some(connection) = &self.connection {
-            _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        }
     }
 }

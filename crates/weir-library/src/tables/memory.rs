@@ -1,6 +1,6 @@
 //! A table in memory: its rows by key, ordered indexes, expiry, eviction, and a log that takes back a transaction.
 //!
-//! TableRows are written in the order of their *write numbers*. As all rows have the same time to live, the one that was written
+//! Rows are written in the order of their *write numbers*. As all rows have the same time to live, the one that was written
 //! first is the next to expire, and the next to be evicted.
 
 use std::collections::btree_map::Entry;
@@ -13,6 +13,9 @@ use super::constraint;
 use super::row::fields;
 use super::schema::{Schema, TableSearch};
 
+/// A clock by which rows expire.
+pub(super) type TableClock = fn() -> SystemTime;
+
 /// A table in memory.
 #[derive(Debug)]
 pub(super) struct MemoryTable {
@@ -23,10 +26,11 @@ pub(super) struct MemoryTable {
     /// The keys by write number.
     written: BTreeMap<u64, Value>,
     writes: u64,
-    /// The number of the next row, if the table numbers its rows.
-    next: i64,
+    /// The number of the next row, if the table numbers its rows; `None` if all numbers are used up.
+    next: Option<i64>,
     /// The transaction that is open, and what it has changed.
     undo: Option<UndoLog>,
+    clock: TableClock,
 }
 
 #[derive(Clone, Debug)]
@@ -40,7 +44,7 @@ struct StoredRow {
 #[derive(Debug)]
 struct UndoLog {
     transaction: i64,
-    next: i64,
+    next: Option<i64>,
     /// The keys that were written, each with the row before.
     changes: Vec<(Value, Option<StoredRow>)>,
 }
@@ -94,15 +98,16 @@ fn key_value(columns: &[Value]) -> Value {
 }
 
 impl MemoryTable {
-    pub(super) fn new(schema: Schema) -> MemoryTable {
+    pub(super) fn new(schema: Schema, clock: TableClock) -> MemoryTable {
         MemoryTable {
             indexes: vec![BTreeMap::new(); schema.indexes.len()],
             schema,
             rows: BTreeMap::new(),
             written: BTreeMap::new(),
             writes: 0,
-            next: 1,
+            next: Some(1),
             undo: None,
+            clock,
         }
     }
 
@@ -140,13 +145,26 @@ impl MemoryTable {
         count
     }
 
+    pub(super) fn sum(&mut self, transaction: i64, search: &TableSearch, column: usize) -> i128 {
+        self.enter(transaction);
+        let mut sum = 0;
+        self.visit(&self.plan(search), search, &mut |row| {
+            if let Value::Int(number) = &fields(row)[column] {
+                sum += i128::from(*number);
+            }
+            true
+        });
+        sum
+    }
+
     pub(super) fn insert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {
         self.enter(transaction);
         let mut row = self.schema.stored(row)?;
         let mut next = self.next;
         if self.schema.auto {
-            next = next.checked_add(1).ok_or_else(|| constraint::no_number_left(&self.schema))?;
-            row = self.schema.numbered(&row, self.next);
+            let number = next.ok_or_else(|| constraint::no_number_left(&self.schema))?;
+            row = self.schema.numbered(&row, number);
+            next = number.checked_add(1);
         }
         let key = self.schema.key_of(fields(&row));
         self.no_conflict(&row, None)?;
@@ -164,7 +182,7 @@ impl MemoryTable {
         let key = self.schema.key_of(fields(&row));
         self.no_conflict(&row, Some(&key))?;
         if let (true, Value::Int(number)) = (self.schema.auto, &key) {
-            self.next = self.next.max(number.saturating_add(1));
+            self.next = self.next.and_then(|next| number.checked_add(1).map(|behind| next.max(behind)));
         }
         self.put(key.clone(), row);
         Ok(key)
@@ -190,11 +208,18 @@ impl MemoryTable {
     pub(super) fn delete_all(&mut self, transaction: i64, search: &TableSearch) -> i64 {
         self.enter(transaction);
         self.expire();
-        let mut keys = Vec::new();
+        let mut rows = Vec::new();
         self.visit(&self.plan(search), search, &mut |row| {
-            keys.push(self.schema.key_of(fields(row)));
+            rows.push(row.clone());
             true
         });
+        self.delete_rows(transaction, &rows)
+    }
+
+    pub(super) fn delete_rows(&mut self, transaction: i64, rows: &[Value]) -> i64 {
+        self.enter(transaction);
+        self.expire();
+        let keys: Vec<Value> = rows.iter().map(|row| self.schema.key_of(fields(row))).collect();
         let deleted = keys.iter().filter(|key| self.take(key)).count();
         deleted as i64
     }
@@ -304,12 +329,12 @@ impl MemoryTable {
 
     /// Returns the time, if rows expire.
     fn now(&self) -> Option<SystemTime> {
-        self.schema.soft.as_ref().and_then(|soft| soft.ttl).map(|_| SystemTime::now())
+        self.schema.soft.as_ref().and_then(|soft| soft.ttl).map(|_| (self.clock)())
     }
 
     fn is_live(&self, row: &StoredRow, now: Option<SystemTime>) -> bool {
         match (now, self.schema.soft.as_ref().and_then(|soft| soft.ttl)) {
-            (Some(now), Some(ttl)) => now.duration_since(row.at).is_ok_and(|age| age < ttl),
+            (Some(now), Some(ttl)) => now.duration_since(row.at).is_ok_and(|age| age < ttl) || row.at > now,
             _ => true,
         }
     }

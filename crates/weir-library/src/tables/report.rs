@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use weir::Failure;
 
 use super::connection::read_only;
+use super::database::is_ours;
 use super::database_error::explain;
 use super::evolution;
 use super::schema::Schema;
@@ -23,9 +24,7 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
     for (at, column) in schema.columns.iter().enumerate() {
         let key = if schema.key.contains(&at) { " key" } else { "" };
         let auto = if schema.auto && schema.key.contains(&at) { " auto" } else { "" };
-        let kind = if column.variants.is_empty() { column.kind.clone() } else { column.variants.join(" | ") };
-        let kind = if column.optional { format!("Option({kind})") } else { kind };
-        _ = writeln!(text, "  {}: {kind}{key}{auto}", column.name);
+        _ = writeln!(text, "  {}: {}{key}{auto}", column.name, column.shown_type());
     }
     for index in &schema.indexes {
         let word = if index.unique { "unique" } else { "index" };
@@ -45,5 +44,8 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
 
 fn would_change(schema: &Schema, file: &Path) -> rusqlite::Result<Result<Vec<evolution::SchemaChange>, Failure>> {
     let connection = if file.exists() { read_only(file)? } else { Connection::open_in_memory()? };
-    evolution::changes(schema, &connection)
+    // All checks see the same rows, while a program writes them.
+    let snapshot = connection.unchecked_transaction()?;
+    is_ours(&snapshot)?;
+    evolution::changes(schema, &snapshot)
 }

@@ -11,11 +11,15 @@ pub(super) trait TableRows: Send + Sync {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure>;
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure>;
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
+    /// Returns the sum of a column of whole numbers.
+    fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure>;
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure>;
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure>;
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
+    /// Deletes these rows, all or none.
+    fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure>;
     /// Commits a transaction; `last` if this is the last stored table of it.
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure>;
 }
@@ -31,6 +35,10 @@ impl TableRows for Mutex<MemoryTable> {
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         Ok(self.lock().count(transaction, search))
+    }
+
+    fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
+        Ok(self.lock().sum(transaction, search, column))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
@@ -51,6 +59,10 @@ impl TableRows for Mutex<MemoryTable> {
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         Ok(self.lock().delete_all(transaction, search))
+    }
+
+    fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
+        Ok(self.lock().delete_rows(transaction, rows))
     }
 
     fn commit(&self, transaction: i64, _last: bool) -> Result<(), Failure> {

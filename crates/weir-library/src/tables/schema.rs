@@ -89,6 +89,14 @@ pub struct RowOrder {
     pub descending: bool,
 }
 
+impl ColumnSchema {
+    /// Returns the type of the values: `Option(Int)`, or `Open | Closed`.
+    pub(super) fn shown_type(&self) -> String {
+        let kind = if self.variants.is_empty() { self.kind.clone() } else { self.variants.join(" | ") };
+        if self.optional { format!("Option({kind})") } else { kind }
+    }
+}
+
 /// A query with the values of one execution.
 pub(super) struct TableSearch {
     pub(super) query: TableQuery,

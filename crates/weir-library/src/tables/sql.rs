@@ -1,6 +1,6 @@
 //! Parts of statements in SQL.
 
-use super::schema::Schema;
+use super::schema::{ColumnSchema, Schema};
 
 /// Returns the name of a column in SQL.
 pub(super) fn name(schema: &Schema, column: usize) -> String {
@@ -14,4 +14,11 @@ pub(super) fn quoted(name: &str) -> String {
 
 pub(super) fn list(parts: impl Iterator<Item = String>, separator: &str) -> String {
     parts.collect::<Vec<_>>().join(separator)
+}
+
+/// Returns the default of a column in SQL.
+pub(super) fn literal(column: &ColumnSchema) -> Option<String> {
+    let text = column.default.as_ref()?;
+    let is_text = matches!(&*column.kind, "Text" | "Enum");
+    Some(if is_text { format!("'{}'", text.replace('\'', "''")) } else { format!("({text})") })
 }

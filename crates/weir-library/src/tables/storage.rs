@@ -3,23 +3,39 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use weir::Failure;
 
 use super::database::Database;
-use super::memory::MemoryTable;
+use super::memory::{MemoryTable, TableClock};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
 
 /// The place where a program keeps its tables: by default, all in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TableStorage {
     /// The file of the stored tables.
     file: Option<PathBuf>,
     database: Mutex<Option<Arc<Database>>>,
     transactions: AtomicI64,
+    /// The clock by which rows of soft tables expire.
+    clock: TableClock,
+}
+
+impl Default for TableStorage {
+    fn default() -> Self {
+        TableStorage { file: None, database: Mutex::default(), transactions: AtomicI64::new(0), clock: SystemTime::now }
+    }
+}
+
+impl weir::Closing for TableStorage {
+    fn close(&self) -> Result<(), Failure> {
+        let database = self.database.lock().clone();
+        database.map_or(Ok(()), |database| database.close())
+    }
 }
 
 impl TableStorage {
@@ -29,9 +45,15 @@ impl TableStorage {
         TableStorage { file: Some(file), ..TableStorage::default() }
     }
 
+    /// Returns a storage that keeps tables in memory, whose rows expire by this clock.
+    #[cfg(test)]
+    pub(super) fn with_clock(clock: TableClock) -> TableStorage {
+        TableStorage { clock, ..TableStorage::default() }
+    }
+
     pub(super) fn open(&self, schema: Schema) -> Result<Box<dyn TableRows>, Failure> {
         let file = self.file.as_ref().filter(|_| schema.soft.is_none());
-        let Some(file) = file else { return Ok(Box::new(Mutex::new(MemoryTable::new(schema)))) };
+        let Some(file) = file else { return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock)))) };
         let mut database = self.database.lock();
         let open = match &*database {
             Some(open) => Arc::clone(open),

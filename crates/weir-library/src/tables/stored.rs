@@ -1,7 +1,7 @@
 //! A table of the database: its statements in SQL.
 //!
-//! TableRows have the order of the table in memory, because texts are compared by their bytes (`BINARY`), numbers are never NaN,
-//! and each query ends its order with the key. Values of an enum are stored as the names of their variants, a `Time` as
+//! Rows have the order of the table in memory, because texts are compared by their bytes (`BINARY`), numbers are never NaN,
+//! an enum by the position of its variant, and each query ends its order with the key. Values of an enum are stored as the names of their variants, a `Time` as
 //! nanoseconds since 1970, a `Duration` as nanoseconds, a `Size` as bytes, and a `Bool` as 0 or 1.
 
 use std::fmt::Write as _;
@@ -77,6 +77,31 @@ impl StoredTable {
         (sql, parameters)
     }
 
+    /// Returns the `ORDER BY` of a query: its own order, then the key, without columns that a condition fixes.
+    fn order(&self, search: &TableSearch) -> String {
+        let own = search.query.order.iter().map(|order| (order.column, order.descending));
+        let keys = self.schema.key.iter().map(|at| (*at, false));
+        let terms = own.chain(keys).filter(|(at, _)| search.equal(*at).is_none());
+        let terms = terms.map(|(at, descending)| {
+            let direction = if descending { " DESC" } else { "" };
+            format!("{}{direction}", self.ordered(at))
+        });
+        let terms = list(terms, ", ");
+        if terms.is_empty() { terms } else { format!(" ORDER BY {terms}") }
+    }
+
+    /// Returns the value by which rows are ordered by a column. The database has the names of variants, and programs order
+    /// them as they are declared.
+    fn ordered(&self, at: usize) -> String {
+        let column = name(&self.schema, at);
+        let variants = &self.schema.columns[at].variants;
+        if variants.is_empty() {
+            return column;
+        }
+        let cases = variants.iter().enumerate().map(|(place, variant)| format!("WHEN '{variant}' THEN {place}"));
+        format!("CASE {column} {} END", list(cases, " "))
+    }
+
     fn parameters<'s>(&'s self, columns: impl Iterator<Item = usize>, row: &'s [Value]) -> Vec<Bound<'s>> {
         columns.map(|at| Bound(&row[at], &self.schema.columns[at])).collect()
     }
@@ -129,6 +154,16 @@ impl StoredTable {
         })
     }
 
+    /// Returns whether an insertion failed because the last number is given, for which the database has the error of a full
+    /// disk.
+    fn is_used_up(&self, error: &rusqlite::Error, connection: &Connection) -> bool {
+        let is_last = || {
+            let sql = "SELECT seq = ?1 FROM sqlite_sequence WHERE name = ?2";
+            connection.query_row(sql, (i64::MAX, &self.schema.name), |row| row.get(0)).unwrap_or(false)
+        };
+        self.schema.auto && error.sqlite_error_code() == Some(ErrorCode::DiskFull) && is_last()
+    }
+
     /// Returns the failure of a row that breaks the rule which the message of the database names by its columns.
     fn taken(&self, error: &rusqlite::Error, row: &[Value]) -> Failure {
         let message = error.to_string();
@@ -152,20 +187,10 @@ impl TableRows for StoredTable {
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
         let (condition, mut parameters) = self.condition(search);
-        let order = search.query.order.iter().map(|order| {
-            let direction = if order.descending { " DESC" } else { "" };
-            format!("{}{direction}", name(&self.schema, order.column))
-        });
-        let keys = self.schema.key.iter().map(|at| name(&self.schema, *at));
-        let order = list(order.chain(keys), ", ");
+        let order = self.order(search);
         let limit = Value::Int(i64::try_from(search.limit).unwrap_or(i64::MAX));
         parameters.push(Bound(&limit, &NUMBER));
-        let sql = format!(
-            "SELECT {} FROM {}{condition} ORDER BY {order} LIMIT ?{}",
-            self.columns,
-            self.name(),
-            parameters.len()
-        );
+        let sql = format!("SELECT {} FROM {}{condition}{order} LIMIT ?{}", self.columns, self.name(), parameters.len());
         self.query(transaction, &sql, &parameters)
     }
 
@@ -178,6 +203,20 @@ impl TableRows for StoredTable {
         counted.map_err(|error| self.database.failure(&error))
     }
 
+    fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
+        let (condition, parameters) = self.condition(search);
+        let column = name(&self.schema, column);
+        // SQLite fails if a sum overflows on its way; the sums of the halves of the numbers cannot.
+        let halves = format!("coalesce(sum({column} >> 32), 0), coalesce(sum({column} & 4294967295), 0)");
+        let sql = format!("SELECT {halves} FROM {}{condition}", self.name());
+        let summed = self.database.read(transaction, |connection| {
+            let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+            connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), halves)
+        });
+        let (high, low) = summed.map_err(|error| self.database.failure(&error))?;
+        Ok((i128::from(high) << 32) + i128::from(low))
+    }
+
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let row = self.schema.stored(row)?;
         let numbered = |at: &usize| self.schema.auto && self.schema.key == [*at];
@@ -185,9 +224,13 @@ impl TableRows for StoredTable {
         let sql = self.insertion(&given);
         let parameters = self.parameters(given.iter().copied(), fields(&row));
         let number = self.write(transaction, fields(&row), |connection| {
-            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))?;
-            Ok(connection.last_insert_rowid())
+            let inserted = connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters));
+            match inserted {
+                Err(error) if self.is_used_up(&error, connection) => Ok(None),
+                inserted => inserted.map(|_| Some(connection.last_insert_rowid())),
+            }
         })?;
+        let number = number.ok_or_else(|| constraint::no_number_left(&self.schema))?;
         Ok(if self.schema.auto { Value::Int(number) } else { self.schema.key_of(fields(&row)) })
     }
 
@@ -240,6 +283,25 @@ impl TableRows for StoredTable {
         let sql = format!("DELETE FROM {}{condition}", self.name());
         let deleted = self.write(transaction, &[], |connection| {
             connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+        })?;
+        Ok(deleted as i64)
+    }
+
+    fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
+        let sql = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
+        let keys: Vec<Value> = rows.iter().map(|row| self.schema.key_of(fields(row))).collect();
+        let deleted = self.write(transaction, &[], |connection| {
+            connection.execute_batch("SAVEPOINT rows")?;
+            let each = keys
+                .iter()
+                .map(|key| connection.prepare_cached(&sql)?.execute(params_from_iter(self.key_parameters(key))));
+            let deleted: rusqlite::Result<usize> = each.sum();
+            connection.execute_batch(if deleted.is_ok() {
+                "RELEASE rows"
+            } else {
+                "ROLLBACK TO rows; RELEASE rows"
+            })?;
+            deleted
         })?;
         Ok(deleted as i64)
     }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use weir::{FailureKind, Value};
 
@@ -54,7 +56,7 @@ fn schema() -> Schema {
             column("size", "Size", false),
             column("done", "Bool", false),
         ],
-        key: vec![0, 1],
+        key: vec![3, 0, 1],
         auto: false,
         indexes: vec![
             IndexSchema { columns: vec![3, 5], unique: false },
@@ -63,6 +65,11 @@ fn schema() -> Schema {
         ],
         soft: None,
     }
+}
+
+/// Returns the key of a row of [`schema`].
+fn key_of(row: &Value) -> Value {
+    schema().key_of(super::row::fields(row))
 }
 
 /// Marsaglia's xorshift.
@@ -126,21 +133,22 @@ impl Random {
 fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String {
     let mut random = Random(seed | 1);
     let row = random.row();
-    let key = Value::Record(super::row::fields(&random.row())[..2].into());
+    let key = key_of(&random.row());
     let result = match kind {
         0..=3 => table.insert(transaction, row).map(|key| format!("{key}")),
         4 | 5 => table.upsert(transaction, row).map(|key| format!("{key}")),
         6 => {
-            let key = Value::Record(super::row::fields(&row)[..2].into());
-            match table.get(transaction, &key) {
-                Ok(Some(_)) => table.replace(transaction, &key, row).map(|()| "replaced".to_owned()),
+            let own = key_of(&row);
+            match table.get(transaction, &own) {
+                Ok(Some(_)) => table.replace(transaction, &own, row).map(|()| "replaced".to_owned()),
                 other => other.map(|_| "none".to_owned()),
             }
         }
         7 => table.delete(transaction, &key).map(|gone| gone.to_string()),
         8 => table.delete_all(transaction, &random.search()).map(|count| count.to_string()),
         9 => table.count(transaction, &random.search()).map(|count| count.to_string()),
-        10 => table.get(transaction, &key).map(|row| format!("{row:?}")),
+        10 => table.sum(transaction, &random.search(), 1).map(|sum| sum.to_string()),
+        11 => table.get(transaction, &key).map(|row| format!("{row:?}")),
         _ => table.select(transaction, &random.search()).map(|rows| format!("{rows:?}")),
     };
     result.unwrap_or_else(|failure| {
@@ -173,7 +181,7 @@ fn the_database_agrees_with_memory() {
                 2 => transaction = 0,
                 _ => {}
             }
-            let kind = random.below(14);
+            let kind = random.below(15);
             let of = random.below(u64::MAX);
             let (one, other) = (run(&*memory, kind, transaction, of), run(&*stored, kind, transaction, of));
             assert_eq!(one, other, "statement {at} of seed {seed}, of kind {kind}");
@@ -223,11 +231,16 @@ fn numbers_are_not_used_twice() {
         assert_eq!(table.insert(0, row(0)).unwrap(), Value::Int(3));
         assert_eq!(table.upsert(0, row(10)).unwrap(), Value::Int(10));
         assert_eq!(table.insert(0, row(0)).unwrap(), Value::Int(11));
+        assert_eq!(table.upsert(0, row(i64::MAX - 1)).unwrap(), Value::Int(i64::MAX - 1));
+        assert_eq!(table.insert(0, row(0)).unwrap(), Value::Int(i64::MAX));
+        let refused = table.insert(0, row(0)).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Constraint);
+        assert!(refused.message.contains("has used all numbers for its rows"), "{refused}");
     }
 }
 
 #[test]
-fn soft_tables_expire_and_evict() {
+fn soft_tables_evict() {
     let soft = |ttl, at_most| Schema { soft: Some(SoftTable { ttl, at_most }), indexes: Vec::new(), ..schema() };
     let row = |number| {
         let Value::Record(fields) = Random(5).row() else { unreachable!() };
@@ -235,19 +248,36 @@ fn soft_tables_expire_and_evict() {
         (fields[0], fields[1], fields[2]) = (Value::text("a"), Value::Int(number), Value::Float(1.0));
         Value::Record(fields.into())
     };
-    let key = |number| Value::Record([Value::text("a"), Value::Int(number)].into());
     let bounded = TableStorage::default().open(soft(None, Some(2))).unwrap();
     for number in [1, 2, 1, 3] {
         bounded.upsert(0, row(number)).unwrap();
     }
-    let kept: Vec<bool> = [1, 2, 3].map(|number| bounded.get(0, &key(number)).unwrap().is_some()).into();
+    let kept: Vec<bool> = [1, 2, 3].map(|number| bounded.get(0, &key_of(&row(number))).unwrap().is_some()).into();
     assert_eq!(kept, [true, false, true]);
-    let expiring = TableStorage::default().open(soft(Some(std::time::Duration::from_millis(20)), None)).unwrap();
-    expiring.insert(0, row(1)).unwrap();
-    assert!(expiring.get(0, &key(1)).unwrap().is_some());
-    std::thread::sleep(std::time::Duration::from_millis(40));
-    assert!(expiring.get(0, &key(1)).unwrap().is_none());
-    expiring.insert(0, row(1)).unwrap();
+}
+
+/// The time of the clock of [`rows_expire`], in milliseconds since 1970.
+static TIME: AtomicU64 = AtomicU64::new(1_000);
+
+fn time() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(TIME.load(Ordering::Relaxed))
+}
+
+#[test]
+fn rows_expire() {
+    let soft = SoftTable { ttl: Some(Duration::from_millis(20)), at_most: None };
+    let table = TableStorage::with_clock(time).open(Schema { soft: Some(soft), ..schema() }).unwrap();
+    let row = Random(5).row();
+    table.insert(0, row.clone()).unwrap();
+    let is_there = |at: u64| {
+        TIME.store(at, Ordering::Relaxed);
+        table.get(0, &key_of(&row)).unwrap().is_some()
+    };
+    assert!(is_there(1_019));
+    assert!(!is_there(1_020));
+    assert!(is_there(990), "a clock that was set back makes no row expire");
+    TIME.store(1_020, Ordering::Relaxed);
+    table.insert(0, row.clone()).unwrap();
 }
 
 #[test]
@@ -264,7 +294,10 @@ fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
         folder.storage().open(changed).map(|_| ()).map_err(|failure| failure.message.to_string())
     };
     let required = with(&|schema| schema.columns.push(column("new", "Int", false)));
-    assert!(required.unwrap_err().contains("give it a default"));
+    assert_eq!(
+        required.unwrap_err(),
+        "the table `things`: 1 row has no value for the column `new`; give it a default, or make it an `Option`"
+    );
     let changed = with(&|schema| schema.columns[1].kind = "Time".to_owned());
     assert!(changed.unwrap_err().contains("is `Int` in the database and `Time` in the program"));
     with(&|schema| {
@@ -299,4 +332,159 @@ fn what_is_no_database_of_weir_is_refused() {
     drop((_table, open));
     rusqlite::Connection::open(&file).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     assert!(refused(&folder.storage()).contains("newer version"), "{}", refused(&folder.storage()));
+}
+
+/// The evolution of a small table, from one start to the next.
+struct Evolution {
+    folder: Folder,
+}
+
+impl Evolution {
+    fn new(name: &str) -> Evolution {
+        Evolution { folder: Folder::new(name) }
+    }
+
+    /// Starts a program that declares these columns behind the key, after `weir tables` has promised the same.
+    fn start(
+        &self,
+        columns: &[ColumnSchema],
+        indexes: &[IndexSchema],
+        run: impl FnOnce(&dyn TableRows),
+    ) -> Result<(), String> {
+        let key = column("name", "Text", false);
+        let schema = Schema {
+            name: "users".to_owned(),
+            columns: std::iter::once(key).chain(columns.iter().cloned()).collect(),
+            key: vec![0],
+            auto: false,
+            indexes: indexes.to_vec(),
+            soft: None,
+        };
+        let promised = super::report(&schema, &self.folder.0.join("test.db")).unwrap();
+        let storage = self.folder.storage();
+        let opened = storage.open(schema).map_err(|failure| failure.message.to_string());
+        let fails = promised.lines().find_map(|line| line.strip_prefix("  a start fails: "));
+        assert_eq!(fails, opened.as_ref().err().map(String::as_str), "{promised}");
+        run(&*opened?);
+        weir::Closing::close(&storage).map_err(|failure| failure.message.to_string())
+    }
+}
+
+fn state(variants: &[&str]) -> ColumnSchema {
+    let variants = variants.iter().map(|&variant| variant.to_owned()).collect();
+    ColumnSchema { variants, ..column("state", "Enum", false) }
+}
+
+fn user<const N: usize>(name: &str, others: [Value; N]) -> Value {
+    Value::Record(std::iter::once(Value::text(name)).chain(others).collect())
+}
+
+#[test]
+fn rows_of_an_older_program_have_no_invented_values() {
+    let evolution = Evolution::new("older");
+    let (born, mail) = (column("born", "Time", false), column("mail", "Text", false));
+    let newer = [born.clone(), mail.clone(), state(&["Open", "Closed"])];
+    let row = user("ada", [Value::Time(5), Value::text("a"), Value::Variant(1, None)]);
+    evolution.start(&newer, &[], |table| _ = table.insert(0, row.clone()).unwrap()).unwrap();
+    evolution.start(&[], &[], |table| _ = table.insert(0, user("bob", [])).unwrap()).unwrap();
+    assert_eq!(
+        evolution.start(&newer, &[], |_| ()).unwrap_err(),
+        "the table `users`: 1 row has no value for the column `born`; give it a default, or make it an `Option`"
+    );
+    let mail_default = ColumnSchema { default: Some("no".to_owned()), ..mail };
+    let state_default = ColumnSchema { default: Some("Open".to_owned()), ..state(&["Open", "Closed"]) };
+    let forward = [column("born", "Time", true), mail_default, state_default];
+    evolution
+        .start(&forward, &[], |table| {
+            let found = |name: &str| table.get(0, &Value::text(name)).unwrap().unwrap();
+            let ada = [Value::some(Value::Time(5)), Value::text("a"), Value::Variant(1, None)];
+            assert_eq!(found("ada"), user("ada", ada));
+            assert_eq!(found("bob"), user("bob", [Value::none(), Value::text("no"), Value::Variant(0, None)]));
+        })
+        .unwrap();
+    let required = [born, forward[1].clone(), forward[2].clone()];
+    assert!(evolution.start(&required, &[], |_| ()).unwrap_err().contains("1 row has no value for the column `born`"));
+}
+
+#[test]
+fn a_variant_that_rows_have_cannot_go() {
+    let evolution = Evolution::new("variants");
+    let insert = |name: &'static str, tag| {
+        move |table: &dyn TableRows| _ = table.insert(0, user(name, [Value::Variant(tag, None)])).unwrap()
+    };
+    evolution.start(&[state(&["Open", "Closed", "Lost"])], &[], insert("ada", 1)).unwrap();
+    evolution.start(&[state(&["Closed", "New", "Open"])], &[], insert("bob", 2)).unwrap();
+    assert_eq!(
+        evolution.start(&[state(&["Open"])], &[], |_| ()).unwrap_err(),
+        "the table `users`: 1 row has the state `Closed`, which the program does not declare; declare the variant until the \
+         rows are changed, by the program or by `sqlite3`: UPDATE \"users\" SET \"state\" = 'Open' WHERE \"state\" = 'Closed'"
+    );
+}
+
+#[test]
+fn a_new_unique_needs_rows_that_differ() {
+    let evolution = Evolution::new("unique");
+    let mail = column("mail", "Text", true);
+    let rows = |table: &dyn TableRows| {
+        for (name, mail) in [("ada", Some("a")), ("bob", Some("a")), ("eve", None), ("joe", None)] {
+            let mail = mail.map_or(Value::none(), |mail| Value::some(Value::text(mail)));
+            table.insert(0, user(name, [mail])).unwrap();
+        }
+    };
+    evolution.start(std::slice::from_ref(&mail), &[], rows).unwrap();
+    let unique = [IndexSchema { columns: vec![1], unique: true }];
+    assert_eq!(
+        evolution.start(std::slice::from_ref(&mail), &unique, |_| ()).unwrap_err(),
+        "the table `users` cannot have `unique (mail)`: 1 value occurs in more than one row, such as 'a'; change or delete \
+         these rows first"
+    );
+    let added = [mail.clone(), ColumnSchema { default: Some("0".to_owned()), ..column("place", "Int", false) }];
+    let of_place = [IndexSchema { columns: vec![2], unique: true }];
+    assert!(evolution.start(&added, &of_place, |_| ()).unwrap_err().contains("`unique (place)`: 1 value occurs"));
+    let both = [IndexSchema { columns: vec![2, 0], unique: true }, IndexSchema { columns: vec![0, 2], unique: false }];
+    evolution.start(&added, &both, |_| ()).unwrap();
+}
+
+#[test]
+fn a_table_that_the_database_does_not_number_is_refused() {
+    let folder = Folder::new("number-later");
+    let numbered = |auto| Schema {
+        name: "lines".to_owned(),
+        columns: vec![column("id", "Int", false), column("text", "Text", false)],
+        key: vec![0],
+        auto,
+        indexes: Vec::new(),
+        soft: None,
+    };
+    drop(folder.storage().open(numbered(false)).unwrap());
+    let refused = folder.storage().open(numbered(true)).map(|_| ()).unwrap_err();
+    assert!(refused.message.contains("numbers the rows (`auto`)"), "{refused}");
+}
+
+#[test]
+fn the_log_stays_short_and_is_empty_at_the_end() {
+    let folder = Folder::new("log");
+    let storage = folder.storage();
+    let table = storage.open(schema()).unwrap();
+    let log = folder.0.join("test.db-wal");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut longest = 0;
+    for number in 0..300 {
+        let mut fields = super::row::fields(&Random(5).row()).to_vec();
+        (fields[1], fields[2]) = (Value::Int(number), Value::Float(0.0));
+        (fields[4], fields[7]) = (Value::none(), Value::bytes(vec![7; 64 << 10]));
+        table.insert(0, Value::Record(fields.into())).unwrap();
+        runtime.block_on(storage.settled()).unwrap();
+        longest = longest.max(std::fs::metadata(&log).unwrap().len());
+    }
+    assert!(longest < 3 * super::checkpoint::LOG_MAX / 2, "the log has grown to {longest} bytes");
+    weir::Closing::close(&storage).unwrap();
+    assert_eq!(std::fs::metadata(&log).unwrap().len(), 0);
+    let copy = Folder::new("log-copy");
+    std::fs::copy(folder.0.join("test.db"), copy.0.join("test.db")).unwrap();
+    let everything = TableSearch::new(
+        TableQuery { conditions: Vec::new(), order: Vec::new() },
+        Value::Record([Value::Int(i64::MAX), Value::Unit].into()),
+    );
+    assert_eq!(copy.storage().open(schema()).unwrap().count(0, &everything).unwrap(), 300);
 }

@@ -2,7 +2,7 @@
 //! queue.
 //!
 //! SEDA (Welsh, Culler and Brewer, SOSP 2001), the third runtime of Flux (§3.2) and the basis of FLUXO: a controller
-//! adds a thread to a queue whose queue is long, and removes one that was not needed.
+//! adds a thread to a stage whose queue is long, and removes one that was not needed.
 
 use weir_ir::plan::Granularity;
 use weir_scheduler::ThreadControl;

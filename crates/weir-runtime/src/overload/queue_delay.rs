@@ -6,18 +6,17 @@ use super::multilevel_queue::{LEVELS, level_of};
 use super::passed_queues::{PassedQueues, ThreadQueue};
 use crate::platform::Platform;
 
-/// The delay that is too long for work that takes long, in a queue that has not been empty for [`STANDING_NS`]: CoDel's
-/// target.
+/// The delay that is too long for work that takes long, if it has been longer for [`STANDING_NS`]: CoDel's target.
 const LONG_WORK_DELAY_MAX_NS: u64 = 5_000_000;
 /// The same for work of unknown length, which may cost hardly more than its refusal. Chosen by judgement: requests that are
 /// answered within microseconds wait for less, also if a thousand clients send them one after the other.
 const DELAY_MAX_NS: u64 = 100_000_000;
-/// The time for which a burst may fill a queue: CoDel's interval.
+/// The time for which the delay may be too long, as it is after a burst: CoDel's interval.
 const STANDING_NS: u64 = 100_000_000;
 /// The time after an overload in which no burst may fill the queue: near its capacity a queue is empty from time to time, and
 /// would be filled again each time. Chosen by judgement.
 const MEMORY_NS: u64 = 10_000_000_000;
-/// The delay that is too long even for a burst. Chosen by judgement: who waits for longer has often left.
+/// The delay that is too long even for a burst. Chosen by judgement: clients that wait for longer have often left.
 pub(super) const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
 /// No delay is too long while fewer items wait, so that the law holds for work of any length. By Little's law it is the
 /// delay in units of the mean time between two departures. Chosen by calculation: with one thread, random arrivals at 0.8 of
@@ -26,6 +25,11 @@ pub(super) const WAITING_MIN: u64 = 12;
 
 /// The part by which a time between two departures changes their mean.
 const GAP_WEIGHT: u64 = 8;
+/// A longer time counts as this many times the mean, so that one item that takes long does not make many short ones look
+/// long; if all take long, the mean follows within some twenty departures.
+const GAP_MEANS_MAX: u64 = 4;
+/// A mean below which all means count alike, so that it can rise from 0.
+const SHORT_GAP_NS: u64 = 1_000;
 
 /// The delay of a queue: the time for which an item that arrives now would wait. It is computed from the number of items and
 /// the mean time between departures, because the delays of items that leave now tell only what it was before. All fields are
@@ -34,37 +38,41 @@ const GAP_WEIGHT: u64 = 8;
 pub(crate) struct QueueDelay {
     /// The number of items in the queue.
     waiting: AtomicU64,
-    /// The time since which the queue has not been empty.
-    busy_since_ns: AtomicU64,
+    /// The time at which the delay was last no longer than its limit: as an item left, or entered the empty queue.
+    short_ns: AtomicU64,
     /// The time at which an item last left, or entered the empty queue. The first item has waited since then or longer.
     moved_ns: AtomicU64,
     /// The moving mean of the times between two departures while the queue is not empty.
     gap_ns: AtomicU64,
-    /// The time at which work last waited too long in a queue that had not been empty for [`STANDING_NS`]; 0 if never.
+    /// The time at which the delay had last been too long for [`STANDING_NS`]; 0 if never.
     overloaded_ns: AtomicU64,
-    /// The delay that is too long in a queue that has not been empty for a while.
+    /// The delay that is too long if it lasts.
     delay_max_ns: u64,
+    /// The time without a departure that is too long.
+    stop_max_ns: u64,
 }
 
 impl QueueDelay {
     /// Returns the delay of a queue for work that takes long: turns, and calls that have a thread of their own.
     pub(crate) const fn of_long_work() -> QueueDelay {
-        QueueDelay::with_limit(LONG_WORK_DELAY_MAX_NS)
+        QueueDelay::with_limits(LONG_WORK_DELAY_MAX_NS, STANDING_NS)
     }
 
-    /// Returns the delay of a queue for work of unknown length.
+    /// Returns the delay of a queue for work of unknown length. A single item that holds all threads for a while
+    /// says nothing of the others.
     const fn of_any_work() -> QueueDelay {
-        QueueDelay::with_limit(DELAY_MAX_NS)
+        QueueDelay::with_limits(DELAY_MAX_NS, BURST_DELAY_MAX_NS)
     }
 
-    const fn with_limit(delay_max_ns: u64) -> QueueDelay {
+    const fn with_limits(delay_max_ns: u64, stop_max_ns: u64) -> QueueDelay {
         QueueDelay {
             waiting: AtomicU64::new(0),
-            busy_since_ns: AtomicU64::new(0),
+            short_ns: AtomicU64::new(0),
             moved_ns: AtomicU64::new(0),
             gap_ns: AtomicU64::new(0),
             overloaded_ns: AtomicU64::new(0),
             delay_max_ns,
+            stop_max_ns,
         }
     }
 
@@ -72,7 +80,7 @@ impl QueueDelay {
     pub(crate) fn enter(&self, platform: &dyn Platform) {
         if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             let now_ns = platform.now_ns();
-            self.busy_since_ns.store(now_ns, Ordering::Relaxed);
+            self.short_ns.store(now_ns, Ordering::Relaxed);
             self.moved_ns.store(now_ns, Ordering::Relaxed);
         }
     }
@@ -82,9 +90,16 @@ impl QueueDelay {
         let now_ns = platform.now_ns();
         let gap_ns = now_ns.saturating_sub(self.moved_ns.swap(now_ns, Ordering::Relaxed));
         let mean_ns = self.gap_ns.load(Ordering::Relaxed);
-        let weighted_ns = if mean_ns == 0 { gap_ns } else { mean_ns - mean_ns / GAP_WEIGHT + gap_ns / GAP_WEIGHT };
+        let longest_gap_ns = mean_ns.max(SHORT_GAP_NS).saturating_mul(GAP_MEANS_MAX);
+        let weighted_ns = match mean_ns {
+            0 => gap_ns,
+            _ => mean_ns - mean_ns / GAP_WEIGHT + gap_ns.min(longest_gap_ns) / GAP_WEIGHT,
+        };
         self.gap_ns.store(weighted_ns, Ordering::Relaxed);
         self.abandon();
+        if self.expected_ns() <= self.delay_max_ns {
+            self.short_ns.store(now_ns, Ordering::Relaxed);
+        }
     }
 
     /// Notes that an item leaves the queue for another reason than being run.
@@ -98,12 +113,18 @@ impl QueueDelay {
         self.waiting.load(Ordering::Relaxed) >= WAITING_MIN && self.is_overloaded_at(platform.now_ns())
     }
 
+    /// Returns the time for which an item that arrives now would wait if items leave as they did before.
+    fn expected_ns(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed).saturating_mul(self.gap_ns.load(Ordering::Relaxed))
+    }
+
     #[cold]
     fn is_overloaded_at(&self, now_ns: u64) -> bool {
         let since = |moment: &AtomicU64| now_ns.saturating_sub(moment.load(Ordering::Relaxed));
-        let expected_ns = self.waiting.load(Ordering::Relaxed).saturating_mul(self.gap_ns.load(Ordering::Relaxed));
-        let delay_ns = expected_ns.max(since(&self.moved_ns));
-        if delay_ns > self.delay_max_ns && since(&self.busy_since_ns) >= STANDING_NS {
+        let stopped_ns = since(&self.moved_ns);
+        let delay_ns = self.expected_ns().max(stopped_ns);
+        let is_long = self.expected_ns() > self.delay_max_ns && since(&self.short_ns) >= STANDING_NS;
+        if is_long || stopped_ns >= self.stop_max_ns {
             self.overloaded_ns.store(now_ns.max(1), Ordering::Relaxed);
             return true;
         }
@@ -276,6 +297,26 @@ mod tests {
     }
 
     #[test]
+    fn an_item_that_holds_up_many_short_ones_is_no_overload() {
+        let (clock, delay) = (ScriptedPlatform::new(0), QueueDelay::of_any_work());
+        // Clients that send one request after the other: as many wait as there are clients.
+        (0..64).for_each(|_| delay.enter(&clock));
+        let departs_after = |gap_ns| {
+            clock.pass_ns(gap_ns);
+            let refused = delay.is_overloaded(&clock);
+            delay.leave(&clock);
+            delay.enter(&clock);
+            refused
+        };
+        for _ in 0..10 {
+            assert!(!(0..1_000).any(|_| departs_after(MS / 20)));
+            assert!(!departs_after(900 * MS), "one that takes long");
+        }
+        assert!(departs_after(1_100 * MS), "nothing leaves");
+        assert!((0..100).filter(|_| departs_after(100 * MS)).count() > 90, "all take long");
+    }
+
+    #[test]
     fn a_route_is_refused_only_for_queues_that_its_flows_pass() {
         let (clock, delays) = (ScriptedPlatform::new(0), FlowDelays::new());
         let (short, long) = (PassedQueues::default(), PassedQueues::default());
@@ -288,7 +329,7 @@ mod tests {
         clock.pass_ns(STANDING_NS);
         assert!(delays.is_overloaded(&long, &clock) && !delays.is_overloaded(&short, &clock));
         (0..WAITING_MIN).for_each(|_| delays.after_turns(0).enter(&clock));
-        clock.pass_ns(2 * STANDING_NS);
+        clock.pass_ns(BURST_DELAY_MAX_NS);
         assert!(delays.is_overloaded(&short, &clock));
     }
 }

@@ -4,11 +4,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Time limit for a response, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns the root of the repository.
 pub(crate) fn repository() -> PathBuf {
@@ -254,5 +254,14 @@ fn without_time(line: &str) -> String {
     match line.split_once("Z ") {
         Some((time, rest)) if time.len() == "00:00:00.000".len() => format!("TIME {rest}"),
         _ => line.to_owned(),
+    }
+}
+
+/// Sets a flag when it is dropped, also if a test fails.
+pub(crate) struct SetOnDrop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }

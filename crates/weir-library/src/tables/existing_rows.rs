@@ -1,0 +1,112 @@
+//! Checks of the rows of a database before a start changes their table: rows without a value, with a variant that is gone,
+//! or with equal values in a new `unique`. Each failure counts the rows and says what to do.
+
+use rusqlite::{Connection, OptionalExtension};
+use weir::Failure;
+
+use super::schema::{ColumnSchema, IndexSchema, Schema};
+use super::sql::{list, literal, name, quoted};
+
+/// Returns the failure of a column that has values of another type in the database.
+pub(super) fn values_differ(schema: &Schema, column: &ColumnSchema, stored: &str) -> Failure {
+    Failure::function(format!(
+        "the column `{}` of the table `{}` is `{stored}` in the database and `{}` in the program; give it a new name",
+        column.name,
+        schema.name,
+        column.shown_type()
+    ))
+}
+
+/// Fails if rows have no value for a required column: those that fulfil this condition.
+pub(super) fn lacks_no_value(
+    schema: &Schema,
+    column: &ColumnSchema,
+    condition: &str,
+    connection: &Connection,
+) -> rusqlite::Result<Result<(), Failure>> {
+    let sql = format!("SELECT count(*) FROM {} WHERE {condition}", quoted(&schema.name));
+    let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+    if rows == 0 {
+        return Ok(Ok(()));
+    }
+    Ok(Err(Failure::function(format!(
+        "the table `{}`: {} no value for the column `{}`; give it a default, or make it an `Option`",
+        schema.name,
+        counted(rows, "row", ("has", "have")),
+        column.name
+    ))))
+}
+
+/// Fails if rows have a variant that the enum of a column no longer has.
+pub(super) fn variants_are_known(
+    schema: &Schema,
+    column: &ColumnSchema,
+    connection: &Connection,
+) -> rusqlite::Result<Result<(), Failure>> {
+    let (table, named) = (quoted(&schema.name), quoted(&column.name));
+    let known = list(column.variants.iter().map(|variant| format!("'{variant}'")), ", ");
+    let sql = format!(
+        "SELECT {named}, count(*) FROM {table} WHERE {named} NOT IN ({known}) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
+    );
+    let found = connection.query_row(&sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
+    let Some((variant, rows)) = found.optional()? else { return Ok(Ok(())) };
+    Ok(Err(Failure::function(format!(
+        "the table `{}`: {} the {} `{variant}`, which the program does not declare; declare the variant until the rows are \
+         changed, by the program or by `sqlite3`: UPDATE {table} SET {named} = '{}' WHERE {named} = '{variant}'",
+        schema.name,
+        counted(rows, "row", ("has", "have")),
+        column.name,
+        column.variants.first().map_or("", String::as_str),
+    ))))
+}
+
+/// An index that the database does not have yet.
+pub(super) struct NewIndex<'s> {
+    pub(super) schema: &'s Schema,
+    pub(super) index: &'s IndexSchema,
+    /// The names of the columns that the database has.
+    pub(super) known: &'s [&'s str],
+}
+
+impl NewIndex<'_> {
+    /// Fails if rows agree in all columns of the index.
+    pub(super) fn check(&self, connection: &Connection) -> rusqlite::Result<Result<(), Failure>> {
+        let columns = &self.index.columns;
+        let value = |place: usize| format!("v{place}");
+        let values =
+            list(columns.iter().enumerate().map(|(place, at)| format!("{} AS v{place}", self.value(*at))), ", ");
+        let present = list((0..columns.len()).map(|place| format!("v{place} IS NOT NULL")), " AND ");
+        let groups = list((0..columns.len()).map(value), ", ");
+        let shown = list((0..columns.len()).map(|place| format!("quote(v{place})")), " || ', ' || ");
+        let sql = format!(
+            "SELECT {shown}, count(*) OVER () FROM (SELECT {values} FROM {}) WHERE {present}
+             GROUP BY {groups} HAVING count(*) > 1 ORDER BY count(*) DESC LIMIT 1",
+            quoted(&self.schema.name)
+        );
+        let found = connection.query_row(&sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
+        let Some((example, values)) = found.optional()? else { return Ok(Ok(())) };
+        let names = list(columns.iter().map(|at| self.schema.columns[*at].name.clone()), ", ");
+        Ok(Err(Failure::function(format!(
+            "the table `{}` cannot have `unique ({names})`: {} in more than one row, such as {example}; change or delete these rows \
+             first",
+            self.schema.name,
+            counted(values, "value", ("occurs", "occur")),
+        ))))
+    }
+
+    /// Returns the value of a column after the start.
+    fn value(&self, at: usize) -> String {
+        let column = &self.schema.columns[at];
+        let default = literal(column).filter(|_| !column.optional);
+        let is_known = self.known.contains(&column.name.as_str());
+        match (is_known, default) {
+            (true, None) => name(self.schema, at),
+            (true, Some(default)) => format!("coalesce({}, {default})", name(self.schema, at)),
+            (false, default) => default.unwrap_or_else(|| "NULL".to_owned()),
+        }
+    }
+}
+
+fn counted(number: i64, noun: &str, (one, several): (&str, &str)) -> String {
+    if number == 1 { format!("{number} {noun} {one}") } else { format!("{number} {noun}s {several}") }
+}
