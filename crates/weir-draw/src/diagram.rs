@@ -4,6 +4,7 @@
 //! atomic step) precedes them. Both ends of an edge have the same parent: an edge that would cross the border of a mark
 //! ends at that border.
 
+mod edges;
 mod ends;
 mod fn_frames;
 mod reduction;
@@ -19,14 +20,12 @@ use crate::contraction::{Contraction, EdgeSource};
 use crate::drawing::{DetailLevel, Drawing};
 use crate::looks::{self, MarkKind};
 use crate::names::{self, GraphScope};
+pub(crate) use edges::{Edge, EdgeLabel, MarkId};
 use ends::EndOrEffect;
 use fn_frames::{Container, FnFrames, fn_frame};
 
 /// Stands between the `fn`s that a call is inlined from, and before its module.
 const WITHIN: &str = " › ";
-
-/// The index of a mark.
-pub(crate) type MarkId = usize;
 
 /// The diagram of one flow.
 #[derive(Default)]
@@ -66,25 +65,6 @@ impl DiagramMark {
     }
 }
 
-/// The label of an edge.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum EdgeLabel {
-    /// This arm was chosen.
-    Choice(String),
-    /// A value is passed.
-    Value,
-    /// The second happens after the first, without a value of it: both access a resource, or the second ends the flow.
-    Order,
-}
-
-/// An edge between two marks.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Edge {
-    pub(crate) from: MarkId,
-    pub(crate) to: MarkId,
-    pub(crate) label: EdgeLabel,
-}
-
 impl Diagram {
     pub(crate) fn of(drawing: &Drawing<'_>, flow: &Flow<Graph>) -> Diagram {
         let scope = GraphScope::of_flow(drawing.program, flow);
@@ -96,7 +76,7 @@ impl Diagram {
         builder.graph(&scope, 0, None, title);
         builder.exits_of_frames();
         let mut diagram = builder.diagram;
-        diagram.reduce();
+        reduction::reduce(&mut diagram.edges, diagram.marks.len());
         match drawing.plan.filter(|plan| !plan.sections.is_empty()) {
             Some(plan) => diagram.assign_planned_sections(plan),
             None => diagram.assign_sections(),

@@ -2,33 +2,25 @@
 
 use std::ops::Range;
 
-use super::{Diagram, Edge, EdgeLabel, MarkId};
+use super::edges::{Edge, EdgeLabel, MarkId};
 
-impl Diagram {
-    /// Removes edges that another path implies (transitive reduction). For a choice, the path must start with the same
-    /// arm.
-    pub(super) fn reduce(&mut self) {
-        self.edges.sort();
-        self.edges.dedup();
-        let below = below(&self.edges, 0..self.marks.len());
-        let outgoing = self.outgoing();
-        let follows = |edge: &Edge| {
-            outgoing[edge.from].iter().map(|&other| &self.edges[other]).any(|other| {
-                let same_start = !matches!(edge.label, EdgeLabel::Choice(_)) || other.label == edge.label;
-                let stronger =
-                    other.to == edge.to && other.label < edge.label && !matches!(edge.label, EdgeLabel::Choice(_));
-                stronger || (same_start && other.to != edge.to && below[other.to].contains(edge.to))
-            })
-        };
-        let kept: Vec<Edge> = self.edges.iter().filter(|edge| !follows(edge)).cloned().collect();
-        self.edges = kept;
-    }
-
-    fn outgoing(&self) -> Vec<Vec<usize>> {
-        let mut outgoing = vec![Vec::new(); self.marks.len()];
-        self.edges.iter().enumerate().for_each(|(index, edge)| outgoing[edge.from].push(index));
-        outgoing
-    }
+/// Removes edges that another path implies (transitive reduction). For a choice, the path must start with the same arm.
+pub(super) fn reduce(edges: &mut Vec<Edge>, marks: usize) {
+    edges.sort();
+    edges.dedup();
+    let below = below(edges, 0..marks);
+    let mut outgoing = vec![Vec::new(); marks];
+    edges.iter().enumerate().for_each(|(index, edge)| outgoing[edge.from].push(index));
+    let follows = |edge: &Edge| {
+        outgoing[edge.from].iter().map(|&other: &usize| &edges[other]).any(|other| {
+            let same_start = !matches!(edge.label, EdgeLabel::Choice(_)) || other.label == edge.label;
+            let stronger =
+                other.to == edge.to && other.label < edge.label && !matches!(edge.label, EdgeLabel::Choice(_));
+            stronger || (same_start && other.to != edge.to && below[other.to].contains(edge.to))
+        })
+    };
+    let kept: Vec<Edge> = edges.iter().filter(|edge| !follows(edge)).cloned().collect();
+    *edges = kept;
 }
 
 /// Returns, for each of these marks, the marks among them that are reachable from it, counted from the first one.

@@ -224,7 +224,7 @@ fn only_tests_call_services() {
     assert!(said.messages.contains("a service has no function `fetch`"), "{}", said.messages);
 }
 
-/// What a test prints belongs to its failure; a test that passes is silent.
+/// The output of a test belongs to its failure; a test that passes is silent.
 #[test]
 fn what_a_failing_test_prints_is_shown() {
     let text = "use stdio\n\ntest \"fails\" {\n  stdio.print(\"one\")?\n  stdio.print_error(\"two\")?\n  expect 1 == 2\n}\n\n\

@@ -38,7 +38,7 @@ pub(super) struct TestResult {
     pub(super) failure: Option<Failure>,
     /// The place in the source of the operation that failed.
     pub(super) failed_at: Option<Origin>,
-    /// What the test printed.
+    /// The text that the test printed.
     pub(super) printed: String,
     pub(super) took: Duration,
 }
