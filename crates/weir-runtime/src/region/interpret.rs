@@ -39,7 +39,6 @@ pub(crate) struct Machine<'a> {
 macro_rules! out_of_line {
     () => {
         Instruction::Nothing
-            | Instruction::NotEqualWords(..)
             | Instruction::EqualFloat(..)
             | Instruction::NotEqualFloat(..)
             | Instruction::LessFloat(..)
@@ -244,7 +243,13 @@ impl Region {
                 SubtractFloat(out, a, b) => words.set_float(out, words.float(a) - words.float(b)),
                 MultiplyFloat(out, a, b) => words.set_float(out, words.float(a) * words.float(b)),
                 DivideFloat(out, a, b) => words.set_float(out, words.float(a) / words.float(b)),
+                AddProductFloat(sum, a, b) => {
+                    words.set_float(sum, words.float(sum) + words.float(a) * words.float(b));
+                }
+                LeastInt(out, a, b) => words.set(out, words.int(a).min(words.int(b)).cast_unsigned()),
+                GreatestInt(out, a, b) => words.set(out, words.int(a).max(words.int(b)).cast_unsigned()),
                 EqualWords(out, a, b) => words.set(out, words.get(a) == words.get(b)),
+                NotEqualWords(out, a, b) => words.set(out, words.get(a) != words.get(b)),
                 LessInt(out, a, b) => words.set(out, words.int(a) < words.int(b)),
                 LessOrEqualInt(out, a, b) => words.set(out, words.int(a) <= words.int(b)),
                 Jump(target) => at = usize::from(target),
@@ -274,6 +279,7 @@ impl Region {
                 Push(list, a, scalar) => outside.push_word(list, words.get(a), scalar),
                 Field(out, slot, field) => words.set(out, outside.field(slot, field)),
                 ElementWord(out, row, field) => words.set(out, self.field_of_element(row, words, &outside, field)),
+                ElementWords(row) => self.load_fields(row, words.0, &outside),
                 CallWords(out, row) => go_on!(self.call_words((out, row), at - 1, words.0, &mut outside), at),
                 Replace(row) => go_on!(self.replace(row, at - 1, words.0, &mut outside), at),
                 Switch(row) => go_on!(self.switch(row, at - 1, words.0, &mut outside), at),

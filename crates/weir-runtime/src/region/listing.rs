@@ -5,7 +5,7 @@ use std::fmt;
 
 use weir_host::Argument;
 
-use super::code::{Region, RegionOperand};
+use super::code::{ElementWords, Region, RegionOperand};
 use super::instruction::{Instruction, TableIndex};
 use super::shapes::Scalar;
 
@@ -68,6 +68,12 @@ impl Region {
                 let row = &tables.records[at(row)];
                 let registers = row.registers.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
                 format!("s{}, ({})", row.slot, registers.join(", "))
+            }
+            Instruction::ElementWords(row) => {
+                let ElementWords { row, fields } = &tables.element_words[at(row)];
+                let row = tables.loops[at(*row)];
+                let fields = fields.iter().map(|(register, field)| format!("r{register} = {field}"));
+                format!("r{} of s{}: {}", row.count, row.list, fields.collect::<Vec<_>>().join(", "))
             }
             Instruction::Prim(row) => {
                 let row = &tables.prims[at(row)];
@@ -159,8 +165,8 @@ fn kinds(instruction: Instruction) -> &'static str {
         AgainUnlessEqual(..) | AgainUnlessNotEqual(..) | AgainUnlessLess(..) | AgainUnlessLessOrEqual(..) => "mrr",
         SetWord(..) => "srr",
         FirstValue(..) | NextValue(..) => "lst",
-        Scalars(_) | LoadRecord(_) | StoreRecord(_) | PushRecord(_) | Prim(_) | AppendParts(_) | Call(_)
-        | Replace(_) | Switch(_) | Return(_) | Fail(_) | Nothing | Never | End => "",
+        Scalars(_) | ElementWords(_) | LoadRecord(_) | StoreRecord(_) | PushRecord(_) | Prim(_) | AppendParts(_)
+        | Call(_) | Replace(_) | Switch(_) | Return(_) | Fail(_) | Nothing | Never | End => "",
         _ => "rrr",
     }
 }

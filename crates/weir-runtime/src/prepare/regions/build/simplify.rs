@@ -5,21 +5,33 @@ use indexmap::IndexMap;
 
 use super::emitter::CodeEmitter;
 use crate::region::{Instruction, Register, RegisterAccess};
+use combine::{add_products, load_fields_together};
 use copies::join_copies;
 use uses::RegisterUses;
 
+mod choices;
+mod combine;
 mod copies;
 mod uses;
 
 /// Simplifies the code.
 pub(super) fn simplify(emitter: &mut CodeEmitter) {
     remove_unreachable(emitter);
+    load_fields_together(emitter);
     let mut uses = RegisterUses::of(emitter);
     fuse_comparisons(emitter, &mut uses);
+    add_products(emitter, &uses);
+    simplify_jumps(emitter);
+    choices::compute(emitter);
+    uses = RegisterUses::of(emitter);
     join_copies(emitter, &mut uses);
-    while invert_jumps(emitter) | thread_jumps(emitter) | remove_jumps_to_next(emitter) | remove_unreachable(emitter) {}
+    simplify_jumps(emitter);
     compact(emitter);
     number_registers(emitter);
+}
+
+fn simplify_jumps(emitter: &mut CodeEmitter) {
+    while invert_jumps(emitter) | thread_jumps(emitter) | remove_jumps_to_next(emitter) | remove_unreachable(emitter) {}
 }
 
 /// Calls `see` for each register of an instruction, which may be changed.
