@@ -4,6 +4,7 @@
 //! function's call lists the `fn`s that lead to it: `thumbnail/image.scale`, `files.read#2`. A local name stands for an
 //! [`Atom`], or for a callable, which is inlined where it is called: no value of the IR is a function.
 
+mod aggregates;
 mod atomic;
 mod block_builder;
 mod boolean;
@@ -14,6 +15,7 @@ mod constants;
 mod entry;
 mod expr;
 mod failures;
+mod full_scan;
 mod handled_calls;
 mod html;
 mod join_points;

@@ -114,9 +114,13 @@ pub fn max_keyed(pairs: Vec<Keyed>) -> Option<Value> {
 #[weir::function(pure, units = units::length(list))]
 pub fn sum(list: &[i64]) -> Limited<i64> {
     // In 128 bits, intermediate sums cannot overflow, so that the order of the numbers does not matter.
-    let sum: i128 = list.iter().copied().map(i128::from).sum();
-    let overflow = || Failure::new(FailureKind::Arithmetic, "the sum does not fit into an `Int`");
-    Limited(i64::try_from(sum).map_err(|_| overflow()))
+    Limited(whole_sum(list.iter().copied().map(i128::from).sum()))
+}
+
+/// Returns a sum as an `Int`.
+pub(crate) fn whole_sum(sum: i128) -> Result<i64, Failure> {
+    let overflow = |_| Failure::new(FailureKind::Arithmetic, "the sum does not fit into an `Int`");
+    i64::try_from(sum).map_err(overflow)
 }
 
 /// Returns the values of a list of options that are not `None`: `list.present(for x in xs { if x > 0 { Some(x) } else {

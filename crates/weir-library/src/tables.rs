@@ -8,6 +8,7 @@
 //! Each statement carries the number of its transaction, or 0. A table that finds another transaction unfinished takes it
 //! back first: the locks of the program ensure that nobody works on it any more.
 
+mod backup;
 mod checkpoint;
 mod connection;
 mod constraint;
@@ -30,7 +31,8 @@ mod writer;
 
 use weir::{Failure, Generic, Value};
 
-use crate::Limited;
+use crate::{Limited, list};
+pub use backup::backup;
 pub use report::report;
 use rows::TableRows;
 use schema::TableSearch;
@@ -39,7 +41,7 @@ pub use storage::TableStorage;
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, settle, get, select, count, insert, upsert, replace, delete, delete_all,
+    pub(crate) tables: open, begin, commit, settle, get, select, count, sum, insert, upsert, replace, delete, delete_all,
         delete_rows
 }
 
@@ -107,6 +109,19 @@ pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: Que
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.count(transaction, &search))
+}
+
+/// Returns the sum of a column of the rows that fulfil the conditions. A sum that does not fit into 64 bits ends the flow.
+#[weir::function(reads)]
+pub fn sum(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    column: usize,
+) -> Limited<i64> {
+    let search = TableSearch::new(query, arguments.0);
+    Limited(table.0.sum(transaction, &search, column).and_then(list::whole_sum))
 }
 
 /// Inserts a row, and returns its key.

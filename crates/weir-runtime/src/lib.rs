@@ -39,5 +39,5 @@ pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
 pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
 pub use prepare::PrepareError;
 pub use running::{RunningProgram, Stopper, Watcher};
-pub use start::{Options, StartError, regions, sections, start};
+pub use start::{Options, StartError, StartFailure, regions, sections, start};
 pub use units::SliceLength;

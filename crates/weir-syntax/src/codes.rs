@@ -149,6 +149,7 @@ codes! {
     W0712 ConstantCondition,
     W0713 ShadowingPattern,
     W0714 BypassedHandler,
+    W0715 FullScan,
 }
 
 impl Code {

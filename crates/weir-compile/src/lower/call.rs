@@ -27,6 +27,11 @@ impl<'a> Lowering<'a, '_> {
         let Some(ResolvedCall { target, supplied }) = typed.calls.get(&expr.id) else {
             return Atom::Value(Value::Unit);
         };
+        if let (Some(object), true) = (object_of(function), arguments.is_empty())
+            && let Some(value) = self.aggregate(expr, target, object)
+        {
+            return value;
+        }
         // Arguments are evaluated in source order, which may differ from the order of the parameters.
         let object = object_of(function).filter(|_| supplied.contains(&ArgumentSource::Object));
         let object = object.map(|object| self.argument(object));

@@ -19,12 +19,12 @@ use crate::typed_tree::{LocalId, Resolution, TableStatement, TypedTree};
 
 /// A condition, divided into what the table searches and what is left.
 #[derive(Default)]
-struct DividedCondition<'a> {
+pub(super) struct DividedCondition<'a> {
     /// The searchable comparisons, as values of the type `tables.Condition`.
-    searched: Vec<Value>,
+    pub(super) searched: Vec<Value>,
     /// The values that they compare with, and their types.
     values: Vec<(&'a Expr, Option<Value>)>,
-    left: Vec<&'a Expr>,
+    pub(super) left: Vec<&'a Expr>,
 }
 
 impl<'a> Lowering<'a, '_> {
@@ -115,7 +115,7 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers a count: by the table, if it can search the whole condition.
     fn count(&mut self, table: &Text, condition: Option<Binding<'a>>, written: Option<&'a Expr>, span: Span) -> Atom {
         if let Some(divided) = self.searched_whole(table, condition.as_ref(), written) {
-            let (query, arguments) = self.description(&divided, Vec::new(), None, span);
+            let (query, arguments) = self.description(table, &divided, Vec::new(), None, span);
             let given = vec![Atom::Shared(table.clone()), outside(), query, arguments];
             return self.call_tables("count", given, Type::Int, span);
         }
@@ -146,7 +146,7 @@ impl<'a> Lowering<'a, '_> {
         let host = |name: &str| format!("{TABLES}.{name}").into();
         let bound = |atoms: Vec<Atom>| atoms.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
         if let Some(divided) = self.searched_whole(table, condition.as_ref(), written) {
-            let (query, arguments) = self.description(&divided, Vec::new(), None, span);
+            let (query, arguments) = self.description(table, &divided, Vec::new(), None, span);
             let given = bound(vec![Atom::Shared(table.clone()), outside(), query, arguments]);
             return self.call_host(&host("delete_all"), given, ty.clone(), (span, &[]));
         }
@@ -215,7 +215,7 @@ impl<'a> Lowering<'a, '_> {
         self.prim(Prim::Add, vec![list.clone(), one], ty.clone(), span)
     }
 
-    fn select(
+    pub(super) fn select(
         &mut self,
         table: &Text,
         divided: &DividedCondition<'a>,
@@ -223,20 +223,22 @@ impl<'a> Lowering<'a, '_> {
         limit: Option<Atom>,
         span: Span,
     ) -> Atom {
-        let (query, arguments) = self.description(divided, order, limit, span);
+        let (query, arguments) = self.description(table, divided, order, limit, span);
         let given = vec![Atom::Shared(table.clone()), outside(), query, arguments];
         let rows = Type::list(self.row_type(table));
         self.call_tables("select", given, rows, span)
     }
 
     /// Returns the description of a query, and the tuple of its limit and of the values that it compares with.
-    fn description(
+    pub(super) fn description(
         &mut self,
+        table: &str,
         divided: &DividedCondition<'a>,
         order: Vec<Value>,
         limit: Option<Atom>,
         span: Span,
     ) -> (Atom, Atom) {
+        self.full_scan(table, divided, span);
         let mut parts = vec![limit.unwrap_or(Atom::Value(Value::Int(i64::MAX))), Atom::Value(Value::Unit)];
         let mut types = vec![Type::Int, Type::Unit];
         for (value, constant) in &divided.values {
@@ -298,7 +300,12 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Divides a condition.
-    fn divide(&self, table: &Text, row: Option<LocalId>, condition: Option<&'a Expr>) -> DividedCondition<'a> {
+    pub(super) fn divide(
+        &self,
+        table: &Text,
+        row: Option<LocalId>,
+        condition: Option<&'a Expr>,
+    ) -> DividedCondition<'a> {
         let mut divided = DividedCondition::default();
         let mut open: Vec<&'a Expr> = condition.into_iter().collect();
         while let Some(part) = open.pop() {
@@ -351,7 +358,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the column if the expression is a field of the row.
-    fn column_of(&self, row: LocalId, expr: &Expr) -> Option<u32> {
+    pub(super) fn column_of(&self, row: LocalId, expr: &Expr) -> Option<u32> {
         let ExprKind::Field { object, .. } = &expr.kind else { return None };
         let is_row = self.typed.resolutions.get(&object.id) == Some(&Resolution::Local(row));
         match self.typed.resolutions.get(&expr.id) {

@@ -27,6 +27,11 @@ impl<'a> Lowering<'a, '_> {
                 self.filtered(list, (pattern, &element), &conditions, items.span)
             }
         };
+        self.for_each(expr, list, pattern, body)
+    }
+
+    /// Lowers the rounds of a `for` over a list.
+    pub(super) fn for_each(&mut self, expr: &'a Expr, list: Atom, pattern: &'a Pattern, body: &'a Block) -> Atom {
         let result = self.ty(expr);
         let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
         let element_type = self.pattern_type(pattern.id);

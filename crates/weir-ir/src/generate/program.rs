@@ -102,7 +102,15 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
     });
     let arguments = Block { lets: Vec::new(), result: Atom::Value(Value::Record([Value::Int(0)].into())) };
     let entry = Entry { name: "test".into(), source: "a.elements".into(), arguments, ordered: true, flows: vec![flow] };
-    Case { program: Program { types: definitions(), shared: shared.collect(), entries: vec![entry] }, inputs }
+    Case {
+        program: Program {
+            types: definitions(),
+            inlined_calls: Vec::new(),
+            shared: shared.collect(),
+            entries: vec![entry],
+        },
+        inputs,
+    }
 }
 
 fn shared_counter(name: Text, number: i64) -> SharedValue<Block> {
@@ -294,7 +302,11 @@ impl Generator {
         let bound = self.variable(ty);
         let var = bound.var;
         let start = u32::try_from(self.random.below(100)).unwrap_or(0);
-        let origin = if self.random.chance(50) { Origin { start, end: start + 7 } } else { Origin::default() };
+        let origin = if self.random.chance(50) {
+            Origin { start, end: start + 7, inlined_call: None }
+        } else {
+            Origin::default()
+        };
         if bound.ty != Type::Never {
             self.scope.push(bound.clone());
         }

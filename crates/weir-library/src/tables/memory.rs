@@ -145,6 +145,18 @@ impl MemoryTable {
         count
     }
 
+    pub(super) fn sum(&mut self, transaction: i64, search: &TableSearch, column: usize) -> i128 {
+        self.enter(transaction);
+        let mut sum = 0;
+        self.visit(&self.plan(search), search, &mut |row| {
+            if let Value::Int(number) = &fields(row)[column] {
+                sum += i128::from(*number);
+            }
+            true
+        });
+        sum
+    }
+
     pub(super) fn insert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {
         self.enter(transaction);
         let mut row = self.schema.stored(row)?;

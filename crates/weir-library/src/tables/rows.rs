@@ -11,6 +11,8 @@ pub(super) trait TableRows: Send + Sync {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure>;
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure>;
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
+    /// Returns the sum of a column of whole numbers.
+    fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure>;
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure>;
@@ -33,6 +35,10 @@ impl TableRows for Mutex<MemoryTable> {
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
         Ok(self.lock().count(transaction, search))
+    }
+
+    fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
+        Ok(self.lock().sum(transaction, search, column))
     }
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {

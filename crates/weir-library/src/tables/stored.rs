@@ -203,6 +203,20 @@ impl TableRows for StoredTable {
         counted.map_err(|error| self.database.failure(&error))
     }
 
+    fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
+        let (condition, parameters) = self.condition(search);
+        let column = name(&self.schema, column);
+        // SQLite fails if a sum overflows on its way; the sums of the halves of the numbers cannot.
+        let halves = format!("coalesce(sum({column} >> 32), 0), coalesce(sum({column} & 4294967295), 0)");
+        let sql = format!("SELECT {halves} FROM {}{condition}", self.name());
+        let summed = self.database.read(transaction, |connection| {
+            let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+            connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), halves)
+        });
+        let (high, low) = summed.map_err(|error| self.database.failure(&error))?;
+        Ok((i128::from(high) << 32) + i128::from(low))
+    }
+
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let row = self.schema.stored(row)?;
         let numbered = |at: &usize| self.schema.auto && self.schema.key == [*at];

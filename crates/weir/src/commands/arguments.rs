@@ -67,6 +67,9 @@ pub(crate) struct TablesArguments {
     /// Folder of the program's tables; default: the folder of the program
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Copy the database to this new file instead; the program may run meanwhile
+    #[arg(long, value_name = "PATH")]
+    pub(crate) backup: Option<PathBuf>,
 }
 
 /// Arguments of `weir plan`.

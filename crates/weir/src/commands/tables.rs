@@ -1,8 +1,8 @@
-//! `weir tables`: shows the tables of a program, and what a start would change in its database.
+//! `weir tables`: shows the tables of a program, and what a start would change in its database, or copies the database.
 
 use weir_host::{HostType, Value};
 use weir_ir::expr::{Atom, Block, Op};
-use weir_library::tables::{Schema, report};
+use weir_library::tables::{Schema, backup, report};
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TablesArguments;
@@ -11,8 +11,15 @@ use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
 
-/// Prints every table.
+/// Prints every table, or makes a backup.
 pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    let file = database_of(&arguments.file, arguments.data.as_deref());
+    if let Some(copy) = &arguments.backup {
+        return match backup(&file, copy) {
+            Ok(bytes) => terminal.print(&format!("{bytes} bytes copied to {}\n", copy.display())),
+            Err(failure) => terminal.fail(Exit::Environment, &failure.message, &[]),
+        };
+    }
     let mut project = Project::default();
     let id = match project.read(&arguments.file, terminal) {
         Ok(id) => id,
@@ -26,7 +33,6 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     if schemas.is_empty() {
         return terminal.print("no tables; declare one at the top level: `table users: User key name`\n");
     }
-    let file = database_of(&arguments.file, arguments.data.as_deref());
     let mut printed = String::new();
     for schema in &schemas {
         match report(schema, &file) {

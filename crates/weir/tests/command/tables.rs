@@ -221,6 +221,118 @@ fn a_start_that_a_table_prevents_says_which() {
     assert!(said.messages.contains(expected), "{}", said.messages);
 }
 
+const AGGREGATES: &str = r#"use http
+
+record Sale { id: Int, shop: Text, price: Int, weight: Float, at: Option(Int) }
+
+table sales: Sale key id auto index (shop, price)
+
+fn add(shop: Text, price: Int, weight: Float) -> Result(Int) {
+  sales.insert(Sale { shop, price, weight, at: None })
+}
+
+// Each aggregate, as the table computes it and as the list of the rows has it.
+fn both(shop: Text) -> List((Text, Text)) {
+  let prices = for s in sales if s.shop == shop { s.price }
+  let weights = for s in sales if s.shop == shop { s.weight }
+  [
+    ("{(for s in sales if s.shop == shop { s.price }).max()}", "{prices.max()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).min()}", "{prices.min()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).sum()}", "{prices.sum()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).length()}", "{prices.length()}"),
+    ("{(for s in sales if s.shop == shop { s.weight }).max()}", "{weights.max()}"),
+    ("{(for s in sales if s.shop == shop { s.weight }).min()}", "{weights.min()}"),
+    ("{(for s in sales if s.shop == shop && s.weight > 0.0 { s.price }).sum()}", "{(for s in sales if s.shop == shop { s }).map(|s| if s.weight > 0.0 { s.price } else { 0 }).sum()}"),
+    ("{(for s in sales if s.shop == shop order by s.price limit 1 { s.price }).sum()}", "{prices.min() else { 0 }}")
+  ]
+}
+
+fn written() -> Result(Bool) {
+  add("a", 3, 0.5)?
+  add("a", 9_223_372_036_854_775_807, -1.5)?
+  add("a", -9_223_372_036_854_775_807, 2.25)?
+  add("a", -5, -0.0)?
+  add("b", 7, 1.0)?
+  Ok(true)
+}
+
+fn right() -> Bool {
+  let wrong = for shop in ["a", "b", "none"] { (for (table, list) in both(shop) if table != list { table }).length() }
+  wrong.sum() == 0
+}
+
+fn total() -> Int { (for s in sales { s.price }).sum() }
+
+service shops on http(port: 8080) {
+  post "/" { http.text("{written()?}") }
+  post "/more" { http.text("{add("a", 9_223_372_036_854_775_807, 0.0)?}") }
+  get "/" { http.text("{right()} {total()}") }
+}
+
+test "aggregates of the table are those of the list" {
+  written()?
+  expect right()
+  expect total() == 5
+}
+"#;
+
+#[test]
+fn aggregates_of_a_table_are_those_of_the_list_of_its_rows() {
+    let (program, data) = (Scratch::new("shops.weir", AGGREGATES.as_bytes()), Scratch::folder("shops"));
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(text(&post(&served, "/").unwrap()).trim(), "true");
+    assert_eq!(text(&served.get("/")).trim(), "true 5");
+    assert_eq!(post(&served, "/more").map(|answer| answer.status), Some(200));
+    assert_eq!(served.get("/").status, 500, "the sum does not fit into an `Int`");
+    served.stop();
+    let graph = say(&["graph", program.path(), "--format", "text"]);
+    assert!(graph.output.contains("tables.sum"), "{}{}", graph.output, graph.messages);
+}
+
+#[test]
+fn a_backup_under_load_is_a_database_of_one_moment() {
+    let (program, data) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), Scratch::folder("ledger"));
+    let copies = Scratch::folder("copies");
+    let backup = |number: usize| {
+        let copy = format!("{}/{number}.db", copies.path());
+        say(&["tables", program.path(), "--data", data.path(), "--backup", &copy])
+    };
+    assert!(backup(0).messages.contains("there is no database"), "{}", backup(0).messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(post(&served, "/9/9").map(|answer| answer.status), Some(200));
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        for by in 0..4 {
+            let (served, ended) = (&served, &ended);
+            scope.spawn(move || {
+                for number in (0..).take_while(|_| !ended.load(std::sync::atomic::Ordering::Relaxed)) {
+                    post(served, &format!("/{by}/{number}"));
+                }
+            });
+        }
+        let said: Vec<_> = (1..6).map(backup).collect();
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(said.iter().all(|said| said.code == 0 && said.output.contains("bytes copied")), "{}", said[0].messages);
+    });
+    assert!(backup(1).messages.contains("exists already"), "{}", backup(1).messages);
+    let database = std::fs::read_dir(data.path()).unwrap().map(|file| file.unwrap().file_name());
+    let database = database.into_iter().find(|name| name.to_string_lossy().ends_with(".db")).unwrap();
+    served.stop();
+    for number in 1..6 {
+        let restored = Scratch::folder("restored");
+        let copy = format!("{}/{number}.db", copies.path());
+        std::fs::copy(copy, std::path::Path::new(restored.path()).join(&database)).unwrap();
+        let served = Served::start(program.path(), &["--data", restored.path()]);
+        let total = served.get("/total");
+        let (total, rows) = text(&total).trim().split_once(' ').expect("two numbers");
+        assert_eq!(total, rows, "a transaction is torn");
+        assert_ne!(rows, "0");
+        served.stop();
+    }
+}
+
 #[test]
 fn a_flow_that_waits_for_the_disk_leaves_its_thread() {
     let program = Scratch::new("ledger.weir", COUNTER.as_bytes());

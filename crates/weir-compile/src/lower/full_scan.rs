@@ -1,0 +1,63 @@
+//! Reports queries that read a whole stored table although they compare columns with values, and proposes the index.
+
+use weir_host::Value;
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::Lowering;
+use super::queries::DividedCondition;
+use crate::declarations::DeclaredTable;
+
+impl Lowering<'_, '_> {
+    /// Reports a query whose comparisons no index of the table serves.
+    pub(super) fn full_scan(&mut self, table: &str, condition: &DividedCondition<'_>, span: Span) {
+        let declared = self.table(table);
+        if declared.soft.is_some() || declared.columns.is_empty() {
+            return;
+        }
+        let compared: Vec<(usize, bool)> = condition.searched.iter().filter_map(compared).collect();
+        let proposed = proposed_index(&compared);
+        if proposed.is_empty() || declared.begins_with_one_of(&proposed) {
+            return;
+        }
+        let names: Vec<&str> = proposed.iter().map(|at| declared.columns[*at].name.as_str()).collect();
+        let index = if let [only] = names[..] { only.to_owned() } else { format!("({})", names.join(", ")) };
+        let diagnostic = Diagnostic::new(Code::FullScan, format!("this query reads all rows of `{table}`"))
+            .at(span, format!("neither the key nor an index begins with {}", listed(&names)))
+            .hint(format!("add an index to the table: `index {index}`"));
+        self.context.report_once(diagnostic);
+    }
+}
+
+impl DeclaredTable {
+    /// Returns whether the key or an index begins with one of these columns.
+    fn begins_with_one_of(&self, columns: &[usize]) -> bool {
+        let all = self.indexes.iter().map(|(index, _)| index).chain([&self.key]);
+        all.filter_map(|index| index.first()).any(|first| columns.contains(first))
+    }
+}
+
+/// Returns the column of a comparison that an index serves, and whether it is an equality.
+fn compared(condition: &Value) -> Option<(usize, bool)> {
+    let Value::Record(parts) = condition else { return None };
+    let [Value::Int(column), Value::Text(comparison)] = &parts[..] else { return None };
+    let comparison = comparison.as_str();
+    (comparison != "!=").then_some((usize::try_from(*column).ok()?, comparison == "=="))
+}
+
+/// Returns the columns of an index for these comparisons: those with equalities, then one with a bound.
+fn proposed_index(compared: &[(usize, bool)]) -> Vec<usize> {
+    let mut columns = Vec::new();
+    let equal = compared.iter().filter(|(_, equal)| *equal);
+    let bounded = compared.iter().filter(|(column, equal)| !equal && !compared.contains(&(*column, true)));
+    for (column, _) in equal.chain(bounded.take(1)) {
+        if !columns.contains(column) {
+            columns.push(*column);
+        }
+    }
+    columns
+}
+
+fn listed(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(" or ")
+}
