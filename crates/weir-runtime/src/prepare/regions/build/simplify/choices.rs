@@ -9,7 +9,7 @@
 //! end:
 //! ```
 
-use super::{next_real, targets_of};
+use super::views::{next_real, targets_of};
 use crate::prepare::regions::build::emitter::CodeEmitter;
 use crate::region::{Instruction, Register};
 
@@ -25,7 +25,7 @@ pub(super) fn compute(emitter: &mut CodeEmitter) {
 }
 
 /// A choice between the words of two registers.
-struct Choice {
+struct RegisterChoice {
     out: Register,
     /// The register that is chosen if the jump is taken, and the one that is chosen otherwise.
     taken: Register,
@@ -44,7 +44,7 @@ fn number_of_jumps(emitter: &mut CodeEmitter) -> Vec<usize> {
 }
 
 /// Returns the choice that begins with this instruction, if no other jump goes into it.
-fn choice_at(emitter: &mut CodeEmitter, at: usize, jumps: &[usize]) -> Option<Choice> {
+fn choice_at(emitter: &mut CodeEmitter, at: usize, jumps: &[usize]) -> Option<RegisterChoice> {
     let mut jump = emitter.code[at];
     let target = emitter.labels[usize::from(*jump.target().filter(|_| !emitter.code[at].leaves())?)]?;
     let first = next_real(emitter, at + 1);
@@ -59,13 +59,13 @@ fn choice_at(emitter: &mut CodeEmitter, at: usize, jumps: &[usize]) -> Option<Ch
     let goes_to = |from: usize, to: usize| from > at && next_real(emitter, from) == to;
     let is_entered_once = jumps[at + 1..=second].iter().sum::<usize>() == 1;
     (out == same && goes_to(target, second) && goes_to(end, next_real(emitter, second + 1)) && is_entered_once)
-        .then_some(Choice { out, taken, other, instructions: [first, jump, second] })
+        .then_some(RegisterChoice { out, taken, other, instructions: [first, jump, second] })
 }
 
 /// Returns the instruction that computes what a jump chooses.
-fn computed(emitter: &CodeEmitter, jump: Instruction, choice: &Choice) -> Option<Instruction> {
+fn computed(emitter: &CodeEmitter, jump: Instruction, choice: &RegisterChoice) -> Option<Instruction> {
     use Instruction::*;
-    let Choice { out, taken, other, .. } = *choice;
+    let RegisterChoice { out, taken, other, .. } = *choice;
     let constant =
         |register: Register| emitter.words.iter().find(|(_, known)| **known == register).map(|(word, _)| *word);
     if let JumpIfLess(a, b, _) | JumpIfLessOrEqual(a, b, _) = jump {

@@ -2,7 +2,7 @@
 //! the decoding of the instructions that it replaces.
 
 use super::uses::RegisterUses;
-use super::{next_real, targets};
+use super::views::{next_real, targets};
 use crate::prepare::regions::build::emitter::{CodeEmitter, add};
 use crate::region::{ElementWords, Instruction, Register, TableIndex};
 
