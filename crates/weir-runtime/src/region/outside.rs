@@ -186,6 +186,13 @@ fn push_scalar(elements: &mut Elements, word: u64, scalar: u16) {
     elements.push(Scalar::ALL[r(scalar)].value(word));
 }
 
+/// Puts an element of a list into a slot: moved out if nobody else holds the list, cloned otherwise.
+fn take_element(slots: &mut [Value], list: usize, index: usize, to: usize) {
+    if let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([list, to]) {
+        elements.take_to(index, to);
+    }
+}
+
 /// Clones the value of a slot to another one.
 fn clone_slot(slots: &mut [Value], to: usize, from: usize) {
     if let Ok([to, from]) = slots.get_disjoint_mut([to, from]) {
@@ -310,14 +317,19 @@ impl Region {
         let Value::List(elements) = &mut outside.slots[r(row.list)] else { return fails(at, operations::never()) };
         let has_more = index < elements.len() as u64;
         words[r(row.count)] += u64::from(has_more);
-        let element = has_more.then(|| operations::element(elements, index as usize));
-        match (instruction, element) {
-            (Instruction::FirstWord(_, out, _), Some(element)) => words[r(out)] = word_of(&element),
-            (Instruction::FirstWord(_, _, end) | Instruction::FirstValue(_, _, end), None) => return After::Jump(end),
-            (Instruction::FirstValue(_, to, _), Some(element)) => outside.slots[r(to)].put(element),
-            (Instruction::NextValue(_, to, head), element) => {
-                let next = if element.is_some() { usize::from(head) } else { at + 1 };
-                element.into_iter().for_each(|element| outside.slots[r(to)].put(element));
+        match instruction {
+            Instruction::FirstWord(_, out, _) if has_more => {
+                words[r(out)] = word_of(&operations::element(elements, index as usize));
+            }
+            Instruction::FirstWord(_, _, end) | Instruction::FirstValue(_, _, end) if !has_more => {
+                return After::Jump(end);
+            }
+            Instruction::FirstValue(_, to, _) => take_element(outside.slots, r(row.list), index as usize, r(to)),
+            Instruction::NextValue(_, to, head) => {
+                if has_more {
+                    take_element(outside.slots, r(row.list), index as usize, r(to));
+                }
+                let next = if has_more { usize::from(head) } else { at + 1 };
                 if outside.spend(row.units) {
                     return After::Stop(RegionStop::Yields(next));
                 }

@@ -4,6 +4,7 @@ mod config;
 mod deep;
 mod ends;
 mod graph;
+mod histories;
 mod idle;
 mod lsp;
 mod memory;
