@@ -228,10 +228,7 @@ impl Instruction {
                 see(out, RegisterAccess::Write);
             }
             AddProductFloat(sum, a, b) => {
-                let mut before = *sum;
-                see(&mut before, RegisterAccess::Read);
-                see(a, RegisterAccess::Read);
-                see(b, RegisterAccess::Read);
+                [&mut sum.clone(), a, b].into_iter().for_each(|register| see(register, RegisterAccess::Read));
                 see(sum, RegisterAccess::Write);
             }
             Move(out, a) | Not(out, a) | Index(out, _, a) => {
