@@ -71,9 +71,8 @@ impl Region {
             }
             Instruction::ElementWords(row) => {
                 let ElementWords { row, fields } = &tables.element_words[at(row)];
-                let row = tables.loops[at(*row)];
                 let fields = fields.iter().map(|(register, field)| format!("r{register} = {field}"));
-                format!("r{} of s{}: {}", row.count, row.list, fields.collect::<Vec<_>>().join(", "))
+                format!("{}: {}", self.operand(&row.to_string(), 'l'), fields.collect::<Vec<_>>().join(", "))
             }
             Instruction::Prim(row) => {
                 let row = &tables.prims[at(row)];
