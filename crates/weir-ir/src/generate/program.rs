@@ -12,7 +12,7 @@ use super::recording::SHARED_FROM;
 use super::values::{data_type, definitions, entry, has_updates, value};
 use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable, round_type};
-use crate::program::{Entry, Flow, Origin, SharedValue};
+use crate::program::{Entry, Flow, InlinedCall, InlinedCallId, Origin, SharedValue};
 
 /// The depth to which blocks nest.
 const DEPTH_MAX: usize = 4;
@@ -105,7 +105,7 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
     Case {
         program: Program {
             types: definitions(),
-            inlined_calls: Vec::new(),
+            inlined_calls: inlined_calls(),
             shared: shared.collect(),
             entries: vec![entry],
         },
@@ -122,6 +122,20 @@ fn shared_counter(name: Text, number: i64) -> SharedValue<Block> {
     let bound = Variable { var: Var(0), name: "".into(), ty: counter() };
     let lets = vec![Let { bound, op: Op::Call(call), origin: Origin::default() }];
     SharedValue { name, ty: counter(), per_session: false, init: Block { lets, result: Atom::Var(Var(0)) } }
+}
+
+/// Returns the calls that operations are said to be inlined from, two of them nested.
+fn inlined_calls() -> Vec<InlinedCall> {
+    let call = |function: &str, inlined_call| InlinedCall {
+        function: function.into(),
+        called_at: Origin { start: 1, end: 8, inlined_call },
+    };
+    vec![call("outer", None), call("inner", Some(InlinedCallId(0))), call("other", None)]
+}
+
+/// Returns the inlined call of the operation that binds a variable: that of a run of neighbours.
+fn inlined_call(var: Var) -> Option<InlinedCallId> {
+    [None, Some(InlinedCallId(0)), Some(InlinedCallId(1)), Some(InlinedCallId(2))][var.0 as usize / 4 % 4]
 }
 
 /// Generator of one flow's body.
@@ -303,7 +317,7 @@ impl Generator {
         let var = bound.var;
         let start = u32::try_from(self.random.below(100)).unwrap_or(0);
         let origin = if self.random.chance(50) {
-            Origin { start, end: start + 7, inlined_call: None }
+            Origin { start, end: start + 7, inlined_call: inlined_call(var) }
         } else {
             Origin::default()
         };
