@@ -156,6 +156,8 @@ enum InlineFrameKind {
     Flow,
     /// An inlined `fn`. `return` exits it.
     Function,
+    /// A route that a test requests. `return` exits it, and a failure that nothing handles is answered.
+    Route,
     /// One try of a `retry`. Only a `?` exits it.
     Retry,
     /// A closure, which nothing exits. Its failures go to the handlers around its text, not to those of the `fn` that calls it.
@@ -303,6 +305,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         handlers: Vec<&'a FailureHandler>,
         body: impl FnOnce(&mut Self) -> Atom,
     ) -> Block {
+        self.see_handlers(&handlers);
         let (result_of, parameters) = (result.clone(), self.names.clone());
         self.frames.push(InlineFrame {
             id: InlineFrameId(0),
@@ -327,6 +330,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let mut rules =
             ClosingRules { vars: &mut self.vars, ty: result.clone(), fall: &yield_value, leave: &yield_exit_value };
         open_block.close(&mut rules)
+    }
+
+    /// Notes the handlers of a frame of a flow, so that those that no failure reaches are reported.
+    fn see_handlers(&mut self, handlers: &[&FailureHandler]) {
+        if !self.alone {
+            self.context.handlers.seen(handlers);
+        }
     }
 
     /// Returns the open block that `body` lowers, built by its own builder.
@@ -379,7 +389,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     /// Returns the index of the frame that `return` exits: that of the innermost `fn`, or the flow.
     fn body_frame(&self) -> usize {
-        let exits = |frame: &InlineFrame<'_>| matches!(frame.kind, InlineFrameKind::Flow | InlineFrameKind::Function);
+        let exits = |frame: &InlineFrame<'_>| {
+            matches!(frame.kind, InlineFrameKind::Flow | InlineFrameKind::Function | InlineFrameKind::Route)
+        };
         self.frames.iter().rposition(exits).unwrap_or(0)
     }
 

@@ -209,6 +209,12 @@ impl Value {
         }
     }
 
+    /// Moves the value to a slot, and leaves [`Value::Absent`].
+    #[inline]
+    pub fn move_to(&mut self, slot: &mut Value) {
+        slot.put(self.take());
+    }
+
     /// Returns `true` if the slot is empty.
     #[must_use]
     pub fn is_absent(&self) -> bool {
@@ -226,6 +232,7 @@ mod compare;
 mod elements;
 mod entries;
 mod show;
+mod sort;
 mod trie;
 mod values;
 mod walk;

@@ -5,10 +5,11 @@ mod rows;
 use std::io::Cursor;
 
 use csv::{Terminator, WriterBuilder};
-use weir::{Failure, FailureKind, Module, Parameter, Text, Type, Value};
+use weir::{Failure, FailureKind, Module, Parameter, Type, Value};
 
 use crate::bad_elements::BadElements;
 use crate::stream_source::{StreamDefinition, optional, parameter, strict};
+use crate::texts::Texts;
 use crate::units;
 pub use rows::CsvRow;
 use rows::{CsvRows, RowError, Rows};
@@ -82,12 +83,12 @@ pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<CsvRow>,
 /// # Errors
 /// Fails if the separator is not a single ASCII character.
 #[weir::function(pure, units = units::to_join(fields, separator))]
-pub fn row(fields: &[Text], #[default(",")] separator: &str) -> Result<String, Failure> {
+pub fn row(fields: &Texts, #[default(",")] separator: &str) -> Result<String, Failure> {
     let mut writer = WriterBuilder::new()
         .delimiter(separator_of(separator)?)
         .terminator(Terminator::Any(b'\n'))
         .from_writer(Vec::new());
-    writer.write_record(fields.iter().map(Text::as_str))?;
+    writer.write_record(fields.iter())?;
     let mut row = String::from_utf8(writer.into_inner().map_err(|error| Failure::function(error.to_string()))?)?;
     row.truncate(row.trim_end_matches('\n').len());
     Ok(row)

@@ -202,5 +202,5 @@ pub fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
 /// Fails with [`TooDeep`] if the object nests too deep.
 #[weir::function(pure, units = 4 * units::length(fields))]
 pub fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
-    Json::object(fields)
+    Json::object(fields.into_iter().collect())
 }

@@ -41,6 +41,7 @@ mod stream_source;
 pub mod tables;
 pub mod tcp;
 pub mod text;
+pub mod texts;
 pub mod time;
 pub mod udp;
 mod units;

@@ -92,9 +92,9 @@ type Keyed = (weir::Generic<'k'>, Value);
 
 /// Returns the second values of the pairs, in ascending order of the first; the sort is stable.
 #[weir::function(pure, total, room = room::of_values(pairs.len()))]
-pub fn sort_keyed(mut pairs: Vec<Keyed>) -> Vec<Value> {
-    pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
-    pairs.into_iter().map(|(_, value)| value).collect()
+pub fn sort_keyed(pairs: Vec<Keyed>) -> Vec<Value> {
+    let (keys, mut values): (Vec<Value>, Vec<Value>) = pairs.into_iter().map(|(key, value)| (key.0, value)).unzip();
+    Value::ascending_positions(&keys).into_iter().map(|position| values[position].take()).collect()
 }
 
 /// Returns the second value of the first pair whose first value is the least; `None` if there are no pairs.

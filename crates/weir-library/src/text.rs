@@ -9,6 +9,7 @@ use std::str::Utf8Error;
 use bytes::Bytes;
 use weir::Text;
 
+use crate::texts::Texts;
 use crate::{room, units};
 
 weir::library! {
@@ -113,21 +114,17 @@ pub fn find(text: &str, part: &str) -> Option<i64> {
 
 /// Splits the text at each separator. An empty separator splits it into its characters.
 #[weir::function(pure, total, room = room::of_pieces(text, |text| pieces(text, separator)), units = units::to_divide(text))]
-pub fn split(text: &str, separator: &str) -> Vec<Text> {
+pub fn split(text: &str, separator: &str) -> Texts {
     if separator.is_empty() {
-        return text.chars().map(|character| Text::from(&*character.encode_utf8(&mut [0; 4]))).collect();
+        return text.char_indices().map(|(at, character)| &text[at..at + character.len_utf8()]).collect();
     }
-    text.split(separator).map(Text::from).collect()
+    text.split(separator).collect()
 }
 
 /// Splits the text at runs of white space.
 #[weir::function(pure, total, room = room::of_pieces(text, words_max), units = units::to_divide(text))]
-pub fn words(text: &str) -> Vec<Text> {
-    if !text.is_ascii() {
-        return text.split_whitespace().map(Text::from).collect();
-    }
-    let words = text.split(|character: char| is_white(character as u32 as u8));
-    words.filter(|word| !word.is_empty()).map(Text::from).collect()
+pub fn words(text: &str) -> Texts {
+    if text.is_ascii() { ascii_words(text).collect() } else { text.split_whitespace().collect() }
 }
 
 /// Returns the number of words, or a little more.
@@ -136,6 +133,17 @@ fn words_max(text: &str) -> usize {
         return text.split_whitespace().count();
     }
     text.bytes().filter(|byte| is_white(*byte)).count() + 1
+}
+
+fn ascii_words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let begin = rest.bytes().position(|byte| !is_white(byte))?;
+        let length = rest[begin..].bytes().position(is_white).unwrap_or(rest.len() - begin);
+        let word = &rest[begin..begin + length];
+        rest = &rest[begin + length..];
+        Some(word)
+    })
 }
 
 /// Returns true if an ASCII character is white space.
@@ -157,20 +165,20 @@ pub fn after(text: &str, separator: &str) -> Option<Text> {
 
 /// Splits the text into lines without their terminators, `\n` or `\r\n`.
 #[weir::function(pure, total, room = room::of_pieces(text, |text| text.lines().count()), units = units::to_divide(text))]
-pub fn lines(text: &str) -> Vec<String> {
-    text.lines().map(str::to_owned).collect()
+pub fn lines(text: &str) -> Texts {
+    text.lines().collect()
 }
 
 /// Joins all parts with the separator between them.
 ///
 /// # Errors
 /// Fails with [`TooLong`] if the result would be longer than [`TEXT_BYTES_MAX`].
-#[weir::function(pure, room = 2 * joined_length(parts, separator).min(TEXT_BYTES_MAX), units = units::to_join(parts, separator))]
-pub fn join(parts: &[Text], separator: &str) -> Result<String, TooLong> {
-    let mut joined = String::with_capacity(within_limit(joined_length(parts, separator))?);
+#[weir::function(pure, room = joined_length(parts, separator).min(TEXT_BYTES_MAX), units = units::to_join(parts, separator))]
+pub fn join(parts: &Texts, separator: &str) -> Result<Text, TooLong> {
+    let mut joined = Text::with_capacity(within_limit(joined_length(parts, separator))?);
     for (index, part) in parts.iter().enumerate() {
-        joined.push_str(if index == 0 { "" } else { separator });
-        joined.push_str(part);
+        joined.push(if index == 0 { "" } else { separator });
+        joined.push(part);
     }
     Ok(joined)
 }
@@ -242,7 +250,7 @@ fn pieces(text: &str, separator: &str) -> usize {
     if separator.is_empty() { text.len() } else { text.matches(separator).count() + 1 }
 }
 
-fn joined_length(parts: &[Text], separator: &str) -> usize {
+fn joined_length(parts: &Texts, separator: &str) -> usize {
     let separators = separator.len().saturating_mul(parts.len().saturating_sub(1));
     parts.iter().fold(separators, |length, part| length.saturating_add(part.len()))
 }

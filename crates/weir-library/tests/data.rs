@@ -3,6 +3,7 @@
 
 use indexmap::IndexMap;
 use weir::{Bytes, Elements, Generic, Text, Value};
+use weir_library::texts::Texts;
 use weir_library::{bytes, csv, failure, http1, json, list, map, time};
 
 #[test]
@@ -62,13 +63,13 @@ fn json_nesting_is_limited() {
 
 #[test]
 fn rows_round_trip() {
-    let fields: Vec<Text> = ["plain", "a,b", "say \"x\"", "two\nlines", "", " "].map(Text::from).into();
+    let fields: Texts = ["plain", "a,b", "say \"x\"", "two\nlines", "", " "].into_iter().collect();
     let row = csv::row(&fields, ",").unwrap();
     assert_eq!(row, "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",, ");
     let rows = csv::parse(&format!("1,2,3,4,5,6\n{row}\n"), ",").unwrap();
-    assert!(rows[0].values().cloned().eq(fields.iter().cloned().map(Value::Text)));
-    assert_eq!(csv::row(&["".into()], ",").unwrap(), "\"\"");
-    assert_eq!(csv::row(&["ends\n".into()], ";").unwrap(), "\"ends\n\"");
+    assert!(rows[0].values().cloned().eq(fields.iter().map(Value::text)));
+    assert_eq!(csv::row(&Texts::from_iter([""]), ",").unwrap(), "\"\"");
+    assert_eq!(csv::row(&Texts::from_iter(["ends\n"]), ";").unwrap(), "\"ends\n\"");
     assert!(csv::parse("", ",").unwrap().is_empty());
     assert!(csv::parse("a\n1,2\n", ",").is_err() && csv::row(&fields, "\"").is_err());
 }

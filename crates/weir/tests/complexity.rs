@@ -272,6 +272,32 @@ fn lists_of_a_shared_map_that_grow_in_atomic_steps_are_linear() {
 }
 
 #[test]
+fn shared_values_that_grow_under_keys_are_linear() {
+    // The shared value holds the old text, list or map while the new one is made.
+    let bodies = [
+        ("texts", "for n in ns { notes.put(n % 2, (notes.get(n % 2) else { \"\" }) + \"line {n}, \") }"),
+        ("texts in steps", "for n in ns { atomic notes { notes.put(1, (notes.get(1) else \"\") + \"line {n}, \") } }"),
+        ("lists", "for n in ns { carts.put(n % 2, (carts.get(n % 2) else { [] }) + [\"{n}\"]) }"),
+        ("maps", "for n in ns { seen.put(n % 2, (seen.get(n % 2) else { [:] }).with(n, \"{n}\")) }"),
+        (
+            "texts of records",
+            "for n in ns {\n    let p = pages.get(n % 2) else { P { text: \"\", n: 0 } }\n    \
+             pages.put(n % 2, P { ..p, text: p.text + \"line {n}, \", n: p.n + 1 })\n  }",
+        ),
+        ("one text", "for n in ns { log.set(log + \"line {n}, \") }"),
+        ("one text in steps", "for n in ns { atomic log { log.set(log + \"line {n}, \") } }"),
+        (
+            "one text that is held",
+            "let kept = for n in ns {\n    log.set(log + \"line {n}, \")\n    log\n  }\n  kept.length()",
+        ),
+    ];
+    let declarations = "record P { text: Text, n: Int }\n\nshared notes: Map(Int, Text) = [:]\n\
+        shared carts: Map(Int, List(Text)) = [:]\nshared seen: Map(Int, Map(Int, Text)) = [:]\n\
+        shared pages: Map(Int, P) = [:]\nshared log = \"\"";
+    assert_linear(declarations, &bodies);
+}
+
+#[test]
 fn functions_of_the_library_that_accumulate_are_linear() {
     let bodies = [
         ("map", "ns.map(|n| \"{n}\").length()"),
@@ -306,9 +332,9 @@ fn functions_of_the_library_that_accumulate_are_linear() {
 
 #[test]
 fn the_count_finds_an_accumulation_that_copies() {
-    // The text is used later, so each round has to copy it.
+    // Each round makes another text of a whole one.
     let body =
-        "let kept = fold all = [\"\"] for n in ns { all + [all[n] + \"some more characters, \"] }\n  kept.length()";
+        "let kept = fold all = [\"\"] for n in ns { all + [\"some more characters, {all[n]}\"] }\n  kept.length()";
     let [once, _, four_times] = allocated(&with_body("", body));
     assert!(four_times > once * 10, "{once} and {four_times} bytes");
 }

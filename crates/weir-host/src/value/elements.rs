@@ -246,6 +246,24 @@ impl Elements {
         }
     }
 
+    /// Does the same as [`Elements::take`], with a slot for the element.
+    ///
+    /// # Panics
+    /// Panics if there is no such element.
+    #[inline]
+    pub fn take_to(&mut self, index: usize, slot: &mut Value) {
+        match &mut self.form {
+            ListForm::Values(all) => match all.is_unique() {
+                true => all.make_mut()[index].move_to(slot),
+                false => all[index].clone_to(slot),
+            },
+            ListForm::Packed(_) => {
+                let element = self.take(index);
+                slot.put(element.unwrap_or_else(|| panic!("index {index} of {} elements", self.len())));
+            }
+        }
+    }
+
     /// Replaces an element.
     ///
     /// # Panics

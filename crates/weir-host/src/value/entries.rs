@@ -221,6 +221,18 @@ impl Entries {
         }
     }
 
+    /// Puts the value under a key into a slot, moved out as [`Entries::take`] does; returns `false` if there is none.
+    #[inline]
+    #[must_use]
+    pub fn take_to(&mut self, key: &Value, slot: &mut Value) -> bool {
+        if let MapForm::Compact(dictionary) = &mut self.form
+            && let Some(dictionary) = Arc::get_mut(dictionary)
+        {
+            return dictionary.get_mut(key).map(|value| value.move_to(slot)).is_some();
+        }
+        self.take(key).map(|value| slot.put(value)).is_some()
+    }
+
     /// Returns the address of the entries in memory.
     pub(super) fn address(&self) -> usize {
         either!(MapForm, &self.form, dictionary => Arc::as_ptr(dictionary).addr())

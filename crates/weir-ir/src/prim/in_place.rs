@@ -36,7 +36,7 @@ impl Prim {
                 Ok(Value::List(list))
             }
             (Prim::Add, Value::Text(mut text), [Value::Text(other)]) => {
-                ask(other.len())?;
+                ask(text.bytes_to_push(other.len()))?;
                 text.push(other);
                 Ok(Value::Text(text))
             }

@@ -37,7 +37,7 @@ pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Result<Text, B
 pub fn append_part(text: &mut Text, part: &Value) -> Result<(), Box<Failure>> {
     match part {
         Value::Text(part) => {
-            ask(part.len())?;
+            ask(text.bytes_to_push(part.len()))?;
             text.push(part);
         }
         Value::Int(part) => text.push(itoa::Buffer::new().format(*part)),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -29,8 +30,14 @@ pub(super) enum JsonNode {
     Number(Number),
     Text(Text),
     List(u8, Arc<[Json]>),
-    Object(u8, Arc<IndexMap<Text, Json>>),
+    Object(u8, Arc<ObjectFields>),
 }
+
+/// The values of an object by their keys, in its order. The hash function is seeded anew in each process.
+pub(super) type ObjectFields = IndexMap<Text, Json, RandomState>;
+
+/// A key of an object. Reading it makes no `String` in between.
+struct ObjectKey(Text);
 
 /// Error for a value that would nest too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +58,7 @@ impl Json {
     }
 
     /// Creates an object.
-    pub(super) fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
+    pub(super) fn object(fields: ObjectFields) -> Result<Json, TooDeep> {
         Ok(Json(JsonNode::Object(around(fields.values())?, Arc::new(fields))))
     }
 
@@ -164,11 +171,32 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Json, A::Error> {
-        let mut fields = IndexMap::new();
-        while let Some((key, value)) = parts.next_entry::<String, Json>()? {
+        let mut fields = ObjectFields::default();
+        while let Some((ObjectKey(key), value)) = parts.next_entry()? {
             check().map_err(A::Error::custom)?;
-            fields.insert(Text::from(key), value);
+            fields.insert(key, value);
         }
         Json::object(fields).map_err(A::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectKey {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(ObjectKeyVisitor)
+    }
+}
+
+/// Visitor that takes a key.
+struct ObjectKeyVisitor;
+
+impl Visitor<'_> for ObjectKeyVisitor {
+    type Value = ObjectKey;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<ObjectKey, E> {
+        Ok(ObjectKey(key.into()))
     }
 }

@@ -37,7 +37,9 @@ impl Region {
                 take_field(&tables.loops[r(row)], field, words, (slots, r(out)));
             }
             Instruction::AppendParts(row) => {
-                if let Err(failure) = append_parts(&tables.prims[r(row)], slots, &self.constants) {
+                let step = &tables.prims[r(row)];
+                outside.units.spend_data(operations::units_of(step, slots, &self.constants));
+                if let Err(failure) = append_parts(step, slots, &self.constants) {
                     return fails(at, failure);
                 }
             }
@@ -54,15 +56,26 @@ impl Region {
         at: usize,
         (words, slots): (&mut [u64], &mut [Value]),
     ) -> After {
-        let found = find(look_up, words, slots, &self.constants);
-        // At its last use, the map's slot may be the one for what is found.
-        forget(&look_up.dead, slots);
-        let target = if found.is_some() { look_up.some } else { look_up.none };
-        match (found, look_up.output) {
-            (Some(FoundEntry::Word(word)), LookUpOutput::Word(register)) => words[r(register)] = word,
-            (Some(FoundEntry::Value(value)), LookUpOutput::Slot(slot)) => slots[r(slot)].put(value),
-            _ => {}
-        }
+        let constants = &self.constants;
+        let is_found = match find_to_slot(look_up, words, slots, constants) {
+            Some(is_found) => {
+                forget(&look_up.dead, slots);
+                is_found
+            }
+            None => {
+                let found = find(look_up, words, slots, constants);
+                // At its last use, the map's slot may be the one for what is found.
+                forget(&look_up.dead, slots);
+                let is_found = found.is_some();
+                match (found, look_up.output) {
+                    (Some(FoundEntry::Word(word)), LookUpOutput::Word(register)) => words[r(register)] = word,
+                    (Some(FoundEntry::Value(value)), LookUpOutput::Slot(slot)) => slots[r(slot)].put(value),
+                    _ => {}
+                }
+                is_found
+            }
+        };
+        let target = if is_found { look_up.some } else { look_up.none };
         match target.and_then(|arm| arms.get(arm)) {
             Some(arm) => After::Jump(arm.target),
             None => fails(at, operations::no_arm(&Value::none())),
@@ -145,21 +158,61 @@ fn take_field(row: &LoopRow, field: u16, words: &[u64], (slots, to): (&mut [Valu
 /// Puts an entry into a map. A key in a slot that is needed afterwards is cloned only if it is new to the map.
 #[inline]
 fn put_entry(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) {
-    let whole = r(row.whole);
-    let (key, new) = match row.key {
-        RegionOperand::Value(Argument::Slot { index, last: false }) if !is_in(row.value, index) => {
-            let new = operand(row.value, words, slots, constants);
-            let Ok([Value::Map(entries), key]) = slots.get_disjoint_mut([whole, index as usize]) else { return };
-            match entries.found_last(key) {
-                Some(found) => return *found = new,
-                None => (key.clone(), new),
-            }
+    if replace_found(row, words, slots, constants).is_some() {
+        if let RegionOperand::Value(Argument::Slot { index, last: true }) = row.key {
+            slots[index as usize].empty();
         }
-        key => (operand(key, words, slots, constants), operand(row.value, words, slots, constants)),
+        return;
+    }
+    let key = match row.key {
+        RegionOperand::Value(Argument::Slot { index, .. }) if is_in(row.value, index) => slots[index as usize].clone(),
+        key => operand(key, words, slots, constants),
     };
-    if let Value::Map(entries) = &mut slots[whole] {
+    let new = operand(row.value, words, slots, constants);
+    if let Value::Map(entries) = &mut slots[r(row.whole)] {
         drop(entries.insert(key, new));
     }
+}
+
+/// Replaces the value that was found last in a map, if it is the one under the key. Otherwise returns `None` and does
+/// nothing.
+#[inline]
+fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<()> {
+    let whole = r(row.whole);
+    match (row.key, row.value) {
+        (RegionOperand::Value(Argument::Slot { index: key, .. }), RegionOperand::Word(register, scalar, _)) => {
+            let [map, key] = slots.get_disjoint_mut([whole, key as usize]).ok()?;
+            found_last(map, key)?.put(scalar.value(words[r(register)]));
+        }
+        (RegionOperand::Value(Argument::Slot { index: key, .. }), RegionOperand::Value(value)) => {
+            let Argument::Slot { index: value, last } = value else { return None };
+            let [map, key, value] = slots.get_disjoint_mut([whole, key as usize, value as usize]).ok()?;
+            move_or_clone(value, found_last(map, key)?, last);
+        }
+        (RegionOperand::Word(key, kind, _), RegionOperand::Word(register, scalar, _)) => {
+            let found = found_last(&mut slots[whole], &kind.value(words[r(key)]))?;
+            found.put(scalar.value(words[r(register)]));
+        }
+        (RegionOperand::Word(key, kind, _), RegionOperand::Value(value)) => {
+            let Argument::Slot { index: value, last } = value else { return None };
+            let [map, value] = slots.get_disjoint_mut([whole, value as usize]).ok()?;
+            move_or_clone(value, found_last(map, &kind.value(words[r(key)]))?, last);
+        }
+        (RegionOperand::Value(key), RegionOperand::Word(register, scalar, _)) => {
+            let found = found_last(&mut slots[whole], place(&key, &[], constants))?;
+            found.put(scalar.value(words[r(register)]));
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn found_last<'v>(map: &'v mut Value, key: &Value) -> Option<&'v mut Value> {
+    if let Value::Map(entries) = map { entries.found_last(key) } else { None }
+}
+
+fn move_or_clone(from: &mut Value, to: &mut Value, moves: bool) {
+    if moves { from.move_to(to) } else { from.clone_to(to) }
 }
 
 /// Returns true if the operand is the value of this slot.
@@ -197,6 +250,39 @@ fn find(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value
         }
         RegionOperand::Value(key) => found(look_up, &mut slots[map as usize], place(&key, &[], constants)),
     }
+}
+
+/// Looks up a key in the map of a slot, and puts the value that it finds into another slot. Returns `None` and does nothing
+/// if the map is no slot, or the slots are not distinct.
+#[inline]
+fn find_to_slot(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<bool> {
+    let (Argument::Slot { index: map, .. }, LookUpOutput::Slot(out)) = (look_up.map, look_up.output) else {
+        return None;
+    };
+    let (map, out) = (map as usize, r(out));
+    Some(match look_up.key {
+        RegionOperand::Word(register, scalar, _) => {
+            let [map, out] = slots.get_disjoint_mut([map, out]).ok()?;
+            found_to_slot(look_up, map, &scalar.value(words[r(register)]), out)
+        }
+        RegionOperand::Value(Argument::Slot { index: key, .. }) => {
+            let [map, key, out] = slots.get_disjoint_mut([map, key as usize, out]).ok()?;
+            found_to_slot(look_up, map, key, out)
+        }
+        RegionOperand::Value(key) => {
+            let [map, out] = slots.get_disjoint_mut([map, out]).ok()?;
+            found_to_slot(look_up, map, place(&key, &[], constants), out)
+        }
+    })
+}
+
+#[inline]
+fn found_to_slot(look_up: &LookUp, map: &mut Value, key: &Value, out: &mut Value) -> bool {
+    let Value::Map(entries) = map else { return false };
+    if look_up.detaches {
+        return entries.take_to(key, out);
+    }
+    entries.get_to_change(key).map(|value| value.clone_to(out)).is_some()
 }
 
 /// Looks up a key: what is found is moved out if nothing reads it afterwards, and cloned otherwise.

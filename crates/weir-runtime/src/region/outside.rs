@@ -12,7 +12,7 @@ use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, LongCall, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
-use crate::region::code::{LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall};
+use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall};
 
 impl Outside<'_> {
     /// Returns the word of a scalar element of a list; `None` if there is none.
@@ -61,6 +61,24 @@ impl Outside<'_> {
 }
 
 impl Region {
+    /// Loads scalar fields of the record that is the current element of a loop.
+    #[inline(never)]
+    pub(super) fn load_fields(&self, row: TableIndex, words: &mut [u64], outside: &Outside<'_>) {
+        let ElementWords { row, fields } = &self.tables.element_words[r(row)];
+        let row = &self.tables.loops[r(*row)];
+        let taken = words[r(row.count)];
+        let record = match &outside.slots[r(row.list)] {
+            Value::List(elements) => elements.record_words(taken.wrapping_sub(1) as usize),
+            _ => None,
+        };
+        match record {
+            Some(record) => fields.iter().for_each(|(register, field)| words[r(*register)] = record[r(*field)]),
+            None => fields.iter().for_each(|(register, field)| {
+                words[r(*register)] = outside.field_of_element(row, taken, *field);
+            }),
+        }
+    }
+
     /// Executes an instruction that is not in the interpreter's loop.
     #[inline(never)]
     pub(crate) fn step(
@@ -73,7 +91,6 @@ impl Region {
         use Instruction::*;
         let (tables, slots) = (&self.tables, &mut *outside.slots);
         match instruction {
-            NotEqualWords(out, a, b) => words[r(out)] = (words[r(a)] != words[r(b)]).into(),
             EqualFloat(out, a, b) => words[r(out)] = (float(words, a) == float(words, b)).into(),
             NotEqualFloat(out, a, b) => words[r(out)] = (float(words, a) != float(words, b)).into(),
             LessFloat(out, a, b) => words[r(out)] = (float(words, a) < float(words, b)).into(),
@@ -102,7 +119,7 @@ impl Region {
             CloneValue(to, from) => clone_slot(slots, r(to), r(from)),
             ConstantValue(to, constant) => self.constants[r(constant)].clone_to(&mut slots[r(to)]),
             Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
-            Prim(row) => return self.prim(row, at, outside.slots),
+            Prim(row) => return self.prim(row, at, outside),
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
             Call(row) => return self.call(&tables.calls[r(row)], at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
@@ -167,6 +184,13 @@ fn load_element(row: &RecordTransfer, index: i64, at: usize, words: &mut [u64], 
 #[inline(never)]
 fn push_scalar(elements: &mut Elements, word: u64, scalar: u16) {
     elements.push(Scalar::ALL[r(scalar)].value(word));
+}
+
+/// Puts an element of a list into a slot: moved out if nobody else holds the list, cloned otherwise.
+fn take_element(slots: &mut [Value], list: usize, index: usize, to: usize) {
+    if let Ok([Value::List(elements), to]) = slots.get_disjoint_mut([list, to]) {
+        elements.take_to(index, to);
+    }
 }
 
 /// Clones the value of a slot to another one.
@@ -261,8 +285,10 @@ impl Region {
 
     /// Applies a primitive to slots.
     #[inline(never)]
-    fn prim(&self, row: TableIndex, at: usize, slots: &mut [Value]) -> After {
-        match apply(&self.tables.prims[r(row)], slots, &self.constants) {
+    fn prim(&self, row: TableIndex, at: usize, outside: &mut Outside<'_>) -> After {
+        let step = &self.tables.prims[r(row)];
+        outside.units.spend_data(operations::units_of(step, outside.slots, &self.constants));
+        match apply(step, outside.slots, &self.constants) {
             Ok(()) => After::Next,
             Err(failure) => fails(at, failure),
         }
@@ -291,14 +317,19 @@ impl Region {
         let Value::List(elements) = &mut outside.slots[r(row.list)] else { return fails(at, operations::never()) };
         let has_more = index < elements.len() as u64;
         words[r(row.count)] += u64::from(has_more);
-        let element = has_more.then(|| operations::element(elements, index as usize));
-        match (instruction, element) {
-            (Instruction::FirstWord(_, out, _), Some(element)) => words[r(out)] = word_of(&element),
-            (Instruction::FirstWord(_, _, end) | Instruction::FirstValue(_, _, end), None) => return After::Jump(end),
-            (Instruction::FirstValue(_, to, _), Some(element)) => outside.slots[r(to)].put(element),
-            (Instruction::NextValue(_, to, head), element) => {
-                let next = if element.is_some() { usize::from(head) } else { at + 1 };
-                element.into_iter().for_each(|element| outside.slots[r(to)].put(element));
+        match instruction {
+            Instruction::FirstWord(_, out, _) if has_more => {
+                words[r(out)] = word_of(&operations::element(elements, index as usize));
+            }
+            Instruction::FirstWord(_, _, end) | Instruction::FirstValue(_, _, end) if !has_more => {
+                return After::Jump(end);
+            }
+            Instruction::FirstValue(_, to, _) => take_element(outside.slots, r(row.list), index as usize, r(to)),
+            Instruction::NextValue(_, to, head) => {
+                if has_more {
+                    take_element(outside.slots, r(row.list), index as usize, r(to));
+                }
+                let next = if has_more { usize::from(head) } else { at + 1 };
                 if outside.spend(row.units) {
                     return After::Stop(RegionStop::Yields(next));
                 }

@@ -436,3 +436,35 @@ fn a_flow_that_waits_for_the_disk_leaves_its_thread() {
     assert!(plan.output.contains("settle"), "the plan shows the calls: {}", plan.output);
     assert!(!plan.output.contains("hold their thread"), "{}", plan.output);
 }
+
+/// Messages name what a program writes: tables and the database, no functions, types or locks of the implementation.
+#[test]
+fn messages_about_tables_have_no_internal_names() {
+    let text = r#"use http
+
+record User { name: Text, age: Int }
+
+table users: User key name
+
+shared total = 0
+
+service web on http(port: 8080) {
+  post "/{name}" (name: Text) {
+    atomic users {
+      total.add(1)
+      users.delete(name)?
+    }
+    users.update(name, |user| { total.add(1); User { ..user, age: 2 } })?
+    retry(3) { atomic users { users.insert(User { name, age: 4 })? } }?
+    http.text("ok")
+  }
+}
+"#;
+    let file = Scratch::new("names.weir", text.as_bytes());
+    let said = say(&["check", file.path()]);
+    insta::assert_snapshot!(said.messages.replace(file.path(), "FILE"));
+    let fixed = Scratch::new("value.weir", text.replace("\"ok\"", "\"{users}\"").as_bytes());
+    let said = say(&["check", fixed.path()]);
+    assert!(said.messages.contains("`users` is a table, and no value"), "{}", said.messages);
+    assert!(!said.messages.contains("tables.Table"), "{}", said.messages);
+}

@@ -5,6 +5,7 @@ use triomphe::Arc;
 
 use super::packed::Packed;
 use super::sequence::Sequence;
+use crate::value::sort::sort;
 use crate::{Elements, Value};
 
 /// The representation of a list's elements, in two words.
@@ -143,7 +144,7 @@ impl ListForm {
     pub(super) fn sort(&mut self) {
         self.flatten();
         match self {
-            ListForm::Values(all) => sort_by_prefixes(all.make_mut()),
+            ListForm::Values(all) => sort(all.make_mut()),
             ListForm::Packed(all) => Arc::make_mut(all).sort(),
         }
     }
@@ -240,19 +241,6 @@ impl FromIterator<Value> for ListForm {
             }
         }
     }
-}
-
-/// Sorts values; the sort is stable. For values of one type, most comparisons read only the prefixes, which lie one after
-/// the other.
-fn sort_by_prefixes(all: &mut [Value]) {
-    if !all.is_sorted_by(|one, other| one.order_kinds() == other.order_kinds()) {
-        return all.sort();
-    }
-    let prefixes = all.iter().enumerate().map(|(position, value)| (value.order_prefix(), position));
-    let mut order: Vec<(u64, usize)> = prefixes.collect();
-    order.sort_by(|(one, at), (other, place)| one.cmp(other).then_with(|| all[*at].cmp(&all[*place])));
-    let sorted: Vec<Value> = order.into_iter().map(|(_, position)| all[position].take()).collect();
-    all.iter_mut().zip(sorted).for_each(|(place, value)| *place = value);
 }
 
 /// Collects elements as long as the form holds them, and then as values.

@@ -4,9 +4,10 @@
 //! * `list + [x]` adds `x` at the end of a list at its last use, and `text + "…{x}"` the parts of the text; neither the
 //!   list of one element nor the text is made.
 //! * `map[key]` whose `Option` is taken apart at once jumps to the arm that it chooses.
-//! * A call that replaces an element ([`weir_host::Effects::replaces_element`]) replaces it in its slot.
+//! * A call that replaces an element ([`weir_host::Effects::replaces_element`]) replaces it in its slot, and takes the new
+//!   one from where it was before it was moved for the call.
 //!
-//! The second and the third are recognised by the instruction that was emitted last: it is removed, unless a jump goes
+//! The last three are recognised by the instruction that was emitted last: it is removed, unless a jump goes
 //! behind it.
 
 use weir_host::{Argument, Effects, Type, Value, World};
@@ -202,6 +203,20 @@ impl<'a> Builder<'a> {
         LookUpOutput::Word(register)
     }
 
+    /// Returns the operand for a value that is used for the last time: if the instruction before has only moved it to its
+    /// slot, and from none of these, that instruction goes, and the value is taken where it was.
+    fn before_move(&mut self, value: RegionOperand, others: [FrameSlot; 2]) -> RegionOperand {
+        if let RegionOperand::Value(Argument::Slot { index, last: true }) = value
+            && let Some(Instruction::TakeValue(to, from)) = self.emitter.code.last().copied()
+            && to == slot(index)
+            && !others.contains(&from)
+            && self.emitter.retract(self.emitter.code.len() - 1)
+        {
+            return RegionOperand::Value(last_use(u32::from(from)));
+        }
+        value
+    }
+
     /// Compiles a call of a function that replaces one element of its first argument; returns false if the node is none.
     pub(super) fn replacement(&mut self, scope: &mut Scope<'a>, node: usize) -> Result<bool, RegionProblem> {
         let (graph, body) = (scope.graph, scope.body);
@@ -219,6 +234,7 @@ impl<'a> Builder<'a> {
         let (key, value) = (self.operand(scope, key, &inputs[1])?, self.operand(scope, value, &inputs[2])?);
         let out = scope.base + step.out;
         let changed = if last { index } else { out };
+        let value = self.before_move(value, [changed, index].map(slot));
         self.put(changed, whole);
         let arguments = [whole, located(key), located(value)].into();
         let (code, path, dead) = (step.code.clone(), step.path.clone(), dead_slots(scope, &step.dead));

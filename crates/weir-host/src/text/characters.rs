@@ -1,0 +1,278 @@
+//! The characters of a text: inline, or at the beginning of a buffer that texts share.
+//!
+//! A buffer may be longer than a text in it. Adding characters to a text whose end is the end of what is used of its buffer
+//! writes them behind it, whoever else holds the text, because a text reads up to its own length only. So a text grows in
+//! amortised constant time beside its earlier states. (A slice of Go shares its array in the same way.)
+//!
+//! *Layout.* The last byte tells the two forms apart. Bytes of inline texts that no character takes are 0, so that two inline
+//! texts are equal if their words are.
+//!
+//! *Protocol.* Of a buffer, the bytes below `used` belong to texts, and the others to nobody.
+//! 1. A text that grows claims the bytes behind it: it replaces `used` by its new length if `used` is its present length.
+//!    That is one atomic operation, so one text at most gets them. It alone writes them, and only afterwards is it as long.
+//! 2. Bytes are not written again while a text has them: a claim begins at `used`, which no text in the buffer exceeds.
+//! 3. A text reads below its length: bytes that were written before the text had this length. Another thread that has the
+//!    text got it by something that synchronises, as for any value. So `used` needs no ordering of its own.
+//! 4. If a text is the only one in its buffer, it sets `used` without a comparison, which is faster. Texts that were longer
+//!    have been dropped, and the count of references orders their reads before.
+
+use std::cell::UnsafeCell;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::RefUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use triomphe::{Arc, ThinArc};
+
+/// The number of bytes up to which a text lies inline.
+const INLINE_MAX: usize = 15;
+/// The bit of the last byte that is set in an inline text.
+const INLINE: u8 = 1 << 7;
+/// The capacity of the smallest buffer that a text gets because it grows.
+const CAPACITY_MIN: usize = 32;
+
+/// UTF-8 characters in two words.
+pub(super) union Characters {
+    inline: InlineCharacters,
+    shared: ManuallyDrop<SharedCharacters>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(8))]
+struct InlineCharacters {
+    bytes: [u8; INLINE_MAX],
+    /// The length and the bit [`INLINE`].
+    tag: u8,
+}
+
+#[derive(Clone)]
+#[repr(C)]
+struct SharedCharacters {
+    buffer: CharacterBuffer,
+    /// The length in little-endian order, so that the last byte is 0.
+    length: u64,
+}
+
+const _: () =
+    assert!(size_of::<InlineCharacters>() == 16 && size_of::<SharedCharacters>() == 16, "both forms take two words");
+
+/// Bytes that texts share; the header is `used`.
+type CharacterBuffer = ThinArc<AtomicUsize, SharedByte>;
+
+/// A byte of a buffer. It is written once, before a text has it.
+#[repr(transparent)]
+struct SharedByte(UnsafeCell<MaybeUninit<u8>>);
+
+#[expect(unsafe_code, reason = "texts of several threads share a buffer")]
+// SAFETY: by the protocol, no thread reads a byte while another one writes it, and one thread at most writes it.
+unsafe impl Sync for SharedByte {}
+
+// A panic leaves no byte between two states.
+impl RefUnwindSafe for SharedByte {}
+
+/// A reference to the form that the characters have.
+enum CharacterForm<'c> {
+    Inline(&'c InlineCharacters),
+    Shared(&'c SharedCharacters),
+}
+
+/// The same for a change.
+enum CharacterFormMut<'c> {
+    Inline(&'c mut InlineCharacters),
+    Shared(&'c mut SharedCharacters),
+}
+
+impl Clone for Characters {
+    #[inline]
+    fn clone(&self) -> Self {
+        match self.form() {
+            CharacterForm::Inline(inline) => Characters { inline: *inline },
+            CharacterForm::Shared(shared) => Characters { shared: ManuallyDrop::new(shared.clone()) },
+        }
+    }
+}
+
+impl Drop for Characters {
+    #[inline]
+    #[expect(unsafe_code, reason = "a union drops nothing by itself")]
+    fn drop(&mut self) {
+        if !self.is_inline() {
+            // SAFETY: this form is the one that the characters have, and they are not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.shared) }
+        }
+    }
+}
+
+impl PartialEq for Characters {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self.form(), other.form()) {
+            (CharacterForm::Inline(one), CharacterForm::Inline(other)) => one == other,
+            _ => self.as_str() == other.as_str(),
+        }
+    }
+}
+
+impl Characters {
+    /// Creates an empty text with room for this many bytes.
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        if bytes <= INLINE_MAX {
+            return Characters { inline: InlineCharacters { bytes: [0; INLINE_MAX], tag: INLINE } };
+        }
+        Characters::shared(0, buffer(bytes))
+    }
+
+    #[inline]
+    pub(super) fn new(text: &str) -> Self {
+        if text.len() <= INLINE_MAX {
+            let mut bytes = [0; INLINE_MAX];
+            bytes[..text.len()].copy_from_slice(text.as_bytes());
+            return Characters { inline: InlineCharacters { bytes, tag: INLINE | text.len() as u8 } };
+        }
+        Characters::copied(text, "", text.len())
+    }
+
+    #[inline]
+    #[expect(unsafe_code, reason = "the characters are UTF-8, and were written before the text had its length")]
+    pub(super) fn as_str(&self) -> &str {
+        match self.form() {
+            // SAFETY: the length is at most that of the array, and its first bytes are those of `&str`s, one after the
+            // other.
+            CharacterForm::Inline(inline) => unsafe {
+                std::str::from_utf8_unchecked(inline.bytes.get_unchecked(..inline.length()))
+            },
+            // SAFETY: the bytes below the length of a text are those of `&str`s, one after the other (1), and are not
+            // written while the text has them (2).
+            CharacterForm::Shared(shared) => unsafe {
+                let bytes = shared.buffer.slice.as_ptr().cast::<u8>();
+                std::str::from_utf8_unchecked(std::slice::from_raw_parts(bytes, shared.length()))
+            },
+        }
+    }
+
+    #[inline]
+    #[expect(unsafe_code, reason = "the last byte is one of both forms")]
+    fn is_inline(&self) -> bool {
+        // SAFETY: all bytes of both forms are initialised.
+        unsafe { self.inline.tag & INLINE != 0 }
+    }
+
+    #[inline]
+    #[expect(unsafe_code, reason = "the form is known")]
+    fn form(&self) -> CharacterForm<'_> {
+        // SAFETY: this is the form that the characters have.
+        if self.is_inline() {
+            CharacterForm::Inline(unsafe { &self.inline })
+        } else {
+            CharacterForm::Shared(unsafe { &self.shared })
+        }
+    }
+
+    #[inline]
+    #[expect(unsafe_code, reason = "the form is known")]
+    fn form_mut(&mut self) -> CharacterFormMut<'_> {
+        match self.is_inline() {
+            // SAFETY: this is the form that the characters have.
+            true => CharacterFormMut::Inline(unsafe { &mut self.inline }),
+            // SAFETY: as above.
+            false => CharacterFormMut::Shared(unsafe { &mut self.shared }),
+        }
+    }
+
+    /// Returns the number of bytes that adding as many allocates.
+    pub(super) fn bytes_to_push(&self, added: usize) -> usize {
+        let needed = self.as_str().len() + added;
+        match self.form() {
+            CharacterForm::Shared(shared) if needed <= shared.buffer.slice.len() => 0,
+            _ => needed,
+        }
+    }
+
+    /// Adds characters at the end.
+    #[inline]
+    pub(super) fn push(&mut self, added: &str) {
+        match self.form_mut() {
+            CharacterFormMut::Inline(inline) => {
+                let (length, end) = (inline.length(), inline.length() + added.len());
+                if end <= INLINE_MAX {
+                    inline.bytes[length..end].copy_from_slice(added.as_bytes());
+                    inline.tag = INLINE | end as u8;
+                    return;
+                }
+            }
+            CharacterFormMut::Shared(shared) => {
+                let length = shared.length();
+                if claim(&shared.buffer, length, added.len()) {
+                    write(&shared.buffer, length, added);
+                    shared.length = ((length + added.len()) as u64).to_le();
+                    return;
+                }
+            }
+        }
+        self.push_copying(added);
+    }
+
+    /// Adds characters to a copy with room for more.
+    #[cold]
+    fn push_copying(&mut self, added: &str) {
+        let text = self.as_str();
+        *self = Characters::copied(text, added, (text.len() + added.len()).max(text.len() * 2).max(CAPACITY_MIN));
+    }
+
+    /// Creates a text of two parts in a buffer with this capacity.
+    fn copied(first: &str, second: &str, capacity: usize) -> Self {
+        let buffer = buffer(capacity);
+        let length = first.len() + second.len();
+        assert!(claim(&buffer, 0, length), "{length} bytes in a buffer of {capacity}");
+        write(&buffer, 0, first);
+        write(&buffer, first.len(), second);
+        Characters::shared(length, buffer)
+    }
+
+    fn shared(length: usize, buffer: CharacterBuffer) -> Self {
+        Characters { shared: ManuallyDrop::new(SharedCharacters { buffer, length: (length as u64).to_le() }) }
+    }
+}
+
+impl InlineCharacters {
+    #[inline]
+    fn length(&self) -> usize {
+        usize::from(self.tag & !INLINE)
+    }
+}
+
+impl SharedCharacters {
+    #[inline]
+    fn length(&self) -> usize {
+        u64::from_le(self.length) as usize
+    }
+}
+
+fn buffer(capacity: usize) -> CharacterBuffer {
+    let bytes = (0..capacity).map(|_| SharedByte(UnsafeCell::new(MaybeUninit::uninit())));
+    // No allocation is so large that the highest byte of a length is not 0.
+    CharacterBuffer::from_header_and_iter(AtomicUsize::new(0), bytes)
+}
+
+/// Claims the bytes behind a text of this length; returns `false` if they belong to another one, or if they are too few.
+#[inline]
+fn claim(buffer: &CharacterBuffer, length: usize, added: usize) -> bool {
+    if buffer.slice.len() - length < added {
+        return false;
+    }
+    let used = &buffer.header.header;
+    if buffer.with_arc(Arc::is_unique) {
+        used.store(length + added, Ordering::Relaxed);
+        return true;
+    }
+    used.compare_exchange(length, length + added, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
+/// Writes bytes that the caller has claimed.
+#[inline]
+#[expect(unsafe_code, reason = "the bytes are claimed")]
+fn write(buffer: &CharacterBuffer, from: usize, added: &str) {
+    let place = &buffer.slice[from..from + added.len()];
+    let place = UnsafeCell::raw_get(place.as_ptr().cast::<UnsafeCell<u8>>());
+    // SAFETY: there are as many bytes. No other text has them or writes them (1, 2), `added` included.
+    unsafe { std::ptr::copy_nonoverlapping(added.as_ptr(), place, added.len()) };
+}
