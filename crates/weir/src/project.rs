@@ -44,6 +44,8 @@ pub(crate) fn expressions(path: &Path, library: &Library, terminal: &mut Termina
 pub(crate) struct Project {
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The folders that the command names, whose files are modules of each other unless there is a main file.
+    roots: Vec<PathBuf>,
     /// The paths of the main files, by their ids.
     paths: Vec<PathBuf>,
     /// The module files that were read, as canonical paths, without those of libraries.
@@ -53,6 +55,12 @@ pub(crate) struct Project {
 }
 
 impl Project {
+    /// Returns a project whose files belong together if they are below one of the named folders.
+    #[cfg(feature = "tools")]
+    pub(crate) fn below(named: &[PathBuf]) -> Project {
+        Project { roots: named.iter().filter(|path| path.is_dir()).cloned().collect(), ..Project::default() }
+    }
+
     /// Reads a file into the project. A text that is too long or not UTF-8 becomes a diagnostic.
     ///
     /// # Errors
@@ -73,7 +81,7 @@ impl Project {
 
     /// Loads the modules of a program.
     fn load(&mut self, id: SourceId, library: &Library) -> ProgramFiles {
-        let mut files = FolderFiles::of(&self.paths[id.0 as usize]);
+        let mut files = FolderFiles::of(&self.paths[id.0 as usize], &self.roots);
         let program = ProgramFiles::load(id, self.sources.file_mut(id), library, &mut files);
         self.modules.extend(files.read);
         self.named_modules.extend(files.named);
@@ -130,5 +138,17 @@ pub(crate) fn read(path: &Path) -> io::Result<(String, Vec<u8>)> {
         io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut bytes)?;
         return Ok(("standard input".to_owned(), bytes));
     }
-    Ok((path.display().to_string(), std::fs::read(path)?))
+    let not_regular = not_a_regular_file(path)?;
+    not_regular.map_or_else(|| Ok((path.display().to_string(), std::fs::read(path)?)), |why| Err(io::Error::other(why)))
+}
+
+/// Returns the reason why a file is none to read programs from: reading a device or a pipe may never end. A folder is for the
+/// caller to report.
+///
+/// # Errors
+/// Fails if the file does not exist.
+pub(crate) fn not_a_regular_file(path: &Path) -> io::Result<Option<&'static str>> {
+    let kind = std::fs::metadata(path)?.file_type();
+    let reason = "it is no regular file; `-` reads the standard input";
+    Ok((!kind.is_file() && !kind.is_dir()).then_some(reason))
 }
