@@ -36,6 +36,12 @@ pub fn elements_case(seed: u64) -> Case {
     generated(seed, Emphasis::Elements)
 }
 
+/// Returns the case of this seed, which computes, and has more choices between numbers and sums of products.
+#[must_use]
+pub fn arithmetic_case(seed: u64) -> Case {
+    generated(seed, Emphasis::Arithmetic)
+}
+
 /// Returns the case of this seed, with much for passes to rewrite; calls of it may fault, which engines do not order.
 #[must_use]
 pub fn rewritable_case(seed: u64) -> Case {
@@ -53,6 +59,8 @@ pub(super) enum Emphasis {
     Computing,
     /// Loops, and reads and updates of elements in them.
     Elements,
+    /// Loops, and arithmetic whose primitives belong together.
+    Arithmetic,
 }
 
 fn generated(seed: u64, emphasis: Emphasis) -> Case {
@@ -69,8 +77,9 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
         shared: shared.clone(),
         random,
         rewritable: emphasis == Emphasis::Rewritable,
-        computing: matches!(emphasis, Emphasis::Computing | Emphasis::Elements),
+        computing: matches!(emphasis, Emphasis::Computing | Emphasis::Elements | Emphasis::Arithmetic),
         elements: emphasis == Emphasis::Elements,
+        arithmetic: emphasis == Emphasis::Arithmetic,
         result: result.clone(),
         variables: 0,
         sites: 0,
@@ -148,6 +157,8 @@ pub(super) struct Generator {
     pub(super) rewritable: bool,
     /// True if it prefers reads and updates of elements.
     pub(super) elements: bool,
+    /// True if it prefers arithmetic whose primitives belong together.
+    pub(super) arithmetic: bool,
     /// True if the program computes more than it waits.
     pub(super) computing: bool,
     result: Type,
@@ -284,6 +295,9 @@ impl Generator {
             return None;
         }
         if let Some(op) = self.of_elements(ty, lets) {
+            return Some(op);
+        }
+        if let Some(op) = self.of_numbers(ty, lets) {
             return Some(op);
         }
         Some(match self.random.below(10) {
