@@ -1,5 +1,5 @@
-//! Bypassed handlers: warns of `on failure of f` if failures of `f` pass it by, because a `fn` between them returns a
-//! `Result`.
+//! Handlers that do not handle: warns of `on failure of f` if failures of `f` pass it by, because a `fn` between them
+//! returns a `Result`, and of a handler that no failure reaches at all.
 //!
 //! A `?` in a `fn` that returns a `Result` gives the failure to the caller as an `Err`; handlers further out do not see it,
 //! and are *bypassed*. That is as it should be if the caller handles the `Err`. It is reported if no failure at all
@@ -14,6 +14,8 @@ use weir_syntax::{Code, Diagnostic, Span};
 /// The handlers that flows use and bypass.
 #[derive(Default)]
 pub(crate) struct HandlerUses {
+    /// The handlers around the code of flows, by their positions.
+    seen: BTreeMap<u32, FailureHandler>,
     /// The positions of the handlers that some failure reaches.
     used: BTreeSet<u32>,
     /// The positions of the handlers whose bypass ends a flow, which `around` has reported.
@@ -38,6 +40,13 @@ struct Bypass {
 }
 
 impl HandlerUses {
+    /// Notes that a flow has code inside of these handlers.
+    pub(crate) fn seen(&mut self, handlers: &[&FailureHandler]) {
+        for handler in handlers {
+            self.seen.entry(handler.span.start).or_insert_with(|| (*handler).clone());
+        }
+    }
+
     /// Notes that a failure reaches the handler.
     pub(crate) fn used(&mut self, handler: &FailureHandler) {
         self.used.insert(handler.span.start);
@@ -85,6 +94,20 @@ impl HandlerUses {
             );
         }
         warnings
+    }
+
+    /// Returns a warning for each handler around the code of flows that no failure reaches, not even to bypass it.
+    pub(crate) fn unreached(&self) -> Vec<Diagnostic> {
+        let bypassed: BTreeSet<u32> = self.bypasses.values().flatten().map(|bypass| bypass.position).collect();
+        let unreached = self.seen.iter().filter(|(at, _)| !self.used.contains(at) && !bypassed.contains(at));
+        let warning = |(_, handler): (&u32, &FailureHandler)| {
+            let function = &handler.function;
+            Diagnostic::new(Code::UnreachedHandler, format!("no failure of `{function}` reaches this handler"))
+                .at(function.span, "never runs")
+                .note(format!("a handler takes the failure of a `?` on a call of `{function}` inside of its block"))
+                .hint("remove it, or name the `fn` whose call has the `?`")
+        };
+        unreached.map(warning).collect()
     }
 
     /// Returns a warning for each handler that is only bypassed, although no such failure ends a flow.

@@ -149,6 +149,9 @@ fn lower_and_check<'a>(
     lost_updates::check(&program, context);
     check_unreached_fns(context, typed, &program, cache);
     let mut tests = lower::lower_tests(context, typed, &program);
+    for warning in context.handlers.unreached() {
+        context.report_once(warning);
+    }
     lock_order::order(&mut tests, context);
     check_values(&tests, context);
     (!context.has_errors()).then_some((program, tests))

@@ -6,6 +6,7 @@ use weir_ir::passes::{Hoisting, order_locks};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
+use crate::lang_items::TABLES;
 
 /// Hoists constraints in every step of a program, and reports each hoisting.
 pub(crate) fn order(program: &mut Program, context: &mut CheckContext<'_>) {
@@ -51,30 +52,45 @@ fn keyword(step: Span) -> Span {
 /// Reports a lock that was hoisted.
 fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
     let Hoisting { resource, mode, per_session, at, step, last } = hoisting;
-    let (name, last) = (name_of(resource), name_of(last));
+    let (name, last) = (shown(resource), shown(last));
     let cost = match mode {
-        Mode::Read => format!("no other flow can change `{name}` during the step"),
-        Mode::Write => format!("every other flow that uses `{name}` waits during the step"),
+        Mode::Read => format!("no other flow can change {name} during the step"),
+        Mode::Write => format!("every other flow that uses {name} waits during the step"),
     };
-    let scope = if *per_session { " per session" } else { "" };
-    let begin = keyword(context.span(*step));
+    let step = context.span(*step);
+    let begin = keyword(step);
+    // A write of a table outside of a transaction is a step without a keyword.
+    let named = context.text.get(step.range()).and_then(|text| text.strip_prefix("atomic"));
+    let named = named.and_then(|rest| rest.split_once('{')).map(|(named, _)| named.trim());
     let diagnostic = Diagnostic::new(
         Code::HoistedConstraint,
-        format!("`{name}` is held for the whole step, not only while it is used"),
+        format!("{name} is held for the whole step, not only while it is used"),
     )
-    .at(begin, format!("holds `{last}`, and therefore `{name}` too"))
-    .because(context.span(*at), format!("uses `{name}`"))
-    .note(format!("all flows take `{name}` before `{last}`: taking them in different orders could deadlock"))
-    .note(cost)
-    .fix(
-        format!(
-            "use `{name}` before or after the step, or make the step hold it: `atomic {name}{scope}, {last} {{ … }}`"
+    .at(if named.is_some() { begin } else { step }, format!("holds {last}, and therefore {name} too"))
+    .because(context.span(*at), format!("uses {name}"))
+    .note(format!("all flows take {name} before {last}: taking them in different orders could deadlock"))
+    .note(cost);
+    let (bare, scope) = (name_of(resource), if *per_session { " per session" } else { "" });
+    context.report_once(match named {
+        Some(named) => diagnostic.fix(
+            format!(
+                "use {name} before or after the step, or make the step hold it: `atomic {bare}{scope}, {named} {{ … }}`"
+            ),
+            begin.at_end(),
+            format!(" {bare}{scope},"),
         ),
-        begin.at_end(),
-        format!(" {name}{scope},"),
-    );
-    context.report_once(diagnostic);
+        None => diagnostic.hint(format!("use {name} before or after this write, which is a step of its own")),
+    });
 }
+
+/// Returns a resource as a message names it.
+fn shown(resource: &Resource) -> String {
+    match resource {
+        Resource::Constraint(name) if name.as_str() == TABLES => "the database of the tables".to_owned(),
+        _ => format!("`{}`", name_of(resource)),
+    }
+}
+
 fn name_of(resource: &Resource) -> Text {
     match resource {
         Resource::Shared(name) | Resource::Constraint(name) | Resource::World(name) | Resource::State(name) => {

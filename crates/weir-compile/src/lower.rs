@@ -19,6 +19,7 @@ mod full_scan;
 mod handled_calls;
 mod html;
 mod join_points;
+mod keyed_reads;
 mod matching;
 mod pattern;
 mod queries;
@@ -40,7 +41,7 @@ use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, InlinedCallId, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
+use weir_syntax::ast::{self, ClosureParameter, Expr, ExprId, FailureHandler, ItemKind, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
@@ -155,6 +156,8 @@ enum InlineFrameKind {
     Flow,
     /// An inlined `fn`. `return` exits it.
     Function,
+    /// A route that a test requests. `return` exits it, and a failure that nothing handles is answered.
+    Route,
     /// One try of a `retry`. Only a `?` exits it.
     Retry,
     /// A closure, which nothing exits. Its failures go to the handlers around its text, not to those of the `fn` that calls it.
@@ -239,6 +242,8 @@ struct Lowering<'a, 'd> {
     replaced: Vec<(CallTarget, Callable<'a>)>,
     /// The key of the flow's session.
     session: Option<Atom>,
+    /// The rows of keyed reads that are made before the rounds of a `for`.
+    rows_read: BTreeMap<ExprId, Atom>,
     /// The atomic steps around the current expression, innermost last.
     steps: Vec<StepScope>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
@@ -274,6 +279,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             builders: Vec::new(),
             replaced: Vec::new(),
             session: None,
+            rows_read: BTreeMap::new(),
             steps: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
@@ -299,6 +305,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         handlers: Vec<&'a FailureHandler>,
         body: impl FnOnce(&mut Self) -> Atom,
     ) -> Block {
+        self.see_handlers(&handlers);
         let (result_of, parameters) = (result.clone(), self.names.clone());
         self.frames.push(InlineFrame {
             id: InlineFrameId(0),
@@ -323,6 +330,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let mut rules =
             ClosingRules { vars: &mut self.vars, ty: result.clone(), fall: &yield_value, leave: &yield_exit_value };
         open_block.close(&mut rules)
+    }
+
+    /// Notes the handlers of a frame of a flow, so that those that no failure reaches are reported.
+    fn see_handlers(&mut self, handlers: &[&FailureHandler]) {
+        if !self.alone {
+            self.context.handlers.seen(handlers);
+        }
     }
 
     /// Returns the open block that `body` lowers, built by its own builder.
@@ -375,7 +389,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     /// Returns the index of the frame that `return` exits: that of the innermost `fn`, or the flow.
     fn body_frame(&self) -> usize {
-        let exits = |frame: &InlineFrame<'_>| matches!(frame.kind, InlineFrameKind::Flow | InlineFrameKind::Function);
+        let exits = |frame: &InlineFrame<'_>| {
+            matches!(frame.kind, InlineFrameKind::Flow | InlineFrameKind::Function | InlineFrameKind::Route)
+        };
         self.frames.iter().rposition(exits).unwrap_or(0)
     }
 

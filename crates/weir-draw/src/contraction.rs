@@ -1,13 +1,14 @@
 //! Contraction of a graph: hides its plumbing, and connects the visible nodes through the hidden ones.
 //!
 //! Hidden are primitives and selects, switches that choose only between hidden nodes (`a || b`), *tries* (the switch behind
-//! each `?`, whose failing arm only ends the flow), and what the compiler generates: the rounds of a `retry`, and failures
+//! each `?`, whose failing arm only ends the flow, or gives the failure to the caller of a `fn`), and what the compiler generates: the rounds of a `retry`, and failures
 //! that are never reached.
 
 use std::collections::BTreeSet;
 
 use weir_host::{Resource, Type, Value};
-use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand, Origin};
+use weir_ir::graph::{ArmTest, Control, Graph, InlinedCallId, Node, NodeId, NodeKind, Operand, Origin};
+use weir_ir::prim::Prim;
 
 use crate::drawing::DetailLevel;
 use crate::names::GraphScope;
@@ -24,25 +25,35 @@ pub(crate) enum EdgeSource {
 /// The visible part of a graph.
 pub(crate) struct Contraction<'a> {
     graph: &'a Graph,
+    may_be_given_up: bool,
     /// For each node, whether it is visible.
     seen: Vec<bool>,
     /// For each node, whether it is a hidden try.
     tries: Vec<bool>,
     /// For each node, the visible sources of its values: itself if it is visible.
     stand_ins: Vec<BTreeSet<EdgeSource>>,
-    /// The nodes whose failure ends the flow through a hidden try.
-    pub(crate) fallible: BTreeSet<NodeId>,
+    /// The nodes whose failure a hidden try passes on, each with the inlined call that the try belongs to.
+    pub(crate) fallible: BTreeSet<(NodeId, Option<InlinedCallId>)>,
 }
 
 impl<'a> Contraction<'a> {
     pub(crate) fn new(scope: &GraphScope<'a>, detail: DetailLevel) -> Self {
         let graph = scope.graph;
         let tries: Vec<bool> = match detail {
-            DetailLevel::Folded => graph.nodes().map(|(id, node)| is_try(scope, id, node)).collect(),
+            DetailLevel::Folded | DetailLevel::FoldedFns => {
+                graph.nodes().map(|(id, node)| is_try(scope, id, node)).collect()
+            }
             DetailLevel::Everything => vec![false; graph.nodes.len()],
         };
         let seen = seen(scope, detail, &tries);
-        let mut contraction = Contraction { graph, seen, tries, stand_ins: Vec::new(), fallible: BTreeSet::new() };
+        let mut contraction = Contraction {
+            graph,
+            may_be_given_up: scope.may_be_given_up,
+            seen,
+            tries,
+            stand_ins: Vec::new(),
+            fallible: BTreeSet::new(),
+        };
         contraction.stand_in_all();
         contraction
     }
@@ -50,6 +61,11 @@ impl<'a> Contraction<'a> {
     /// Returns whether the node is visible.
     pub(crate) fn is_seen(&self, id: NodeId) -> bool {
         self.seen[id.0 as usize]
+    }
+
+    /// Returns whether a hidden try passes on the failure of this node.
+    pub(crate) fn is_fallible(&self, id: NodeId) -> bool {
+        self.fallible.range((id, None)..).next().is_some_and(|(node, _)| *node == id)
     }
 
     /// Returns the visible sources of a node's inputs and control.
@@ -60,31 +76,35 @@ impl<'a> Contraction<'a> {
     }
 
     /// Returns the visible nodes that this one is ordered after because both access a resource and one of them writes
-    /// it.
+    /// it. In a body that may be given up, effects also wait for what the text puts before them.
     pub(crate) fn ordered_after(&self, node: &Node) -> impl Iterator<Item = NodeId> {
         let touched = touched(node);
-        node.after
-            .iter()
-            .copied()
-            .filter(move |&before| self.is_seen(before) && conflict(&touched, &self::touched(self.graph.node(before))))
+        let ends = |before: NodeId| self.graph.node(before).kind.ends_flow();
+        node.after.iter().copied().filter(move |&before| {
+            let waits_for_all = self.may_be_given_up && !ends(before);
+            let of_before = self::touched(self.graph.node(before));
+            self.is_seen(before) && (waits_for_all || conflict(&touched, &of_before))
+        })
     }
 
     /// Returns the visible sources from which a node is reached past the earlier ends of the flow that it waits for.
     pub(crate) fn past_ends(&self, node: &Node) -> BTreeSet<EdgeSource> {
-        node.after.iter().flat_map(|&before| self.past_end(before, node.control)).collect()
+        let around: Vec<Control> =
+            std::iter::successors(node.control, |control| self.graph.node(control.switch).control).collect();
+        node.after.iter().flat_map(|&before| self.past_end(before, &around)).collect()
     }
 
     /// Returns the visible sources from which the end of a graph is reached past its earlier ends.
     pub(crate) fn past_all_ends(&self) -> BTreeSet<EdgeSource> {
-        self.graph.nodes().flat_map(|(id, _)| self.past_end(id, None)).collect()
+        self.graph.nodes().flat_map(|(id, _)| self.past_end(id, &[])).collect()
     }
 
-    /// Returns the other arms of the branches around an end of the flow, up to the branch around `outer`. For a `?` it is the
+    /// Returns the other arms of the branches around an end of the flow, up to those in `outer`. For a `?` it is the
     /// call that did not fail. A node that is no end has none.
-    fn past_end(&self, end: NodeId, outer: Option<Control>) -> BTreeSet<EdgeSource> {
+    fn past_end(&self, end: NodeId, outer: &[Control]) -> BTreeSet<EdgeSource> {
         let mut sources = BTreeSet::new();
         let mut at = self.graph.node(end).control.filter(|_| self.graph.node(end).kind.ends_flow());
-        while let Some(Control { switch, arm }) = at.filter(|at| Some(*at) != outer) {
+        while let Some(Control { switch, arm }) = at.filter(|at| !outer.contains(at)) {
             match &self.graph.node(switch).kind {
                 NodeKind::Switch { arms } if self.is_seen(switch) => {
                     let others = (0..).take(arms.len()).filter(|&other| other != arm && !self.ends_in(switch, other));
@@ -132,7 +152,7 @@ impl<'a> Contraction<'a> {
                 _ => node.inputs.iter().flat_map(|input| self.source(input)).collect(),
             };
             if self.tries[id.0 as usize] {
-                let tested = stand_in.iter().map(|(EdgeSource::Node(node) | EdgeSource::Arm(node, _))| *node);
+                let tested = stand_in.iter().map(|start| (node_of(*start), node.origin.inlined_call));
                 self.fallible.extend(tested);
             }
             self.stand_ins.push(stand_in);
@@ -213,20 +233,25 @@ fn is_never_reached(graph: &Graph, node: &Node) -> bool {
     of_switch && node.origin != Origin::default() && matches!(node.inputs.first(), Some(Operand::Constant(_)))
 }
 
-/// Returns whether this is the switch behind a `?`: its failing arm only ends the flow.
+/// Returns whether this is the switch behind a `?`: its failing arm only ends the flow, or gives the failure to the caller
+/// of a `fn`.
 fn is_try(scope: &GraphScope<'_>, id: NodeId, node: &Node) -> bool {
     let (NodeKind::Switch { arms }, Some(subject)) = (&node.kind, node.inputs.first()) else { return false };
     if !matches!(scope.ty(subject), Some(Type::Result(_))) || !matches!(subject, Operand::Port(..)) {
         return false;
     }
     let Some(failing) = arms.iter().position(|arm| arm.test == ArmTest::Tag(Value::ERR)) else { return false };
-    let within = scope.graph.nodes[id.0 as usize..]
-        .iter()
-        .filter(|node| node.control.is_some_and(|control| control.switch == id && control.arm as usize == failing));
-    let mut ends = 0;
-    for node in within {
+    let failure = Operand::Port(id, node.first_port(failing as u32));
+    let within = scope.graph.nodes().skip(id.0 as usize).filter(|(_, node)| {
+        node.control.is_some_and(|control| control.switch == id && control.arm as usize == failing)
+    });
+    let (mut ends, mut passed_on) = (0, vec![failure]);
+    for (id, node) in within {
+        let of_failure = node.inputs.first().is_some_and(|input| passed_on.contains(input));
         match node.kind {
             NodeKind::Fail => ends += 1,
+            NodeKind::Prim(Prim::Propagate) if of_failure => passed_on.push(Operand::Port(id, 0)),
+            NodeKind::Prim(Prim::Variant(Value::ERR)) if of_failure => ends += 1,
             NodeKind::Prim(_) => {}
             _ => return false,
         }

@@ -4,6 +4,9 @@
 //! atomic step) precedes them. Both ends of an edge have the same parent: an edge that would cross the border of a mark
 //! ends at that border.
 
+mod edges;
+mod ends;
+mod fn_frames;
 mod reduction;
 mod sections;
 
@@ -14,15 +17,15 @@ use weir_ir::graph::{Graph, Node, NodeId, NodeKind};
 use weir_ir::program::Flow;
 
 use crate::contraction::{Contraction, EdgeSource};
-use crate::drawing::Drawing;
+use crate::drawing::{DetailLevel, Drawing};
 use crate::looks::{self, MarkKind};
 use crate::names::{self, GraphScope};
+pub(crate) use edges::{Edge, EdgeLabel, MarkId};
+use ends::EndOrEffect;
+use fn_frames::{Container, FnFrames, fn_frame};
 
 /// Stands between the `fn`s that a call is inlined from, and before its module.
 const WITHIN: &str = " › ";
-
-/// The index of a mark.
-pub(crate) type MarkId = usize;
 
 /// The diagram of one flow.
 #[derive(Default)]
@@ -62,40 +65,18 @@ impl DiagramMark {
     }
 }
 
-/// The label of an edge.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum EdgeLabel {
-    /// This arm was chosen.
-    Choice(String),
-    /// A value is passed.
-    Value,
-    /// Both ends access a resource, in this order.
-    Order,
-}
-
-/// An edge between two marks.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Edge {
-    pub(crate) from: MarkId,
-    pub(crate) to: MarkId,
-    pub(crate) label: EdgeLabel,
-}
-
 impl Diagram {
     pub(crate) fn of(drawing: &Drawing<'_>, flow: &Flow<Graph>) -> Diagram {
-        let scope = GraphScope {
-            program: drawing.program,
-            graph: &flow.body,
-            parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
-            generated: None,
-        };
-        let mut builder = DiagramBuilder { drawing, flow: &flow.name, diagram: Diagram::default() };
+        let scope = GraphScope::of_flow(drawing.program, flow);
+        let mut builder =
+            DiagramBuilder { drawing, flow: &flow.name, diagram: Diagram::default(), leaving_choices: Vec::new() };
         let entry = DiagramMark { over: parameters(flow), ..mark(MarkKind::Entry, flow.name.to_string(), None) };
         builder.diagram.marks.push(entry);
         let title = if flow.result == Type::Unit { "done" } else { "answer" };
         builder.graph(&scope, 0, None, title);
+        builder.exits_of_frames();
         let mut diagram = builder.diagram;
-        diagram.reduce();
+        reduction::reduce(&mut diagram.edges, diagram.marks.len());
         match drawing.plan.filter(|plan| !plan.sections.is_empty()) {
             Some(plan) => diagram.assign_planned_sections(plan),
             None => diagram.assign_sections(),
@@ -114,24 +95,41 @@ struct DiagramBuilder<'a> {
     /// The flow's name, which plans may refer to.
     flow: &'a str,
     diagram: Diagram,
+    /// The choices with which edges leave a frame.
+    leaving_choices: Vec<(MarkId, EdgeLabel)>,
+}
+
+/// A body, and the marks of its nodes so far.
+struct DrawnBody<'s, 'a> {
+    scope: &'s GraphScope<'a>,
+    contraction: Contraction<'a>,
+    frames: FnFrames,
+    marks: BTreeMap<NodeId, MarkId>,
+    /// The mark at which the body starts.
+    entry: MarkId,
+    /// The mark that contains the body.
+    parent: Option<MarkId>,
 }
 
 impl DiagramBuilder<'_> {
     /// Adds the visible nodes of a graph, which starts at the mark `entry`.
     fn graph(&mut self, scope: &GraphScope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
         let contraction = Contraction::new(scope, self.drawing.detail);
+        let frames = FnFrames::of(scope, &contraction, self.drawing.detail);
+        let mut body = DrawnBody { scope, contraction, frames, marks: BTreeMap::new(), entry, parent };
         let sections = self.sections(scope.graph, parent);
-        let mut marks = BTreeMap::new();
+        let first_edge = self.diagram.edges.len();
         for (id, node) in scope.graph.nodes() {
-            if contraction.is_seen(id) {
-                let outer = node.within.and_then(|step| marks.get(&step).copied()).or(parent);
-                let mark = self.node(scope, node, outer, contraction.fallible.contains(&id));
-                self.diagram.marks[mark].planned = sections.get(id.0 as usize).copied();
-                marks.insert(id, mark);
-                self.edges_to(mark, node, &contraction, scope, &marks, entry);
+            if body.contraction.is_seen(id) {
+                let section = sections.get(id.0 as usize).copied();
+                let mark = self.node_mark(&mut body, id, node, section);
+                body.marks.insert(id, mark);
+                self.edges_to(&body, mark, node);
             }
         }
-        self.result(scope, &contraction, &marks, entry, parent, yields);
+        self.edges_to_frames(&body, first_edge);
+        self.mark_fallible(&body);
+        self.result(&body, yields, first_edge);
     }
 
     /// Returns the number of the section of each node, if the graph is that of a flow under a plan.
@@ -141,8 +139,42 @@ impl DiagramBuilder<'_> {
         plan.map_or_else(Vec::new, |plan| sections::section_numbers(plan, self.flow, graph, &waits))
     }
 
-    fn node(&mut self, scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
-        let mut drawn = DiagramMark { fallible, ..drawn(scope, node, parent) };
+    /// Returns the mark of a node: its own, or that of the `fn` that it is folded into. Begins the frames around it.
+    fn node_mark(&mut self, body: &mut DrawnBody<'_, '_>, id: NodeId, node: &Node, section: Option<u32>) -> MarkId {
+        let folds = self.drawing.detail == DetailLevel::FoldedFns;
+        let around = body.frames.around(id).to_vec();
+        for &frame in around.iter().take(if folds { 1 } else { around.len() }) {
+            if body.frames.frame(frame).mark.is_none() {
+                let holder = self.holder(body, body.frames.holder_of_frame(frame));
+                let mark = if folds { self.folded_fn(body, frame, holder) } else { fn_frame(body, frame, holder) };
+                self.diagram.marks.push(DiagramMark { planned: section, ..mark });
+                body.frames.frame(frame).mark = Some(self.diagram.marks.len() - 1);
+            }
+        }
+        if let Some(&frame) = around.first().filter(|_| folds) {
+            return body.frames.frame(frame).mark.unwrap_or(body.entry);
+        }
+        let holder = self.holder(body, body.frames.holder(id, node));
+        let mark = self.node(body, (id, node), holder);
+        self.diagram.marks[mark].planned = section;
+        mark
+    }
+
+    /// Returns the mark that contains what is in this container.
+    fn holder(&self, body: &DrawnBody<'_, '_>, container: Container) -> Option<MarkId> {
+        let mark = match container {
+            Container::Body => None,
+            Container::Frame(frame) => body.frames.mark(frame),
+            Container::Step(step) => body.marks.get(&step).copied(),
+        };
+        // A step that is folded into a `fn` is no frame.
+        let mark = mark.and_then(|mark| self.line(mark).into_iter().find(|&at| self.diagram.marks[at].kind.is_frame()));
+        mark.or(body.parent)
+    }
+
+    fn node(&mut self, body: &DrawnBody<'_, '_>, (id, node): (NodeId, &Node), parent: Option<MarkId>) -> MarkId {
+        let scope = body.scope;
+        let mut drawn = drawn(body, (id, node), parent);
         drawn.leaves = self.leaves_thread(node);
         let id = self.diagram.marks.len();
         self.diagram.marks.push(drawn);
@@ -170,83 +202,122 @@ impl DiagramBuilder<'_> {
         }
     }
 
-    fn edges_to(
-        &mut self,
-        mark: MarkId,
-        node: &Node,
-        contraction: &Contraction<'_>,
-        scope: &GraphScope<'_>,
-        marks: &BTreeMap<NodeId, MarkId>,
-        entry: MarkId,
-    ) {
+    fn edges_to(&mut self, body: &DrawnBody<'_, '_>, mark: MarkId, node: &Node) {
         let before = self.diagram.edges.len();
-        for start in contraction.starts(node) {
-            self.link(start, mark, scope, marks);
+        for start in body.contraction.starts(node) {
+            self.link(body, start, mark);
         }
-        for earlier in contraction.ordered_after(node) {
-            self.join(marks[&earlier], mark, EdgeLabel::Order);
+        for earlier in body.contraction.ordered_after(node) {
+            self.join(body.marks[&earlier], mark, EdgeLabel::Order);
         }
-        for start in contraction.past_ends(node) {
-            self.link(start, mark, scope, marks);
+        for start in body.contraction.past_ends(node) {
+            self.link(body, start, mark);
         }
         let values = self.diagram.edges[before..].iter().any(|edge| edge.to == mark && edge.label != EdgeLabel::Order);
-        if !values && self.diagram.marks[mark].parent == self.diagram.marks[entry].parent {
-            self.join(entry, mark, EdgeLabel::Value);
+        if !values && self.diagram.marks[mark].parent == self.diagram.marks[body.entry].parent {
+            self.join(body.entry, mark, EdgeLabel::Value);
         }
     }
 
-    fn result(
-        &mut self,
-        scope: &GraphScope<'_>,
-        contraction: &Contraction<'_>,
-        marks: &BTreeMap<NodeId, MarkId>,
-        entry: MarkId,
-        parent: Option<MarkId>,
-        yields: &str,
-    ) {
-        if scope.graph.result == weir_ir::graph::Operand::Never {
-            return;
-        }
-        let end = self.diagram.marks.len();
-        self.diagram.marks.push(mark(MarkKind::Answer, yields.to_owned(), parent));
-        let starts = contraction.source(&scope.graph.result);
-        for start in starts.iter().chain(&contraction.past_all_ends()) {
-            self.link(*start, end, scope, marks);
-        }
-        if starts.is_empty() {
-            // A flow without an answer is done after its last effect.
-            let last = (entry..end).rev().find(|&mark| self.diagram.marks[mark].parent == parent);
-            self.join(last.unwrap_or(entry), end, EdgeLabel::Value);
+    /// Adds an edge from the entry to each frame of a `fn` that nothing leads to.
+    fn edges_to_frames(&mut self, body: &DrawnBody<'_, '_>, first_edge: usize) {
+        let mut reached: BTreeSet<MarkId> = self.diagram.edges[first_edge..].iter().map(|edge| edge.to).collect();
+        for frame in body.frames.marks() {
+            if reached.insert(frame) && self.diagram.marks[frame].parent == self.diagram.marks[body.entry].parent {
+                self.join(body.entry, frame, EdgeLabel::Value);
+            }
         }
     }
 
-    fn link(&mut self, start: EdgeSource, to: MarkId, scope: &GraphScope<'_>, marks: &BTreeMap<NodeId, MarkId>) {
+    /// Marks the nodes whose failure a `?` passes on: the call itself, or the `fn` around it if the `?` is outside of that.
+    fn mark_fallible(&mut self, body: &DrawnBody<'_, '_>) {
+        for (node, call) in &body.contraction.fallible {
+            let mark = body.frames.outermost_beyond(body.scope, *node, *call).unwrap_or(body.marks[node]);
+            if self.diagram.marks[mark].kind != MarkKind::Fork {
+                self.diagram.marks[mark].fallible = true;
+            }
+        }
+    }
+
+    /// Adds the end of the body, and the edges to all of its ends.
+    fn result(&mut self, body: &DrawnBody<'_, '_>, yields: &str, first_edge: usize) {
+        let is_mark_of_node = |this: &Self, mark: MarkId| this.diagram.marks[mark].kind != MarkKind::Fork;
+        let nodes = body.marks.iter().filter(|(id, mark)| {
+            let node = body.scope.graph.node(**id);
+            (node.kind.ends_flow() || self.has_effect(node)) && is_mark_of_node(self, **mark)
+        });
+        let mut marks: Vec<EndOrEffect> =
+            nodes.map(|(id, mark)| EndOrEffect { mark: *mark, node: Some(*id) }).collect();
+        let has_result = body.scope.graph.result != weir_ir::graph::Operand::Never;
+        if has_result {
+            let end = self.diagram.marks.len();
+            self.diagram.marks.push(mark(MarkKind::Answer, yields.to_owned(), body.parent));
+            let starts = body.contraction.source(&body.scope.graph.result);
+            for start in starts.iter().chain(&body.contraction.past_all_ends()) {
+                self.link(body, *start, end);
+            }
+            marks.push(EndOrEffect { mark: end, node: None });
+        }
+        self.edges_to_ends(body.scope, &marks, (body.entry, first_edge));
+        if let Some(end) = marks.last().filter(|_| has_result)
+            && !self.diagram.edges[first_edge..].iter().any(|edge| edge.to == end.mark)
+        {
+            let last = (body.entry..end.mark).rev().find(|&mark| self.diagram.marks[mark].parent == body.parent);
+            self.join(last.unwrap_or(body.entry), end.mark, EdgeLabel::Value);
+        }
+    }
+
+    fn link(&mut self, body: &DrawnBody<'_, '_>, start: EdgeSource, to: MarkId) {
         match start {
-            EdgeSource::Node(node) => self.join(marks[&node], to, EdgeLabel::Value),
+            EdgeSource::Node(node) => self.join(body.marks[&node], to, EdgeLabel::Value),
             EdgeSource::Arm(switch, arm) => {
-                let name = names::shorten(&scope.arm(scope.graph.node(switch), arm));
-                self.join(marks[&switch], to, EdgeLabel::Choice(name));
+                let from = body.marks[&switch];
+                let name = names::shorten(&body.scope.arm(body.scope.graph.node(switch), arm));
+                // A switch may be folded into its `fn`.
+                let is_fork = self.diagram.marks[from].kind == MarkKind::Fork;
+                self.join(from, to, if is_fork { EdgeLabel::Choice(name) } else { EdgeLabel::Value });
             }
         }
     }
 
     /// Adds an edge between the outermost marks that contain one end and not the other.
     fn join(&mut self, from: MarkId, to: MarkId, label: EdgeLabel) {
-        let holders: BTreeSet<Option<MarkId>> =
-            self.line(to).into_iter().map(|mark| self.diagram.marks[mark].parent).collect();
-        let Some(start) = self.line(from).into_iter().find(|&mark| holders.contains(&self.diagram.marks[mark].parent))
-        else {
-            return;
-        };
-        let level = self.diagram.marks[start].parent;
-        let Some(end) = self.line(to).into_iter().find(|&mark| self.diagram.marks[mark].parent == level) else {
-            return;
-        };
+        let Some((start, end)) = self.ends_of_edge(from, to) else { return };
+        let is_inner_choice = start != from && matches!(label, EdgeLabel::Choice(_));
+        if is_inner_choice {
+            self.leaving_choices.push((from, label.clone()));
+        }
         // A choice inside a mark is no choice of that mark.
         let label = if start == from || label == EdgeLabel::Order { label } else { EdgeLabel::Value };
         if start != end {
             self.diagram.edges.push(Edge { from: start, to: end, label });
         }
+    }
+
+    /// Adds an end to each frame that choices leave without anything else in the frame, and edges to it.
+    fn exits_of_frames(&mut self) {
+        let mut exits: BTreeMap<Option<MarkId>, MarkId> = BTreeMap::new();
+        let taken: BTreeSet<(MarkId, EdgeLabel)> =
+            self.diagram.edges.iter().map(|edge| (edge.from, edge.label.clone())).collect();
+        for (from, label) in std::mem::take(&mut self.leaving_choices) {
+            let frame = self.diagram.marks[from].parent;
+            if !taken.contains(&(from, label.clone())) {
+                let exit = *exits.entry(frame).or_insert_with(|| {
+                    self.diagram.marks.push(mark(MarkKind::Answer, String::new(), frame));
+                    self.diagram.marks.len() - 1
+                });
+                self.diagram.edges.push(Edge { from, to: exit, label });
+            }
+        }
+    }
+
+    /// Returns the outermost marks that contain one of these and not the other.
+    fn ends_of_edge(&self, from: MarkId, to: MarkId) -> Option<(MarkId, MarkId)> {
+        let parent = |mark: MarkId| self.diagram.marks[mark].parent;
+        let holders: BTreeSet<Option<MarkId>> = self.line(to).into_iter().map(parent).collect();
+        let start = self.line(from).into_iter().find(|&mark| holders.contains(&parent(mark)))?;
+        let end = self.line(to).into_iter().find(|&mark| parent(mark) == parent(start))?;
+        Some((start, end))
     }
 
     /// Returns the mark and everything that contains it, innermost first.
@@ -270,9 +341,18 @@ fn mark(kind: MarkKind, title: String, parent: Option<MarkId>) -> DiagramMark {
     }
 }
 
-fn drawn(scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>) -> DiagramMark {
+fn drawn(body: &DrawnBody<'_, '_>, (id, node): (NodeId, &Node), parent: Option<MarkId>) -> DiagramMark {
+    let scope = body.scope;
     let mut drawn = match &node.kind {
-        NodeKind::Call { function } => call(scope, node, function, parent),
+        NodeKind::Call { function } => {
+            let (module, name) = function.rsplit_once('.').unwrap_or(("", function));
+            DiagramMark {
+                over: within_fns(&node.name, module, &body.frames.fns_around(scope, id)),
+                hint: scope.call(function, &node.inputs),
+                uses: worth_showing(node),
+                ..mark(MarkKind::Call, name.to_owned(), parent)
+            }
+        }
         _ => {
             let (kind, title) = looks::mark(scope, node);
             mark(kind, title, parent)
@@ -284,21 +364,20 @@ fn drawn(scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>) -> Diagram
     drawn
 }
 
-fn call(scope: &GraphScope<'_>, node: &Node, function: &str, parent: Option<MarkId>) -> DiagramMark {
-    let (module, name) = function.rsplit_once('.').unwrap_or(("", function));
-    DiagramMark {
-        over: within_fns(&node.name, module),
-        hint: scope.call(function, &node.inputs),
-        uses: worth_showing(node),
-        ..mark(MarkKind::Call, name.to_owned(), parent)
-    }
-}
-
-/// Returns the module of a call behind the `fn`s that it is inlined from (Flux's abstract nodes), as far as there is room;
-/// the innermost ones stay. `name` is the path of the call, such as `login/checked/text.length`.
-fn within_fns(name: &str, module: &str) -> String {
+/// Returns the module of a call behind the `fn`s that it is inlined from and that have no frame, as far as there is room; the
+/// innermost ones stay. `name` is the path of the call, such as `login/checked/text.length`.
+fn within_fns(name: &str, module: &str, framed: &[&str]) -> String {
+    let mut framed = framed.iter().peekable();
+    let path = name.rsplit_once('/').map_or("", |(path, _)| path);
+    let functions = path.split('/').filter(|function| {
+        let is_framed = framed.peek().is_some_and(|framed| function.split('#').next() == Some(**framed));
+        if is_framed {
+            framed.next();
+        }
+        !is_framed && !function.is_empty()
+    });
     let mut shown = module.to_owned();
-    for function in name.split('/').rev().skip(1) {
+    for function in functions.collect::<Vec<_>>().into_iter().rev() {
         let longer = format!("{function}{WITHIN}{shown}");
         if longer.chars().count() > names::LENGTH_MAX {
             return format!("…{WITHIN}{shown}");

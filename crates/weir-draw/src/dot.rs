@@ -40,11 +40,11 @@ fn marks(text: &mut String, diagram: &Diagram, flow: usize, parent: Option<MarkI
     let indent = "  ".repeat(depth);
     for id in diagram.inside(parent) {
         let mark = &diagram.marks[id];
-        if matches!(mark.kind, MarkKind::Repeat | MarkKind::Step) {
+        if mark.kind.is_frame() {
             let _ = writeln!(
                 text,
                 "{indent}subgraph cluster_f{flow}m{id} {{\n{indent}  label={}; style=dashed;",
-                quote(&mark.title)
+                quote(&label(mark))
             );
             // Edges to the frame end at this point, because DOT has no edges to clusters.
             let _ = writeln!(text, "{indent}  f{flow}m{id} [shape=point, label=\"\"];");
@@ -64,7 +64,7 @@ fn shape(kind: MarkKind) -> &'static str {
         MarkKind::Fork => "shape=diamond",
         MarkKind::Answer => "shape=box, style=rounded, color=\"#16794c\"",
         MarkKind::Failure => "shape=box, style=rounded, color=\"#b8322a\"",
-        MarkKind::Repeat | MarkKind::Step => "shape=point",
+        MarkKind::Repeat | MarkKind::Step | MarkKind::Fn => "shape=point",
     }
 }
 

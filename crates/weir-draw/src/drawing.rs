@@ -20,6 +20,8 @@ pub struct Drawing<'a> {
 /// The level of detail of a drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DetailLevel {
+    /// Draws each `fn` of the program as one node, and hides plumbing.
+    FoldedFns,
     /// Hides plumbing.
     #[default]
     Folded,

@@ -24,6 +24,15 @@ pub(crate) enum MarkKind {
     Repeat,
     /// An atomic step.
     Step,
+    /// An inlined `fn`.
+    Fn,
+}
+
+impl MarkKind {
+    /// Returns whether marks of this kind contain others.
+    pub(crate) fn is_frame(self) -> bool {
+        matches!(self, MarkKind::Repeat | MarkKind::Step | MarkKind::Fn)
+    }
 }
 
 /// Returns the mark of a node in a diagram and its title.

@@ -1,8 +1,9 @@
 //! Names in a drawing: arms of switches, and values as short expressions.
 
 use weir_host::{Resource, Type, TypeShape, Value};
-use weir_ir::graph::{ArmTest, Graph, Node, NodeKind, Operand, Origin, Program};
+use weir_ir::graph::{ArmTest, Graph, InlinedCallId, Node, NodeKind, Operand, Origin, Program};
 use weir_ir::prim::Prim;
+use weir_ir::program::Flow;
 
 /// The maximum number of characters of a description, so that a drawing stays readable.
 pub(crate) const LENGTH_MAX: usize = 34;
@@ -16,6 +17,25 @@ pub(crate) struct GraphScope<'a> {
     pub(crate) parameters: Vec<String>,
     /// The place of what the compiler generated in the graph.
     pub(crate) generated: Option<Origin>,
+    /// The inlined call that the graph belongs to, if it is a body.
+    pub(crate) inlined_call: Option<InlinedCallId>,
+    /// True in a body that a time limit or a race may give up.
+    pub(crate) may_be_given_up: bool,
+}
+
+impl<'a> GraphScope<'a> {
+    /// Returns the scope of a flow.
+    pub(crate) fn of_flow(program: &'a Program, flow: &'a Flow<Graph>) -> Self {
+        let parameters = flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect();
+        GraphScope {
+            program,
+            graph: &flow.body,
+            parameters,
+            generated: None,
+            inlined_call: None,
+            may_be_given_up: false,
+        }
+    }
 }
 
 /// Returns whether a loop is a `retry`, whose state is the number of tries and the last result: what the compiler generates
@@ -43,7 +63,14 @@ impl<'a> GraphScope<'a> {
             let count = graph.parameters.len().saturating_sub(own.len());
             let parameters = own.iter().cloned().chain(captured.by_ref().take(count)).collect();
             let generated = is_retry(node).then_some(node.origin);
-            GraphScope { program: self.program, graph, parameters, generated }
+            GraphScope {
+                program: self.program,
+                graph,
+                parameters,
+                generated,
+                inlined_call: node.origin.inlined_call,
+                may_be_given_up: self.may_be_given_up || node.cancels_bodies(),
+            }
         };
         node.bodies().iter().map(scope).collect()
     }

@@ -52,12 +52,7 @@ impl Outline<'_> {
             flow.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
         let result = if flow.result == Type::Unit { String::new() } else { format!(" -> {}", flow.result) };
         self.say(1, &format!("{} ({}){result}", flow.name, parameters.join(", ")), "");
-        let scope = GraphScope {
-            program: self.drawing.program,
-            graph: &flow.body,
-            parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
-            generated: None,
-        };
+        let scope = GraphScope::of_flow(self.drawing.program, flow);
         self.graph(&scope, 2);
     }
 
@@ -101,7 +96,7 @@ impl Outline<'_> {
     fn node(&mut self, scope: &GraphScope<'_>, contraction: &Contraction<'_>, id: NodeId, depth: usize) {
         let node = scope.graph.node(id);
         let note = note(self.drawing, node);
-        let is_try = matches!(node.kind, NodeKind::Call { .. }) && contraction.fallible.contains(&id);
+        let is_try = matches!(node.kind, NodeKind::Call { .. }) && contraction.is_fallible(id);
         let question = if is_try { "?" } else { "" };
         self.say(depth, &format!("{}{question}", looks::line(scope, node)), &note);
         for body in scope.bodies(node) {

@@ -18,6 +18,7 @@ use crate::evaluate::Evaluator;
 use crate::expr::Program;
 use crate::{print, verify};
 
+mod arithmetic;
 mod batched;
 mod cover;
 mod functions;
@@ -34,7 +35,7 @@ mod updates;
 mod values;
 
 pub use cover::constructs;
-pub use program::{case, computing_case, elements_case, rewritable_case};
+pub use program::{arithmetic_case, case, computing_case, elements_case, rewritable_case};
 pub use random::Random;
 pub use recording::Recording;
 pub use shrink::smaller;

@@ -37,6 +37,8 @@ pub struct Outputs(Arc<Mutex<OutputTable>>);
 struct OutputTable {
     /// Open outputs by their name in messages.
     open: IndexMap<String, Arc<OutputFile>>,
+    /// The text of the standard streams, if it is captured.
+    captured: Option<String>,
     /// `true` while a thread is about to flush them.
     flushing: bool,
     on_broken_pipe: BrokenPipePolicy,
@@ -81,6 +83,35 @@ impl Outputs {
         let output = Arc::new(OutputFile::new(name, open()?));
         state.open.insert(name.to_owned(), Arc::clone(&output));
         Ok(output)
+    }
+
+    /// Returns outputs that keep what is written to the standard streams, at most [`Outputs::CAPTURED_MAX`] bytes of it, instead
+    /// of writing it.
+    #[must_use]
+    pub fn capturing() -> Outputs {
+        Outputs(Arc::new(Mutex::new(OutputTable { captured: Some(String::new()), ..OutputTable::default() })))
+    }
+
+    /// The number of bytes of captured output; the rest is left out.
+    pub const CAPTURED_MAX: usize = 64 * 1024;
+
+    /// Returns what the program has written to the standard streams, if it is captured.
+    #[must_use]
+    pub fn captured(&self) -> Option<String> {
+        self.0.lock().captured.clone()
+    }
+
+    /// Keeps a line of a standard stream. Returns `false` if they are not captured.
+    pub(crate) fn capture(&self, line: &str) -> bool {
+        let mut table = self.0.lock();
+        let Some(captured) = &mut table.captured else { return false };
+        let more = "… the rest of the output is left out\n";
+        if captured.len() + line.len() < Self::CAPTURED_MAX {
+            captured.extend([line, "\n"]);
+        } else if !captured.ends_with(more) {
+            captured.push_str(more);
+        }
+        true
     }
 
     /// Has `then` called once if the standard output no longer has a reader. Further output to it is then discarded,

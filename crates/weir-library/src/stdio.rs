@@ -61,6 +61,9 @@ impl LinePrinter {
 }
 
 fn print_to(outputs: &Outputs, name: &str, stream: BorrowedFd<'_>, line: &str) -> Result<(), Failure> {
+    if outputs.capture(line) {
+        return Ok(());
+    }
     let output = outputs.open(name, || stream.try_clone_to_owned().map(File::from))?;
     outputs.write(&output, &[line.as_bytes(), b"\n"])
 }

@@ -24,6 +24,7 @@ mod operations;
 mod overload;
 mod platform;
 mod prepare;
+mod prim_units;
 mod region;
 mod resources;
 mod running;

@@ -7,6 +7,8 @@ use weir_host::{Argument, Elements, Failure, FailureKind, Outcome, Value, Values
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::{Prim, interpolate, parts};
 
+use crate::prim_units;
+
 /// Stands for "none" where an index is expected.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -50,6 +52,12 @@ pub(crate) enum Out {
         /// The arm of `None`, which has no payload.
         none: (u32, u32),
     },
+}
+
+/// Returns the units of applying a primitive to the values of slots and constants.
+#[inline]
+pub(crate) fn units_of(step: &PrimStep, slots: &[Value], constants: &[Value]) -> u64 {
+    prim_units::units(step.prim, step.operands.iter().map(|operand| place(operand, slots, constants)), step.reuses)
 }
 
 /// Applies a primitive to the values of slots and constants, and puts its result into a slot.

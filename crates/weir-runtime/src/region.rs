@@ -26,8 +26,8 @@ mod stop;
 mod verify;
 
 pub(crate) use code::{
-    CodePlace, ElementReplacement, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region, RegionOperand, ScalarPrim,
-    SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
+    CodePlace, ElementReplacement, ElementWords, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region, RegionOperand,
+    ScalarPrim, SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};

@@ -140,6 +140,12 @@ impl Units {
         }
     }
 
+    /// Spends the estimated units of a primitive over data, at most a quantum. They are noticed at the safe point behind it.
+    #[inline(always)]
+    pub(crate) fn spend_data(&self, units: u64) {
+        self.spend_declared(units.min(u64::from(self.quantum)));
+    }
+
     /// Spends units at a safe point. The slice is also over if it takes long by the platform's clock.
     #[inline(always)]
     pub(crate) fn spend_timed(&self, units: u32, platform: &dyn Platform) -> Spent {

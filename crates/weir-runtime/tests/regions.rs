@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use test_support::flows::{Feed, options};
-use weir_ir::generate::{Case, Execution, Recording, computing_case, elements_case, evaluate, find_in};
+use weir_ir::generate::{
+    Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in,
+};
 use weir_runtime::{ENGINES, EngineRow, Options, SliceLength, start};
 use weir_trace::{Detail, EventKind, Recorder};
 
@@ -73,7 +75,12 @@ fn regions_give_the_answers_effects_and_failures_of_the_evaluator_and_of_steps()
             let steps = execute(case, seed, Detail::Nodes, engine)?;
             if steps == found { Ok(()) } else { Err(format!("in steps {steps:#?}\nbut in regions {found:#?}")) }
         };
-        if let Some(found) = find_in(if seed % 3 == 1 { elements_case(seed) } else { computing_case(seed) }, compared) {
+        let case = match seed % 3 {
+            0 => computing_case(seed),
+            1 => elements_case(seed),
+            _ => arithmetic_case(seed),
+        };
+        if let Some(found) = find_in(case, compared) {
             panic!("seed {seed}: {found}");
         }
     }

@@ -150,6 +150,7 @@ codes! {
     W0713 ShadowingPattern,
     W0714 BypassedHandler,
     W0715 FullScan,
+    W0716 UnreachedHandler,
 }
 
 impl Code {
@@ -181,6 +182,7 @@ impl Code {
                 | Self::UnusedValue
                 | Self::UnreachableArm
                 | Self::UnreachableCode
+                | Self::UnreachedHandler
         )
     }
 

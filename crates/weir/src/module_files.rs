@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use weir_compile::{ModuleFile, ModuleFiles, ModulePlace, library_items};
 use weir_syntax::SourceId;
@@ -31,9 +31,13 @@ pub(crate) struct FolderFiles {
 }
 
 impl FolderFiles {
-    /// Returns the module files of the program to which a file belongs.
-    pub(crate) fn of(file: &Path) -> Self {
-        let folder = folder_of_program(file);
+    /// Returns the module files of the program to which a file belongs. A file without a main file above belongs to the
+    /// first of these folders that contains it, such as the folder of a library.
+    pub(crate) fn of(file: &Path, roots: &[PathBuf]) -> Self {
+        let folder = match main_file(file) {
+            None if !is_standard_input(file) => root_of(file, roots).unwrap_or_else(|| folder(file)),
+            _ => folder_of_program(file),
+        };
         let main = folder.join(MAIN);
         let is_main = file.file_name().is_some_and(|name| name == MAIN) || is_standard_input(file);
         let libraries = if is_main { BTreeMap::new() } else { declared_libraries(&main) };
@@ -43,6 +47,7 @@ impl FolderFiles {
 
 impl FolderFiles {
     /// Returns the files with the texts of those that an editor has open, by canonical path.
+    #[cfg(feature = "tools")]
     pub(crate) fn with_open(self, open: BTreeMap<PathBuf, String>) -> Self {
         FolderFiles { open, ..self }
     }
@@ -98,6 +103,10 @@ fn declared_libraries(main: &Path) -> BTreeMap<String, String> {
 fn text_of(file: &Path) -> Result<String, String> {
     const BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64;
     let mut bytes = Vec::new();
+    let kind = std::fs::metadata(file).map_err(|error| format!("cannot be read: {error}"))?.file_type();
+    if !kind.is_file() {
+        return Err("is no regular file".to_owned());
+    }
     let opened = File::open(file).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
     opened.map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > BYTES_MAX {
@@ -116,6 +125,8 @@ pub(crate) fn folder_of_program(file: &Path) -> PathBuf {
     let mut above = whole.ancestors().take(FOLDERS_ABOVE_MAX).enumerate();
     match above.find(|(_, folder)| folder.join(MAIN).is_file()) {
         Some((0, _)) | None => own,
+        // A path with `..` has other ancestors than the folder.
+        Some((_, folder)) if own.components().any(|part| part == Component::ParentDir) => folder.to_owned(),
         Some((levels, _)) => match own.ancestors().nth(levels).filter(|_| own.is_absolute()) {
             Some(folder) => folder.to_owned(),
             None => (0..levels).fold(own, |path, _| path.join("..")),
@@ -123,8 +134,13 @@ pub(crate) fn folder_of_program(file: &Path) -> PathBuf {
     }
 }
 
+/// Returns the first of these folders that contains a file.
+fn root_of(file: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
+    let whole = file.canonicalize().ok()?;
+    roots.iter().find(|root| root.canonicalize().is_ok_and(|root| whole.starts_with(root))).cloned()
+}
+
 /// Returns the main file of the program to which a file belongs.
-#[cfg(feature = "tools")]
 pub(crate) fn main_file(file: &Path) -> Option<PathBuf> {
     Some(folder_of_program(file).join(MAIN)).filter(|main| main.is_file())
 }

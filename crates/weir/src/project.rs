@@ -1,49 +1,34 @@
 //! Project: source files, read and compiled, with their diagnostics.
 
+#[cfg(feature = "tools")]
+mod for_tools;
+
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use weir_compile::{CheckCache, Checked, ProgramFiles};
+use weir_compile::ProgramFiles;
 use weir_host::Library;
-use weir_ir::expr;
 use weir_ir::graph::Program;
-use weir_syntax::{Diagnostic, SourceFile, SourceId, Sources};
+use weir_syntax::{Diagnostic, SourceId, Sources};
 
 use crate::Exit;
 use crate::arguments::ErrorFormat;
 use crate::module_files::FolderFiles;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::Terminal;
+#[cfg(feature = "tools")]
+pub(crate) use for_tools::{expressions, program};
 
 /// Maximum number of bytes read from standard input; a longer text is not a valid source file.
 const INPUT_BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64 + 1;
-
-/// Compiles the program in a file.
-///
-/// # Errors
-/// Prints the diagnostics, and returns the exit code.
-pub(crate) fn program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<Program, Exit> {
-    let mut project = Project::default();
-    let id = project.read(path, terminal)?;
-    project.compile(id, library).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
-}
-
-/// Returns the program of a file in expressions, as the checker leaves it behind, if it is right.
-///
-/// # Errors
-/// Shows what is wrong, and gives the exit code.
-pub(crate) fn expressions(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<expr::Program, Exit> {
-    let mut project = Project::default();
-    let id = project.read(path, terminal)?;
-    let program = (!project.has_errors()).then(|| project.check(id, library).expr).flatten();
-    program.filter(|_| !project.has_errors()).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
-}
 
 /// Source files and diagnostics of a command.
 #[derive(Default)]
 pub(crate) struct Project {
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The folders that the command names, whose files are modules of each other unless there is a main file.
+    roots: Vec<PathBuf>,
     /// The paths of the main files, by their ids.
     paths: Vec<PathBuf>,
     /// The module files that were read, as canonical paths, without those of libraries.
@@ -65,27 +50,13 @@ impl Project {
         Ok(id)
     }
 
-    /// Adds a text as that of a file.
-    pub(crate) fn add(&mut self, path: &Path, text: &str) -> SourceId {
-        self.paths.push(path.to_owned());
-        self.sources.add(SourceFile::new(path.display().to_string(), text))
-    }
-
     /// Loads the modules of a program.
     fn load(&mut self, id: SourceId, library: &Library) -> ProgramFiles {
-        let mut files = FolderFiles::of(&self.paths[id.0 as usize]);
+        let mut files = FolderFiles::of(&self.paths[id.0 as usize], &self.roots);
         let program = ProgramFiles::load(id, self.sources.file_mut(id), library, &mut files);
         self.modules.extend(files.read);
         self.named_modules.extend(files.named);
         program
-    }
-
-    /// Checks a program with all its modules.
-    pub(crate) fn check(&mut self, id: SourceId, library: &Library) -> Checked {
-        let program = self.load(id, library);
-        let checked = weir_compile::check_program(program, self.sources.file(id), library, &mut CheckCache::default());
-        self.diagnostics.extend(checked.diagnostics.iter().cloned());
-        checked
     }
 
     /// Compiles a file; returns `None` if it has errors.
@@ -130,5 +101,17 @@ pub(crate) fn read(path: &Path) -> io::Result<(String, Vec<u8>)> {
         io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut bytes)?;
         return Ok(("standard input".to_owned(), bytes));
     }
-    Ok((path.display().to_string(), std::fs::read(path)?))
+    let not_regular = not_a_regular_file(path)?;
+    not_regular.map_or_else(|| Ok((path.display().to_string(), std::fs::read(path)?)), |why| Err(io::Error::other(why)))
+}
+
+/// Returns the reason why a file is none to read programs from: reading a device or a pipe may never end. A folder is for the
+/// caller to report.
+///
+/// # Errors
+/// Fails if the file does not exist.
+pub(crate) fn not_a_regular_file(path: &Path) -> io::Result<Option<&'static str>> {
+    let kind = std::fs::metadata(path)?.file_type();
+    let reason = "it is no regular file; `-` reads the standard input";
+    Ok((!kind.is_file() && !kind.is_dir()).then_some(reason))
 }

@@ -78,13 +78,22 @@ impl<'a> TypeChecker<'a, '_> {
         let Ty::Result(pair) = self.inference.shallow(&result.ty) else { return FailureTarget::Flow };
         if !self.inference.unify(failure, &pair.1) {
             let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&pair.1));
-            let mut diagnostic =
-                Diagnostic::new(Code::FailureType, format!("this fails with `{found}`, but its `fn` with `{wanted}`"))
-                    .at(span, format!("fails with `{found}`"));
+            let advice = match &wanted {
+                _ if wanted.parameter_name().is_some() => {
+                    format!("handle it with `else`, or let the `fn` fail with `{found}`")
+                }
+                Ty::Plain(weir_host::Type::Failure) if found.parameter_name().is_some() => {
+                    "handle it with `else`: a value of any type need not have a text".to_owned()
+                }
+                Ty::Plain(weir_host::Type::Failure) => {
+                    format!("write `else as failure {{ fail(\"{{failure}}\") }}`, or let the `fn` fail with `{found}`")
+                }
+                _ => format!("convert it: `else as failure {{ return Err(…) }}`, or let the `fn` fail with `{found}`"),
+            };
+            let mut diagnostic = super::failures::failure_types_differ(&found, &wanted, span).hint(advice);
             if let Some((place, why)) = result.why {
                 diagnostic = diagnostic.because(place, why);
             }
-            let diagnostic = diagnostic.hint("convert it: `else as failure { return Err(…) }`");
             self.report(diagnostic);
         }
         FailureTarget::Caller

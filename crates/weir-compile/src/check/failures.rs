@@ -8,6 +8,7 @@ use weir_syntax::ast::Name;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
+use super::generics::stands_for_any;
 use super::{Exits, TypeChecker};
 use crate::typed_tree::{ArgumentSource, CallTarget, FailureTarget, ResolvedCall, ResolvedTry};
 use crate::types::Ty;
@@ -62,14 +63,25 @@ impl<'a> TypeChecker<'a, '_> {
         match self.place_fails_with() {
             Some(wanted) if self.retried.is_none() && !self.inference.unify(failure, &wanted) => {
                 let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&wanted));
-                let message = format!("this fails with `{found}`, but its `fn` with `{wanted}`");
-                let diagnostic = Diagnostic::new(Code::FailureType, message)
-                    .at(span, format!("fails with `{found}`"))
-                    .hint(format!("fail with a `{wanted}` instead"));
-                self.report(diagnostic);
+                let advice = match &wanted {
+                    _ if wanted.parameter_name().is_some() => format!("let the `fn` fail with `{found}`"),
+                    Ty::Plain(Type::Failure) => "fail with a text: `fail(\"…\")`".to_owned(),
+                    _ => format!("fail with a value of the type `{wanted}`"),
+                };
+                self.report(failure_types_differ(&found, &wanted, span).hint(advice));
                 FailureTarget::Caller
             }
             _ => self.try_to(span, failure),
         }
+    }
+}
+
+/// Returns the error for a failure of another type than that of the `fn`.
+pub(super) fn failure_types_differ(found: &Ty, wanted: &Ty, span: Span) -> Diagnostic {
+    let message = format!("this fails with `{found}`, but its `fn` with `{wanted}`");
+    let diagnostic = Diagnostic::new(Code::FailureType, message).at(span, format!("fails with `{found}`"));
+    match found.parameter_name().or(wanted.parameter_name()) {
+        Some(parameter) => diagnostic.note(stands_for_any(parameter)),
+        None => diagnostic,
     }
 }

@@ -211,11 +211,16 @@ impl TypeChecker<'_, '_> {
         }
         self.typed.resolutions.insert(expr.id, Resolution::Shared(at));
         let (name, declared) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
-        let diagnostic =
-            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
+        let diagnostic = match self.typed.declarations.tables.contains_key(name) {
+            true => Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a table, and no value"))
+                .at(expr.span, "used as a value")
+                .because(declared.span, "declared here")
+                .hint(format!("read it by a query, `for row in {name} {{ … }}`, or by a key, `{name}[key]`")),
+            false => Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
                 .at(expr.span, "used as a value")
                 .because(declared.span, format!("declared here as a shared `{}`", declared.ty))
-                .hint(format!("call a function on it: `{name}.…`"));
+                .hint(format!("call a function on it: `{name}.…`")),
+        };
         self.report(diagnostic);
         Ty::Error
     }

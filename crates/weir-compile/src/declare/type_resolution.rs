@@ -150,9 +150,14 @@ impl TypeResolver<'_, '_> {
             Some(Advice::Write(ours)) => return self.unknown(&path, Some(ours.to_owned())),
             None => {}
         }
+        // A type parameter that differs from a type only in case would be read as that type.
         let capitalised = known.clone().find(|known| known.eq_ignore_ascii_case(word)).map(str::to_owned);
         if capitalised.is_none() && !name.is_upper() {
             return self.type_parameter(name);
+        }
+        if let Some(of_program) = capitalised.as_ref().filter(|_| self.parameters.introduces && !name.is_upper()) {
+            self.like_a_type(name, of_program.clone());
+            return None;
         }
         let near = capitalised.or_else(|| nearest(word, known).map(str::to_owned)).or_else(|| self.elsewhere(word));
         self.unknown(&path, near)
@@ -174,6 +179,15 @@ impl TypeResolver<'_, '_> {
             self.parameters.names.push(word.clone());
         }
         Some((Ty::parameter(&word), 0))
+    }
+
+    /// Reports a name in a signature that differs from a type only in case.
+    fn like_a_type(&mut self, name: &Name, ty: String) {
+        let diagnostic = Diagnostic::new(Code::UnknownType, format!("there is no type `{name}`"))
+            .at(name.span, format!("differs from the type `{ty}` only in case"))
+            .note("a type parameter needs a name that is not that of a type in lower case")
+            .suggest(format!("did you mean `{ty}`?"), name.span, ty);
+        self.context.report(diagnostic);
     }
 
     fn unknown_parameter(&mut self, name: &Name) {

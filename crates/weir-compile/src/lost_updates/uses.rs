@@ -5,11 +5,12 @@
 //! exit have a control point, which depends on the values that decide about it. A change depends on the reads that its
 //! node reaches.
 //!
-//! Failures of arithmetic (an overflow, a division by zero) are no exits here: no program decides by them.
+//! Failures of arithmetic (an overflow, a division by zero) are no exits here, and a call that changes a shared value and may
+//! fail, such as a write of a table, is taken to succeed: no program decides by such failures.
 
 use std::collections::BTreeMap;
 
-use weir_host::{Library, Passing, Resource, Text};
+use weir_host::{Library, Passing, Resource, Text, Value};
 use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Op, Origin, Runs, Var};
 use weir_ir::prim::Prim;
 
@@ -107,11 +108,20 @@ struct DependenceNode(usize);
 struct ValueNodes {
     value: DependenceNode,
     variant: DependenceNode,
+    /// The variant, if it is always the same.
+    known: Option<u32>,
+}
+
+impl ValueNodes {
+    /// Returns the nodes of a value that is always this variant.
+    fn of_variant(value: DependenceNode, variant: u32) -> Self {
+        ValueNodes { value, variant: DependenceNode(0), known: Some(variant) }
+    }
 }
 
 impl From<DependenceNode> for ValueNodes {
     fn from(value: DependenceNode) -> Self {
-        ValueNodes { value, variant: value }
+        ValueNodes { value, variant: value, known: None }
     }
 }
 
@@ -180,10 +190,12 @@ impl Collector<'_> {
                 };
                 let operands: Vec<DependenceNode> = operands.iter().map(of).collect();
                 let value = self.node(operands);
-                let variant = if matches!(prim, Prim::Variant(_)) { DependenceNode(0) } else { value };
-                ValueNodes { value, variant }
+                match prim {
+                    Prim::Variant(variant) => ValueNodes::of_variant(value, *variant),
+                    _ => value.into(),
+                }
             }
-            Op::Call(call) => self.call(call, origin).into(),
+            Op::Call(call) => self.call(call, origin),
             Op::Switch { subject, arms } => self.switch(subject, arms),
             Op::Atomic { constraints, body, .. } => {
                 let held = constraints.iter().filter_map(|constraint| match &constraint.resource {
@@ -209,7 +221,7 @@ impl Collector<'_> {
         let subject = self.operand(subject);
         let by_variant = arms.iter().all(|arm| !matches!(arm.test, ArmTest::Value(_)));
         let on = if by_variant { subject.variant } else { subject.value };
-        let (mut values, mut variants) = (vec![on], vec![on]);
+        let (mut values, mut variants, mut known) = (vec![on], vec![on], Vec::new());
         self.count += 1;
         let switch = self.count;
         for (number, arm) in arms.iter().enumerate() {
@@ -218,11 +230,21 @@ impl Collector<'_> {
             }
             self.position.arms.push((switch, number));
             let result = self.controlled(on, &arm.body);
-            values.push(result.value);
-            variants.push(result.variant);
             self.position.arms.pop();
+            // The arms of another variant than the known one are not taken.
+            if !matches!((subject.known, &arm.test), (Some(known), ArmTest::Tag(tag)) if known != *tag) {
+                values.push(result.value);
+                variants.push(result.variant);
+                known.push(result.known);
+            }
         }
-        ValueNodes { value: self.node(values), variant: self.node(variants) }
+        let value = self.node(values);
+        match known.first() {
+            Some(&Some(variant)) if known.iter().all(|other| *other == Some(variant)) => {
+                ValueNodes::of_variant(value, variant)
+            }
+            _ => ValueNodes { value, variant: self.node(variants), known: None },
+        }
     }
 
     /// Visits an operation whose bodies run at most once, such as `within` and `race`.
@@ -263,7 +285,7 @@ impl Collector<'_> {
         round
     }
 
-    fn call(&mut self, call: &Call, origin: Origin) -> DependenceNode {
+    fn call(&mut self, call: &Call, origin: Origin) -> ValueNodes {
         let arguments: Vec<DependenceNode> = call.arguments.iter().map(|atom| self.of(atom)).collect();
         let mut result = arguments.clone();
         let function = self.library.function(&call.function);
@@ -287,7 +309,11 @@ impl Collector<'_> {
                 self.variables.insert(*var, result.into());
             }
         }
-        result
+        let changes = parameters.iter().any(|parameter| parameter.passing == Passing::Change);
+        match function.and_then(|function| function.signature.failure.as_ref()) {
+            Some(_) if changes => ValueNodes::of_variant(result, Value::OK),
+            _ => result.into(),
+        }
     }
 
     /// Finds the reads that each change depends on.

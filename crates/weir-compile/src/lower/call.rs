@@ -296,6 +296,8 @@ impl<'a> Lowering<'a, '_> {
         let site = format!("{}/", self.unique(site));
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);
+        let handlers: Vec<_> = super::failures::handlers_of(&function.body).collect();
+        self.see_handlers(&handlers);
         let declared = &scope.code.typed.declarations.functions[at];
         let is_of_program = scope.code.module.is_none();
         let inlined_call = if is_of_program { self.inlined_call(name, span) } else { self.frame().inlined_call };
@@ -309,7 +311,7 @@ impl<'a> Lowering<'a, '_> {
             called_at: self.context.located(span),
             inlined_call,
             arguments,
-            handlers: super::failures::handlers_of(&function.body).collect(),
+            handlers,
             parameters: Names::new(),
             scope: scope.clone(),
         });

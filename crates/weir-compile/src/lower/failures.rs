@@ -71,6 +71,10 @@ impl<'a> Lowering<'a, '_> {
         } else {
             self.report_bypassed(of);
             let failure = self.described(failure, ty, span);
+            let route = self.failure_path().find(|at| self.frames[*at].kind == InlineFrameKind::Route);
+            if let Some(route) = route {
+                return self.answer_failure(route, failure, span);
+            }
             let (failure, span) = self.propagated(failure, &Type::Failure, of, (0, span));
             self.fail(failure, span)
         }

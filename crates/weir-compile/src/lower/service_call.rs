@@ -15,6 +15,7 @@ use crate::typed_tree::{EntryInfo, RouteInfo};
 
 /// Functions of the module `service` that the lowering calls.
 const ANSWER: &str = "service.answer";
+const FAILED: &str = "service.failed";
 const INPUT: &str = "service.input";
 const REFUSED: &str = "service.refused";
 const ROUTE: &str = "service.route";
@@ -81,7 +82,7 @@ impl<'a> Lowering<'a, '_> {
             id,
             call_path,
             result: info.answer.clone(),
-            kind: InlineFrameKind::Function,
+            kind: InlineFrameKind::Route,
             outer: None,
             function: None,
             called_at: span,
@@ -103,6 +104,15 @@ impl<'a> Lowering<'a, '_> {
         let response = self.join(open_block, &info.answer, span);
         self.frames.pop();
         response
+    }
+
+    /// Answers a failure that nothing in the route handles, as the server does.
+    pub(super) fn answer_failure(&mut self, route: usize, failure: Atom, span: Span) -> Atom {
+        let answer = self.frames[route].result.clone();
+        let call = self.frames[route].inlined_call.and_then(|id| self.context.inlined_calls.get(id.0 as usize));
+        let name = Value::Text(call.map(|call| call.function.clone()).unwrap_or_default());
+        let response = self.service_call(FAILED, vec![failure, Atom::Value(name)], answer, span);
+        self.exit_frame(route, response, span)
     }
 
     /// Binds the parameters of a route to the inputs of the request.

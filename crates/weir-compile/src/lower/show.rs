@@ -46,7 +46,9 @@ impl Lowering<'_, '_> {
             Some(TypeShape::Record(fields)) => {
                 let fields: Vec<(String, Ty)> =
                     fields.iter().map(|field| (format!("{}: ", field.name), Ty::fixed(&field.ty))).collect();
-                self.shown_fields(value, (&format!("{ty} {{ "), " }"), &fields, level, span)
+                // Without its module: a text does not depend on the file in which the type or the text is.
+                let name = ty.name().and_then(|name| name.rsplit('.').next()).unwrap_or_default();
+                self.shown_fields(value, (&format!("{name} {{ "), " }"), &fields, level, span)
             }
             Some(TypeShape::Enum(variants)) => {
                 let variants = variants.iter().map(|variant: &Variant| {

@@ -9,6 +9,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::block_builder::{InlineFrameId, OpenBlock};
 use super::branch::FallibleValue;
 use super::{InlineFrame, InlineFrameKind, Lowering, Names};
+use crate::lang_items::TABLES;
 
 /// The back-off of `retry` doubles after each try while it is shorter than this: a minute, in nanoseconds.
 const BACKOFF_DOUBLES_UP_TO_NS: i64 = 60_000_000_000;
@@ -128,7 +129,9 @@ impl<'a> Lowering<'a, '_> {
     /// Warns of a call inside a `retry` that changes the outside world and is not declared as repeatable.
     pub(super) fn retried(&mut self, signature: &Signature, span: Span) {
         let within = self.frames.iter().any(|frame| frame.kind == InlineFrameKind::Retry);
-        if !within || signature.effects.world != World::Writes || signature.effects.idempotent {
+        // A transaction that fails changes nothing.
+        let of_tables = signature.module.as_str() == TABLES;
+        if !within || of_tables || signature.effects.world != World::Writes || signature.effects.idempotent {
             return;
         }
         let path = signature.path();

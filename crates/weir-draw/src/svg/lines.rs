@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use weir_host::{Mode, Resource, Text};
 use weir_ir::graph::Program;
 
-use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
+use super::placed_diagram::{PlacedDiagram, Rect};
 use super::{escape, line, style};
 use crate::diagram::{Diagram, DiagramMark, EdgeLabel, MarkId};
 use crate::layout::Point;
@@ -27,7 +27,7 @@ pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &PlacedDia
     for section in 0..=last {
         let tint = style::TINTS[section as usize % style::TINTS.len()];
         let _ = write!(text, r#"<g {}>"#, style::class("section"));
-        let inside = |mark: MarkId| diagram.marks[mark].section == section && !is_frame(diagram.marks[mark].kind);
+        let inside = |mark: MarkId| diagram.marks[mark].section == section && !diagram.marks[mark].kind.is_frame();
         for (_, rect) in picture.rects.iter().enumerate().filter(|(mark, _)| inside(*mark)) {
             line(
                 text,
@@ -53,7 +53,7 @@ pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &PlacedDia
 /// Prints the name of each section of a plan at its first mark.
 pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     for (section, name) in diagram.sections.iter().enumerate() {
-        let inside = |mark: &DiagramMark| mark.section as usize == section && !is_frame(mark.kind);
+        let inside = |mark: &DiagramMark| mark.section as usize == section && !mark.kind.is_frame();
         let Some(first) = diagram.marks.iter().position(inside) else { continue };
         let (x, y) = (picture.rects[first].x - 9.0, picture.rects[first].y - 5.0);
         line(

@@ -3,7 +3,6 @@
 use super::sizes::size;
 use crate::diagram::{Diagram, MarkId};
 use crate::layout::{Extent, LayeredLayout, LayoutInput, Point, layered};
-use crate::looks::MarkKind;
 
 /// The padding inside a frame, and the space for its title.
 const FRAME: f64 = 18.0;
@@ -47,7 +46,7 @@ impl PlacedDiagram {
         measuring.own_sizes();
         // A mark precedes its contents, so that the last frame is the innermost.
         for frame in (0..diagram.marks.len()).rev() {
-            if is_frame(diagram.marks[frame].kind) {
+            if diagram.marks[frame].kind.is_frame() {
                 let layout = measuring.layout(Some(frame));
                 let wanted = measuring.sizes[frame];
                 measuring.sizes[frame] = Extent {
@@ -60,11 +59,6 @@ impl PlacedDiagram {
         let outermost = measuring.layout(None);
         measuring.picture(&outermost)
     }
-}
-
-/// Returns whether marks of this kind contain others.
-pub(super) fn is_frame(kind: MarkKind) -> bool {
-    matches!(kind, MarkKind::Repeat | MarkKind::Step)
 }
 
 struct DiagramPlacement<'a> {

@@ -1,16 +1,19 @@
 //! Draws marks.
 
-use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
+use super::placed_diagram::{PlacedDiagram, Rect};
 use super::{escape, line, style};
 use crate::diagram::{Diagram, DiagramMark};
 use crate::looks::MarkKind;
 
 /// Draws the frames around the contents of marks.
 pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
-    let frames = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| is_frame(mark.kind));
+    let frames = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| mark.kind.is_frame());
     for (mark, rect) in frames {
-        let step = if mark.kind == MarkKind::Step { " step" } else { "" };
-        let label = if mark.kind == MarkKind::Step { " step-text" } else { "" };
+        let (step, label) = match mark.kind {
+            MarkKind::Step => (" step", " step-text"),
+            MarkKind::Fn => (" fn", ""),
+            _ => ("", ""),
+        };
         boxed(text, &format!("frame{step}"), rect, 12.0);
         line(
             text,
@@ -22,13 +25,16 @@ pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &PlacedDiagr
                 escape(&mark.title)
             ),
         );
+        if mark.fallible {
+            fallible(text, rect);
+        }
     }
 }
 
 /// Draws all marks except frames.
 pub(super) fn marks(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     let modules = modules(diagram);
-    let marks = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| !is_frame(mark.kind));
+    let marks = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| !mark.kind.is_frame());
     for (mark, rect) in marks {
         text.push_str("<g>");
         if !mark.hint.is_empty() {
@@ -48,7 +54,7 @@ fn shape(text: &mut String, mark: &DiagramMark, rect: &Rect, modules: &[&str]) {
         MarkKind::Fork => fork(text, mark, rect),
         MarkKind::Answer => labelled(text, mark, rect, ("answer", "answer-text", 13.0)),
         MarkKind::Failure => labelled(text, mark, rect, ("failure", "failure-text", 13.0)),
-        MarkKind::Repeat | MarkKind::Step => {}
+        MarkKind::Repeat | MarkKind::Step | MarkKind::Fn => {}
     }
 }
 

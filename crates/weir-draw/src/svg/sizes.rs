@@ -24,7 +24,7 @@ pub(super) fn size(mark: &DiagramMark) -> Extent {
         MarkKind::Fork => (title * CODE_SMALL + 40.0, 32.0),
         MarkKind::Answer if mark.title.is_empty() => (12.0, 12.0),
         MarkKind::Answer | MarkKind::Failure => (title * 7.2 + 26.0, 26.0),
-        MarkKind::Repeat | MarkKind::Step => (title * CODE_SMALL + 36.0, 40.0),
+        MarkKind::Repeat | MarkKind::Step | MarkKind::Fn => (title * CODE_SMALL + 36.0, 40.0),
     };
     Extent { width: width.ceil(), height }
 }

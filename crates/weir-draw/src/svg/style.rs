@@ -75,6 +75,7 @@ const CLASSES: &[StyleClass] = &[
     ("failure-text", &[("fill", BAD), ("font-weight", BOLD), ("font-size", plain("11.5"))]),
     ("frame", &[("fill", NONE), ("stroke", LINE), ("stroke-dasharray", plain("5 4"))]),
     ("frame-text", &[("fill", SOFT), ("font-size", plain("11.5")), ("font-weight", BOLD)]),
+    ("fn", &[("stroke-dasharray", NONE)]),
     ("step", &[("stroke", WRITE), ("stroke-dasharray", NONE), ("stroke-width", plain("1.5"))]),
     ("step-text", &[("fill", WRITE)]),
     ("edge", &[("fill", NONE), ("stroke", LINE), ("stroke-width", plain("1.4"))]),

@@ -3,7 +3,7 @@
 use weir_ir::generate::{Recording, case};
 use weir_ir::graph::{Graph, NodeKind, Program};
 
-use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
+use super::placed_diagram::{PlacedDiagram, Rect};
 use super::style;
 use crate::diagram::{Diagram, MarkId};
 use crate::looks::MarkKind;
@@ -16,7 +16,7 @@ fn drawn(test: impl Fn(u64, &Diagram, &Program, DetailLevel)) {
     let library = Recording::new(0).library();
     for seed in 0..PROGRAMS {
         let program = weir_ir::lower(&case(seed).program, &library);
-        for detail in [DetailLevel::Folded, DetailLevel::Everything] {
+        for detail in [DetailLevel::FoldedFns, DetailLevel::Folded, DetailLevel::Everything] {
             let drawing = Drawing { program: &program, library: Some(&library), plan: None, detail };
             test(seed, &Diagram::of(&drawing, &program.entries[0].flows[0]), &program, detail);
         }
@@ -42,7 +42,7 @@ fn marks_lie_apart_or_inside_their_frames() {
         let picture = PlacedDiagram::of(diagram);
         for one in 0..diagram.marks.len() {
             let around = holders(diagram, one);
-            assert!(around.iter().all(|&frame| is_frame(diagram.marks[frame].kind)));
+            assert!(around.iter().all(|&frame| diagram.marks[frame].kind.is_frame()));
             assert!(
                 around.iter().all(|&frame| holds(&picture.rects[frame], &picture.rects[one])),
                 "seed {seed}, mark {one}"
@@ -57,7 +57,10 @@ fn marks_lie_apart_or_inside_their_frames() {
 
 #[test]
 fn every_call_body_and_step_is_shown() {
-    drawn(|seed, diagram, program, _| {
+    drawn(|seed, diagram, program, detail| {
+        if detail == DetailLevel::FoldedFns {
+            return;
+        }
         let wanted = count(&program.entries[0].flows[0].body);
         let kinds = |wanted: MarkKind| diagram.marks.iter().filter(|mark| mark.kind == wanted).count();
         assert_eq!([kinds(MarkKind::Call), kinds(MarkKind::Repeat), kinds(MarkKind::Step)], wanted, "seed {seed}");
@@ -86,7 +89,8 @@ fn every_edge_points_forward_and_every_mark_is_reached() {
             assert_eq!(diagram.marks[edge.from].parent, diagram.marks[edge.to].parent, "seed {seed}: {edge:?}");
         }
         for (id, mark) in diagram.marks.iter().enumerate().skip(1).filter(|(_, mark)| mark.kind != MarkKind::Entry) {
-            let begins = mark.parent.is_some_and(|parent| diagram.marks[parent].kind == MarkKind::Step);
+            let parent = mark.parent.map(|parent| diagram.marks[parent].kind);
+            let begins = matches!(parent, Some(MarkKind::Step | MarkKind::Fn));
             let reached = diagram.edges.iter().any(|edge| edge.to == id);
             assert!(reached || begins, "seed {seed}: nothing leads to mark {id}, {mark:?}");
         }

@@ -23,7 +23,7 @@ const INT_FUNCTIONS: [&str; 10] = [
 ];
 
 /// The comparisons.
-const TESTS: [Prim; 6] =
+pub(super) const TESTS: [Prim; 6] =
     [Prim::Equal, Prim::NotEqual, Prim::Less, Prim::LessOrEqual, Prim::Greater, Prim::GreaterOrEqual];
 
 impl Generator {

@@ -12,7 +12,7 @@ use super::recording::SHARED_FROM;
 use super::values::{data_type, definitions, entry, has_updates, value};
 use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable, round_type};
-use crate::program::{Entry, Flow, Origin, SharedValue};
+use crate::program::{Entry, Flow, InlinedCall, InlinedCallId, Origin, SharedValue};
 
 /// The depth to which blocks nest.
 const DEPTH_MAX: usize = 4;
@@ -36,6 +36,12 @@ pub fn elements_case(seed: u64) -> Case {
     generated(seed, Emphasis::Elements)
 }
 
+/// Returns the case of this seed, which computes, and has more choices between numbers and sums of products.
+#[must_use]
+pub fn arithmetic_case(seed: u64) -> Case {
+    generated(seed, Emphasis::Arithmetic)
+}
+
 /// Returns the case of this seed, with much for passes to rewrite; calls of it may fault, which engines do not order.
 #[must_use]
 pub fn rewritable_case(seed: u64) -> Case {
@@ -53,6 +59,8 @@ pub(super) enum Emphasis {
     Computing,
     /// Loops, and reads and updates of elements in them.
     Elements,
+    /// Loops, and arithmetic whose primitives belong together.
+    Arithmetic,
 }
 
 fn generated(seed: u64, emphasis: Emphasis) -> Case {
@@ -69,8 +77,9 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
         shared: shared.clone(),
         random,
         rewritable: emphasis == Emphasis::Rewritable,
-        computing: matches!(emphasis, Emphasis::Computing | Emphasis::Elements),
+        computing: matches!(emphasis, Emphasis::Computing | Emphasis::Elements | Emphasis::Arithmetic),
         elements: emphasis == Emphasis::Elements,
+        arithmetic: emphasis == Emphasis::Arithmetic,
         result: result.clone(),
         variables: 0,
         sites: 0,
@@ -96,7 +105,7 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
     Case {
         program: Program {
             types: definitions(),
-            inlined_calls: Vec::new(),
+            inlined_calls: inlined_calls(),
             shared: shared.collect(),
             entries: vec![entry],
         },
@@ -113,6 +122,20 @@ fn shared_counter(name: Text, number: i64) -> SharedValue<Block> {
     let bound = Variable { var: Var(0), name: "".into(), ty: counter() };
     let lets = vec![Let { bound, op: Op::Call(call), origin: Origin::default() }];
     SharedValue { name, ty: counter(), per_session: false, init: Block { lets, result: Atom::Var(Var(0)) } }
+}
+
+/// Returns the calls that operations are said to be inlined from, two of them nested.
+fn inlined_calls() -> Vec<InlinedCall> {
+    let call = |function: &str, inlined_call| InlinedCall {
+        function: function.into(),
+        called_at: Origin { start: 1, end: 8, inlined_call },
+    };
+    vec![call("outer", None), call("inner", Some(InlinedCallId(0))), call("other", None)]
+}
+
+/// Returns the inlined call of the operation that binds a variable: that of a run of neighbours.
+fn inlined_call(var: Var) -> Option<InlinedCallId> {
+    [None, Some(InlinedCallId(0)), Some(InlinedCallId(1)), Some(InlinedCallId(2))][var.0 as usize / 4 % 4]
 }
 
 /// Generator of one flow's body.
@@ -134,6 +157,8 @@ pub(super) struct Generator {
     pub(super) rewritable: bool,
     /// True if it prefers reads and updates of elements.
     pub(super) elements: bool,
+    /// True if it prefers arithmetic whose primitives belong together.
+    pub(super) arithmetic: bool,
     /// True if the program computes more than it waits.
     pub(super) computing: bool,
     result: Type,
@@ -272,6 +297,9 @@ impl Generator {
         if let Some(op) = self.of_elements(ty, lets) {
             return Some(op);
         }
+        if let Some(op) = self.of_numbers(ty, lets) {
+            return Some(op);
+        }
         Some(match self.random.below(10) {
             0 | 1 if nests => self.switch(ty, lets),
             2 | 3 if nests => self.fold(ty, lets),
@@ -289,7 +317,7 @@ impl Generator {
         let var = bound.var;
         let start = u32::try_from(self.random.below(100)).unwrap_or(0);
         let origin = if self.random.chance(50) {
-            Origin { start, end: start + 7, inlined_call: None }
+            Origin { start, end: start + 7, inlined_call: inlined_call(var) }
         } else {
             Origin::default()
         };

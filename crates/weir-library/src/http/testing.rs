@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
 use indexmap::IndexMap;
 use weir::{Failure, Generic, Route, Text, Type, Typed, Value};
@@ -20,6 +20,7 @@ use super::service::{RoutedRequest, refusal};
 use crate::Limited;
 use crate::client::ClientResponse;
 use crate::json::encode::written;
+use crate::output::Outputs;
 
 /// Builds the module `service`, whose functions tests call on the name of a service.
 pub(crate) fn service() -> weir::Module {
@@ -34,7 +35,7 @@ mod functions {
         /// `todos.post("/todos", Todo { title: "Rest" })`. They return a `client.Response`. The functions below `put` belong
         /// to what the compiler makes of such a call.
         pub(crate) service: super::delete, super::get, super::head, super::patch, super::post, super::put,
-            super::answer, super::input, super::refused, super::route
+            super::answer, super::failed, super::input, super::refused, super::route
     }
 }
 
@@ -206,17 +207,23 @@ fn body_of(body: &Typed<'a'>) -> Result<(Bytes, Option<&'static str>), Failure> 
     })
 }
 
+/// Returns the header fields of a request, as a server receives them: without spaces around values. A `_` in a name is a
+/// `-`, as in the names of parameters. Each cookie is sent with the prefix `__Host-` and without, as routes take either.
 fn fields_of(options: &RequestOptions, media_type: Option<&'static str>) -> Result<HeaderMap, Failure> {
     let mut fields = HeaderMap::new();
-    fields.extend(media_type.map(|media_type| (CONTENT_TYPE, HeaderValue::from_static(media_type))));
     for (name, value) in &options.headers {
         let invalid = |_| Failure::argument(format!("`{name}: {value}` is not a header field"));
-        let field = HeaderName::try_from(&**name).map_err(|_| invalid(()))?;
-        fields.insert(field, HeaderValue::try_from(&**value).map_err(|_| invalid(()))?);
+        let field = HeaderName::try_from(name.replace('_', "-")).map_err(|_| invalid(()))?;
+        let value = value.trim_matches([' ', '\t']);
+        fields.append(field, HeaderValue::try_from(value).map_err(|_| invalid(()))?);
+    }
+    if let Some(media_type) = media_type.filter(|_| !fields.contains_key(CONTENT_TYPE)) {
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     }
     for (name, value) in &options.cookies {
         let invalid = |_| Failure::argument(format!("the cookie `{name}` cannot be sent"));
-        fields.append(COOKIE, HeaderValue::try_from(format!("{HOST_PREFIX}{name}={value}")).map_err(invalid)?);
+        let sent = format!("{HOST_PREFIX}{name}={value}; {name}={value}");
+        fields.append(COOKIE, HeaderValue::try_from(sent).map_err(invalid)?);
     }
     Ok(fields)
 }
@@ -245,9 +252,21 @@ pub(crate) fn refused(request: &ServiceRequest) -> Response {
     }
 }
 
-/// Returns the response that a client receives.
+/// Returns the response to a request whose flow has failed. The failure of `route` is printed with the output of the test.
+#[weir::function(reads)]
+pub(crate) fn failed(#[environment] outputs: &Outputs, failure: Failure, route: &str) -> Response {
+    outputs.capture(&format!("failure in {route}: {}", failure.message));
+    Response::of_status(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// Returns the response that a client receives, without the field `Date`, which tests could not compare.
 #[weir::function(pure)]
 pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
-    let (head, body) = response.into_hyper(request.method == Method::HEAD, request.fields.clone()).into_parts();
+    let to_head = request.method == Method::HEAD;
+    let (mut head, body) = response.into_hyper(to_head, request.fields.clone()).into_parts();
+    let has_length = !to_head && head.status != StatusCode::NO_CONTENT && head.status != StatusCode::NOT_MODIFIED;
+    if has_length && !head.headers.contains_key(CONTENT_LENGTH) {
+        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    }
     ClientResponse { status: head.status, headers: head.headers, body, url: request.url.clone() }
 }

@@ -12,6 +12,7 @@ use crate::batching::Member;
 use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
 use crate::operations::{self, apply, unpack};
+use crate::prim_units;
 use crate::step::{Action, Body, Condition, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
 use crate::units::{self, Advanced, Spent};
 
@@ -195,7 +196,7 @@ impl Frame {
     fn run_form(&mut self, node: usize, action: &Action, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match action {
             Action::Nothing => Ran::Next,
-            Action::Prim(prim) => self.prim(prim, body),
+            Action::Prim(prim) => self.prim(prim, body, env),
             Action::Simple(call) => self.simple(call, body, env).spend_call(env),
             Action::Call(call) if call.ticket_gate.is_some() => {
                 self.take_ticket(call, body, env, context).spend_call(env)
@@ -203,7 +204,7 @@ impl Frame {
             Action::Call(call) => self.call(call, body, env, context).spend_call(env),
             Action::Switch(switch) => self.switch(switch, body),
             Action::Condition(step) => {
-                let holds = self.decides(&step.condition, body);
+                let holds = self.decides(&step.condition, body, env);
                 self.choices[step.switch as usize] = step.arms[usize::from(holds)];
                 Ran::Next
             }
@@ -277,22 +278,26 @@ impl Frame {
         operations::place(argument, &self.slots, &body.constants)
     }
 
-    fn decides(&self, condition: &Condition, body: &Body) -> bool {
+    fn decides(&self, condition: &Condition, body: &Body, env: Env<'_>) -> bool {
         match condition {
             Condition::Holds(value) => *self.place(value, body) == Value::Bool(true),
             Condition::Compare(prim, one, other) => {
                 let (one, other) = (self.place(one, body), self.place(other, body));
                 // Comparisons do not fail.
-                let compared = || prim.apply(&[one, other]).is_ok_and(|truth| truth == Value::Bool(true));
+                let compared = || {
+                    env.units.spend_data(prim_units::units(*prim, [one, other].into_iter(), false));
+                    prim.apply(&[one, other]).is_ok_and(|truth| truth == Value::Bool(true))
+                };
                 prim.decide(one, other).unwrap_or_else(compared)
             }
-            Condition::Not(condition) => !self.decides(condition, body),
-            Condition::Both(one, other) => self.decides(one, body) && self.decides(other, body),
-            Condition::Either(one, other) => self.decides(one, body) || self.decides(other, body),
+            Condition::Not(condition) => !self.decides(condition, body, env),
+            Condition::Both(one, other) => self.decides(one, body, env) && self.decides(other, body, env),
+            Condition::Either(one, other) => self.decides(one, body, env) || self.decides(other, body, env),
         }
     }
 
-    fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
+    fn prim(&mut self, step: &PrimStep, body: &Body, env: Env<'_>) -> Ran {
+        env.units.spend_data(operations::units_of(step, &self.slots, &body.constants));
         match apply(step, &mut self.slots, &body.constants) {
             Ok(()) => Ran::Next,
             Err(failure) => Ran::fail(failure),

@@ -7,7 +7,7 @@ use weir_host::{Argument, ImmediateCode, Value, WordCode};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
-use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, Target};
+use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::shapes::{Scalar, WordShape};
 use crate::operations::{Out, PrimStep};
 
@@ -61,6 +61,8 @@ pub(crate) struct Tables {
     pub jumps: Vec<Vec<Target>>,
     /// Loops.
     pub loops: Vec<LoopRow>,
+    /// Fields that are loaded from the current element of a loop.
+    pub element_words: Vec<ElementWords>,
     /// Answers and failures with which the flow ends.
     pub arguments: Vec<Argument>,
 }
@@ -174,6 +176,13 @@ pub(crate) struct LoopRow {
     pub units: u32,
 }
 
+/// Scalar fields of the record that is the current element of a loop, and their registers.
+pub(crate) struct ElementWords {
+    /// The row of the loop.
+    pub row: TableIndex,
+    pub fields: Box<[(Register, u16)]>,
+}
+
 impl Tables {
     /// Calls `see` for each target of a jump by the instruction: its own, and those in the row of a table that it names.
     pub(crate) fn targets(&mut self, instruction: &mut Instruction, see: &mut dyn FnMut(&mut Target)) {
@@ -200,6 +209,11 @@ impl Tables {
             Instruction::CallWords(_, row) => self.word_calls[usize::from(row)].registers(see),
             Instruction::Switch(row) => self.switches[usize::from(row)].registers(see),
             Instruction::Replace(row) => self.replacements[usize::from(row)].registers(see),
+            Instruction::ElementWords(loads) => {
+                let loads = &mut self.element_words[usize::from(loads)];
+                see(&mut self.loops[usize::from(loads.row)].count, RegisterAccess::Read);
+                loads.fields.iter_mut().for_each(|(register, _)| see(register, RegisterAccess::Write));
+            }
             Instruction::ElementWord(_, row, _)
             | Instruction::ElementField(_, row, _)
             | Instruction::TakeElementField(_, row, _) => {
@@ -225,6 +239,8 @@ impl Tables {
         self.switches.iter_mut().for_each(|row| row.registers(&mut see));
         self.replacements.iter_mut().for_each(|row| row.registers(&mut see));
         self.loops.iter_mut().for_each(|row| see(&mut row.count, RegisterAccess::Write));
+        let loaded = self.element_words.iter_mut().flat_map(|row| &mut row.fields);
+        loaded.for_each(|(register, _)| see(register, RegisterAccess::Write));
     }
 }
 

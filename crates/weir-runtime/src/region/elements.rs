@@ -37,7 +37,9 @@ impl Region {
                 take_field(&tables.loops[r(row)], field, words, (slots, r(out)));
             }
             Instruction::AppendParts(row) => {
-                if let Err(failure) = append_parts(&tables.prims[r(row)], slots, &self.constants) {
+                let step = &tables.prims[r(row)];
+                outside.units.spend_data(operations::units_of(step, slots, &self.constants));
+                if let Err(failure) = append_parts(step, slots, &self.constants) {
                     return fails(at, failure);
                 }
             }

@@ -40,6 +40,12 @@ pub(crate) enum Instruction {
     MultiplyFloat(Register, Register, Register),
     /// Division of floats.
     DivideFloat(Register, Register, Register),
+    /// Adds the product of two floats to the first register, which it also reads. Both operations round.
+    AddProductFloat(Register, Register, Register),
+    /// The less of two signed words.
+    LeastInt(Register, Register, Register),
+    /// The greater of two signed words.
+    GreatestInt(Register, Register, Register),
     /// Equality of words that are no floats.
     EqualWords(Register, Register, Register),
     /// Inequality of words that are no floats.
@@ -152,6 +158,8 @@ pub(crate) enum Instruction {
     NextElement(TableIndex, Target),
     /// Loads a scalar field of the current element: register, a row of `loops`, field.
     ElementWord(Register, TableIndex, u16),
+    /// Loads several scalar fields of the current element: a row of `element_words`.
+    ElementWords(TableIndex),
     /// Clones a field of the current element to a slot: slot, a row of `loops`, field.
     ElementField(FrameSlot, TableIndex, u16),
     /// Does the same for the only read of the field, which moves out of a list that is not shared.
@@ -203,6 +211,8 @@ impl Instruction {
             | SubtractFloat(out, a, b)
             | MultiplyFloat(out, a, b)
             | DivideFloat(out, a, b)
+            | LeastInt(out, a, b)
+            | GreatestInt(out, a, b)
             | EqualWords(out, a, b)
             | NotEqualWords(out, a, b)
             | LessInt(out, a, b)
@@ -216,6 +226,10 @@ impl Instruction {
                 see(a, RegisterAccess::Read);
                 see(b, RegisterAccess::Read);
                 see(out, RegisterAccess::Write);
+            }
+            AddProductFloat(sum, a, b) => {
+                [&mut sum.clone(), a, b].into_iter().for_each(|register| see(register, RegisterAccess::Read));
+                see(sum, RegisterAccess::Write);
             }
             Move(out, a) | Not(out, a) | Index(out, _, a) => {
                 see(a, RegisterAccess::Read);
@@ -303,7 +317,10 @@ impl Instruction {
     pub(crate) fn is_on_words(self) -> bool {
         use Instruction::*;
         let copies = matches!(self, Nothing | Move(..) | Not(..) | And(..) | Or(..));
-        let computes = matches!(self, AddFloat(..) | SubtractFloat(..) | MultiplyFloat(..) | DivideFloat(..));
+        let computes = matches!(
+            self,
+            AddFloat(..) | SubtractFloat(..) | MultiplyFloat(..) | DivideFloat(..) | LeastInt(..) | GreatestInt(..)
+        );
         let counts = matches!(self, AddInt(..) | SubtractInt(..) | MultiplyInt(..) | DivideInt(..) | RemainderInt(..));
         let compares = matches!(self, EqualWords(..) | NotEqualWords(..) | LessInt(..) | LessOrEqualInt(..));
         copies || computes || counts || compares || matches!(self, LessFloat(..) | LessOrEqualFloat(..))

@@ -39,7 +39,6 @@ pub(crate) struct Machine<'a> {
 macro_rules! out_of_line {
     () => {
         Instruction::Nothing
-            | Instruction::NotEqualWords(..)
             | Instruction::EqualFloat(..)
             | Instruction::NotEqualFloat(..)
             | Instruction::LessFloat(..)
@@ -120,8 +119,8 @@ macro_rules! or_yield {
 
 /// Goes on with the next element of a list if there is one; yields if the slice is over.
 macro_rules! next {
-    ($has_more:expr, $region:ident, $row:ident, $outside:ident, $at:ident, $target:ident) => {{
-        jump_if!($has_more, $at, $target);
+    ($region:ident.$next:ident($row:ident $(, $out:ident)?), $words:ident, $outside:ident, $at:ident, $target:ident) => {{
+        jump_if!($region.$next($row $(, $out)?, $words, &$outside), $at, $target);
         or_yield!($region.is_slice_over($row, &$outside), $at);
     }};
 }
@@ -184,6 +183,12 @@ impl<const SIZE: usize> Window<'_, SIZE> {
         self.set(register, number.to_bits());
     }
 
+    /// Adds the product of two floats to a register.
+    #[inline(always)]
+    fn add_product(&mut self, sum: Register, a: Register, b: Register) {
+        self.set_float(sum, self.float(sum) + self.float(a) * self.float(b));
+    }
+
     /// Writes a result; returns false if there is none, because the instruction fails.
     #[inline(always)]
     fn put(&mut self, out: Register, computed: Option<u64>) -> bool {
@@ -215,21 +220,20 @@ impl Region {
         let outside = Outside { slots, choices, shared, environment, platform, units, call_budget, current };
         let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
         if let Some(window) = window {
-            return self.run_in(Window(window), outside, at);
+            return self.run_in(&mut Window(window), outside, at);
         }
         let window = words.first_chunk_mut::<LARGE_WINDOW>().expect("the builder makes no region with more registers");
-        self.run_in(Window(window), outside, at)
+        self.run_in(&mut Window(window), outside, at)
     }
 
     #[inline(never)]
     fn run_in<const SIZE: usize>(
         &self,
-        mut words: Window<'_, SIZE>,
+        words: &mut Window<'_, SIZE>,
         mut outside: Outside<'_>,
         mut at: usize,
     ) -> RegionStop {
         use Instruction::*;
-        let words = &mut words;
         loop {
             let instruction = self.code[at];
             at += 1;
@@ -244,7 +248,11 @@ impl Region {
                 SubtractFloat(out, a, b) => words.set_float(out, words.float(a) - words.float(b)),
                 MultiplyFloat(out, a, b) => words.set_float(out, words.float(a) * words.float(b)),
                 DivideFloat(out, a, b) => words.set_float(out, words.float(a) / words.float(b)),
+                AddProductFloat(sum, a, b) => words.add_product(sum, a, b),
+                LeastInt(out, a, b) => words.set(out, words.int(a).min(words.int(b)).cast_unsigned()),
+                GreatestInt(out, a, b) => words.set(out, words.int(a).max(words.int(b)).cast_unsigned()),
                 EqualWords(out, a, b) => words.set(out, words.get(a) == words.get(b)),
+                NotEqualWords(out, a, b) => words.set(out, words.get(a) != words.get(b)),
                 LessInt(out, a, b) => words.set(out, words.int(a) < words.int(b)),
                 LessOrEqualInt(out, a, b) => words.set(out, words.int(a) <= words.int(b)),
                 Jump(target) => at = usize::from(target),
@@ -260,12 +268,8 @@ impl Region {
                 JumpUnlessLessOrEqualFloat(a, b, target) => jump_if!(!words.is_at_most(a, b), at, target),
                 Index(out, list, a) => or_fail!(words.put(out, outside.word(list, words.int(a)))),
                 SetWord(list, key, value) => at += outside.set_word(list, words.int(key), words.get(value)),
-                NextWord(row, out, target) => {
-                    next!(self.next_word(row, out, words, &outside), self, row, outside, at, target)
-                }
-                NextElement(row, target) => {
-                    next!(self.next_element(row, words, &outside), self, row, outside, at, target)
-                }
+                NextWord(row, out, target) => next!(self.next_word(row, out), words, outside, at, target),
+                NextElement(row, target) => next!(self.next_element(row), words, outside, at, target),
                 AgainUnless(row, done) => again!(words.get(done) == 0, self, row, words, outside, at),
                 AgainUnlessEqual(row, a, b) => again!(words.get(a) != words.get(b), self, row, words, outside, at),
                 AgainUnlessNotEqual(row, a, b) => again!(words.get(a) == words.get(b), self, row, words, outside, at),
@@ -274,6 +278,7 @@ impl Region {
                 Push(list, a, scalar) => outside.push_word(list, words.get(a), scalar),
                 Field(out, slot, field) => words.set(out, outside.field(slot, field)),
                 ElementWord(out, row, field) => words.set(out, self.field_of_element(row, words, &outside, field)),
+                ElementWords(row) => self.load_fields(row, words.0, &outside),
                 CallWords(out, row) => go_on!(self.call_words((out, row), at - 1, words.0, &mut outside), at),
                 Replace(row) => go_on!(self.replace(row, at - 1, words.0, &mut outside), at),
                 Switch(row) => go_on!(self.switch(row, at - 1, words.0, &mut outside), at),

@@ -5,7 +5,7 @@ use std::fmt;
 
 use weir_host::Argument;
 
-use super::code::{Region, RegionOperand};
+use super::code::{ElementWords, Region, RegionOperand};
 use super::instruction::{Instruction, TableIndex};
 use super::shapes::Scalar;
 
@@ -68,6 +68,11 @@ impl Region {
                 let row = &tables.records[at(row)];
                 let registers = row.registers.iter().map(|register| format!("r{register}")).collect::<Vec<_>>();
                 format!("s{}, ({})", row.slot, registers.join(", "))
+            }
+            Instruction::ElementWords(row) => {
+                let ElementWords { row, fields } = &tables.element_words[at(row)];
+                let fields = fields.iter().map(|(register, field)| format!("r{register} = {field}"));
+                format!("{}: {}", self.operand(&row.to_string(), 'l'), fields.collect::<Vec<_>>().join(", "))
             }
             Instruction::Prim(row) => {
                 let row = &tables.prims[at(row)];
@@ -159,8 +164,8 @@ fn kinds(instruction: Instruction) -> &'static str {
         AgainUnlessEqual(..) | AgainUnlessNotEqual(..) | AgainUnlessLess(..) | AgainUnlessLessOrEqual(..) => "mrr",
         SetWord(..) => "srr",
         FirstValue(..) | NextValue(..) => "lst",
-        Scalars(_) | LoadRecord(_) | StoreRecord(_) | PushRecord(_) | Prim(_) | AppendParts(_) | Call(_)
-        | Replace(_) | Switch(_) | Return(_) | Fail(_) | Nothing | Never | End => "",
+        Scalars(_) | ElementWords(_) | LoadRecord(_) | StoreRecord(_) | PushRecord(_) | Prim(_) | AppendParts(_)
+        | Call(_) | Replace(_) | Switch(_) | Return(_) | Fail(_) | Nothing | Never | End => "",
         _ => "rrr",
     }
 }

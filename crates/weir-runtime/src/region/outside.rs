@@ -12,7 +12,7 @@ use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
 use super::stop::{After, LongCall, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
-use crate::region::code::{LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall};
+use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall};
 
 impl Outside<'_> {
     /// Returns the word of a scalar element of a list; `None` if there is none.
@@ -61,6 +61,24 @@ impl Outside<'_> {
 }
 
 impl Region {
+    /// Loads scalar fields of the record that is the current element of a loop.
+    #[inline(never)]
+    pub(super) fn load_fields(&self, row: TableIndex, words: &mut [u64], outside: &Outside<'_>) {
+        let ElementWords { row, fields } = &self.tables.element_words[r(row)];
+        let row = &self.tables.loops[r(*row)];
+        let taken = words[r(row.count)];
+        let record = match &outside.slots[r(row.list)] {
+            Value::List(elements) => elements.record_words(taken.wrapping_sub(1) as usize),
+            _ => None,
+        };
+        match record {
+            Some(record) => fields.iter().for_each(|(register, field)| words[r(*register)] = record[r(*field)]),
+            None => fields.iter().for_each(|(register, field)| {
+                words[r(*register)] = outside.field_of_element(row, taken, *field);
+            }),
+        }
+    }
+
     /// Executes an instruction that is not in the interpreter's loop.
     #[inline(never)]
     pub(crate) fn step(
@@ -73,7 +91,6 @@ impl Region {
         use Instruction::*;
         let (tables, slots) = (&self.tables, &mut *outside.slots);
         match instruction {
-            NotEqualWords(out, a, b) => words[r(out)] = (words[r(a)] != words[r(b)]).into(),
             EqualFloat(out, a, b) => words[r(out)] = (float(words, a) == float(words, b)).into(),
             NotEqualFloat(out, a, b) => words[r(out)] = (float(words, a) != float(words, b)).into(),
             LessFloat(out, a, b) => words[r(out)] = (float(words, a) < float(words, b)).into(),
@@ -102,7 +119,7 @@ impl Region {
             CloneValue(to, from) => clone_slot(slots, r(to), r(from)),
             ConstantValue(to, constant) => self.constants[r(constant)].clone_to(&mut slots[r(to)]),
             Clear(first, count) => slots[r(first)..r(first) + r(count)].iter_mut().for_each(Value::empty),
-            Prim(row) => return self.prim(row, at, outside.slots),
+            Prim(row) => return self.prim(row, at, outside),
             Length(out, slot) => words[r(out)] = length(&slots[r(slot)]),
             Call(row) => return self.call(&tables.calls[r(row)], at, words, outside),
             BeginMap(to) => slots[r(to)] = Value::List(Elements::default()),
@@ -268,8 +285,10 @@ impl Region {
 
     /// Applies a primitive to slots.
     #[inline(never)]
-    fn prim(&self, row: TableIndex, at: usize, slots: &mut [Value]) -> After {
-        match apply(&self.tables.prims[r(row)], slots, &self.constants) {
+    fn prim(&self, row: TableIndex, at: usize, outside: &mut Outside<'_>) -> After {
+        let step = &self.tables.prims[r(row)];
+        outside.units.spend_data(operations::units_of(step, outside.slots, &self.constants));
+        match apply(step, outside.slots, &self.constants) {
             Ok(()) => After::Next,
             Err(failure) => fails(at, failure),
         }

@@ -136,8 +136,11 @@ pub(crate) struct GraphArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
     /// Show every node, including control nodes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fold")]
     pub(crate) all: bool,
+    /// Draw each `fn` of the program as one node (with `--format svg` and `dot`)
+    #[arg(long)]
+    pub(crate) fold: bool,
     /// Print the program in this representation, as text: `expr` before all passes, `graph` behind all of them
     #[arg(long, value_enum)]
     pub(crate) ir: Option<Ir>,

@@ -28,7 +28,7 @@ fn check_file(
     if path.canonicalize().is_ok_and(|whole| modules.contains(&whole)) {
         return Exit::Success;
     }
-    let mut project = Project::default();
+    let mut project = Project::below(&arguments.files);
     let id = match project.read(path, terminal) {
         Ok(id) => id,
         Err(exit) => return exit,

@@ -50,6 +50,10 @@ fn print(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal)
 }
 
 fn draw(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    if arguments.fold && matches!(arguments.format, GraphFormat::Text) {
+        let hint = "add `--format svg` or `--format dot`";
+        return terminal.fail(Exit::Usage, "`--fold` draws pictures, and the outline is none", &[hint]);
+    }
     let program = match project::program(&arguments.file, library, terminal) {
         Ok(program) => program,
         Err(exit) => return exit,
@@ -58,7 +62,11 @@ fn draw(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) 
         Ok(read) => read.map(|(_, plan)| plan),
         Err(exit) => return exit,
     };
-    let detail = if arguments.all { DetailLevel::Everything } else { DetailLevel::Folded };
+    let detail = match (arguments.all, arguments.fold) {
+        (true, _) => DetailLevel::Everything,
+        (false, true) => DetailLevel::FoldedFns,
+        (false, false) => DetailLevel::Folded,
+    };
     let drawing = Drawing { program: &program, library: Some(library), plan: plan.as_ref(), detail };
     let text = match arguments.format {
         GraphFormat::Text => weir_draw::outline(&drawing),

@@ -25,8 +25,7 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
         Ok(id) => id,
         Err(exit) => return exit,
     };
-    let checked = weir_compile::check(id, project.sources.file(id), library);
-    project.diagnostics.extend(checked.diagnostics);
+    let checked = project.check(id, library);
     let exit = project.report(ErrorFormat::Human, terminal);
     let Some(program) = checked.expr else { return exit };
     let schemas: Vec<Schema> = program.shared.iter().filter_map(|shared| schema_in(&shared.init)).collect();

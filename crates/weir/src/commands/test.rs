@@ -106,7 +106,7 @@ fn test_file(
     total: &mut TestSummary,
     terminal: &mut Terminal,
 ) -> Result<(), Exit> {
-    let mut project = Project::default();
+    let mut project = Project::below(&arguments.files);
     let id = project.read(path, terminal)?;
     let configuration = Configuration::read_for_tests(id, project.sources.file(id), &arguments.configuration);
     let mut library = library.clone();
@@ -207,7 +207,14 @@ fn line(name: &str, place: &str, outcome: &TestResult, (file, paint): (&SourceFi
             let passed = sites.map(|site| "  ".to_owned() + &passed(file, &site.failed, &site.function, site.position));
             let lines = message.lines().map(str::to_owned).chain(passed);
             let shown: String = lines.map(|line| format!("       {line}\n")).collect();
-            format!("  {} {name} {took}\n       {}\n{shown}", paint.red("FAIL"), paint.faint(&format!("at {place}")))
+            let printed = match outcome.printed.as_str() {
+                "" => String::new(),
+                printed => {
+                    printed.lines().fold("       printed:\n".to_owned(), |all, line| all + "         " + line + "\n")
+                }
+            };
+            let place = paint.faint(&format!("at {place}"));
+            format!("  {} {name} {took}\n       {place}\n{shown}{printed}", paint.red("FAIL"))
         }
     }
 }

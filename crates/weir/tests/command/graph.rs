@@ -83,3 +83,50 @@ fn a_picture_shows_what_happens_after_checks_and_in_tries() {
     assert_eq!((drawn.code, drawn.messages.as_str()), (0, ""));
     insta::assert_snapshot!(drawn.output);
 }
+
+/// An early answer follows the effects before it, an answer the waits; bodies that may be given up keep the order of the text;
+/// the labels of nested checks are those of the arms that lead there.
+const CHECKS: &[u8] = br#"use files, http, time
+
+fn store(name: Text) -> Result(()) {
+  files.append("a.log", name)?
+  if name == "z" { return Ok(()) }
+  files.append("b.log", name)?
+  Ok(())
+}
+
+shared users: Map(Text, Int) = [:]
+
+service web on http(port: 8080) {
+  post "/early/{name}" (name: Text) {
+    files.append("first.log", name)?
+    if name.length() > 3 { return http.bad_request("long") }
+    files.append("second.log", name)?
+    time.sleep(50ms)
+    http.text("done")
+  }
+  post "/nested/{name}" (name: Text) {
+    if name == "x" { if users.length() > 100 { return http.text("x") } else { users.put("y", 1) } }
+    http.text("done")
+  }
+  post "/bodies/{name}" (name: Text) {
+    store(name)?
+    let all = { files.append("c.log", name)?; time.sleep(10ms); files.append("d.log", name)?; 3 } within 50ms else { 0 }
+    let first = race { { time.sleep(10ms); users.put("q", 1); 1 }, 2 }
+    http.text("done {all} {first}")
+  }
+}
+"#;
+
+#[test]
+fn pictures_show_the_order_of_effects_and_the_frames_of_fns() {
+    let file = Scratch::new("checks.weir", CHECKS);
+    let whole = say(&["graph", file.path(), "--format", "dot"]);
+    assert_eq!(whole.code, 0, "{}", whole.messages);
+    insta::assert_snapshot!(whole.output);
+    let folded = say(&["graph", file.path(), "--format", "dot", "--fold"]);
+    let (_, bodies) = folded.output.split_once("post /bodies/{name}").expect("the last flow");
+    assert!(bodies.contains("[shape=box, label=\"fn.store?\"]"), "{bodies}");
+    assert!(!bodies.contains("subgraph cluster_f2m1 "), "{bodies}");
+    assert_eq!(say(&["graph", file.path(), "--fold"]).code, 2);
+}

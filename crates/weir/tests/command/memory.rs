@@ -261,7 +261,7 @@ fn an_initial_value_that_takes_all_memory_ends_the_start() {
     let program = Scratch::new("large.weir", text.as_bytes());
     let said = say(&["run", program.path(), "--port", "0", "--memory", "64mb"]);
     assert_eq!(said.code, 3, "{}", said.messages);
-    let expected = "shared value `large` cannot be made: the program holds";
+    let expected = "shared value `large` cannot be created: the program holds";
     assert!(said.messages.contains(expected), "{}", said.messages);
 }
 

@@ -154,3 +154,81 @@ fn a_file_with_public_items_cannot_have_the_name_of_a_module_of_the_library() {
     write(&program, "text.weir", "test \"another program\" { expect 1 == 1 }\n");
     assert_eq!(say(&["check", program.path()]).code, 0, "a program beside it may be called as it likes");
 }
+
+/// A text does not depend on the file that is the main file.
+#[test]
+fn records_are_shown_without_their_module() {
+    let files = [
+        ("main.weir", "use deep.shapes\n\ntest \"main\" { expect \"{shapes.one()}\" == \"R \\{ x: 1, e: B(2) }\" }\n"),
+        (
+            "deep/shapes.weir",
+            "pub record R { x: Int, e: E }\npub enum E { A, B(Int) }\n\npub fn one() -> R { R { x: 1, e: E.B(2) } }\n\n\
+             test \"module\" { expect \"{one()}\" == \"R \\{ x: 1, e: B(2) }\" }\n",
+        ),
+    ];
+    let folder = folder("shown", &files);
+    let tested = say(&["test", folder.path()]);
+    assert!(tested.output.contains("2 passed"), "{}{}", tested.output, tested.messages);
+}
+
+#[test]
+fn tables_of_a_program_with_modules_are_shown() {
+    let main = "use http, names\n\nrecord Row { name: Text, size: Int }\n\ntable rows: Row key name\n\n\
+                service s on http(port: 80) { get \"/\" { http.text(\"{names.all()} {rows.count()}\") } }\n";
+    let folder = folder("tables", &[("main.weir", main), ("names.weir", "pub fn all() -> Int { 1 }\n")]);
+    let shown = say(&["tables", folder.path()]);
+    assert_eq!(shown.code, 0, "{}", shown.messages);
+    assert!(shown.output.contains("rows"), "{}", shown.output);
+}
+
+/// Reading a device or a pipe may never end.
+#[test]
+fn a_file_that_is_no_regular_file_is_refused() {
+    let folder = folder("special", &[("main.weir", "use pipe\n\ntest \"t\" { expect pipe.one() == 1 }\n")]);
+    let pipe = Path::new(folder.path()).join("pipe.weir");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
+    for path in [pipe.to_str().expect("a path of ASCII"), "/dev/zero"] {
+        let said = say(&["check", path]);
+        assert_eq!(said.code, 3, "{}", said.messages);
+        assert!(said.messages.contains("it is no regular file"), "{}", said.messages);
+    }
+    let said = say(&["check", &format!("{}/main.weir", folder.path())]);
+    assert_eq!(said.code, 1, "{}", said.messages);
+    assert!(said.messages.contains("is no regular file"), "{}", said.messages);
+}
+
+#[test]
+fn a_library_with_folders_is_tested_by_itself() {
+    let files = [
+        (
+            "sums.weir",
+            "use deep.amounts\n\npub fn sum() -> Int { amounts.two() + 1 }\n\ntest \"sum\" { expect sum() == 3 }\n",
+        ),
+        (
+            "deep/amounts.weir",
+            "use deep.units\n\npub fn two() -> Int { units.one() + 1 }\n\ntest \"two\" { expect two() == 2 }\n",
+        ),
+        ("deep/units.weir", "pub fn one() -> Int { 1 }\n\ntest \"one\" { expect one() == 1 }\n"),
+    ];
+    let folder = folder("library", &files);
+    let tested = say(&["test", folder.path()]);
+    assert!(tested.output.contains("3 passed"), "{}{}", tested.output, tested.messages);
+    assert_eq!(say(&["check", folder.path()]).code, 0);
+}
+
+#[test]
+fn a_path_with_parent_folders_finds_the_main_file() {
+    let files = [
+        ("main.weir", "use inner.part\n\ntest \"main\" { expect part.one() == 1 }\n"),
+        (
+            "inner/part.weir",
+            "use other\n\npub fn one() -> Int { other.zero() + 1 }\n\ntest \"part\" { expect one() == 1 }\n",
+        ),
+        ("other.weir", "pub fn zero() -> Int { 0 }\n"),
+    ];
+    let folder = folder("parents", &files);
+    for path in ["inner/../inner/part.weir", "inner/../main.weir", "inner/../other.weir", "inner/.."] {
+        let said = say(&["check", &format!("{}/{path}", folder.path())]);
+        assert_eq!(said.code, 0, "{path}: {}", said.messages);
+    }
+}

@@ -141,6 +141,10 @@ service api on http(port: 8080, body_bytes_max: 100b) {
   put "/raw" (body raw: Bytes, cookie visitor: Text = "") { http.ok(raw) }
   get "/rate" (cookie visitor: Text = "") { http.text(client.get("https://a.example/")?.text()?) }
   get "/boom" (cookie visitor: Text = "") { http.text("{text.parse_int("x")?}") }
+  get "/overflow/{n}" (n: Int, cookie visitor: Text = "") { http.text("{100 / n}") }
+  get "/sent" (header user_agent: Text = "", unprefixed_cookie theme: Text = "", cookie visitor: Text = "") {
+    http.text("{user_agent} {theme} {visitor}")
+  }
 }
 
 test "a todo is kept" {
@@ -178,7 +182,18 @@ test "replaced" {
     expect api.get("/rate").text()? == "1.25"
   }
 }
-test "boom" { expect api.get("/boom").status() == 500 }
+test "boom" {
+  expect api.get("/boom").status() == 500
+  expect api.get("/boom").body().to_text()? == "Internal Server Error"
+}
+test "boom fails" { expect api.get("/boom").status() == 200 }
+test "overflow" { expect api.get("/overflow/0").status() == 500 }
+test "sent" {
+  let sent = api.get("/sent", headers: ["user_agent": " weir\t"], cookies: ["theme": "dark", "visitor": "me"])
+  expect sent.text()? == "weir dark me"
+  expect sent.header("content-length") == Some("12")
+  expect api.get("/sent", headers: ["user-agent": "a", "User-Agent": "b"]).status() == 400
+}
 test "bad path" { expect api.get("x").status() == 400 }
 "#;
 
@@ -188,12 +203,14 @@ fn routes_are_tested_without_a_socket() {
     let program = Scratch::new("routes.weir", SERVICE.as_bytes());
     let said = say(&["test", program.path()]);
     assert_eq!(said.code, 1, "{}{}", said.output, said.messages);
-    for name in ["a todo is kept", "refusals", "sessions", "replaced"] {
+    for name in ["a todo is kept", "refusals", "sessions", "replaced", "boom", "sent"] {
         assert!(said.output.contains(&format!("ok   {name} ")), "{}", said.output);
     }
-    assert!(said.output.contains("\"x\" is not a whole number of 64 bits"), "{}", said.output);
+    let failed = "       printed:\n         failure in api get /boom: \"x\" is not a whole number of 64 bits\n";
+    assert!(said.output.contains(failed), "{}", said.output);
+    assert!(said.output.contains("100 divided by zero"), "{}", said.output);
     assert!(said.output.contains("\"x\" is not the path of a request"), "{}", said.output);
-    assert!(said.output.contains("4 passed, 2 failed"), "{}", said.output);
+    assert!(said.output.contains("6 passed, 3 failed"), "{}", said.output);
 }
 
 #[test]
@@ -205,4 +222,31 @@ fn only_tests_call_services() {
     assert_eq!(said.code, 1);
     assert!(said.messages.contains("only a test can call a service of the program"), "{}", said.messages);
     assert!(said.messages.contains("a service has no function `fetch`"), "{}", said.messages);
+}
+
+/// The output of a test belongs to its failure; a test that passes is silent.
+#[test]
+fn what_a_failing_test_prints_is_shown() {
+    let text = "use stdio\n\ntest \"fails\" {\n  stdio.print(\"one\")?\n  stdio.print_error(\"two\")?\n  expect 1 == 2\n}\n\n\
+                test \"passes\" { stdio.print(\"three\")? }\n";
+    let program = Scratch::new("prints.weir", text.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert!(said.output.contains("       printed:\n         one\n         two\n"), "{}", said.output);
+    assert!(!said.output.contains("three") && said.messages.is_empty(), "{}{}", said.output, said.messages);
+}
+
+/// Nothing compares the bytes of secrets: two that are made of the same bytes differ in lists, as keys and in records.
+#[test]
+fn equal_secrets_are_not_equal_for_a_program() {
+    let text = "use crypto\n\nrecord Held { key: crypto.Secret, number: Int }\n\ntest \"apart\" {\n  \
+                let one = crypto.secret(\"the same key for both of them\".to_bytes())?\n  \
+                let two = crypto.secret(\"the same key for both of them\".to_bytes())?\n  \
+                expect ![one].contains(two)\n  expect [one: 1, two: 2].length() == 2\n  expect [one: 1][two] == None\n  \
+                expect Held { key: one, number: 1 } != Held { key: two, number: 1 }\n}\n";
+    let program = Scratch::new("apart.weir", text.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert!(said.output.contains("1 passed"), "{}{}", said.output, said.messages);
+    let compared = Scratch::new("compared.weir", text.replace("![one].contains(two)", "one != two").as_bytes());
+    let said = say(&["check", compared.path()]);
+    assert!(said.messages.contains("values of the type `crypto.Secret` cannot be compared"), "{}", said.messages);
 }

@@ -28,7 +28,7 @@ pub(super) fn document(
     if let Some(main) = main_file(&path).filter(|main| *main != path) {
         let text = main.canonicalize().ok().and_then(|main| texts.get(&main).cloned());
         let text = text.map(String::into_bytes).or_else(|| std::fs::read(&main).ok());
-        let mut files = FolderFiles::of(&main).with_open(texts.clone());
+        let mut files = FolderFiles::of(&main, &[]).with_open(texts.clone());
         let name = main.display().to_string();
         let of_main = text.and_then(|text| {
             Document::of_program((&name, text), &mut files, |part| part == shown, Arc::clone(library), cache)
@@ -37,7 +37,7 @@ pub(super) fn document(
             return document;
         }
     }
-    let mut files = FolderFiles::of(&path).with_open(texts);
+    let mut files = FolderFiles::of(&path, &[]).with_open(texts);
     let own = Document::of_program((&shown, text.into()), &mut files, |_| true, Arc::clone(library), cache);
     own.expect("a program has its main file")
 }

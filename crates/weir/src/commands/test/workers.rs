@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use weir_host::{Failure, FailureKind, Text};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::{Origin, Program};
+use weir_library::output::Outputs;
 use weir_library::random::Randomness;
 
 use crate::Library;
@@ -37,6 +38,8 @@ pub(super) struct TestResult {
     pub(super) failure: Option<Failure>,
     /// The place in the source of the operation that failed.
     pub(super) failed_at: Option<Origin>,
+    /// The text that the test printed.
+    pub(super) printed: String,
     pub(super) took: Duration,
 }
 
@@ -92,7 +95,7 @@ fn collect(progress: &Receiver<TestProgress>, count: usize, limit: Duration, beg
 fn overdue(limit: Duration, since: Instant) -> TestResult {
     let message = format!("the test takes longer than its limit of {limit:?}; `--time-limit` sets another one");
     let failure = Some(Failure::new(FailureKind::Timeout, message));
-    TestResult { failure, failed_at: None, took: since.elapsed() }
+    TestResult { failure, failed_at: None, printed: String::new(), took: since.elapsed() }
 }
 
 /// Starts a thread that runs tests until none is left.
@@ -114,7 +117,7 @@ fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<TestProgress>, runt
 
 fn panicked() -> TestResult {
     let failure = Failure::new(FailureKind::Panic, "the evaluator panicked: this is a bug of Weir");
-    TestResult { failure: Some(failure), failed_at: None, took: Duration::ZERO }
+    TestResult { failure: Some(failure), failed_at: None, printed: String::new(), took: Duration::ZERO }
 }
 
 impl ClaimedTests {
@@ -129,6 +132,8 @@ impl TestRun {
     fn result(&self, at: usize) -> TestResult {
         let mut library = self.library.clone();
         library.environment.insert(Randomness::seeded(self.seed));
+        let outputs = Outputs::capturing();
+        library.environment.insert(outputs.clone());
         let begun = Instant::now();
         let (failure, failed_at) = match Evaluator::new(&self.tests, &library) {
             Ok(mut evaluator) => {
@@ -137,13 +142,13 @@ impl TestRun {
             }
             Err(initial) => (Some(initial.failure), initial.failed_at),
         };
-        let took = begun.elapsed();
+        let (took, printed) = (begun.elapsed(), outputs.captured().unwrap_or_default());
         match (failure, failed_at) {
             (Some(failure), Some(origin)) => {
                 let (failure, origin) = with_inlined_calls(&self.tests, failure, origin);
-                TestResult { failure: Some(failure), failed_at: Some(origin), took }
+                TestResult { failure: Some(failure), failed_at: Some(origin), printed, took }
             }
-            (failure, failed_at) => TestResult { failure, failed_at, took },
+            (failure, failed_at) => TestResult { failure, failed_at, printed, took },
         }
     }
 }

@@ -4,50 +4,36 @@
 use indexmap::IndexMap;
 
 use super::emitter::CodeEmitter;
-use crate::region::{Instruction, Register, RegisterAccess};
+use crate::region::{Instruction, Register};
+use combine::{add_products, load_fields_together};
 use copies::join_copies;
 use uses::RegisterUses;
+use views::{next_real, targets, targets_of, visit};
 
+mod choices;
+mod combine;
 mod copies;
 mod uses;
+mod views;
 
 /// Simplifies the code.
 pub(super) fn simplify(emitter: &mut CodeEmitter) {
     remove_unreachable(emitter);
+    load_fields_together(emitter);
     let mut uses = RegisterUses::of(emitter);
     fuse_comparisons(emitter, &mut uses);
+    add_products(emitter, &uses);
+    simplify_jumps(emitter);
+    choices::compute(emitter);
+    uses = RegisterUses::of(emitter);
     join_copies(emitter, &mut uses);
-    while invert_jumps(emitter) | thread_jumps(emitter) | remove_jumps_to_next(emitter) | remove_unreachable(emitter) {}
+    simplify_jumps(emitter);
     compact(emitter);
     number_registers(emitter);
 }
 
-/// Calls `see` for each register of an instruction, which may be changed.
-fn visit(emitter: &mut CodeEmitter, at: usize, see: &mut dyn FnMut(&mut Register, RegisterAccess)) {
-    let mut instruction = emitter.code[at];
-    emitter.tables.registers(instruction, see);
-    instruction.registers(see);
-    emitter.code[at] = instruction;
-}
-
-/// Returns, for each instruction, true if a jump goes to it.
-fn targets(emitter: &mut CodeEmitter) -> Vec<bool> {
-    let mut is_target = vec![false; emitter.code.len() + 1];
-    for at in 0..emitter.code.len() {
-        for target in targets_of(emitter, at) {
-            is_target[target] = true;
-        }
-    }
-    is_target
-}
-
-/// Returns the instructions to which an instruction may jump.
-fn targets_of(emitter: &mut CodeEmitter, at: usize) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut instruction = emitter.code[at];
-    let labels = &emitter.labels;
-    emitter.tables.targets(&mut instruction, &mut |label| found.extend(labels[usize::from(*label)]));
-    found
+fn simplify_jumps(emitter: &mut CodeEmitter) {
+    while invert_jumps(emitter) | thread_jumps(emitter) | remove_jumps_to_next(emitter) | remove_unreachable(emitter) {}
 }
 
 /// Removes the instructions that are never reached; returns true if there were some.
@@ -157,12 +143,6 @@ fn invert_jumps(emitter: &mut CodeEmitter) -> bool {
         }
     }
     has_changed
-}
-
-/// Returns the first instruction from here on that does something.
-fn next_real(emitter: &CodeEmitter, from: usize) -> usize {
-    let real = |at: &usize| emitter.code[*at] != Instruction::Nothing;
-    (from..emitter.code.len()).find(real).unwrap_or(emitter.code.len())
 }
 
 /// Lets jumps to jumps go where those go; returns true if there were some.

@@ -3,7 +3,7 @@
 //! is kept, and the arms of a switch compute the result of its select.
 
 use super::uses::RegisterUses;
-use super::visit;
+use super::views::visit;
 use crate::prepare::regions::build::emitter::CodeEmitter;
 use crate::region::{Instruction, Register};
 

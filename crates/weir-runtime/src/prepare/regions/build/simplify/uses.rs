@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{targets_of, visit};
+use super::views::{targets_of, visit};
 use crate::prepare::regions::build::emitter::CodeEmitter;
 use crate::region::{Instruction, Register, RegisterAccess};
 
