@@ -8,8 +8,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
 use weir::memory;
+
+use crate::http::ResponseBody;
 
 /// The part of the program's memory that connections may hold. Chosen by judgement: flows need the larger part.
 const HELD_PART: u64 = 4;
@@ -94,6 +95,6 @@ impl Drop for HeldBytes {
 }
 
 /// Returns the number of bytes that an answer counts.
-pub(crate) fn counted(answer: &Bytes) -> u64 {
-    if answer.len() > COUNTED_BYTES_MIN && answer.is_unique() { answer.len() as u64 } else { 0 }
+pub(crate) fn counted(answer: &ResponseBody) -> u64 {
+    if answer.len() > COUNTED_BYTES_MIN && !answer.is_shared() { answer.len() as u64 } else { 0 }
 }
