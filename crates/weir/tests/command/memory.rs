@@ -79,18 +79,18 @@ service bombs on http(port: 80, body_bytes_max: 1gb) {
 "#;
 
 /// A program whose steps allocate between two changes of shared values.
-const STEPS: &str = r#"use http, text
+const STEPS: &str = r#"use http, list, text
 
 shared before = 0
 shared after = 0
 
 service steps on http(port: 80) {
-  get "/" (kilobytes: Int) {
-    let held = text.repeat("0123456789abcdef", 64 * kilobytes)?
+  get "/" (pieces: Int) {
+    let held = for _i in list.numbers(0, pieces)? { text.repeat("0123456789abcdef", 4 * 1024)? }
     atomic before, after {
       before.set(before + 1)
-      let more = text.repeat("0123456789abcdef", 32 * 1024)?
-      after.set(after + more.length() / (512 * 1024))
+      let more = text.repeat("0123456789abcdef", 16 * 1024)?
+      after.set(after + more.length() / (256 * 1024))
     }
     http.text("{held.length()}")
   }
@@ -366,8 +366,7 @@ fn an_atomic_step_is_not_torn_for_want_of_memory() {
     let program = Scratch::new("steps.weir", STEPS.as_bytes());
     // A flow may hold 16 MiB.
     let served = Served::start(program.path(), &["--engine", "event", "--threads", "1", "--memory", "64mb"]);
-    let sizes = (13 * 1024..17 * 1024).step_by(128);
-    let answers: Vec<u16> = sizes.map(|size| served.get(&format!("/?kilobytes={size}")).status).collect();
+    let answers: Vec<u16> = (200..280).map(|pieces| served.get(&format!("/?pieces={pieces}")).status).collect();
     let answered = answers.iter().filter(|status| **status == 200).count();
     assert!(answers.contains(&500) && answered > 0, "{answers:?}");
     assert_eq!(served.get("/counts").body, format!("{answered} {answered}").into_bytes());
