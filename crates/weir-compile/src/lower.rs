@@ -19,6 +19,7 @@ mod full_scan;
 mod handled_calls;
 mod html;
 mod join_points;
+mod keyed_reads;
 mod matching;
 mod pattern;
 mod queries;
@@ -40,7 +41,7 @@ use weir_host::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, InlinedCallId, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind, Tree};
+use weir_syntax::ast::{self, ClosureParameter, Expr, ExprId, FailureHandler, ItemKind, Tree};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
@@ -241,6 +242,8 @@ struct Lowering<'a, 'd> {
     replaced: Vec<(CallTarget, Callable<'a>)>,
     /// The key of the flow's session.
     session: Option<Atom>,
+    /// The rows of keyed reads that are made before the rounds of a `for`.
+    rows_read: BTreeMap<ExprId, Atom>,
     /// The atomic steps around the current expression, innermost last.
     steps: Vec<StepScope>,
     /// The handlers that run after the step in which the failure arose, by the exits that carry the failures.
@@ -276,6 +279,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             builders: Vec::new(),
             replaced: Vec::new(),
             session: None,
+            rows_read: BTreeMap::new(),
             steps: Vec::new(),
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),

@@ -92,6 +92,33 @@ fn a_program_cannot_tell_packed_records_from_others() {
 }
 
 #[test]
+fn positions_in_ascending_order_are_those_of_a_stable_sort() {
+    let text = |number: i64| Value::text(&format!("a common beginning {}", number % 7));
+    let record = |number: i64| Value::Record([Value::Int(number % 5), text(number)].into());
+    let keys: [fn(i64) -> Value; 6] = [
+        |number| Value::Int(number % 11 - 5),
+        |number| Value::Float((number % 11 - 5) as f64 / 2.0),
+        |number| {
+            Value::text(
+                ["", "a", "a\0", "ab", "ä", "the same eight bytes", "the same, and others"][number as usize % 7],
+            )
+        },
+        |number| if number % 3 == 0 { Value::none() } else { Value::some(Value::Int(number % 5)) },
+        |number| Value::Record([Value::text(if number % 2 == 0 { "x" } else { "" }), Value::Int(number % 3)].into()),
+        // Not of one kind.
+        |number| if number % 2 == 0 { Value::Int(number % 3) } else { Value::text("text") },
+    ];
+    let made = (0..200).map(|number| number * 7919 % 997);
+    let all = keys.iter().map(|key| made.clone().map(key).collect()).chain([made.clone().map(record).collect()]);
+    for values in all {
+        let values: Vec<Value> = values;
+        let mut positions: Vec<usize> = (0..values.len()).collect();
+        positions.sort_by(|one, other| values[*one].cmp(&values[*other]));
+        assert_eq!(Value::ascending_positions(&values), positions, "{:?}", &values[..3]);
+    }
+}
+
+#[test]
 fn a_value_is_three_words() {
     assert_eq!(size_of::<Value>(), 24);
 }

@@ -41,7 +41,7 @@ pub use storage::TableStorage;
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, settle, get, select, count, sum, insert, upsert, replace, delete, delete_all,
+    pub(crate) tables: open, begin, commit, settle, get, get_all, select, count, sum, insert, upsert, replace, delete, delete_all,
         delete_rows
 }
 
@@ -95,6 +95,14 @@ pub async fn settle(#[environment] storage: &TableStorage) -> Result<(), Failure
 #[weir::function(reads)]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
     Limited(table.0.get(transaction, &key.0).map(|row| row.map(Generic)))
+}
+
+/// Returns the row of each key, all as they are at one moment.
+#[weir::function(reads)]
+pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
+    let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
+    let rows = table.0.get_all(transaction, &keys);
+    Limited(rows.map(|rows| rows.into_iter().map(|row| row.map(Generic)).collect()))
 }
 
 /// Returns the rows that fulfil the conditions, in order.

@@ -63,6 +63,7 @@ impl Configuration {
 
     /// Reads the configuration of a program that is tested: its secrets have known values, and names in `--set` that are
     /// meant for other programs are left out.
+    #[cfg(feature = "tools")]
     pub(crate) fn read_for_tests(id: SourceId, file: &SourceFile, arguments: &ConfigurationArguments) -> Configuration {
         let declarations = declarations(&weir_syntax::parse(id, file.text()).tree);
         let mut read = Configuration::default();

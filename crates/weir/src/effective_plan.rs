@@ -43,6 +43,7 @@ impl EffectivePlan {
     }
 
     /// Returns true if there is neither a plan nor an option.
+    #[cfg(feature = "tools")]
     pub(crate) fn is_default(&self) -> bool {
         self.path.is_none() && self.plan == Plan::default()
     }

@@ -25,6 +25,7 @@ pub(crate) fn rounded(time: Duration) -> String {
 }
 
 /// Formats a rate per second; small rates have one decimal.
+#[cfg(feature = "tools")]
 pub(crate) fn rate(per_second: f64) -> String {
     match per_second {
         none if none <= 0.0 => "0".to_owned(),
@@ -34,6 +35,7 @@ pub(crate) fn rate(per_second: f64) -> String {
 }
 
 /// Formats a short duration in the best unit, with at most three digits.
+#[cfg(feature = "tools")]
 pub(crate) fn short_time(ns: u64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
     // Smaller values would not round up to one of this unit.

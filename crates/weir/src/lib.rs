@@ -22,11 +22,6 @@
 //!
 //! Architecture invariant: only this crate knows the command line, colours and the terminal.
 
-#![cfg_attr(
-    not(feature = "tools"),
-    allow(dead_code, unused_imports, reason = "the commands use more of what they share")
-)]
-
 mod allocator;
 mod arguments;
 #[cfg(feature = "tools")]

@@ -47,6 +47,7 @@ impl FolderFiles {
 
 impl FolderFiles {
     /// Returns the files with the texts of those that an editor has open, by canonical path.
+    #[cfg(feature = "tools")]
     pub(crate) fn with_open(self, open: BTreeMap<PathBuf, String>) -> Self {
         FolderFiles { open, ..self }
     }

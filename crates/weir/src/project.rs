@@ -1,43 +1,26 @@
 //! Project: source files, read and compiled, with their diagnostics.
 
+#[cfg(feature = "tools")]
+mod for_tools;
+
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use weir_compile::{CheckCache, Checked, ProgramFiles};
+use weir_compile::ProgramFiles;
 use weir_host::Library;
-use weir_ir::expr;
 use weir_ir::graph::Program;
-use weir_syntax::{Diagnostic, SourceFile, SourceId, Sources};
+use weir_syntax::{Diagnostic, SourceId, Sources};
 
 use crate::Exit;
 use crate::arguments::ErrorFormat;
 use crate::module_files::FolderFiles;
 use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::Terminal;
+#[cfg(feature = "tools")]
+pub(crate) use for_tools::{expressions, program};
 
 /// Maximum number of bytes read from standard input; a longer text is not a valid source file.
 const INPUT_BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64 + 1;
-
-/// Compiles the program in a file.
-///
-/// # Errors
-/// Prints the diagnostics, and returns the exit code.
-pub(crate) fn program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<Program, Exit> {
-    let mut project = Project::default();
-    let id = project.read(path, terminal)?;
-    project.compile(id, library).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
-}
-
-/// Returns the program of a file in expressions, as the checker leaves it behind, if it is right.
-///
-/// # Errors
-/// Shows what is wrong, and gives the exit code.
-pub(crate) fn expressions(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<expr::Program, Exit> {
-    let mut project = Project::default();
-    let id = project.read(path, terminal)?;
-    let program = (!project.has_errors()).then(|| project.check(id, library).expr).flatten();
-    program.filter(|_| !project.has_errors()).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
-}
 
 /// Source files and diagnostics of a command.
 #[derive(Default)]
@@ -55,12 +38,6 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Returns a project whose files belong together if they are below one of the named folders.
-    #[cfg(feature = "tools")]
-    pub(crate) fn below(named: &[PathBuf]) -> Project {
-        Project { roots: named.iter().filter(|path| path.is_dir()).cloned().collect(), ..Project::default() }
-    }
-
     /// Reads a file into the project. A text that is too long or not UTF-8 becomes a diagnostic.
     ///
     /// # Errors
@@ -73,12 +50,6 @@ impl Project {
         Ok(id)
     }
 
-    /// Adds a text as that of a file.
-    pub(crate) fn add(&mut self, path: &Path, text: &str) -> SourceId {
-        self.paths.push(path.to_owned());
-        self.sources.add(SourceFile::new(path.display().to_string(), text))
-    }
-
     /// Loads the modules of a program.
     fn load(&mut self, id: SourceId, library: &Library) -> ProgramFiles {
         let mut files = FolderFiles::of(&self.paths[id.0 as usize], &self.roots);
@@ -86,14 +57,6 @@ impl Project {
         self.modules.extend(files.read);
         self.named_modules.extend(files.named);
         program
-    }
-
-    /// Checks a program with all its modules.
-    pub(crate) fn check(&mut self, id: SourceId, library: &Library) -> Checked {
-        let program = self.load(id, library);
-        let checked = weir_compile::check_program(program, self.sources.file(id), library, &mut CheckCache::default());
-        self.diagnostics.extend(checked.diagnostics.iter().cloned());
-        checked
     }
 
     /// Compiles a file; returns `None` if it has errors.

@@ -3,7 +3,6 @@
 //! Colours are used if the stream is a terminal and `NO_COLOR` is not set.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 
 use weir_syntax::Style;
 
@@ -11,6 +10,7 @@ use crate::Exit;
 
 /// The two output streams of a command.
 pub(crate) struct Terminal {
+    #[cfg(feature = "tools")]
     output: Paint,
     messages: Paint,
 }
@@ -25,7 +25,11 @@ impl Terminal {
             let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
             Paint(if is_terminal && !refused { Style::Colour } else { Style::Plain })
         };
-        Terminal { output: style(io::stdout().is_terminal()), messages: style(io::stderr().is_terminal()) }
+        Terminal {
+            #[cfg(feature = "tools")]
+            output: style(io::stdout().is_terminal()),
+            messages: style(io::stderr().is_terminal()),
+        }
     }
 
     /// Returns the colours of standard error.
@@ -34,11 +38,13 @@ impl Terminal {
     }
 
     /// Returns the colours of standard output.
+    #[cfg(feature = "tools")]
     pub(crate) fn output(&self) -> Paint {
         self.output
     }
 
     /// Prints a result.
+    #[cfg(feature = "tools")]
     pub(crate) fn print(&mut self, text: &str) -> Exit {
         let mut output = io::stdout().lock();
         match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
@@ -50,7 +56,8 @@ impl Terminal {
     }
 
     /// Writes a result to a file, or to standard output.
-    pub(crate) fn write(&mut self, path: Option<&Path>, text: &str) -> Exit {
+    #[cfg(feature = "tools")]
+    pub(crate) fn write(&mut self, path: Option<&std::path::Path>, text: &str) -> Exit {
         let Some(path) = path else { return self.print(text) };
         match std::fs::write(path, text) {
             Ok(()) => Exit::Success,

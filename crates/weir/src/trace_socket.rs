@@ -14,4 +14,5 @@ pub(crate) mod directory;
 pub(crate) mod message;
 pub(crate) mod serve;
 
+#[cfg(feature = "tools")]
 pub(crate) use message::{Message, TraceLine};

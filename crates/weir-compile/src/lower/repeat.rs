@@ -34,12 +34,13 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn for_each(&mut self, expr: &'a Expr, list: Atom, pattern: &'a Pattern, body: &'a Block) -> Atom {
         let result = self.ty(expr);
         let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
-        let element_type = self.pattern_type(pattern.id);
-        let element = self.vars.variable(pattern_name(pattern), element_type);
+        let paired = self.with_rows(list, pattern, body, expr.span);
+        let element = self.vars.variable(pattern_name(pattern), paired.element_type.clone());
         let open_block = self.build_block(|lowering| {
-            lowering.bind(pattern, Atom::Var(element.var));
+            lowering.bind_pairs(&paired, Atom::Var(element.var), pattern, expr.span);
             lowering.block(body)
         });
+        let list = self.end_pairs(paired);
         let targets = exit_targets(&open_block);
         if targets.is_empty() {
             let body = self.close_without_exits(open_block, of);

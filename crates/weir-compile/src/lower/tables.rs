@@ -61,6 +61,9 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers `table[key]`.
     pub(super) fn row_at(&mut self, expr: &'a Expr, object: &'a Expr, key: &'a Expr) -> Atom {
+        if let Some(row) = self.rows_read.get(&expr.id) {
+            return row.clone();
+        }
         let Some(table) = self.table_named(object) else { return Atom::Value(Value::Unit) };
         let key = self.expr(key);
         let ty = self.ty(expr);

@@ -9,6 +9,8 @@ use super::schema::TableSearch;
 /// The statements of a table. Each takes the number of its transaction, or 0.
 pub(super) trait TableRows: Send + Sync {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure>;
+    /// Returns the row of each key, all as they are at one moment.
+    fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure>;
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure>;
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
     /// Returns the sum of a column of whole numbers.
@@ -27,6 +29,11 @@ pub(super) trait TableRows: Send + Sync {
 impl TableRows for Mutex<MemoryTable> {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
         Ok(self.lock().get(transaction, key))
+    }
+
+    fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
+        let mut table = self.lock();
+        Ok(keys.iter().map(|key| table.get(transaction, key)).collect())
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {

@@ -180,9 +180,24 @@ impl StoredTable {
 
 impl TableRows for StoredTable {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
+        let rows = self.get_all(transaction, std::slice::from_ref(key))?;
+        Ok(rows.into_iter().next().flatten())
+    }
+
+    fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
         let sql = format!("SELECT {} FROM {} WHERE {}", self.columns, self.name(), self.has_key);
-        let rows = self.query(transaction, &sql, &self.key_parameters(key))?;
-        Ok(rows.into_iter().next())
+        let rows = self.database.read(transaction, |connection| {
+            // One key needs no transaction, and the connection that writes has one.
+            let is_whole = keys.len() < 2 || !connection.is_autocommit();
+            let _snapshot = if is_whole { None } else { Some(connection.unchecked_transaction()?) };
+            let mut statement = connection.prepare_cached(&sql)?;
+            let found = keys.iter().map(|key| {
+                let mut rows = statement.query(params_from_iter(self.key_parameters(key)))?;
+                Ok(rows.next()?.map(|row| self.row(row)).transpose())
+            });
+            found.collect::<rusqlite::Result<Vec<_>>>()
+        });
+        rows.map_err(|error| self.database.failure(&error))?.into_iter().collect()
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {

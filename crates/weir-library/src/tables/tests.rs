@@ -148,7 +148,11 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
         8 => table.delete_all(transaction, &random.search()).map(|count| count.to_string()),
         9 => table.count(transaction, &random.search()).map(|count| count.to_string()),
         10 => table.sum(transaction, &random.search(), 1).map(|sum| sum.to_string()),
-        11 => table.get(transaction, &key).map(|row| format!("{row:?}")),
+        11 => {
+            let keys = [key.clone(), key_of(&row), key];
+            table.get_all(transaction, &keys).map(|rows| format!("{rows:?}"))
+        }
+        12 => table.get(transaction, &key).map(|row| format!("{row:?}")),
         _ => table.select(transaction, &random.search()).map(|rows| format!("{rows:?}")),
     };
     result.unwrap_or_else(|failure| {
@@ -181,7 +185,7 @@ fn the_database_agrees_with_memory() {
                 2 => transaction = 0,
                 _ => {}
             }
-            let kind = random.below(15);
+            let kind = random.below(16);
             let of = random.below(u64::MAX);
             let (one, other) = (run(&*memory, kind, transaction, of), run(&*stored, kind, transaction, of));
             assert_eq!(one, other, "statement {at} of seed {seed}, of kind {kind}");

@@ -1,7 +1,9 @@
 //! Messages on the trace socket: one JSON object per line.
 
 use serde::{Deserialize, Serialize};
-use weir_trace::{Durations, EventKind, TraceEvent};
+#[cfg(feature = "tools")]
+use weir_trace::Durations;
+use weir_trace::{EventKind, TraceEvent};
 
 /// Version of the message format. Readers of another version ignore unknown events and fields.
 pub(crate) const VERSION: u32 = 1;
@@ -147,6 +149,7 @@ pub(crate) struct RouteSample {
 
 impl RouteSample {
     /// Returns the durations of the flows.
+    #[cfg(feature = "tools")]
     pub(crate) fn durations(&self) -> Durations {
         Durations::new(self.took.clone(), self.took_sum_ns)
     }
@@ -168,6 +171,7 @@ impl TraceLine {
     ///
     /// # Errors
     /// Fails if the text is not a message.
+    #[cfg(feature = "tools")]
     pub(crate) fn read(text: &str) -> Result<TraceLine, serde_json::Error> {
         serde_json::from_str(text)
     }

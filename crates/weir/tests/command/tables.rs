@@ -291,6 +291,102 @@ fn aggregates_of_a_table_are_those_of_the_list_of_its_rows() {
     assert!(graph.output.contains("tables.sum"), "{}{}", graph.output, graph.messages);
 }
 
+const JOINS: &str = r#"use http
+
+record User { name: Text, city: Text }
+
+record Message { id: Int, from: Text, to: Text }
+
+record Place { city: Text, number: Int, street: Text }
+
+table users: User key name
+table messages: Message key id auto
+table places: Place key (city, number)
+
+fn written() -> Result(Bool) {
+  users.upsert(User { name: "ada", city: "Rom" })?
+  users.upsert(User { name: "bob", city: "Ulm" })?
+  places.upsert(Place { city: "Rom", number: 2, street: "Via" })?
+  for (from, to) in [("ada", "bob"), ("bob", "eve"), ("eve", "ada"), ("ada", "ada")] {
+    messages.insert(Message { from, to })?
+  }
+  Ok(true)
+}
+
+fn shown(user: Option(User)) -> Text {
+  let user = user else { User { name: "?", city: "?" } }
+  "{user.name} of {user.city}"
+}
+
+fn cities() -> List((Int, Option(User), Option(User))) {
+  for m in messages order by m.id desc { (m.id, users[m.from], users[m.to]) }
+}
+
+fn streets(names: List(Text), number: Int) -> List(Text) {
+  for name in names {
+    let user = users[name] else { return ["{name} is unknown"] }
+    let place = places[(user.city, number)] else { Place { city: user.city, number, street: "none" } }
+    place.street
+  }
+}
+
+fn moved() -> Result(List(Text)) {
+  let seen = for name in ["ada", "ada"] {
+    let user = users[name] else { User { name, city: "" } }
+    users.upsert(User { ..user, city: "{user.city}!" })?
+    user.city
+  }
+  Ok(seen)
+}
+
+fn nested() -> List(Text) {
+  for user in users {
+    let twice = for n in [1, 2] {
+      let same = users[user.name] else { return [] }
+      if users[user.name] == Some(user) { "{same.city}{n}" } else { "" }
+    }
+    "{twice}"
+  }
+}
+
+fn all() -> Text {
+  let cities = for (id, from, to) in cities() { "{id} {shown(from)} {shown(to)}" }
+  "{cities} {streets(["ada", "bob"], 2)} {streets(["bob", "eve"], 2)} {nested()}"
+}
+
+service board on http(port: 8080) {
+  post "/" { http.text("{written()?}") }
+  post "/move" { http.text("{moved()?}") }
+  get "/" { http.text(all()) }
+}
+
+test "rows by keys" {
+  written()?
+  expect all() == JOINED
+  expect moved()? == ["Rom", "Rom!"]
+}
+"#;
+
+const JOINED: &str = r#"["4 ada of Rom ada of Rom", "3 ? of ? ada of Rom", "2 bob of Ulm ? of ?", "1 ada of Rom bob of Ulm"] ["Via", "none"] ["eve is unknown"] ["[\"Rom1\", \"Rom2\"]", "[\"Ulm1\", \"Ulm2\"]"]"#;
+
+#[test]
+fn keyed_reads_of_a_for_are_one_statement_unless_it_writes() {
+    let joins = JOINS.replace("JOINED", &format!("{JOINED:?}"));
+    let (program, data) = (Scratch::new("joins.weir", joins.as_bytes()), Scratch::folder("joins"));
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(text(&post(&served, "/").unwrap()).trim(), "true");
+    assert_eq!(text(&served.get("/")).trim(), JOINED);
+    assert_eq!(text(&post(&served, "/move").unwrap()).trim(), "[\"Rom\", \"Rom!\"]");
+    served.stop();
+    let graph = say(&["graph", program.path(), "--all"]).output;
+    let reads = |function: &str| {
+        graph.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')).filter(|word| *word == function).count()
+    };
+    assert!(reads("tables.get_all") > 0 && reads("tables.get") > 0, "{graph}");
+}
+
 #[test]
 fn a_backup_under_load_is_a_database_of_one_moment() {
     let (program, data) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), Scratch::folder("ledger"));

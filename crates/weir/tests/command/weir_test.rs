@@ -234,3 +234,19 @@ fn what_a_failing_test_prints_is_shown() {
     assert!(said.output.contains("       printed:\n         one\n         two\n"), "{}", said.output);
     assert!(!said.output.contains("three") && said.messages.is_empty(), "{}{}", said.output, said.messages);
 }
+
+/// Nothing compares the bytes of secrets: two that are made of the same bytes differ in lists, as keys and in records.
+#[test]
+fn equal_secrets_are_not_equal_for_a_program() {
+    let text = "use crypto\n\nrecord Held { key: crypto.Secret, number: Int }\n\ntest \"apart\" {\n  \
+                let one = crypto.secret(\"the same key for both of them\".to_bytes())?\n  \
+                let two = crypto.secret(\"the same key for both of them\".to_bytes())?\n  \
+                expect ![one].contains(two)\n  expect [one: 1, two: 2].length() == 2\n  expect [one: 1][two] == None\n  \
+                expect Held { key: one, number: 1 } != Held { key: two, number: 1 }\n}\n";
+    let program = Scratch::new("apart.weir", text.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert!(said.output.contains("1 passed"), "{}{}", said.output, said.messages);
+    let compared = Scratch::new("compared.weir", text.replace("![one].contains(two)", "one != two").as_bytes());
+    let said = say(&["check", compared.path()]);
+    assert!(said.messages.contains("values of the type `crypto.Secret` cannot be compared"), "{}", said.messages);
+}

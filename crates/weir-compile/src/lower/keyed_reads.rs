@@ -1,0 +1,192 @@
+//! Lowers the keyed reads of a `for`, such as `users[m.from]`, to one statement: the keys of all rounds are computed first, and
+//! the table is read once, as it is at that moment.
+//!
+//! A read is one of these if its key is made of parts of the element and of names outside of the `for`, and nothing in the
+//! body can write a table: then the rounds cannot tell the difference.
+
+use std::collections::BTreeSet;
+
+use weir_host::{Text, Type, World};
+use weir_ir::expr::{Atom, Op};
+use weir_ir::prim::Prim;
+use weir_syntax::Span;
+use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, Visitor, walk_expr, walk_pattern};
+
+use super::tables::outside;
+use super::{Binding, Lowering, pattern_name};
+use crate::move_checker::is_move_only;
+use crate::typed_tree::{CallTarget, LocalId, Resolution, TableStatement};
+
+/// A read of the row with a key.
+#[derive(Clone, Copy)]
+struct KeyedRead<'a> {
+    expr: &'a Expr,
+    object: &'a Expr,
+    key: &'a Expr,
+}
+
+/// A list whose elements are pairs of an element and a row for each read, which nest to the left.
+pub(super) struct PairedList<'a> {
+    pub(super) list: Atom,
+    pub(super) element_type: Type,
+    reads: Vec<KeyedRead<'a>>,
+}
+
+impl<'a> Lowering<'a, '_> {
+    /// Reads the rows that the rounds of a `for` read by keys.
+    pub(super) fn with_rows(
+        &mut self,
+        list: Atom,
+        pattern: &'a Pattern,
+        body: &'a Block,
+        span: Span,
+    ) -> PairedList<'a> {
+        let mut paired = PairedList { list, element_type: self.pattern_type(pattern.id), reads: Vec::new() };
+        if self.is_move_only(&paired.element_type) {
+            return paired;
+        }
+        for read in self.keyed_reads(body) {
+            let Some(table) = self.table_named(read.object) else { continue };
+            self.pair(&mut paired, (&table, read), pattern, span);
+        }
+        paired
+    }
+
+    /// Returns whether values of the type cannot be cloned: an element that the keys and the rounds both use would be.
+    fn is_move_only(&self, ty: &Type) -> bool {
+        let definition = |name: &Text| {
+            let own = self.program.declarations.types.get(name).map(|declared| &declared.definition);
+            own.or_else(|| self.context.library.definition(name))
+        };
+        is_move_only(ty, &definition)
+    }
+
+    /// Adds the rows of one read to the elements.
+    fn pair(
+        &mut self,
+        paired: &mut PairedList<'a>,
+        (table, read): (&Text, KeyedRead<'a>),
+        pattern: &'a Pattern,
+        span: Span,
+    ) {
+        let key_type = self.table(table).key_type();
+        let element = self.vars.variable(pattern_name(pattern), paired.element_type.clone());
+        let item = Atom::Var(element.var);
+        let open_block = self.build_block(|lowering| {
+            lowering.bind_pairs(paired, item, pattern, span);
+            lowering.expr(read.key)
+        });
+        let body = self.close_without_exits(open_block, &key_type);
+        let keys = Op::Map { list: paired.list.clone(), element, body };
+        let keys = self.emit(keys, Type::list(key_type), span);
+        let row = Type::option(self.row_type(table));
+        let given = vec![Atom::Shared(table.clone()), outside(), keys];
+        let rows = self.call_tables("get_all", given, Type::list(row.clone()), span);
+        let pair = Type::tuple(vec![paired.element_type.clone(), row]);
+        let given = vec![Some(Binding::Atom(paired.list.clone())), Some(Binding::Atom(rows))];
+        paired.list = self.call_host(&"list.zip".into(), given, Type::list(pair.clone()), (span, &[]));
+        paired.element_type = pair;
+        paired.reads.push(read);
+    }
+
+    /// Binds the pattern of a `for` to an element of the pairs, and its reads to the rows.
+    pub(super) fn bind_pairs(&mut self, paired: &PairedList<'a>, item: Atom, pattern: &'a Pattern, span: Span) {
+        let (mut item, mut ty) = (item, paired.element_type.clone());
+        for read in paired.reads.iter().rev() {
+            let Type::Tuple(parts) = &ty else { return };
+            let row = self.prim(Prim::Field(1), vec![item.clone()], parts[1].clone(), span);
+            self.rows_read.insert(read.expr.id, row);
+            item = self.prim(Prim::Field(0), vec![item], parts[0].clone(), span);
+            ty = parts[0].clone();
+        }
+        self.bind(pattern, item);
+    }
+
+    /// Ends the rounds over pairs, whose rows no other code sees. Returns the list.
+    pub(super) fn end_pairs(&mut self, paired: PairedList<'a>) -> Atom {
+        for read in &paired.reads {
+            self.rows_read.remove(&read.expr.id);
+        }
+        paired.list
+    }
+
+    /// Returns the keyed reads of a body that can be made before its rounds.
+    fn keyed_reads(&self, body: &'a Block) -> Vec<KeyedRead<'a>> {
+        if self.program.declarations.tables.is_empty() || !self.replaced.is_empty() {
+            return Vec::new();
+        }
+        let mut search = ReadSearch { lowering: self, reads: Vec::new(), bound: BTreeSet::new(), writes: false };
+        search.block(body);
+        let ReadSearch { reads, bound, writes, .. } = search;
+        if writes {
+            return Vec::new();
+        }
+        let is_new = |read: &KeyedRead<'a>| !self.rows_read.contains_key(&read.expr.id);
+        reads.into_iter().filter(|read| is_new(read) && self.is_path(read.key, &bound)).collect()
+    }
+
+    /// Returns whether an expression is made of fields of names that the body does not bind, and of literals.
+    fn is_path(&self, expr: &Expr, bound: &BTreeSet<LocalId>) -> bool {
+        match &expr.kind {
+            ExprKind::Literal(_) => true,
+            ExprKind::Name(_) => match self.typed.resolutions.get(&expr.id) {
+                Some(Resolution::Local(local)) => !bound.contains(local),
+                _ => false,
+            },
+            ExprKind::Field { object, .. } => {
+                matches!(self.typed.resolutions.get(&expr.id), Some(Resolution::Field(_)))
+                    && self.is_path(object, bound)
+            }
+            ExprKind::TupleIndex { object, .. } => self.is_path(object, bound),
+            ExprKind::Tuple(parts) => parts.iter().all(|part| self.is_path(part, bound)),
+            _ => false,
+        }
+    }
+
+    /// Returns whether a call may write a table, or change something that decides what tables have.
+    fn may_write(&self, target: &CallTarget) -> bool {
+        match target {
+            CallTarget::Host(path) => {
+                let function = self.context.library.function(path);
+                path.starts_with("tables.")
+                    || function.is_none_or(|function| function.signature.effects.world == World::Writes)
+            }
+            CallTarget::Function(_) | CallTarget::Local(_) | CallTarget::Service { .. } => true,
+            CallTarget::Table(statement) => !matches!(statement, TableStatement::Count | TableStatement::Exists),
+            CallTarget::Weir(_) | CallTarget::Variant(_) | CallTarget::Length | CallTarget::Failure => false,
+            CallTarget::Fail { .. } => false,
+        }
+    }
+}
+
+/// Looks for keyed reads, for the names that a body binds, and for what may write.
+struct ReadSearch<'s, 'a, 'd> {
+    lowering: &'s Lowering<'a, 'd>,
+    reads: Vec<KeyedRead<'a>>,
+    bound: BTreeSet<LocalId>,
+    writes: bool,
+}
+
+impl<'a> Visitor<'a> for ReadSearch<'_, 'a, '_> {
+    fn expr(&mut self, expr: &'a Expr) {
+        let typed = self.lowering.typed;
+        match &expr.kind {
+            ExprKind::Index { object, index } if self.lowering.table_named(object).is_some() => {
+                self.reads.push(KeyedRead { expr, object, key: index });
+            }
+            ExprKind::Call { .. } | ExprKind::Pipe { .. } => {
+                let target = typed.calls.get(&expr.id).map(|call| &call.target);
+                self.writes |= target.is_none_or(|target| self.lowering.may_write(target));
+            }
+            ExprKind::Atomic { .. } => self.writes = true,
+            _ => {}
+        }
+        self.bound.extend(typed.failure_locals.get(&expr.id));
+        walk_expr(self, expr);
+    }
+
+    fn pattern(&mut self, pattern: &'a Pattern) {
+        self.bound.extend(self.lowering.typed.pattern_locals.get(&pattern.id));
+        walk_pattern(self, pattern);
+    }
+}
