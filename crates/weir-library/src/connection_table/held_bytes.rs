@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir::memory;
 
-use crate::http::ResponseBody;
-
 /// The part of the program's memory that connections may hold. Chosen by judgement: flows need the larger part.
 const HELD_PART: u64 = 4;
 /// An answer up to this length counts as nothing: it takes no more than the buffers of its connection do anyway.
@@ -94,7 +92,7 @@ impl Drop for HeldBytes {
     }
 }
 
-/// Returns the number of bytes that an answer counts.
-pub(crate) fn counted(answer: &ResponseBody) -> u64 {
-    if answer.len() > COUNTED_BYTES_MIN && !answer.is_shared() { answer.len() as u64 } else { 0 }
+/// Returns the number of bytes that an answer of this length counts.
+pub(crate) fn counted(length: usize, is_shared: impl FnOnce() -> bool) -> u64 {
+    if length > COUNTED_BYTES_MIN && !is_shared() { length as u64 } else { 0 }
 }

@@ -131,7 +131,11 @@ async fn serve_http1<H: Handler>(
     let service = service_fn(move |request: Request<Incoming>| {
         let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));
         let held = move |answer: Response<ResponseBody>| {
-            let answer = if activity.hold(counted(answer.body())) { answer } else { no_room() };
+            let answer = if activity.hold(counted(answer.body().len(), || answer.body().is_shared())) {
+                answer
+            } else {
+                no_room()
+            };
             activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
             answer.map(|body| ChunkedBody::new(body, piece_bytes_max))
         };
@@ -190,7 +194,7 @@ async fn serve_http2<H: Handler>(
                     HandlerResponse::Later(answer) => answer.await,
                 }
             };
-            let held = HeldForStream::new(&activity, counted(answer.body()));
+            let held = HeldForStream::new(&activity, counted(answer.body().len(), || answer.body().is_shared()));
             let answer = if held.has_room { answer } else { no_room() };
             Ok::<_, Infallible>(answer.map(|body| MeteredBody::new(body, held)))
         }
