@@ -18,6 +18,9 @@
 //!   Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). One greedy flow gets half of the memory, two get a third each,
 //!   and so on; flows that hold less go on. So nobody has to find the largest one.
 //!
+//! An atomic step should not end half-way for want of memory. [`begin_step`] therefore fails before the step does
+//! anything, or else lets the flow grow by `STEP_BYTES` whatever the limits say.
+//!
 //! Operations that can grow by their data [`ask`] before they allocate. Everything else is noticed at the next safe point
 //! ([`check`]). Without the command's allocator nothing is reported, and only single requests are compared with the limits.
 
@@ -33,6 +36,13 @@ const SETTLED_BYTES: i64 = 64 * 1024;
 /// A request below this is compared with the limit of the flow only, and a flow that holds less is not stopped because of
 /// the others. Chosen by judgement: most requests never hold as much.
 const SMALL_BYTES: i64 = 64 * 1024;
+
+/// The bytes by which a flow may grow in an atomic step, whatever the limits say. Chosen by judgement: far more than most
+/// steps need, and little beside the limit of a program, which steps that are under way may exceed by as much each.
+const STEP_BYTES: i64 = 1 << 20;
+
+/// The same as a part of the flow's limit, if that is less.
+const STEP_PART: i64 = 16;
 
 /// The limits of the process. They are those of its program, because an allocator belongs to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +89,8 @@ struct ThreadAccount {
     base: Cell<i64>,
     /// The limit of the running flow; the greatest number if no flow runs.
     limit: Cell<i64>,
+    /// The balance that the running flow may have whatever the limits say, because it is in an atomic step; 0 otherwise.
+    assured: Cell<i64>,
     /// The balance with which the next flow begins.
     opening: Cell<i64>,
     /// True if a flow was refused something since [`take_refusal`].
@@ -94,6 +106,7 @@ thread_local! {
             settled: Cell::new(0),
             base: Cell::new(0),
             limit: Cell::new(i64::MAX),
+            assured: Cell::new(0),
             opening: Cell::new(0),
             has_refused: Cell::new(false),
             settles_at_end: Cell::new(false),
@@ -196,7 +209,7 @@ pub fn is_full() -> bool {
 /// The running flow of a thread. Dropping it takes the thread back to whatever it ran before.
 #[must_use]
 pub struct Entered {
-    outer: (i64, i64),
+    outer: (i64, i64, i64),
 }
 
 /// Begins to charge a flow with this balance for what the thread allocates.
@@ -206,7 +219,7 @@ pub fn enter(balance: i64) -> Entered {
         if !account.settles_at_end.get() {
             account.settle_at_end();
         }
-        let outer = (account.base.get(), account.limit.get());
+        let outer = (account.base.get(), account.limit.get(), account.assured.replace(0));
         account.base.set(account.bytes().wrapping_sub(balance));
         account.limit.set(FLOW_LIMIT.load(Ordering::Relaxed));
         Entered { outer }
@@ -229,6 +242,19 @@ impl Entered {
         ACCOUNT.with(ThreadAccount::balance).max(0)
     }
 
+    /// Lets the flow grow to this balance, as [`Entered::assured`] returned it: it goes on with an atomic step.
+    #[inline]
+    pub fn assure(&self, balance: i64) {
+        ACCOUNT.with(|account| account.assured.set(balance));
+    }
+
+    /// Returns the balance to which the flow may grow because it has begun an atomic step; 0 if it has begun none.
+    #[inline]
+    #[must_use]
+    pub fn assured(&self) -> i64 {
+        ACCOUNT.with(|account| account.assured.get())
+    }
+
     /// Ends the charge, and returns the balance of the flow.
     #[inline]
     pub fn leave(self) -> i64 {
@@ -242,6 +268,7 @@ impl Drop for Entered {
         ACCOUNT.with(|account| {
             account.base.set(self.outer.0);
             account.limit.set(self.outer.1);
+            account.assured.set(self.outer.2);
         });
     }
 }
@@ -263,6 +290,11 @@ pub fn of_program<R>(work: impl FnOnce() -> R) -> R {
     let result = work();
     ACCOUNT.with(|account| charge(before.wrapping_sub(account.bytes())));
     result
+}
+
+/// Moves bytes that the running flow has allocated to the account of the program, for what a cache keeps of the flow.
+pub fn hand_to_program(bytes: usize) {
+    charge(with_overhead(bytes).wrapping_neg());
 }
 
 /// Sets the balance with which the next flow begins on this thread, such as the size of a request's body.
@@ -304,6 +336,35 @@ pub fn check() -> Result<(), Box<Failure>> {
     exceeded(balance, 0, limit).map_or(Ok(()), Err)
 }
 
+/// Returns the balance to which the flow that runs on this thread may grow because it is in an atomic step, for work that
+/// another thread does for it; 0 if it is in none.
+#[must_use]
+pub fn assured() -> i64 {
+    ACCOUNT.with(|account| account.assured.get())
+}
+
+/// Begins an atomic step of the running flow: asks for the room that the step may rely on, so that a flow which holds too
+/// much fails before the step and not within.
+///
+/// # Errors
+/// Fails if the flow or the program would exceed its limit; the failure ends the flow.
+pub fn begin_step() -> Result<(), Box<Failure>> {
+    let (balance, limit) = ACCOUNT.with(|account| (account.balance().max(0), account.limit.get()));
+    if limit == i64::MAX {
+        // No flow runs.
+        return Ok(());
+    }
+    ACCOUNT.with(|account| account.assured.set(0));
+    let room = STEP_BYTES.min(limit / STEP_PART);
+    // Of the program, only as much is asked for as most steps need: others may need it, too.
+    let problem = match balance.saturating_add(room) > limit {
+        true => exceeded(balance, room, limit),
+        false => exceeded(balance, room.min(SMALL_BYTES), limit),
+    };
+    ACCOUNT.with(|account| account.assured.set(balance.saturating_add(room)));
+    problem.map_or(Ok(()), Err)
+}
+
 /// Returns true if [`check`] would fail.
 #[inline]
 #[must_use]
@@ -324,8 +385,8 @@ pub fn take_refusal() -> bool {
 #[inline(never)]
 fn exceeded(balance: i64, bytes: i64, limit: i64) -> Option<Box<Failure>> {
     let needed = balance.saturating_add(bytes);
-    if limit == i64::MAX {
-        // No flow runs.
+    // No flow runs, or the flow is in an atomic step.
+    if limit == i64::MAX || needed <= ACCOUNT.with(|account| account.assured.get()) {
         return None;
     }
     if needed > limit {
@@ -427,6 +488,8 @@ mod tests {
             released(100);
             assert_eq!(entered.balance(), 5 + 1016 - 116);
             of_program(|| allocated(MEGABYTE));
+            allocated(MEGABYTE);
+            hand_to_program(MEGABYTE);
             charge(-1);
             assert_eq!(entered.leave(), 5 + 1016 - 116 - 1);
             assert_eq!(ask(usize::MAX), Ok(()), "nobody runs");
@@ -454,6 +517,31 @@ mod tests {
             assert_eq!(failure.kind, FailureKind::Memory);
             assert!(failure.message.contains("1.0 MiB") && failure.message.contains("memory_per_flow"), "{failure}");
             assert!(is_over());
+        });
+    }
+
+    #[test]
+    fn an_atomic_step_fails_before_it_begins_or_has_its_room() {
+        alone(limits(16 * MEGABYTE, 100 * MEGABYTE), || {
+            let entered = enter(0);
+            allocated(15 * MEGABYTE - 16);
+            assert_eq!(begin_step(), Ok(()));
+            // Meanwhile the others fill the program.
+            TOTAL.store(1_000 * MEGABYTE as i64, Ordering::Relaxed);
+            allocated(MEGABYTE - 100);
+            assert_eq!((ask(84).is_ok(), check().is_ok(), ask(85).is_ok()), (true, true, false));
+            let (balance, assured) = (entered.balance(), entered.assured());
+            drop(entered);
+            assert_eq!(super::assured(), 0);
+            let resumed = enter(balance);
+            assert!(check().is_err(), "the flow has left its step");
+            resumed.assure(assured);
+            assert_eq!((ask(84).is_ok(), ask(85).is_ok()), (true, false));
+            TOTAL.store(0, Ordering::Relaxed);
+            let failure = begin_step().unwrap_err();
+            assert!(failure.message.contains("memory_per_flow"), "{failure}");
+            drop(resumed);
+            released(16 * MEGABYTE);
         });
     }
 

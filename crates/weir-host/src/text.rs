@@ -1,6 +1,10 @@
 //! `Text`: an immutable string that is cheap to create, clone and share.
 
 mod characters;
+#[cfg(test)]
+mod model;
+mod sync;
+mod used_bytes;
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

@@ -12,6 +12,8 @@ use weir::{Failure, FailureKind, Text};
 
 pub use fields::Fields;
 
+use crate::units;
+
 /// Maximum number of fields in a head.
 const HEADERS_MAX: usize = 64;
 
@@ -42,7 +44,7 @@ pub struct Request {
 ///
 /// # Errors
 /// Fails if it is not an HTTP/1 head, is incomplete, or has a body of unknown length.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(head))]
 pub fn parse(head: &[u8]) -> Result<Request, Failure> {
     if has_bare_line_feed(head) {
         return Err(Failure::function("not a request: a line ends without a carriage return"));

@@ -17,6 +17,7 @@ use weir::{Failure, FailureKind};
 pub use keys::{Keys, ed25519, es256, hs256, jwks, rs256};
 
 use crate::json::{Json, parse_bytes};
+use crate::units;
 use claims::RegisteredClaims;
 
 /// Maximum length of a token in bytes; clients send at most 32 KiB of header fields.
@@ -52,7 +53,7 @@ struct Header {
 ///
 /// # Errors
 /// Fails with the reason if the token is not valid.
-#[weir::function(reads)]
+#[weir::function(reads, units = units::to_verify(token))]
 pub fn verify(
     token: &str,
     keys: &Keys,

@@ -37,6 +37,8 @@ pub(crate) struct FlowState {
     records_nodes: bool,
     /// The bytes that the flow holds, while it does not run ([`memory`]).
     balance: i64,
+    /// The balance to which the flow may grow while it is in an atomic step; 0 otherwise.
+    assured: i64,
     /// True if the flow is to be cancelled once it is in no atomic step.
     given_up: bool,
     /// The number of turns that the flow has used up.
@@ -109,8 +111,9 @@ impl<'a> NewFlow<'a> {
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
-        let (given_up, turns, computes, claims) = (false, 0, false, Vec::new());
-        let state = FlowState { key, frame, began_ns, records_nodes, balance, given_up, turns, computes, claims };
+        let (assured, given_up, turns, computes, claims) = (0, false, 0, false, Vec::new());
+        let state =
+            FlowState { key, frame, began_ns, records_nodes, balance, assured, given_up, turns, computes, claims };
         ActiveFlow { instance, state }
     }
 }
@@ -123,9 +126,9 @@ impl ActiveFlow<&ProgramInstance> {
 
     /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
-        let FlowState { key, began_ns, records_nodes, balance, given_up, turns, computes, .. } = self.state;
+        let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
-        FlowState { key, frame, began_ns, records_nodes, balance, given_up, turns, computes, claims }
+        FlowState { key, frame, began_ns, records_nodes, balance, assured, given_up, turns, computes, claims }
     }
 }
 
@@ -135,8 +138,12 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     /// # Panics
     /// Panics if the flow has ended already.
     pub(crate) fn advance(&mut self, units: &Units, context: &mut Context<'_>) -> Advanced<Result<Value, Failure>> {
-        let advanced = self.state.advance_until(&self.instance, usize::MAX, units, context);
-        advanced.map(|answer| answer.expect("nothing stops it before its end"))
+        let (state, means) = (&mut self.state, (BlockingPermission::Allowed, units));
+        match state.advance_frame(&self.instance, usize::MAX, means, context) {
+            Advanced::Ready(finished) => Advanced::Ready(state.end(&self.instance, finished)),
+            Advanced::Waits => Advanced::Waits,
+            Advanced::Yields => Advanced::Yields,
+        }
     }
 
     /// Advances the flow as far as possible with the units that an event loop has for it, without blocking the thread
@@ -274,8 +281,7 @@ impl FlowState {
     ) -> Advanced<Option<Result<Value, Failure>>> {
         self.advance_frame(instance, until, means, context).map(|finished| match finished {
             Finished::SegmentEnd => None,
-            Finished::Value(value) => Some(self.end(instance, Ok(value))),
-            Finished::Ended(ended) => Some(self.end(instance, Err(ended))),
+            finished => Some(self.end(instance, finished)),
         })
     }
 
@@ -293,6 +299,9 @@ impl FlowState {
         let body = &instance.flow(self.key).body;
         frame.until = until;
         let entered = memory::enter(self.balance);
+        if self.assured > 0 {
+            entered.assure(self.assured);
+        }
         if !self.claims.is_empty() {
             resume(&mut self.claims);
         }
@@ -304,6 +313,10 @@ impl FlowState {
         }
         if instance.gathers() {
             self.claims = end_slice(matches!(advanced, Advanced::Yields));
+        }
+        self.assured = entered.assured();
+        if self.assured > 0 && !frame.is_in_step() {
+            self.assured = 0;
         }
         self.balance = entered.leave();
         let yields = matches!(advanced, Advanced::Yields);
@@ -331,11 +344,14 @@ impl FlowState {
         if computes { computing.acquire_unguarded() } else { computing.release() }
     }
 
-    fn end(&mut self, instance: &ProgramInstance, finished: Result<Value, FlowExit>) -> Result<Value, Failure> {
+    /// Ends the flow with the outcome of its frame.
+    #[inline]
+    fn end(&mut self, instance: &ProgramInstance, finished: Finished) -> Result<Value, Failure> {
         self.release(instance);
         let answer = match finished {
-            Ok(value) | Err(FlowExit { how: Ok(value), .. }) => value,
-            Err(ended) => return Err(self.failure(instance, ended)),
+            Finished::Value(value) | Finished::Ended(FlowExit { how: Ok(value), .. }) => value,
+            Finished::Ended(ended) => return Err(self.failure(instance, ended)),
+            Finished::SegmentEnd => unreachable!("nothing stops it before its end"),
         };
         self.answered(instance);
         Ok(answer)

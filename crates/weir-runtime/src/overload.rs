@@ -7,7 +7,7 @@
 //!
 //! 1. Each queue for threads measures its own delay ([`QueueDelay`]). The control law is CoDel's (Nichols and Jacobson,
 //!    RFC 8289) in the form for servers (Maurer, Fail at Scale, ACM Queue 13(8), 2015): a burst may wait for long, a
-//!    queue that has not been empty for a while may not.
+//!    delay that has been too long for a while may not go on.
 //! 2. Unlike there, nothing is dropped from a queue: what has begun is completed, and may have had effects. New work is
 //!    refused at its arrival while the delay is too long, as the server of Breakwater does (Cho et al., OSDI 2020, §4),
 //!    before its body is read. A refusal costs a small part of the work.

@@ -19,9 +19,10 @@
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::RefUnwindSafe;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use triomphe::{Arc, ThinArc};
+
+use super::used_bytes::UsedBytes;
 
 /// The number of bytes up to which a text lies inline.
 const INLINE_MAX: usize = 15;
@@ -56,7 +57,7 @@ const _: () =
     assert!(size_of::<InlineCharacters>() == 16 && size_of::<SharedCharacters>() == 16, "both forms take two words");
 
 /// Bytes that texts share; the header is `used`.
-type CharacterBuffer = ThinArc<AtomicUsize, SharedByte>;
+type CharacterBuffer = ThinArc<UsedBytes, SharedByte>;
 
 /// A byte of a buffer. It is written once, before a text has it.
 #[repr(transparent)]
@@ -250,21 +251,13 @@ impl SharedCharacters {
 fn buffer(capacity: usize) -> CharacterBuffer {
     let bytes = (0..capacity).map(|_| SharedByte(UnsafeCell::new(MaybeUninit::uninit())));
     // No allocation is so large that the highest byte of a length is not 0.
-    CharacterBuffer::from_header_and_iter(AtomicUsize::new(0), bytes)
+    CharacterBuffer::from_header_and_iter(UsedBytes::new(), bytes)
 }
 
 /// Claims the bytes behind a text of this length; returns `false` if they belong to another one, or if they are too few.
 #[inline]
 fn claim(buffer: &CharacterBuffer, length: usize, added: usize) -> bool {
-    if buffer.slice.len() - length < added {
-        return false;
-    }
-    let used = &buffer.header.header;
-    if buffer.with_arc(Arc::is_unique) {
-        used.store(length + added, Ordering::Relaxed);
-        return true;
-    }
-    used.compare_exchange(length, length + added, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    buffer.slice.len() - length >= added && buffer.header.header.claim(length, added, buffer.with_arc(Arc::is_unique))
 }
 
 /// Writes bytes that the caller has claimed.

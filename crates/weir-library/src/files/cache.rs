@@ -32,6 +32,7 @@ use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use rustix::time::{ClockId, clock_gettime};
+use weir::memory::{hand_to_program, of_program};
 
 pub(super) use modification_time::has_reliable_times;
 use validator::Validator;
@@ -144,7 +145,7 @@ impl FileCache {
 
     fn forget(&self, path: &str) {
         if let Some(entries) = &self.entries {
-            entries.remove(path);
+            of_program(|| entries.remove(path));
         }
     }
 
@@ -162,7 +163,11 @@ impl FileCache {
         let validator = validator.filter(|validator| validator.file == *status && status.size == bytes.len() as u64);
         if let Some(validator) = validator {
             let validated_s = AtomicU32::new(now_s());
-            entries.insert(path.into(), Arc::new(CachedFile { validator, bytes: bytes.clone(), validated_s }));
+            // The contents outlive the flow that has read them.
+            hand_to_program(bytes.len());
+            of_program(|| {
+                entries.insert(path.into(), Arc::new(CachedFile { validator, bytes: bytes.clone(), validated_s }));
+            });
         }
     }
 }

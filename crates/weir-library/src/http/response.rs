@@ -9,10 +9,11 @@ use hyper::header::{
     TRAILER, TRANSFER_ENCODING, UPGRADE, X_CONTENT_TYPE_OPTIONS,
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use weir::Typed;
+use weir::{Text, Typed};
 
 use super::problem_details;
 use super::representation::{self, Negotiation};
+use super::response_body::ResponseBody;
 use crate::Limited;
 use crate::html::Html;
 use crate::json::encode::written;
@@ -52,7 +53,7 @@ pub struct Response {
     content_type: Option<HeaderValue>,
     /// Further header fields; boxed because most responses have none and are moved often.
     fields: Option<Box<HeaderMap>>,
-    body: Bytes,
+    body: ResponseBody,
     pub(super) negotiation: Negotiation,
 }
 
@@ -96,13 +97,14 @@ impl fmt::Display for ResponseError {
 impl std::error::Error for ResponseError {}
 
 impl Response {
-    pub(super) fn new(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Self {
+    pub(super) fn new(status: StatusCode, content_type: Option<HeaderValue>, body: impl Into<ResponseBody>) -> Self {
+        let body = body.into();
         Response { status, content_type, fields: None, body, negotiation: Negotiation::default() }
     }
 
     /// Creates a plain-text response.
-    pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Self {
-        Response::new(status, Some(HeaderValue::from_static(PLAIN_TEXT)), text.into())
+    pub(crate) fn plain(status: StatusCode, text: impl Into<ResponseBody>) -> Self {
+        Response::new(status, Some(HeaderValue::from_static(PLAIN_TEXT)), text)
     }
 
     /// Creates a response whose body is the status in words.
@@ -157,7 +159,7 @@ impl Response {
     fn error_for_client(&mut self, request: &HeaderMap) {
         let is_text = self.content_type.as_ref().is_some_and(|kind| kind == PLAIN_TEXT);
         if is_text && problem_details::is_preferred(request) {
-            self.body = problem_details::body(self.status, &String::from_utf8_lossy(&self.body));
+            self.body = problem_details::body(self.status, &String::from_utf8_lossy(self.body.as_ref())).into();
             self.content_type = Some(problem_details::media_type());
         }
     }
@@ -170,8 +172,8 @@ impl Response {
 
     /// Returns the body.
     #[must_use]
-    pub fn body(&self) -> &Bytes {
-        &self.body
+    pub fn body(&self) -> &[u8] {
+        self.body.as_ref()
     }
 
     /// Returns the value of a header field.
@@ -184,35 +186,33 @@ impl Response {
     }
 
     /// Converts the response to the representation that the header of a request asks for.
-    fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<Bytes> {
+    fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<ResponseBody> {
         let negotiation = std::mem::take(&mut self.negotiation);
-        let whole = self.into_hyper(false, HeaderMap::new());
+        let whole = self.into_hyper(false, &mut HeaderMap::new()).map(ResponseBody::into_bytes);
         let mut response = representation::negotiated(whole, request, negotiation);
         if to_head && response.status() != StatusCode::NOT_MODIFIED {
             let length = std::mem::take(response.body_mut()).len();
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        response
+        response.map(ResponseBody::from)
     }
 
-    /// Converts the response for hyper, reusing the allocation of the request's header map `done`. To a `HEAD` request
-    /// only the length of the body is sent.
-    pub(crate) fn into_hyper(mut self, to_head: bool, mut done: HeaderMap) -> hyper::Response<Bytes> {
+    /// Converts the response for hyper, taking the header map of its request, whose allocation it reuses. To a `HEAD`
+    /// request only the length of the body is sent.
+    pub(crate) fn into_hyper(mut self, to_head: bool, request: &mut HeaderMap) -> hyper::Response<ResponseBody> {
         if self.negotiation.compressed || self.negotiation.ranges {
-            return self.negotiated(to_head, &done);
+            return self.negotiated(to_head, request);
         }
         if self.status.as_u16() >= 400 {
-            self.error_for_client(&done);
+            self.error_for_client(request);
         }
         let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let (length, is_own) = (self.body.len(), self.fields.is_some());
-        let mut fields = match self.fields {
-            Some(own) => *own,
-            None => {
-                done.clear();
-                done
-            }
-        };
+        let fields = request;
+        match self.fields {
+            Some(own) => *fields = *own,
+            None => fields.clear(),
+        }
         if let Some(content_type) = self.content_type.filter(|_| !without_body) {
             fields.insert(CONTENT_TYPE, content_type);
             // Browsers would guess the type of what a text or an upload looks like.
@@ -223,9 +223,10 @@ impl Response {
         if to_head && !without_body {
             fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
+        let mut response =
+            hyper::Response::new(if to_head || without_body { ResponseBody::default() } else { self.body });
         *response.status_mut() = self.status;
-        *response.headers_mut() = fields;
+        std::mem::swap(response.headers_mut(), fields);
         response
     }
 }
@@ -239,8 +240,8 @@ pub fn ok(body: Bytes, #[default("application/octet-stream")] r#type: &str) -> R
 
 /// Creates a response with status 200 and a plain text.
 #[weir::function(pure, units = units::to_copy(text))]
-pub fn text(text: &str) -> Response {
-    Response::plain(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
+pub fn text(text: Text) -> Response {
+    Response::plain(StatusCode::OK, ResponseBody::of_text(text))
 }
 
 /// Creates a response with an HTML page, and with status 200 or the one that is given. A status that is not 200 to 599 ends
@@ -260,7 +261,7 @@ pub fn json(value: Typed<'a'>, #[default(200)] status: i64) -> Limited<Response>
     let Some(code) = final_status(status) else { return Limited(Err(ResponseError::Status(status).into())) };
     let kind = HeaderValue::from_static(JSON);
     let written = written(&value.value, &value.of);
-    Limited(written.map(|body| Response::new(code, Some(kind), body.into())))
+    Limited(written.map(|body| Response::new(code, Some(kind), body)))
 }
 
 /// Creates a response with status 400 and a text that says what is wrong with the request.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderValue};
-use matchit::{Params, Router};
+use matchit::{Match, Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::cookies::HOST_PREFIX;
@@ -42,10 +42,13 @@ enum ParameterSource {
     Body,
 }
 
+/// The routes of a path, and the parts of the path that fill the pattern's placeholders.
+pub(super) type PathMatch<'r, 'p> = Match<'r, 'p, &'r usize>;
+
 /// Result of matching a method and a path.
-pub(super) enum RouteMatch<'r, 'p> {
+pub(super) enum RouteMatch<'f, 'r, 'p> {
     /// The index of the route, and the parts of the path that fill the pattern's placeholders.
-    Route(usize, Params<'r, 'p>),
+    Route(usize, &'f Params<'r, 'p>),
     /// The path has routes for other methods only.
     OtherMethods(HeaderValue),
     /// The request asks for the methods of the path.
@@ -99,17 +102,27 @@ impl Routes {
         Ok(())
     }
 
-    /// Finds the route of a request, whose path is normalized. `HEAD` uses the route of `GET`.
-    pub(super) fn find<'r, 'p>(&'r self, method: &Method, path: &'p str) -> RouteMatch<'r, 'p> {
+    /// Finds the routes of a path, which is normalized.
+    pub(super) fn at<'r, 'p>(&'r self, path: &'p str) -> Option<PathMatch<'r, 'p>> {
+        self.router.at(path).ok()
+    }
+
+    /// Finds the route of a request among those of its path. `HEAD` uses the route of `GET`.
+    pub(super) fn find<'f, 'r, 'p>(
+        &self,
+        method: &Method,
+        path: &str,
+        found: Option<&'f PathMatch<'r, 'p>>,
+    ) -> RouteMatch<'f, 'r, 'p> {
         if path == "*" {
             return RouteMatch::Options(self.allow.clone());
         }
-        let Ok(found) = self.router.at(path) else { return RouteMatch::NotFound };
+        let Some(found) = found else { return RouteMatch::NotFound };
         let PathRoutes { methods, allow, .. } = &self.paths[*found.value];
         let route_of = |method: &Method| methods.iter().find(|(other, _)| other == method).map(|(_, route)| *route);
         let route = route_of(method).or_else(|| route_of(&Method::GET).filter(|_| method == Method::HEAD));
         match route {
-            Some(route) => RouteMatch::Route(route, found.params),
+            Some(route) => RouteMatch::Route(route, &found.params),
             None if method == Method::OPTIONS => RouteMatch::Options(allow.clone()),
             None => RouteMatch::OtherMethods(allow.clone()),
         }

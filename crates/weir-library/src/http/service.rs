@@ -25,6 +25,7 @@ use super::cross_site::is_cross_site_write;
 use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::response::Response;
+use super::response_body::ResponseBody;
 use super::routes::{RouteMatch, Routes};
 use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
@@ -135,7 +136,10 @@ impl Handler for FlowHandler {
         self.flows.report(SourceProblem::ShedsConnections(Failure::function(message)));
     }
 
-    fn handle(&self, mut request: Request<Incoming>) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
+    fn handle(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> HandlerResponse<impl Future<Output = hyper::Response<ResponseBody>>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
@@ -144,22 +148,22 @@ impl Handler for FlowHandler {
             Ok((route, Some(parameter))) => {
                 if !self.flows.admits(route) {
                     let refusal = Response::overloaded().closing();
-                    return HandlerResponse::Now(refusal.into_hyper(to_head, mem::take(request.headers_mut())));
+                    return HandlerResponse::Now(refusal.into_hyper(to_head, request.headers_mut()));
                 }
                 let (head, body) = request.into_parts();
                 return later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
             }
-            Err(refusal) => return HandlerResponse::Now(refusal.into_hyper(to_head, mem::take(request.headers_mut()))),
+            Err(refusal) => return HandlerResponse::Now(refusal.into_hyper(to_head, request.headers_mut())),
         };
-        let done = mem::take(request.headers_mut());
         match begun {
-            Begun::Done(result) => HandlerResponse::Now(response_of(result).into_hyper(to_head, done)),
+            Begun::Done(result) => HandlerResponse::Now(response_of(result).into_hyper(to_head, request.headers_mut())),
             Begun::Pending(flow) => {
                 let answer = self.within_time(flow);
+                let done = mem::take(request.headers_mut());
                 // The unread part of the request is dropped with the response, and not before.
                 later(async move { (answer.await, request).0 }, to_head, done)
             }
-            Begun::Full => HandlerResponse::Now(Response::overloaded().into_hyper(to_head, done)),
+            Begun::Full => HandlerResponse::Now(Response::overloaded().into_hyper(to_head, request.headers_mut())),
         }
     }
 }
@@ -168,9 +172,9 @@ impl Handler for FlowHandler {
 fn later<'a>(
     answer: impl Future<Output = Response> + 'a,
     to_head: bool,
-    done: HeaderMap,
-) -> HandlerResponse<Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>> {
-    HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, done) }))
+    mut done: HeaderMap,
+) -> HandlerResponse<Pin<Box<dyn Future<Output = hyper::Response<ResponseBody>> + 'a>>> {
+    HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, &mut done) }))
 }
 
 impl FlowHandler {
@@ -262,10 +266,12 @@ impl RoutedRequest<'_> {
             let text = "a page of another site sent this request";
             return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
         }
-        match routes.find(self.method, &path) {
+        // Not moved into the result, because it is large.
+        let found = routes.at(&path);
+        match routes.find(self.method, &path, found.as_ref()) {
             RouteMatch::Route(route, parts) => {
                 let query = self.uri.query();
-                let body = routes.inputs(route, &parts, query, self.fields, inputs).map_err(|all| refusal(&all))?;
+                let body = routes.inputs(route, parts, query, self.fields, inputs).map_err(|all| refusal(&all))?;
                 match body {
                     Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
                         Err(Box::new(not_json()))

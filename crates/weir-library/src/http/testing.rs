@@ -263,10 +263,10 @@ pub(crate) fn failed(#[environment] outputs: &Outputs, failure: Failure, route: 
 #[weir::function(pure)]
 pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
     let to_head = request.method == Method::HEAD;
-    let (mut head, body) = response.into_hyper(to_head, request.fields.clone()).into_parts();
+    let (mut head, body) = response.into_hyper(to_head, &mut request.fields.clone()).into_parts();
     let has_length = !to_head && head.status != StatusCode::NO_CONTENT && head.status != StatusCode::NOT_MODIFIED;
     if has_length && !head.headers.contains_key(CONTENT_LENGTH) {
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     }
-    ClientResponse { status: head.status, headers: head.headers, body, url: request.url.clone() }
+    ClientResponse { status: head.status, headers: head.headers, body: body.into_bytes(), url: request.url.clone() }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use weir::Size;
+use weir::memory::of_program;
 
 use super::lfu::LfuCache;
 
@@ -42,7 +43,7 @@ impl Cache {
         // something large is charged only its own length. An empty value has no reference count; evicting it while in
         // use does no harm.
         let free = |held: &Bytes| held.is_empty() || held.is_unique();
-        self.entries.put(key, Bytes::copy_from_slice(&value), size, free)
+        of_program(|| self.entries.put(key, Bytes::copy_from_slice(&value), size, free))
     }
 
     /// Returns `true` if `key` has a value; does not count as a use.

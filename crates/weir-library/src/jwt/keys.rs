@@ -9,6 +9,7 @@ use serde::Deserialize;
 use weir::{Failure, FailureKind, Secret};
 
 use super::der;
+use crate::units;
 
 /// Minimum length of a key of HS256 in bytes: that of its digest (RFC 7518, section 3.2).
 const HS256_BYTES_MIN: usize = 32;
@@ -118,7 +119,7 @@ pub fn hs256(secret: &Secret) -> Result<Keys, Failure> {
 ///
 /// # Errors
 /// Fails if the text is not such a key.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(pem))]
 pub fn rs256(pem: &str) -> Result<Keys, Failure> {
     let key = der::public_key(pem, der::RSA).and_then(|key| der::rsa_components(&key));
     key.and_then(|(n, e)| rsa(n, e)).map(Keys::one).ok_or_else(|| not_a_key("RSA of at least 2048 bits"))
@@ -128,7 +129,7 @@ pub fn rs256(pem: &str) -> Result<Keys, Failure> {
 ///
 /// # Errors
 /// Fails if the text is not such a key.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(pem))]
 pub fn es256(pem: &str) -> Result<Keys, Failure> {
     let key = der::public_key(pem, der::P256).filter(|key| key.len() == P256_BYTES);
     key.map(|key| Keys::one(KeyMaterial::Es256(key))).ok_or_else(|| not_a_key("the curve P-256"))
@@ -138,7 +139,7 @@ pub fn es256(pem: &str) -> Result<Keys, Failure> {
 ///
 /// # Errors
 /// Fails if the text is not such a key.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_transform(pem))]
 pub fn ed25519(pem: &str) -> Result<Keys, Failure> {
     let key = der::public_key(pem, der::ED25519).filter(|key| key.len() == ED25519_BYTES);
     key.map(|key| Keys::one(KeyMaterial::Ed25519(key))).ok_or_else(|| not_a_key("Ed25519"))
@@ -199,7 +200,7 @@ impl Jwk {
 ///
 /// # Errors
 /// Fails if the text is not a key set, if it has more than 100 keys, or no key that can be used.
-#[weir::function(pure)]
+#[weir::function(pure, units = units::to_divide(text))]
 pub fn jwks(text: &str) -> Result<Keys, Failure> {
     let set: JwkSet =
         serde_json::from_str(text).map_err(|error| Failure::argument(format!("not a JSON Web Key Set: {error}")))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use weir_host::Value;
+use weir_host::{Value, memory};
 
 use super::action::{Making, Ran, Stage};
 use super::{Finished, FlowExit, Frame};
@@ -109,6 +109,12 @@ impl Frame {
                 making.end_body();
             }
             making.wanted += 1;
+        }
+        if self.inherited.is_empty()
+            && self.scopes.is_empty()
+            && let Err(failure) = memory::begin_step()
+        {
+            return Ran::fail(failure);
         }
         self.scopes.push((node as u32, Arc::new(std::mem::take(&mut making.held))));
         Ran::Next

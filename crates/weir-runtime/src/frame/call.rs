@@ -289,9 +289,10 @@ fn elsewhere(
     path: Arc<str>,
     env: Env<'_>,
 ) -> Pending {
-    let balance = memory::balance();
+    let (balance, assured) = (memory::balance(), memory::assured());
     let running = env.instance.run_blocking(env.key, queue, move || {
         let entered = memory::enter(balance);
+        entered.assure(assured);
         let done = catch_unwind(AssertUnwindSafe(job));
         let growth = entered.leave() - balance;
         drop((held, scopes));

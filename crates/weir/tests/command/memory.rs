@@ -78,6 +78,26 @@ service bombs on http(port: 80, body_bytes_max: 1gb) {
 }
 "#;
 
+/// A program whose steps allocate between two changes of shared values.
+const STEPS: &str = r#"use http, list, text
+
+shared before = 0
+shared after = 0
+
+service steps on http(port: 80) {
+  get "/" (pieces: Int) {
+    let held = for _i in list.numbers(0, pieces)? { text.repeat("0123456789abcdef", 4 * 1024)? }
+    atomic before, after {
+      before.set(before + 1)
+      let more = text.repeat("0123456789abcdef", 16 * 1024)?
+      after.set(after + more.length() / (256 * 1024))
+    }
+    http.text("{held.length()}")
+  }
+  get "/counts" { http.text("{before} {after}") }
+}
+"#;
+
 /// The paths of [`PROGRAM`] that take as much memory as they get.
 fn bombs() -> Vec<&'static str> {
     let paths = PROGRAM.lines().filter_map(|line| line.trim_start().strip_prefix("get \"")?.split('"').next());
@@ -339,4 +359,15 @@ fn the_values_of_sessions_take_a_quarter_of_the_memory_and_those_with_tokens_are
         assert_eq!([keep(&id, 1_000_000), keep(&id, 0)], ["2", "2"]);
     }
     assert_eq!([keep(&token, 0), keep("made-up-99", 0), keep("made-up-0", 0)], ["2", "2", "1"]);
+}
+
+#[test]
+fn an_atomic_step_is_not_torn_for_want_of_memory() {
+    let program = Scratch::new("steps.weir", STEPS.as_bytes());
+    // A flow may hold 16 MiB.
+    let served = Served::start(program.path(), &["--engine", "event", "--threads", "1", "--memory", "64mb"]);
+    let answers: Vec<u16> = (200..280).map(|pieces| served.get(&format!("/?pieces={pieces}")).status).collect();
+    let answered = answers.iter().filter(|status| **status == 200).count();
+    assert!(answers.contains(&500) && answered > 0, "{answers:?}");
+    assert_eq!(served.get("/counts").body, format!("{answered} {answered}").into_bytes());
 }

@@ -7,32 +7,36 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
+
+use crate::http::ResponseBody;
 
 /// The rest of a body.
 pub(super) struct ChunkedBody {
-    left: Bytes,
+    left: ResponseBody,
     piece_bytes_max: usize,
 }
 
 impl ChunkedBody {
     /// Creates a body in chunks of at most this length.
-    pub(super) fn new(body: Bytes, piece_bytes_max: usize) -> Self {
+    pub(super) fn new(body: ResponseBody, piece_bytes_max: usize) -> Self {
         ChunkedBody { left: body, piece_bytes_max }
     }
 }
 
 impl Body for ChunkedBody {
-    type Data = Bytes;
+    type Data = ResponseBody;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<ResponseBody>, Infallible>>> {
         if self.left.is_empty() {
             return Poll::Ready(None);
         }
         let length = self.left.len().min(self.piece_bytes_max);
-        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(length)))))
+        Poll::Ready(Some(Ok(Frame::data(self.left.take(length)))))
     }
 
     fn is_end_stream(&self) -> bool {
