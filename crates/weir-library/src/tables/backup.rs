@@ -1,8 +1,10 @@
 //! A copy of the database, also while the program writes it.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use rusqlite::ErrorCode;
 use weir::Failure;
 
 use super::connection::read_only;
@@ -26,15 +28,42 @@ pub fn backup(database: &Path, copy: &Path) -> Result<u64, Failure> {
     is_ours(&connection).map_err(|error| explain(database, &error))?;
     // The copy gets its name when it is complete.
     let partial = partial(copy);
+    File::create_new(&partial).map_err(|error| cannot_write(copy, &error))?;
     let written = connection.execute("VACUUM INTO ?1", [partial.to_string_lossy()]);
-    let finished = written.map_err(|error| explain(&partial, &error)).and_then(|_| {
-        finish(&partial, copy).map_err(|error| Failure::function(format!("cannot write {}: {error}", copy.display())))
-    });
+    let finished = written
+        .map_err(|error| not_copied(database, copy, &error))
+        .and_then(|_| finish(&partial, copy).map_err(|error| cannot_write(copy, &error)));
     if finished.is_err() {
         // The first failure is the one that counts.
         _ = std::fs::remove_file(&partial);
     }
     finished
+}
+
+/// Returns the failure of a copy that cannot be created.
+fn cannot_write(copy: &Path, error: &io::Error) -> Failure {
+    let message = format!("cannot write the copy {}: {error}", copy.display());
+    Failure::function(match error.kind() {
+        io::ErrorKind::NotFound => format!("{message}; create its folder, or choose another one"),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            format!("{message}; choose a folder that you may write")
+        }
+        _ => message,
+    })
+}
+
+/// Returns the failure of an error while the rows were copied.
+pub(super) fn not_copied(database: &Path, copy: &Path, error: &rusqlite::Error) -> Failure {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Failure::function(format!(
+            "cannot write the copy {}: its disk is full: free some space, or choose another disk; the database is as before",
+            copy.display()
+        )),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::DatabaseBusy) => {
+            explain(database, error)
+        }
+        _ => Failure::function(format!("cannot write the copy {}: {error}", copy.display())),
+    }
 }
 
 fn partial(copy: &Path) -> PathBuf {

@@ -2,12 +2,21 @@
 
 use weir::{Failure, FailureKind, Value};
 
-use super::schema::Schema;
+use super::schema::{ColumnSchema, Schema};
+use super::sql::list;
 
 /// Returns the failure of a row whose values in these columns another row has.
 pub(super) fn taken(schema: &Schema, columns: &[usize], row: &[Value]) -> Failure {
-    let named: Vec<String> = columns.iter().map(|at| shown(&schema.columns[*at].name, &row[*at])).collect();
-    broken(format!("a row of `{}` with {} exists already", schema.name, named.join(" and ")))
+    broken(format!("a row of `{}` with {} exists already", schema.name, named(schema, columns, row)))
+}
+
+/// Returns the names and values of these columns of a row: `the owner "ada" and the state Open`.
+pub(super) fn named(schema: &Schema, columns: &[usize], row: &[Value]) -> String {
+    let named = columns.iter().map(|at| {
+        let column = &schema.columns[*at];
+        format!("the {} {}", column.name, shown(column, &row[*at]))
+    });
+    list(named, " and ")
 }
 
 /// Returns the failure of an update that would change the key.
@@ -33,10 +42,32 @@ pub(super) fn no_number_left(schema: &Schema) -> Failure {
     broken(format!("`{}` has used all numbers for its rows", schema.name))
 }
 
-fn shown(column: &str, value: &Value) -> String {
+/// Returns a value as programs write it.
+fn shown(column: &ColumnSchema, value: &Value) -> String {
     match value {
-        Value::Text(text) => format!("the {column} {:?}", text.as_str()),
-        other => format!("the {column} {other}"),
+        Value::Variant(Value::SOME, Some(held)) if column.optional => {
+            let held = held.first().map_or_else(String::new, |held| held_value(column, held));
+            format!("Some({held})")
+        }
+        Value::Variant(Value::NONE, None) if column.optional => "None".to_owned(),
+        other => held_value(column, other),
+    }
+}
+
+/// Returns a value that is present. Bytes, which have no literal, have hexadecimal digits.
+fn held_value(column: &ColumnSchema, value: &Value) -> String {
+    /// Bytes that are shown; they usually suffice to find the value.
+    const BYTES_SHOWN_MAX: usize = 16;
+    match value {
+        Value::Text(text) => format!("{:?}", text.as_str()),
+        Value::Variant(tag, None) => column.variants.get(*tag as usize).cloned().unwrap_or_default(),
+        Value::Bytes(bytes) => {
+            let digits = list(bytes.iter().take(BYTES_SHOWN_MAX).map(|byte| format!("{byte:02x}")), "");
+            let rest =
+                if bytes.len() > BYTES_SHOWN_MAX { format!("… ({} bytes)", bytes.len()) } else { String::new() };
+            format!("0x{digits}{rest}")
+        }
+        other => other.to_string(),
     }
 }
 

@@ -32,10 +32,12 @@ pub(super) struct KnownColumn {
     nullable: bool,
     /// True if the last program that was started declares it.
     declared: bool,
+    /// The default with which it was created, in SQL.
+    default: Option<String>,
 }
 
 /// The changes of a table, or why it cannot be changed.
-type Changes = Result<Vec<SchemaChange>, Failure>;
+pub(super) type Changes = Result<Vec<SchemaChange>, Failure>;
 
 /// Makes the changes, all or none.
 pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Result<Result<(), Failure>> {
@@ -50,8 +52,7 @@ pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Resul
     };
     for change in changes {
         if let Err(error) = transaction.execute_batch(&change.sql) {
-            let message = format!("the table `{}` cannot be changed by {}: {error}", schema.name, change.sql);
-            return Ok(Err(Failure::function(message)));
+            return Ok(Err(Failure::function(format!("the database refuses {}: {error}", change.sql))));
         }
     }
     transaction.execute("UPDATE \"weir_columns\" SET \"declared\" = 0 WHERE \"table\" = ?1", [&schema.name])?;
@@ -68,6 +69,9 @@ pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Resul
 /// Returns what a start would change, or why it cannot.
 pub(super) fn changes(schema: &Schema, connection: &Connection) -> rusqlite::Result<Changes> {
     let known = known_columns(schema, connection)?;
+    if let Err(failure) = names_differ_in_case(schema, &known, connection)? {
+        return Ok(Err(failure));
+    }
     if known.is_empty() {
         let indexes = schema.indexes.iter().map(|index| index_created(schema, index));
         return Ok(Ok(std::iter::once(created(schema)).chain(indexes).collect()));
@@ -92,15 +96,60 @@ fn known_columns(schema: &Schema, connection: &Connection) -> rusqlite::Result<V
         return Ok(Vec::new());
     }
     let mut statement = connection.prepare(
-        "SELECT p.name, coalesce(w.\"type\", p.type), p.pk > 0, p.\"notnull\" = 0, coalesce(w.\"declared\", 0)
+        "SELECT p.name, coalesce(w.\"type\", p.type), p.pk > 0, p.\"notnull\" = 0, coalesce(w.\"declared\", 0), p.dflt_value
          FROM pragma_table_info(?1) p
          LEFT JOIN \"weir_columns\" w ON w.\"table\" = ?1 AND w.\"column\" = p.name ORDER BY p.cid",
     )?;
     let column = |row: &rusqlite::Row<'_>| {
         let (name, kind, key) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(KnownColumn { name, kind, key, nullable: row.get(3)?, declared: row.get(4)? })
+        Ok(KnownColumn { name, kind, key, nullable: row.get(3)?, declared: row.get(4)?, default: row.get(5)? })
     };
     statement.query_map([&schema.name], column)?.collect()
+}
+
+/// Fails if the table or a column has the name of one of the database, but for the case of letters, which SQLite ignores.
+fn names_differ_in_case(
+    schema: &Schema,
+    known: &[KnownColumn],
+    connection: &Connection,
+) -> rusqlite::Result<Result<(), Failure>> {
+    let refused = |what: &str, stored: &str, declared: &str| {
+        Ok(Err(Failure::function(format!(
+            "the database has the {what} `{stored}`, and its names are equal without regard to case: rename `{declared}` to \
+             `{stored}`, or choose a name that differs in more than case"
+        ))))
+    };
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE AND name <> ?1";
+    let other: Option<String> = connection.query_row(sql, [&schema.name], |row| row.get(0)).optional()?;
+    if let Some(other) = other {
+        return refused("table", &other, &schema.name);
+    }
+    for column in &schema.columns {
+        let name = &column.name;
+        if let Some(other) = known.iter().find(|known| known.name != *name && known.name.eq_ignore_ascii_case(name)) {
+            return refused("column", &other.name, name);
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Returns the columns whose default is another one than when they were created, each with the old one in SQL. A program
+/// that does not declare the column inserts the old one.
+pub(super) fn old_defaults<'s>(
+    schema: &'s Schema,
+    connection: &Connection,
+) -> rusqlite::Result<Vec<(&'s ColumnSchema, String)>> {
+    let known = known_columns(schema, connection)?;
+    let mut found = Vec::new();
+    for column in &schema.columns {
+        let stored = known.iter().find(|known| known.name == column.name).and_then(|known| known.default.as_ref());
+        let (Some(stored), Some(declared)) = (stored, literal(column)) else { continue };
+        let is_same: bool = connection.query_row(&format!("SELECT ({stored}) IS {declared}"), [], |row| row.get(0))?;
+        if !is_same {
+            found.push((column, stored.clone()));
+        }
+    }
+    Ok(found)
 }
 
 /// Fails if the key of the table in the database is another one, or another numbering.
@@ -109,14 +158,14 @@ fn key_changed(
     known: &[KnownColumn],
     connection: &Connection,
 ) -> rusqlite::Result<Result<(), Failure>> {
-    let refused = |what: String| {
-        let message = format!("the {what} of the table `{}`; give the table a new name", schema.name);
-        Ok(Err(Failure::function(message)))
+    let refused = |what: String| Ok(Err(Failure::function(format!("{what}; give the table a new name"))));
+    let part_of_key = |column: &str, (place, other): (&str, &str)| {
+        refused(format!("the column `{column}` is part of the key in {place}, but not in {other}"))
     };
+    let (database, program) = ("the database", "the program");
     let is_key = |name: &String| schema.key.iter().any(|at| schema.columns[*at].name == *name);
     if let Some(column) = known.iter().find(|known| known.key != is_key(&known.name)) {
-        let place = if column.key { "the database" } else { "the program" };
-        return refused(format!("column `{}` is in {place} only part of the key", column.name));
+        return part_of_key(&column.name, if column.key { (database, program) } else { (program, database) });
     }
     if let Some(new) = schema
         .key
@@ -124,12 +173,12 @@ fn key_changed(
         .map(|at| &schema.columns[*at].name)
         .find(|name| known.iter().all(|known| known.name != **name))
     {
-        return refused(format!("column `{new}` is in the program only part of the key"));
+        return part_of_key(new, (program, database));
     }
     let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
     let sql: Option<String> = connection.query_row(sql, [&schema.name], |row| row.get(0)).optional()?;
     if schema.auto && !sql.unwrap_or_default().contains("AUTOINCREMENT") {
-        return refused("program numbers the rows (`auto`), and the database does not: that is another key".to_owned());
+        return refused("the program numbers the rows (`auto`), and the database does not".to_owned());
     }
     Ok(Ok(()))
 }
@@ -152,7 +201,7 @@ fn column_changed(
     if known.declared && known.kind == declared {
         return Ok(Ok(None));
     }
-    if let Err(failure) = same_type(schema, column, known) {
+    if let Err(failure) = same_type(column, known) {
         return Ok(Err(failure));
     }
     if !column.variants.is_empty()
@@ -176,20 +225,20 @@ fn column_changed(
 }
 
 /// Fails if the values of a column have another type in the database. The variants of an enum may be others.
-fn same_type(schema: &Schema, column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> {
+fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> {
     const PLAIN: [&str; 8] = ["Bool", "Int", "Float", "Text", "Bytes", "Time", "Duration", "Size"];
     let held =
         |kind: &str| kind.strip_prefix("Option(").and_then(|kind| kind.strip_suffix(')')).unwrap_or(kind).to_owned();
     let (stored, declared) = (held(&known.kind), held(&column.shown_type()));
     let both_enums = !column.variants.is_empty() && !PLAIN.contains(&&*stored);
     if stored != declared && !both_enums {
-        return Err(values_differ(schema, column, &known.kind));
+        return Err(values_differ(column, &known.kind));
     }
     if column.optional && !known.nullable {
         let message = format!(
-            "the column `{}` of the table `{}` was declared with a default, and the database accepts no row without a \
-             value in it; give the optional column a new name",
-            column.name, schema.name
+            "the column `{}` was declared with a default, and the database accepts no row without a value in it; give the \
+             optional column a new name",
+            column.name
         );
         return Err(Failure::function(message));
     }

@@ -8,11 +8,10 @@ use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, literal, name, quoted};
 
 /// Returns the failure of a column that has values of another type in the database.
-pub(super) fn values_differ(schema: &Schema, column: &ColumnSchema, stored: &str) -> Failure {
+pub(super) fn values_differ(column: &ColumnSchema, stored: &str) -> Failure {
     Failure::function(format!(
-        "the column `{}` of the table `{}` is `{stored}` in the database and `{}` in the program; give it a new name",
+        "the column `{}` is `{stored}` in the database and `{}` in the program; give it a new name",
         column.name,
-        schema.name,
         column.shown_type()
     ))
 }
@@ -30,8 +29,7 @@ pub(super) fn lacks_no_value(
         return Ok(Ok(()));
     }
     Ok(Err(Failure::function(format!(
-        "the table `{}`: {} no value for the column `{}`; give it a default, or make it an `Option`",
-        schema.name,
+        "{} no value for the column `{}`; give it a default, or make it an `Option`",
         counted(rows, "row", ("has", "have")),
         column.name
     ))))
@@ -51,9 +49,8 @@ pub(super) fn variants_are_known(
     let found = connection.query_row(&sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
     let Some((variant, rows)) = found.optional()? else { return Ok(Ok(())) };
     Ok(Err(Failure::function(format!(
-        "the table `{}`: {} the {} `{variant}`, which the program does not declare; declare the variant until the rows are \
+        "{} the {} `{variant}`, which the program does not declare; declare the variant until the rows are \
          changed, by the program or by `sqlite3`: UPDATE {table} SET {named} = '{}' WHERE {named} = '{variant}'",
-        schema.name,
         counted(rows, "row", ("has", "have")),
         column.name,
         column.variants.first().map_or("", String::as_str),
@@ -86,12 +83,23 @@ impl NewIndex<'_> {
         let found = connection.query_row(&sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
         let Some((example, values)) = found.optional()? else { return Ok(Ok(())) };
         let names = list(columns.iter().map(|at| self.schema.columns[*at].name.clone()), ", ");
-        Ok(Err(Failure::function(format!(
-            "the table `{}` cannot have `unique ({names})`: {} in more than one row, such as {example}; change or delete these rows \
-             first",
-            self.schema.name,
-            counted(values, "value", ("occurs", "occur")),
-        ))))
+        let reason = match columns.iter().find(|at| self.is_new_with_default(**at)) {
+            Some(at) => {
+                let column = &self.schema.columns[*at].name;
+                format!("the default of the new column `{column}` gives it one value in all rows; make it an `Option`")
+            }
+            None => format!(
+                "{} in more than one row, such as {example}; change or delete these rows first",
+                counted(values, "value", ("occurs", "occur"))
+            ),
+        };
+        Ok(Err(Failure::function(format!("`unique ({names})` does not hold: {reason}"))))
+    }
+
+    /// Returns whether the rows get the default of the column when it is created.
+    fn is_new_with_default(&self, at: usize) -> bool {
+        let column = &self.schema.columns[at];
+        !self.known.contains(&column.name.as_str()) && !column.optional && column.default.is_some()
     }
 
     /// Returns the value of a column after the start.

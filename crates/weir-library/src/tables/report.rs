@@ -9,8 +9,8 @@ use weir::Failure;
 use super::connection::read_only;
 use super::database::is_ours;
 use super::database_error::explain;
-use super::evolution;
-use super::schema::Schema;
+use super::evolution::{self, Changes};
+use super::schema::{ColumnSchema, Schema};
 
 /// Describes a table. `file` is the database of the program.
 ///
@@ -34,7 +34,15 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
     if schema.soft.is_some() {
         return Ok(text);
     }
-    match would_change(schema, file).map_err(|error| explain(file, &error))? {
+    let (changes, old_defaults) = would_change(schema, file).map_err(|error| explain(file, &error))?;
+    for (column, default) in old_defaults {
+        let name = &column.name;
+        _ = writeln!(
+            text,
+            "  a program that does not declare `{name}` inserts {default}, the default with which it was created"
+        );
+    }
+    match changes {
         Ok(changes) if changes.is_empty() => text.push_str("  the database has it like this\n"),
         Ok(changes) => changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql)),
         Err(failure) => _ = writeln!(text, "  a start fails: {failure}"),
@@ -42,10 +50,11 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn would_change(schema: &Schema, file: &Path) -> rusqlite::Result<Result<Vec<evolution::SchemaChange>, Failure>> {
+/// Returns what a start would change, or why it fails, and the columns whose default has changed.
+fn would_change<'s>(schema: &'s Schema, file: &Path) -> rusqlite::Result<(Changes, Vec<(&'s ColumnSchema, String)>)> {
     let connection = if file.exists() { read_only(file)? } else { Connection::open_in_memory()? };
     // All checks see the same rows, while a program writes them.
     let snapshot = connection.unchecked_transaction()?;
     is_ours(&snapshot)?;
-    evolution::changes(schema, &snapshot)
+    Ok((evolution::changes(schema, &snapshot)?, evolution::old_defaults(schema, &snapshot)?))
 }

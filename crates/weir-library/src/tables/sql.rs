@@ -19,6 +19,13 @@ pub(super) fn list(parts: impl Iterator<Item = String>, separator: &str) -> Stri
 /// Returns the default of a column in SQL.
 pub(super) fn literal(column: &ColumnSchema) -> Option<String> {
     let text = column.default.as_ref()?;
-    let is_text = matches!(&*column.kind, "Text" | "Enum");
-    Some(if is_text { format!("'{}'", text.replace('\'', "''")) } else { format!("({text})") })
+    Some(match &*column.kind {
+        // A statement ends at its first NUL.
+        "Text" if text.contains('\0') => {
+            let bytes = list(text.bytes().map(|byte| format!("{byte:02X}")), "");
+            format!("(CAST(X'{bytes}' AS TEXT))")
+        }
+        "Text" | "Enum" => format!("'{}'", text.replace('\'', "''")),
+        _ => format!("({text})"),
+    })
 }

@@ -132,12 +132,26 @@ impl StoredTable {
     fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
         let values = self.schema.columns.iter().enumerate().map(|(at, column)| {
             let stored = row.get_ref(at).unwrap_or(ValueRef::Null);
-            value_of(stored, column).ok_or_else(|| {
-                let (table, name, kind) = (&self.schema.name, &column.name, &column.kind);
-                Failure::function(format!("a row of `{table}` in the database has a `{name}` that is no `{kind}`"))
-            })
+            value_of(stored, column).ok_or_else(|| self.unreadable(row, column))
         });
         values.collect::<Result<Values, Failure>>().map(Value::Record)
+    }
+
+    /// Returns the failure of a row that has no value of the column's type in the database.
+    fn unreadable(&self, row: &rusqlite::Row<'_>, column: &ColumnSchema) -> Failure {
+        let schema = &self.schema;
+        let known = schema.columns.iter().enumerate().map(|(at, column)| value_of(row.get_ref(at).ok()?, column));
+        let known: Vec<Option<Value>> = known.collect();
+        let has_key = schema.key.iter().all(|at| known[*at].is_some());
+        let values: Vec<Value> = known.into_iter().map(|value| value.unwrap_or(Value::Absent)).collect();
+        let key = constraint::named(schema, &schema.key, &values);
+        let which = if has_key { format!("the row with {key}") } else { "a row".to_owned() };
+        Failure::function(format!(
+            "{which} in the table `{}` of the database has a value of the column `{}` that is no `{}`; correct it with `sqlite3`",
+            schema.name,
+            column.name,
+            column.shown_type()
+        ))
     }
 
     /// Runs a statement that writes a row. A broken rule is a failure that names it.

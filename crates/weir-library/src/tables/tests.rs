@@ -300,7 +300,7 @@ fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
     let required = with(&|schema| schema.columns.push(column("new", "Int", false)));
     assert_eq!(
         required.unwrap_err(),
-        "the table `things`: 1 row has no value for the column `new`; give it a default, or make it an `Option`"
+        "1 row has no value for the column `new`; give it a default, or make it an `Option`"
     );
     let changed = with(&|schema| schema.columns[1].kind = "Time".to_owned());
     assert!(changed.unwrap_err().contains("is `Int` in the database and `Time` in the program"));
@@ -393,7 +393,7 @@ fn rows_of_an_older_program_have_no_invented_values() {
     evolution.start(&[], &[], |table| _ = table.insert(0, user("bob", [])).unwrap()).unwrap();
     assert_eq!(
         evolution.start(&newer, &[], |_| ()).unwrap_err(),
-        "the table `users`: 1 row has no value for the column `born`; give it a default, or make it an `Option`"
+        "1 row has no value for the column `born`; give it a default, or make it an `Option`"
     );
     let mail_default = ColumnSchema { default: Some("no".to_owned()), ..mail };
     let state_default = ColumnSchema { default: Some("Open".to_owned()), ..state(&["Open", "Closed"]) };
@@ -420,7 +420,7 @@ fn a_variant_that_rows_have_cannot_go() {
     evolution.start(&[state(&["Closed", "New", "Open"])], &[], insert("bob", 2)).unwrap();
     assert_eq!(
         evolution.start(&[state(&["Open"])], &[], |_| ()).unwrap_err(),
-        "the table `users`: 1 row has the state `Closed`, which the program does not declare; declare the variant until the \
+        "1 row has the state `Closed`, which the program does not declare; declare the variant until the \
          rows are changed, by the program or by `sqlite3`: UPDATE \"users\" SET \"state\" = 'Open' WHERE \"state\" = 'Closed'"
     );
 }
@@ -439,12 +439,15 @@ fn a_new_unique_needs_rows_that_differ() {
     let unique = [IndexSchema { columns: vec![1], unique: true }];
     assert_eq!(
         evolution.start(std::slice::from_ref(&mail), &unique, |_| ()).unwrap_err(),
-        "the table `users` cannot have `unique (mail)`: 1 value occurs in more than one row, such as 'a'; change or delete \
-         these rows first"
+        "`unique (mail)` does not hold: 1 value occurs in more than one row, such as 'a'; change or delete these rows first"
     );
     let added = [mail.clone(), ColumnSchema { default: Some("0".to_owned()), ..column("place", "Int", false) }];
     let of_place = [IndexSchema { columns: vec![2], unique: true }];
-    assert!(evolution.start(&added, &of_place, |_| ()).unwrap_err().contains("`unique (place)`: 1 value occurs"));
+    assert_eq!(
+        evolution.start(&added, &of_place, |_| ()).unwrap_err(),
+        "`unique (place)` does not hold: the default of the new column `place` gives it one value in all rows; make it an \
+         `Option`"
+    );
     let both = [IndexSchema { columns: vec![2, 0], unique: true }, IndexSchema { columns: vec![0, 2], unique: false }];
     evolution.start(&added, &both, |_| ()).unwrap();
 }
@@ -491,4 +494,117 @@ fn the_log_stays_short_and_is_empty_at_the_end() {
         Value::Record([Value::Int(i64::MAX), Value::Unit].into()),
     );
     assert_eq!(copy.storage().open(schema()).unwrap().count(0, &everything).unwrap(), 300);
+}
+
+#[test]
+fn a_new_column_may_have_a_default_with_nul() {
+    let evolution = Evolution::new("nul");
+    let mark = ColumnSchema { default: Some("a\0'b".to_owned()), ..column("mark", "Text", false) };
+    evolution.start(&[], &[], |table| _ = table.insert(0, user("ada", [])).unwrap()).unwrap();
+    evolution
+        .start(&[mark], &[], |table| {
+            let found = table.get(0, &Value::text("ada")).unwrap();
+            assert_eq!(found, Some(user("ada", [Value::text("a\0'b")])));
+        })
+        .unwrap();
+}
+
+#[test]
+fn names_that_differ_in_case_are_refused() {
+    let evolution = Evolution::new("case");
+    evolution.start(&[column("nA", "Int", true)], &[], |_| ()).unwrap();
+    assert_eq!(
+        evolution.start(&[column("na", "Int", true)], &[], |_| ()).unwrap_err(),
+        "the database has the column `nA`, and its names are equal without regard to case: rename `na` to `nA`, or choose a \
+         name that differs in more than case"
+    );
+    let file = evolution.folder.0.join("test.db");
+    let promised = super::report(&Schema { name: "Users".to_owned(), ..schema() }, &file).unwrap();
+    assert!(promised.contains("a start fails: the database has the table `users`"), "{promised}");
+}
+
+#[test]
+fn the_report_shows_a_default_that_has_changed() {
+    let evolution = Evolution::new("old-default");
+    let with_default =
+        |default: &str| [ColumnSchema { default: Some(default.to_owned()), ..column("place", "Int", false) }];
+    evolution.start(&with_default("1"), &[], |_| ()).unwrap();
+    evolution.start(&with_default("2"), &[], |_| ()).unwrap();
+    let report = |default: &str| {
+        let columns = [column("name", "Text", false)].into_iter().chain(with_default(default)).collect();
+        let (name, indexes) = ("users".to_owned(), Vec::new());
+        let schema = Schema { name, columns, key: vec![0], auto: false, indexes, soft: None };
+        super::report(&schema, &evolution.folder.0.join("test.db")).unwrap()
+    };
+    assert!(
+        report("2").contains("does not declare `place` inserts 1, the default with which it was created"),
+        "{}",
+        report("2")
+    );
+    assert!(!report("1").contains("does not declare"), "{}", report("1"));
+    // A program without the column inserts what the report says.
+    evolution.start(&[], &[], |table| _ = table.insert(0, user("ada", [])).unwrap()).unwrap();
+    evolution
+        .start(&with_default("2"), &[], |table| {
+            assert_eq!(table.get(0, &Value::text("ada")).unwrap(), Some(user("ada", [Value::Int(1)])));
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_failure_shows_values_as_programs_write_them() {
+    let columns = [column("note", "Text", true), state(&["Open", "Closed"]), column("data", "Bytes", false)];
+    let columns: Vec<ColumnSchema> = std::iter::once(column("name", "Text", false)).chain(columns).collect();
+    let row = |name: &str| {
+        user(name, [Value::some(Value::text("x")), Value::Variant(1, None), Value::bytes((0..20).collect::<Vec<u8>>())])
+    };
+    let folder = Folder::new("shown");
+    for storage in [TableStorage::default(), folder.storage()] {
+        for (at, expected) in [
+            (1, "the note Some(\"x\")"),
+            (2, "the state Closed"),
+            (3, "the data 0x000102030405060708090a0b0c0d0e0f… (20 bytes)"),
+        ] {
+            let schema = Schema {
+                name: format!("by_{at}"),
+                columns: columns.clone(),
+                key: vec![0],
+                auto: false,
+                indexes: vec![IndexSchema { columns: vec![at], unique: true }],
+                soft: None,
+            };
+            let table = storage.open(schema).unwrap();
+            table.insert(0, row("ada")).unwrap();
+            let refused = table.insert(0, row("bob")).unwrap_err();
+            assert_eq!(refused.message.as_str(), format!("a row of `by_{at}` with {expected} exists already"));
+        }
+    }
+}
+
+#[test]
+fn a_value_of_another_program_is_named_with_its_row() {
+    let evolution = Evolution::new("unreadable");
+    let columns = [state(&["Open", "Closed"])];
+    let insert = |table: &dyn TableRows| _ = table.insert(0, user("ada", [Value::Variant(1, None)])).unwrap();
+    evolution.start(&columns, &[], insert).unwrap();
+    let other = rusqlite::Connection::open(evolution.folder.0.join("test.db")).unwrap();
+    other.execute_batch("UPDATE users SET state = 'Lost'").unwrap();
+    drop(other);
+    evolution
+        .start(&columns, &[], |table| {
+            assert_eq!(
+                table.get(0, &Value::text("ada")).unwrap_err().message.as_str(),
+                "the row with the name \"ada\" in the table `users` of the database has a value of the column `state` that is \
+                 no `Open | Closed`; correct it with `sqlite3`"
+            );
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_full_disk_under_a_backup_is_that_of_the_copy() {
+    let code = rusqlite::ffi::Error { code: rusqlite::ErrorCode::DiskFull, extended_code: rusqlite::ffi::SQLITE_FULL };
+    let full = rusqlite::Error::SqliteFailure(code, None);
+    let failure = super::backup::not_copied("mail.db".as_ref(), "/b/monday.db".as_ref(), &full);
+    assert!(failure.message.starts_with("cannot write the copy /b/monday.db: its disk is full"), "{failure}");
 }

@@ -56,7 +56,8 @@ impl FailureLocator {
         let failed = if backtrace.is_empty() { cause(graph, node) } else { node };
         let origin = if failed.origin.end > 0 { failed.origin } else { node.origin };
         let function = match &failed.kind {
-            NodeKind::Call { function } => function,
+            // Programs write statements on tables by the names of the tables.
+            NodeKind::Call { function } if !function.starts_with("tables.") => function,
             _ => "",
         };
         if !backtrace.is_empty() {

@@ -215,10 +215,11 @@ fn a_start_that_a_table_prevents_says_which() {
     Served::start(program.path(), &["--data", data.path()]).stop();
     program.write(after.as_bytes());
     let said = say(&["run", program.path(), "--port", "0", "--data", data.path()]);
-    let expected = "the table `rows` cannot be opened: the column `id` of the table `rows` is `Int` in the database and \
-                    `Text` in the program; give it a new name";
+    let expected =
+        "cannot be opened: the column `id` is `Int` in the database and `Text` in the program; give it a new name";
+    let expected = format!(":3:7: the table `rows` {expected}");
     assert_eq!(said.code, 3, "{}", said.messages);
-    assert!(said.messages.contains(expected), "{}", said.messages);
+    assert!(said.messages.contains(&expected), "{}", said.messages);
 }
 
 const AGGREGATES: &str = r#"use http
@@ -467,4 +468,40 @@ service web on http(port: 8080) {
     let said = say(&["check", fixed.path()]);
     assert!(said.messages.contains("`users` is a table, and no value"), "{}", said.messages);
     assert!(!said.messages.contains("tables.Table"), "{}", said.messages);
+}
+
+const READINGS: &str = r#"use http
+
+record Reading { id: Int, mark: Text }
+
+table readings: Reading key id default(mark: "a\0b")
+
+service s on http(port: 80) {
+  post "/{id}" (id: Int) { http.text("{readings.insert(Reading { id })?}") }
+  get "/{id}" (id: Int) {
+    let found = readings[id] else { return http.not_found() }
+    http.text("{found.mark == "a\0b"} {found.mark.length()}")
+  }
+}
+"#;
+
+#[test]
+fn a_default_may_contain_nul() {
+    let (program, data) = (Scratch::new("nul.weir", READINGS.as_bytes()), Scratch::folder("nul"));
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(post(&served, "/1").map(|answer| answer.status), Some(200));
+    assert_eq!(text(&served.get("/1")).trim(), "true 3");
+    served.stop();
+}
+
+#[test]
+fn a_backup_says_why_the_copy_cannot_be_written() {
+    let (program, data) = (Scratch::new("nul.weir", READINGS.as_bytes()), Scratch::folder("no-copy"));
+    Served::start(program.path(), &["--data", data.path()]).stop();
+    let copy = format!("{}/none/monday.db", data.path());
+    let said = say(&["tables", program.path(), "--data", data.path(), "--backup", &copy]);
+    assert_eq!(said.code, 3, "{}", said.messages);
+    assert!(said.messages.contains(&format!("cannot write the copy {copy}: ")), "{}", said.messages);
+    assert!(said.messages.contains("create its folder"), "{}", said.messages);
+    assert!(!said.messages.contains("partial"), "{}", said.messages);
 }
