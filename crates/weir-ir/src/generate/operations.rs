@@ -177,7 +177,9 @@ impl Generator {
             (1, _) => self.apply(Prim::Rest, &[list, Type::Int], lets),
             (4, _) => self.apply(Prim::Middle, &[list, Type::Int, Type::Int], lets),
             (5 | 6, Type::List(collected)) => self.apply(Prim::Collect, &[list, Type::clone(collected)], lets),
-            (5, Type::Tuple(parts)) => self.apply(Prim::Pairs, &[Type::map(parts[0].clone(), parts[1].clone())], lets),
+            (5, Type::Tuple(parts)) if parts.len() == 2 => {
+                self.apply(Prim::Pairs, &[Type::map(parts[0].clone(), parts[1].clone())], lets)
+            }
             // Without a bound, lists would nest without end.
             (5, _) => self.apply(Prim::Flatten, &[Type::list(list)], lets),
             _ => {
