@@ -23,12 +23,12 @@ pub(super) const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
 /// its capacity and items of equal length, more wait during 0.3 % of the time.
 pub(super) const WAITING_MIN: u64 = 12;
 
-/// The part by which a time between two departures changes their mean.
-const GAP_WEIGHT: u64 = 8;
-/// A longer time counts as this many times the mean, so that one item that takes long does not make many short ones look
-/// long; if all take long, the mean follows within some twenty departures.
-const GAP_MEANS_MAX: u64 = 4;
-/// A mean below which all means count alike, so that it can rise from 0.
+/// The time over which departures are counted, at least: several batches of a section, whose items leave at once.
+const WINDOW_NS: u64 = 25_000_000;
+/// From one window to the next the mean time between departures grows by this factor at most, so that one item that takes
+/// long does not make many short ones look long.
+const GAP_GROWTH_MAX: u64 = 4;
+/// A mean below which all means count alike, so that it can grow from 0.
 const SHORT_GAP_NS: u64 = 1_000;
 
 /// The delay of a queue: the time for which an item that arrives now would wait. It is computed from the number of items and
@@ -42,9 +42,12 @@ pub(crate) struct QueueDelay {
     short_ns: AtomicU64,
     /// The time at which an item last left, or entered the empty queue. The first item has waited since then or longer.
     moved_ns: AtomicU64,
-    /// The moving mean of the times between two departures while the queue is not empty.
+    /// The beginning of the present window, and the number of items that have left since.
+    window_ns: AtomicU64,
+    departures: AtomicU64,
+    /// The mean time between two departures in the window before.
     gap_ns: AtomicU64,
-    /// The time at which the delay had last been too long for [`STANDING_NS`]; 0 if never.
+    /// The time at which work was last refused after an overload began; 0 if never.
     overloaded_ns: AtomicU64,
     /// The delay that is too long if it lasts.
     delay_max_ns: u64,
@@ -69,6 +72,8 @@ impl QueueDelay {
             waiting: AtomicU64::new(0),
             short_ns: AtomicU64::new(0),
             moved_ns: AtomicU64::new(0),
+            window_ns: AtomicU64::new(0),
+            departures: AtomicU64::new(0),
             gap_ns: AtomicU64::new(0),
             overloaded_ns: AtomicU64::new(0),
             delay_max_ns,
@@ -82,24 +87,32 @@ impl QueueDelay {
             let now_ns = platform.now_ns();
             self.short_ns.store(now_ns, Ordering::Relaxed);
             self.moved_ns.store(now_ns, Ordering::Relaxed);
+            self.begin_window(now_ns);
         }
     }
 
     /// Notes that an item leaves the queue to be run.
     pub(crate) fn leave(&self, platform: &dyn Platform) {
         let now_ns = platform.now_ns();
-        let gap_ns = now_ns.saturating_sub(self.moved_ns.swap(now_ns, Ordering::Relaxed));
-        let mean_ns = self.gap_ns.load(Ordering::Relaxed);
-        let longest_gap_ns = mean_ns.max(SHORT_GAP_NS).saturating_mul(GAP_MEANS_MAX);
-        let weighted_ns = match mean_ns {
-            0 => gap_ns,
-            _ => mean_ns - mean_ns / GAP_WEIGHT + gap_ns.min(longest_gap_ns) / GAP_WEIGHT,
-        };
-        self.gap_ns.store(weighted_ns, Ordering::Relaxed);
+        self.moved_ns.store(now_ns, Ordering::Relaxed);
+        let departures = self.departures.fetch_add(1, Ordering::Relaxed) + 1;
+        let elapsed_ns = now_ns.saturating_sub(self.window_ns.load(Ordering::Relaxed));
+        if elapsed_ns >= WINDOW_NS {
+            let before_ns = self.gap_ns.load(Ordering::Relaxed);
+            let longest_ns = before_ns.max(SHORT_GAP_NS).saturating_mul(GAP_GROWTH_MAX);
+            let gap_ns = elapsed_ns / departures;
+            self.gap_ns.store(if before_ns == 0 { gap_ns } else { gap_ns.min(longest_ns) }, Ordering::Relaxed);
+            self.begin_window(now_ns);
+        }
         self.abandon();
         if self.expected_ns() <= self.delay_max_ns {
             self.short_ns.store(now_ns, Ordering::Relaxed);
         }
+    }
+
+    fn begin_window(&self, now_ns: u64) {
+        self.window_ns.store(now_ns, Ordering::Relaxed);
+        self.departures.store(0, Ordering::Relaxed);
     }
 
     /// Notes that an item leaves the queue for another reason than being run.
@@ -129,7 +142,11 @@ impl QueueDelay {
             return true;
         }
         let is_recent = self.overloaded_ns.load(Ordering::Relaxed) > 0 && since(&self.overloaded_ns) < MEMORY_NS;
-        delay_ns > if is_recent { self.delay_max_ns } else { BURST_DELAY_MAX_NS }
+        if is_recent && delay_ns > self.delay_max_ns {
+            self.overloaded_ns.store(now_ns, Ordering::Relaxed);
+            return true;
+        }
+        delay_ns > BURST_DELAY_MAX_NS
     }
 }
 
@@ -309,11 +326,26 @@ mod tests {
             refused
         };
         for _ in 0..10 {
-            assert!(!(0..1_000).any(|_| departs_after(MS / 20)));
+            assert!(!(0..2_000).any(|_| departs_after(MS / 20)));
             assert!(!departs_after(900 * MS), "one that takes long");
         }
         assert!(departs_after(1_100 * MS), "nothing leaves");
         assert!((0..100).filter(|_| departs_after(100 * MS)).count() > 90, "all take long");
+    }
+
+    #[test]
+    fn items_that_leave_in_batches_are_counted() {
+        let (clock, delay) = (ScriptedPlatform::new(0), QueueDelay::of_long_work());
+        (0..64).for_each(|_| delay.enter(&clock));
+        // A section takes 64 items at once, each of which takes half a millisecond.
+        let mut refused = 0;
+        for _ in 0..20 {
+            (0..64).for_each(|_| delay.leave(&clock));
+            (0..64).for_each(|_| delay.enter(&clock));
+            clock.pass_ns(32 * MS);
+            refused += u32::from(delay.is_overloaded(&clock));
+        }
+        assert!(refused > 10, "{refused}");
     }
 
     #[test]
