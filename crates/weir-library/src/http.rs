@@ -13,7 +13,6 @@ mod problem_details;
 mod query;
 mod representation;
 mod response;
-mod response_body;
 mod routes;
 pub mod server;
 mod service;
@@ -26,7 +25,6 @@ pub use cookies::{CookieError, with_cookie, without_cookie};
 pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, problem, redirect, status, text, with_header,
 };
-pub use response_body::ResponseBody;
 pub use static_files::{compressed, file};
 pub(crate) use testing::service as tested_service;
 pub use testing::{ServiceRequest, TestedServices};

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use weir::memory;
 
 /// The part of the program's memory that connections may hold. Chosen by judgement: flows need the larger part.
@@ -92,7 +93,7 @@ impl Drop for HeldBytes {
     }
 }
 
-/// Returns the number of bytes that an answer of this length counts.
-pub(crate) fn counted(length: usize, is_shared: impl FnOnce() -> bool) -> u64 {
-    if length > COUNTED_BYTES_MIN && !is_shared() { length as u64 } else { 0 }
+/// Returns the number of bytes that an answer counts.
+pub(crate) fn counted(answer: &Bytes) -> u64 {
+    if answer.len() > COUNTED_BYTES_MIN && answer.is_unique() { answer.len() as u64 } else { 0 }
 }

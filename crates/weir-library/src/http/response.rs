@@ -9,11 +9,10 @@ use hyper::header::{
     TRAILER, TRANSFER_ENCODING, UPGRADE, X_CONTENT_TYPE_OPTIONS,
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use weir::{Text, Typed};
+use weir::Typed;
 
 use super::problem_details;
 use super::representation::{self, Negotiation};
-use super::response_body::ResponseBody;
 use crate::Limited;
 use crate::html::Html;
 use crate::json::encode::written;
@@ -53,7 +52,7 @@ pub struct Response {
     content_type: Option<HeaderValue>,
     /// Further header fields; boxed because most responses have none and are moved often.
     fields: Option<Box<HeaderMap>>,
-    body: ResponseBody,
+    body: Bytes,
     pub(super) negotiation: Negotiation,
 }
 
@@ -97,13 +96,13 @@ impl fmt::Display for ResponseError {
 impl std::error::Error for ResponseError {}
 
 impl Response {
-    pub(super) fn new(status: StatusCode, content_type: Option<HeaderValue>, body: impl Into<ResponseBody>) -> Self {
+    pub(super) fn new(status: StatusCode, content_type: Option<HeaderValue>, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         Response { status, content_type, fields: None, body, negotiation: Negotiation::default() }
     }
 
     /// Creates a plain-text response.
-    pub(crate) fn plain(status: StatusCode, text: impl Into<ResponseBody>) -> Self {
+    pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Self {
         Response::new(status, Some(HeaderValue::from_static(PLAIN_TEXT)), text)
     }
 
@@ -159,7 +158,7 @@ impl Response {
     fn error_for_client(&mut self, request: &HeaderMap) {
         let is_text = self.content_type.as_ref().is_some_and(|kind| kind == PLAIN_TEXT);
         if is_text && problem_details::is_preferred(request) {
-            self.body = problem_details::body(self.status, &String::from_utf8_lossy(self.body.as_ref())).into();
+            self.body = problem_details::body(self.status, &String::from_utf8_lossy(&self.body));
             self.content_type = Some(problem_details::media_type());
         }
     }
@@ -173,7 +172,7 @@ impl Response {
     /// Returns the body.
     #[must_use]
     pub fn body(&self) -> &[u8] {
-        self.body.as_ref()
+        &self.body
     }
 
     /// Returns the value of a header field.
@@ -186,20 +185,20 @@ impl Response {
     }
 
     /// Converts the response to the representation that the header of a request asks for.
-    fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<ResponseBody> {
+    fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<Bytes> {
         let negotiation = std::mem::take(&mut self.negotiation);
-        let whole = self.into_hyper(false, &mut HeaderMap::new()).map(ResponseBody::into_bytes);
+        let whole = self.into_hyper(false, &mut HeaderMap::new());
         let mut response = representation::negotiated(whole, request, negotiation);
         if to_head && response.status() != StatusCode::NOT_MODIFIED {
             let length = std::mem::take(response.body_mut()).len();
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        response.map(ResponseBody::from)
+        response
     }
 
     /// Converts the response for hyper, taking the header map of its request, whose allocation it reuses. To a `HEAD`
     /// request only the length of the body is sent.
-    pub(crate) fn into_hyper(mut self, to_head: bool, request: &mut HeaderMap) -> hyper::Response<ResponseBody> {
+    pub(crate) fn into_hyper(mut self, to_head: bool, request: &mut HeaderMap) -> hyper::Response<Bytes> {
         if self.negotiation.compressed || self.negotiation.ranges {
             return self.negotiated(to_head, request);
         }
@@ -223,8 +222,7 @@ impl Response {
         if to_head && !without_body {
             fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        let mut response =
-            hyper::Response::new(if to_head || without_body { ResponseBody::default() } else { self.body });
+        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
         *response.status_mut() = self.status;
         std::mem::swap(response.headers_mut(), fields);
         response
@@ -240,8 +238,8 @@ pub fn ok(body: Bytes, #[default("application/octet-stream")] r#type: &str) -> R
 
 /// Creates a response with status 200 and a plain text.
 #[weir::function(pure, units = units::to_copy(text))]
-pub fn text(text: Text) -> Response {
-    Response::plain(StatusCode::OK, ResponseBody::of_text(text))
+pub fn text(text: &str) -> Response {
+    Response::plain(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
 }
 
 /// Creates a response with an HTML page, and with status 200 or the one that is given. A status that is not 200 to 599 ends

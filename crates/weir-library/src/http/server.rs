@@ -38,6 +38,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
@@ -48,7 +49,6 @@ use weir_events::{Event, until};
 use crate::descriptors;
 
 use crate::connection_table::ConnectionTable;
-use crate::http::ResponseBody;
 use accepting::{Acceptor, report_holders};
 use graceful_shutdown::GracefulShutdown;
 use tls::TlsIdentity;
@@ -59,7 +59,7 @@ const BACKLOG: i32 = 1024;
 /// A response, or the future of one. Most responses are available at once, and then no future moves them about.
 pub enum HandlerResponse<F> {
     /// The response.
-    Now(Response<ResponseBody>),
+    Now(Response<Bytes>),
     /// Its future.
     Later(F),
 }
@@ -68,7 +68,7 @@ pub enum HandlerResponse<F> {
 pub trait Handler: 'static {
     /// Returns the response to one request. Its future stays on the connection's event loop, and is dropped if the
     /// client disconnects.
-    fn handle(&self, request: Request<Incoming>) -> HandlerResponse<impl Future<Output = Response<ResponseBody>>>;
+    fn handle(&self, request: Request<Incoming>) -> HandlerResponse<impl Future<Output = Response<Bytes>>>;
 
     /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
     fn source_retries(&self, _error: &io::Error) {}

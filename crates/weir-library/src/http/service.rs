@@ -25,7 +25,6 @@ use super::cross_site::is_cross_site_write;
 use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::response::Response;
-use super::response_body::ResponseBody;
 use super::routes::{RouteMatch, Routes};
 use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
@@ -136,10 +135,7 @@ impl Handler for FlowHandler {
         self.flows.report(SourceProblem::ShedsConnections(Failure::function(message)));
     }
 
-    fn handle(
-        &self,
-        mut request: Request<Incoming>,
-    ) -> HandlerResponse<impl Future<Output = hyper::Response<ResponseBody>>> {
+    fn handle(&self, mut request: Request<Incoming>) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
@@ -173,7 +169,7 @@ fn later<'a>(
     answer: impl Future<Output = Response> + 'a,
     to_head: bool,
     mut done: HeaderMap,
-) -> HandlerResponse<Pin<Box<dyn Future<Output = hyper::Response<ResponseBody>> + 'a>>> {
+) -> HandlerResponse<Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>> {
     HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, &mut done) }))
 }
 

@@ -268,5 +268,5 @@ pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResp
     if has_length && !head.headers.contains_key(CONTENT_LENGTH) {
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     }
-    ClientResponse { status: head.status, headers: head.headers, body: body.into_bytes(), url: request.url.clone() }
+    ClientResponse { status: head.status, headers: head.headers, body, url: request.url.clone() }
 }

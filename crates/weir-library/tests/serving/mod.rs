@@ -29,7 +29,7 @@ impl Flows for Shown {
             "/full" => return Begun::Full,
             "/nonsense" => Ok(Value::Int(1)),
             "/never" => return self.never(),
-            _ => http::text(inputs.iter().map(Value::to_string).collect::<Vec<_>>().join("|").into()).into_value(),
+            _ => http::text(&inputs.iter().map(Value::to_string).collect::<Vec<_>>().join("|")).into_value(),
         };
         match entry % 2 {
             0 => Begun::Done(answer),

@@ -14,7 +14,6 @@ use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::Notify;
 use weir_events::Signal;
-use weir_library::http::ResponseBody;
 use weir_library::http::server::{Handler, HandlerResponse, Limits, RequestDeadlines, Server, read_body};
 
 /// Longest time that a test waits for something that should happen immediately.
@@ -53,9 +52,8 @@ struct Routes {
 }
 
 impl Handler for Routes {
-    fn handle(&self, request: Request<Incoming>) -> HandlerResponse<impl Future<Output = Response<ResponseBody>>> {
-        let answer = self.answer(request);
-        HandlerResponse::Later(async { answer.await.map(ResponseBody::from) })
+    fn handle(&self, request: Request<Incoming>) -> HandlerResponse<impl Future<Output = Response<Bytes>>> {
+        HandlerResponse::Later(self.answer(request))
     }
 }
 

@@ -7,36 +7,32 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-
-use crate::http::ResponseBody;
 
 /// The rest of a body.
 pub(super) struct ChunkedBody {
-    left: ResponseBody,
+    left: Bytes,
     piece_bytes_max: usize,
 }
 
 impl ChunkedBody {
     /// Creates a body in chunks of at most this length.
-    pub(super) fn new(body: ResponseBody, piece_bytes_max: usize) -> Self {
+    pub(super) fn new(body: Bytes, piece_bytes_max: usize) -> Self {
         ChunkedBody { left: body, piece_bytes_max }
     }
 }
 
 impl Body for ChunkedBody {
-    type Data = ResponseBody;
+    type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<ResponseBody>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if self.left.is_empty() {
             return Poll::Ready(None);
         }
         let length = self.left.len().min(self.piece_bytes_max);
-        Poll::Ready(Some(Ok(Frame::data(self.left.take(length)))))
+        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(length)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::server::conn::{http1, http2};
@@ -27,7 +28,6 @@ use super::metered_body::{HeldForStream, MeteredBody};
 use super::request_validation::ValidatingStream;
 use super::{Handler, HandlerResponse, Limits};
 use crate::connection_table::held_bytes::counted;
-use crate::http::ResponseBody;
 
 /// The connection preface of HTTP/2 (RFC 9113 §3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -130,12 +130,8 @@ async fn serve_http1<H: Handler>(
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
     let service = service_fn(move |request: Request<Incoming>| {
         let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));
-        let held = move |answer: Response<ResponseBody>| {
-            let answer = if activity.hold(counted(answer.body().len(), || answer.body().is_shared())) {
-                answer
-            } else {
-                no_room()
-            };
+        let held = move |answer: Response<Bytes>| {
+            let answer = if activity.hold(counted(answer.body())) { answer } else { no_room() };
             activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
             answer.map(|body| ChunkedBody::new(body, piece_bytes_max))
         };
@@ -194,7 +190,7 @@ async fn serve_http2<H: Handler>(
                     HandlerResponse::Later(answer) => answer.await,
                 }
             };
-            let held = HeldForStream::new(&activity, counted(answer.body().len(), || answer.body().is_shared()));
+            let held = HeldForStream::new(&activity, counted(answer.body()));
             let answer = if held.has_room { answer } else { no_room() };
             Ok::<_, Infallible>(answer.map(|body| MeteredBody::new(body, held)))
         }
@@ -246,8 +242,8 @@ fn body_bytes(body: &Incoming, body_bytes_max: u64) -> u64 {
 }
 
 /// Returns the response to a request for which connections hold too much.
-fn no_room() -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::default());
+fn no_room() -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response

@@ -1,4 +1,4 @@
-//! ConnectionStream of a connection: the socket itself, or TLS on it.
+//! The transport of a connection: the socket itself, or TLS on it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

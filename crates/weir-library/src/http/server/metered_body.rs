@@ -8,12 +8,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bytes::Buf as _;
+use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::activity::ActivityTracker;
 use super::chunked_body::ChunkedBody;
-use crate::http::ResponseBody;
 
 /// The default size of a frame (RFC 9113 §4.2).
 const PIECE_BYTES: usize = 16 * 1024;
@@ -55,7 +54,7 @@ pub(super) struct MeteredBody {
 
 impl MeteredBody {
     /// Creates the body of a response that the connection holds.
-    pub(super) fn new(body: ResponseBody, held: HeldForStream) -> Self {
+    pub(super) fn new(body: Bytes, held: HeldForStream) -> Self {
         let unsent = &held.activity.unsent;
         unsent.set(unsent.get() + 1);
         MeteredBody { body: ChunkedBody::new(body, PIECE_BYTES), held }
@@ -63,16 +62,13 @@ impl MeteredBody {
 }
 
 impl Body for MeteredBody {
-    type Data = ResponseBody;
+    type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<ResponseBody>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         if let Poll::Ready(Some(Ok(frame))) = &polled {
-            self.held.release(frame.data_ref().map_or(0, |piece| piece.remaining() as u64));
+            self.held.release(frame.data_ref().map_or(0, |piece| piece.len() as u64));
         }
         polled
     }
