@@ -4,19 +4,8 @@
 use std::sync::Arc;
 use std::thread;
 
+use test_support::random::Random;
 use weir_host::Text;
-
-/// A pseudorandom sequence (xorshift64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-}
 
 #[test]
 fn texts_of_all_lengths_are_their_characters() {
@@ -80,12 +69,13 @@ fn a_text_grows_in_place_after_the_ones_that_grew_from_it_are_gone() {
 #[test]
 fn random_texts_are_as_strings() {
     let rounds = if cfg!(miri) { 100 } else { 200_000 };
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(1);
     let mut texts = vec![(Text::default(), String::new())];
     for _ in 0..rounds {
-        let (at, other) = (random.below(texts.len()), random.below(texts.len()));
-        let added = ["", "x", "ü", " some words", "a longer sequence of characters"][random.below(5)];
-        match random.below(5) {
+        let mut below = |limit: usize| random.below(limit as u64) as usize;
+        let (at, other) = (below(texts.len()), below(texts.len()));
+        let added = ["", "x", "ü", " some words", "a longer sequence of characters"][below(5)];
+        match below(5) {
             0 if texts.len() < 20 => texts.push(texts[at].clone()),
             1 if texts.len() > 1 => drop(texts.swap_remove(at)),
             2 if texts[at].1.len() < 500 => {

@@ -11,3 +11,4 @@ pub mod flows;
 #[cfg(feature = "generator")]
 pub mod generator;
 pub mod long_program;
+pub mod random;

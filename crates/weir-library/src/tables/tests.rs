@@ -1,12 +1,16 @@
 //! Tables in memory and in the database against each other, and durability.
 
+mod evolution;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use test_support::random::Random;
 use weir::{FailureKind, Value};
 
+use self::evolution::{Evolution, state, user};
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableSearch};
 use super::storage::TableStorage;
@@ -72,15 +76,16 @@ fn key_of(row: &Value) -> Value {
     schema().key_of(super::row::fields(row))
 }
 
-/// Marsaglia's xorshift.
-struct Random(u64);
+/// Random rows and queries of [`schema`].
+struct RandomRows(Random);
 
-impl Random {
+impl RandomRows {
+    fn new(seed: u64) -> Self {
+        RandomRows(Random::new(seed))
+    }
+
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
+        self.0.below(limit)
     }
 
     fn text(&mut self) -> Value {
@@ -131,7 +136,7 @@ impl Random {
 
 /// Runs a statement on a table, and returns the result as a text.
 fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String {
-    let mut random = Random(seed | 1);
+    let mut random = RandomRows::new(seed);
     let row = random.row();
     let key = key_of(&random.row());
     let result = match kind {
@@ -168,7 +173,7 @@ fn the_database_agrees_with_memory() {
         let folder = Folder::new(&format!("agree-{seed}"));
         let memory = TableStorage::default().open(schema()).unwrap();
         let stored = folder.storage().open(schema()).unwrap();
-        let mut random = Random(seed * 77_777);
+        let mut random = RandomRows::new(seed);
         let (mut transaction, mut number) = (0, 0);
         for at in 0..STATEMENTS {
             match random.below(20) {
@@ -207,7 +212,7 @@ fn rows_are_there_after_a_restart() {
             )
         };
         assert_eq!(table.select(0, &everything()).unwrap(), rows, "round {round}");
-        let mut random = Random(99 + round);
+        let mut random = RandomRows::new(99 + round);
         for _ in 0..20 {
             _ = table.insert(0, random.row());
         }
@@ -247,7 +252,7 @@ fn numbers_are_not_used_twice() {
 fn soft_tables_evict() {
     let soft = |ttl, at_most| Schema { soft: Some(SoftTable { ttl, at_most }), indexes: Vec::new(), ..schema() };
     let row = |number| {
-        let Value::Record(fields) = Random(5).row() else { unreachable!() };
+        let Value::Record(fields) = RandomRows::new(5).row() else { unreachable!() };
         let mut fields: Vec<Value> = fields.iter().cloned().collect();
         (fields[0], fields[1], fields[2]) = (Value::text("a"), Value::Int(number), Value::Float(1.0));
         Value::Record(fields.into())
@@ -271,7 +276,7 @@ fn time() -> SystemTime {
 fn rows_expire() {
     let soft = SoftTable { ttl: Some(Duration::from_millis(20)), at_most: None };
     let table = TableStorage::with_clock(time).open(Schema { soft: Some(soft), ..schema() }).unwrap();
-    let row = Random(5).row();
+    let row = RandomRows::new(5).row();
     table.insert(0, row.clone()).unwrap();
     let is_there = |at: u64| {
         TIME.store(at, Ordering::Relaxed);
@@ -282,38 +287,6 @@ fn rows_expire() {
     assert!(is_there(990), "a clock that was set back makes no row expire");
     TIME.store(1_020, Ordering::Relaxed);
     table.insert(0, row.clone()).unwrap();
-}
-
-#[test]
-fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
-    let folder = Folder::new("evolution");
-    let mut random = Random(7);
-    {
-        let table = folder.storage().open(schema()).unwrap();
-        while table.insert(0, random.row()).is_err() {}
-    }
-    let with = |change: &dyn Fn(&mut Schema)| {
-        let mut changed = schema();
-        change(&mut changed);
-        folder.storage().open(changed).map(|_| ()).map_err(|failure| failure.message.to_string())
-    };
-    let required = with(&|schema| schema.columns.push(column("new", "Int", false)));
-    assert_eq!(
-        required.unwrap_err(),
-        "1 row has no value for the column `new`; give it a default, or make it an `Option`"
-    );
-    let changed = with(&|schema| schema.columns[1].kind = "Time".to_owned());
-    assert!(changed.unwrap_err().contains("is `Int` in the database and `Time` in the program"));
-    with(&|schema| {
-        schema.columns.push(column("new", "Int", true));
-        schema.columns.push(ColumnSchema { default: Some("it's".to_owned()), ..column("named", "Text", false) });
-        schema.indexes.remove(0);
-        schema.indexes.push(IndexSchema { columns: vec![6], unique: false });
-    })
-    .unwrap();
-    // The columns that this one does not declare stay, and do not keep rows from being inserted.
-    let table = folder.storage().open(schema()).unwrap();
-    while table.insert(0, random.row()).is_err() {}
 }
 
 #[test]
@@ -338,136 +311,6 @@ fn what_is_no_database_of_weir_is_refused() {
     assert!(refused(&folder.storage()).contains("newer version"), "{}", refused(&folder.storage()));
 }
 
-/// The evolution of a small table, from one start to the next.
-struct Evolution {
-    folder: Folder,
-}
-
-impl Evolution {
-    fn new(name: &str) -> Evolution {
-        Evolution { folder: Folder::new(name) }
-    }
-
-    /// Starts a program that declares these columns behind the key, after `weir tables` has promised the same.
-    fn start(
-        &self,
-        columns: &[ColumnSchema],
-        indexes: &[IndexSchema],
-        run: impl FnOnce(&dyn TableRows),
-    ) -> Result<(), String> {
-        let key = column("name", "Text", false);
-        let schema = Schema {
-            name: "users".to_owned(),
-            columns: std::iter::once(key).chain(columns.iter().cloned()).collect(),
-            key: vec![0],
-            auto: false,
-            indexes: indexes.to_vec(),
-            soft: None,
-        };
-        let promised = super::report(&schema, &self.folder.0.join("test.db")).unwrap();
-        let storage = self.folder.storage();
-        let opened = storage.open(schema).map_err(|failure| failure.message.to_string());
-        let fails = promised.lines().find_map(|line| line.strip_prefix("  a start fails: "));
-        assert_eq!(fails, opened.as_ref().err().map(String::as_str), "{promised}");
-        run(&*opened?);
-        weir::Closing::close(&storage).map_err(|failure| failure.message.to_string())
-    }
-}
-
-fn state(variants: &[&str]) -> ColumnSchema {
-    let variants = variants.iter().map(|&variant| variant.to_owned()).collect();
-    ColumnSchema { variants, ..column("state", "Enum", false) }
-}
-
-fn user<const N: usize>(name: &str, others: [Value; N]) -> Value {
-    Value::Record(std::iter::once(Value::text(name)).chain(others).collect())
-}
-
-#[test]
-fn rows_of_an_older_program_have_no_invented_values() {
-    let evolution = Evolution::new("older");
-    let (born, mail) = (column("born", "Time", false), column("mail", "Text", false));
-    let newer = [born.clone(), mail.clone(), state(&["Open", "Closed"])];
-    let row = user("ada", [Value::Time(5), Value::text("a"), Value::Variant(1, None)]);
-    evolution.start(&newer, &[], |table| _ = table.insert(0, row.clone()).unwrap()).unwrap();
-    evolution.start(&[], &[], |table| _ = table.insert(0, user("bob", [])).unwrap()).unwrap();
-    assert_eq!(
-        evolution.start(&newer, &[], |_| ()).unwrap_err(),
-        "1 row has no value for the column `born`; give it a default, or make it an `Option`"
-    );
-    let mail_default = ColumnSchema { default: Some("no".to_owned()), ..mail };
-    let state_default = ColumnSchema { default: Some("Open".to_owned()), ..state(&["Open", "Closed"]) };
-    let forward = [column("born", "Time", true), mail_default, state_default];
-    evolution
-        .start(&forward, &[], |table| {
-            let found = |name: &str| table.get(0, &Value::text(name)).unwrap().unwrap();
-            let ada = [Value::some(Value::Time(5)), Value::text("a"), Value::Variant(1, None)];
-            assert_eq!(found("ada"), user("ada", ada));
-            assert_eq!(found("bob"), user("bob", [Value::none(), Value::text("no"), Value::Variant(0, None)]));
-        })
-        .unwrap();
-    let required = [born, forward[1].clone(), forward[2].clone()];
-    assert!(evolution.start(&required, &[], |_| ()).unwrap_err().contains("1 row has no value for the column `born`"));
-}
-
-#[test]
-fn a_variant_that_rows_have_cannot_go() {
-    let evolution = Evolution::new("variants");
-    let insert = |name: &'static str, tag| {
-        move |table: &dyn TableRows| _ = table.insert(0, user(name, [Value::Variant(tag, None)])).unwrap()
-    };
-    evolution.start(&[state(&["Open", "Closed", "Lost"])], &[], insert("ada", 1)).unwrap();
-    evolution.start(&[state(&["Closed", "New", "Open"])], &[], insert("bob", 2)).unwrap();
-    assert_eq!(
-        evolution.start(&[state(&["Open"])], &[], |_| ()).unwrap_err(),
-        "1 row has the state `Closed`, which the program does not declare; declare the variant until the \
-         rows are changed, by the program or by `sqlite3`: UPDATE \"users\" SET \"state\" = 'Open' WHERE \"state\" = 'Closed'"
-    );
-}
-
-#[test]
-fn a_new_unique_needs_rows_that_differ() {
-    let evolution = Evolution::new("unique");
-    let mail = column("mail", "Text", true);
-    let rows = |table: &dyn TableRows| {
-        for (name, mail) in [("ada", Some("a")), ("bob", Some("a")), ("eve", None), ("joe", None)] {
-            let mail = mail.map_or(Value::none(), |mail| Value::some(Value::text(mail)));
-            table.insert(0, user(name, [mail])).unwrap();
-        }
-    };
-    evolution.start(std::slice::from_ref(&mail), &[], rows).unwrap();
-    let unique = [IndexSchema { columns: vec![1], unique: true }];
-    assert_eq!(
-        evolution.start(std::slice::from_ref(&mail), &unique, |_| ()).unwrap_err(),
-        "`unique (mail)` does not hold: 1 value occurs in more than one row, such as 'a'; change or delete these rows first"
-    );
-    let added = [mail.clone(), ColumnSchema { default: Some("0".to_owned()), ..column("place", "Int", false) }];
-    let of_place = [IndexSchema { columns: vec![2], unique: true }];
-    assert_eq!(
-        evolution.start(&added, &of_place, |_| ()).unwrap_err(),
-        "`unique (place)` does not hold: the default of the new column `place` gives it one value in all rows; make it an \
-         `Option`"
-    );
-    let both = [IndexSchema { columns: vec![2, 0], unique: true }, IndexSchema { columns: vec![0, 2], unique: false }];
-    evolution.start(&added, &both, |_| ()).unwrap();
-}
-
-#[test]
-fn a_table_that_the_database_does_not_number_is_refused() {
-    let folder = Folder::new("number-later");
-    let numbered = |auto| Schema {
-        name: "lines".to_owned(),
-        columns: vec![column("id", "Int", false), column("text", "Text", false)],
-        key: vec![0],
-        auto,
-        indexes: Vec::new(),
-        soft: None,
-    };
-    drop(folder.storage().open(numbered(false)).unwrap());
-    let refused = folder.storage().open(numbered(true)).map(|_| ()).unwrap_err();
-    assert!(refused.message.contains("numbers the rows (`auto`)"), "{refused}");
-}
-
 #[test]
 fn the_log_stays_short_and_is_empty_at_the_end() {
     let folder = Folder::new("log");
@@ -477,7 +320,7 @@ fn the_log_stays_short_and_is_empty_at_the_end() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut longest = 0;
     for number in 0..300 {
-        let mut fields = super::row::fields(&Random(5).row()).to_vec();
+        let mut fields = super::row::fields(&RandomRows::new(5).row()).to_vec();
         (fields[1], fields[2]) = (Value::Int(number), Value::Float(0.0));
         (fields[4], fields[7]) = (Value::none(), Value::bytes(vec![7; 64 << 10]));
         table.insert(0, Value::Record(fields.into())).unwrap();
@@ -494,61 +337,6 @@ fn the_log_stays_short_and_is_empty_at_the_end() {
         Value::Record([Value::Int(i64::MAX), Value::Unit].into()),
     );
     assert_eq!(copy.storage().open(schema()).unwrap().count(0, &everything).unwrap(), 300);
-}
-
-#[test]
-fn a_new_column_may_have_a_default_with_nul() {
-    let evolution = Evolution::new("nul");
-    let mark = ColumnSchema { default: Some("a\0'b".to_owned()), ..column("mark", "Text", false) };
-    evolution.start(&[], &[], |table| _ = table.insert(0, user("ada", [])).unwrap()).unwrap();
-    evolution
-        .start(&[mark], &[], |table| {
-            let found = table.get(0, &Value::text("ada")).unwrap();
-            assert_eq!(found, Some(user("ada", [Value::text("a\0'b")])));
-        })
-        .unwrap();
-}
-
-#[test]
-fn names_that_differ_in_case_are_refused() {
-    let evolution = Evolution::new("case");
-    evolution.start(&[column("nA", "Int", true)], &[], |_| ()).unwrap();
-    assert_eq!(
-        evolution.start(&[column("na", "Int", true)], &[], |_| ()).unwrap_err(),
-        "the database has the column `nA`, and its names are equal without regard to case: rename `na` to `nA`, or choose a \
-         name that differs in more than case"
-    );
-    let file = evolution.folder.0.join("test.db");
-    let promised = super::report(&Schema { name: "Users".to_owned(), ..schema() }, &file).unwrap();
-    assert!(promised.contains("a start fails: the database has the table `users`"), "{promised}");
-}
-
-#[test]
-fn the_report_shows_a_default_that_has_changed() {
-    let evolution = Evolution::new("old-default");
-    let with_default =
-        |default: &str| [ColumnSchema { default: Some(default.to_owned()), ..column("place", "Int", false) }];
-    evolution.start(&with_default("1"), &[], |_| ()).unwrap();
-    evolution.start(&with_default("2"), &[], |_| ()).unwrap();
-    let report = |default: &str| {
-        let columns = [column("name", "Text", false)].into_iter().chain(with_default(default)).collect();
-        let (name, indexes) = ("users".to_owned(), Vec::new());
-        let schema = Schema { name, columns, key: vec![0], auto: false, indexes, soft: None };
-        super::report(&schema, &evolution.folder.0.join("test.db")).unwrap()
-    };
-    assert!(
-        report("2").contains("does not declare `place` inserts 1, the default with which it was created"),
-        "{}",
-        report("2")
-    );
-    assert!(!report("1").contains("does not declare"), "{}", report("1"));
-    // A program without the column inserts what the report says.
-    evolution.start(&[], &[], |table| _ = table.insert(0, user("ada", [])).unwrap()).unwrap();
-    evolution
-        .start(&with_default("2"), &[], |table| {
-            assert_eq!(table.get(0, &Value::text("ada")).unwrap(), Some(user("ada", [Value::Int(1)])));
-        })
-        .unwrap();
 }
 
 #[test]

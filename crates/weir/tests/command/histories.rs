@@ -13,6 +13,8 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use test_support::random::Random;
+
 use crate::support::{Answer, Scratch, Served, read_answer};
 
 const PROGRAM: &str = r#"use http
@@ -82,18 +84,6 @@ struct Transaction {
     operations: Vec<Operation>,
 }
 
-/// Marsaglia's xorshift.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
-    }
-}
-
 /// Sends a transaction until it is not refused for overload.
 fn send(served: &Served, body: &str) -> Answer {
     loop {
@@ -135,7 +125,7 @@ fn numbers_in_json(text: &str) -> Vec<u64> {
 
 /// Runs one client, which appends numbers that no other one does.
 fn client(served: &Served, clock: &AtomicU64, client: u64, seed: u64) -> Vec<Transaction> {
-    let mut random = Random(seed * 1_000_003 + client + 1);
+    let mut random = Random::new(seed * 1_000_003 + client);
     let mut unique = client + 1;
     let transaction = |_| {
         if let (parity @ (0 | 1), began) = (random.below(6), clock.fetch_add(1, Ordering::SeqCst)) {

@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::support::{Answer, Scratch, Served, SetOnDrop, read_answer, say};
 
@@ -148,10 +147,10 @@ fn a_request_that_takes_all_memory_fails_alone_under_every_engine() {
             let client = || {
                 let mut connection = served.connect();
                 while !done.load(Ordering::Relaxed) {
-                    // Other tests use the processors too, and what is overloaded asks its clients to come again.
-                    while ask_small(&mut connection).starts_with("HTTP/1.1 503") {
-                        std::thread::sleep(Duration::from_millis(100));
-                    }
+                    let answer = ask_small(&mut connection);
+                    // Other tests use the processors too, so that the program may be overloaded.
+                    let is_right = answer.starts_with("HTTP/1.1 200") || answer.starts_with("HTTP/1.1 503");
+                    assert!(is_right, "{engine}: {answer}");
                 }
             };
             (0..64).for_each(|_| _ = scope.spawn(client));
