@@ -180,8 +180,11 @@ impl Characters {
     #[inline]
     #[expect(unsafe_code, reason = "an inline text is read as words")]
     fn inline_words(&self) -> Option<[u64; 2]> {
+        if !self.is_inline() {
+            return None;
+        }
         // SAFETY: all bytes of an inline text are initialised, and none belongs to a pointer.
-        self.is_inline().then(|| unsafe { self.words })
+        Some(unsafe { self.words })
     }
 
     #[inline]
