@@ -23,6 +23,7 @@ mod keyed_reads;
 mod matching;
 mod pattern;
 mod queries;
+mod references;
 mod repeat;
 mod service_call;
 mod show;

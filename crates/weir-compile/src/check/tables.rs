@@ -58,6 +58,15 @@ impl<'a> TypeChecker<'a, '_> {
         self.seen.own.touch(Resource::Shared(name.as_str().into()), mode);
     }
 
+    /// Notes the writes of the tables whose rows reference deleted ones.
+    fn use_cascades(&mut self, table: usize) {
+        let declarations = &self.typed.declarations;
+        let Some((name, _)) = declarations.tables.get_index(table) else { return };
+        for other in declarations.cascades_to(name) {
+            self.seen.own.touch(Resource::Shared((&*other).into()), Mode::Write);
+        }
+    }
+
     /// Checks `table[key]`, the row with the key.
     pub(super) fn row_at(&mut self, table: usize, object: &'a Expr, key: &'a Expr) -> Ty {
         self.use_table(object, Mode::Read);
@@ -112,6 +121,9 @@ impl<'a> TypeChecker<'a, '_> {
         };
         let mode = if matches!(name.as_str(), "count" | "exists") { Mode::Read } else { Mode::Write };
         self.use_table(object, mode);
+        if name.as_str().starts_with("delete") {
+            self.use_cascades(table);
+        }
         if matches!(name.as_str(), "insert" | "upsert") {
             self.inserted(table, &given, name.as_str() == "insert");
         }
