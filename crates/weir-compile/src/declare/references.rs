@@ -60,7 +60,8 @@ impl Declarer<'_, '_> {
             self.no_table(target);
             return None;
         };
-        if columns.is_empty() || other.row.is_none() || other.key.is_empty() {
+        let has_key = !other.key.is_empty() && other.key.iter().all(|at| !other.columns[*at].optional);
+        if columns.is_empty() || other.row.is_none() || !has_key {
             return None;
         }
         let key: Vec<(Text, Type)> =

@@ -12,6 +12,7 @@ mod messages;
 mod modules;
 mod overload;
 mod programs;
+mod references;
 mod serve;
 mod slices;
 mod streams;
