@@ -6,7 +6,7 @@ use test_support::random::Random;
 
 use crate::support::{Scratch, Served, say};
 
-const FORUM: &str = r#"use http
+const FORUM: &str = r#"use http, text
 
 record User { name: Text }
 
@@ -79,7 +79,7 @@ fn broken() -> Int {
 }
 
 service forum on http(port: 8080) {
-  get "/" { http.text((all()?).join("\n")) }
+  get "/" { http.text(text.join(all()?, "\n")?) }
   get "/broken" { http.text("{broken()}") }
   get "/do/{what}/{user}/{id}" (what: Int, user: Text, id: Int) {
     let done = match what {
@@ -93,7 +93,7 @@ service forum on http(port: 8080) {
   }
 }
 
-test "all" { expect (all()?).join("\n") == "EXPECTED" }
+test "all" { expect text.join(all()?, "\n")? == "EXPECTED" }
 "#;
 
 const EXPECTED: &str = r#"a row of `posts` cannot reference `users` by the author \"eve\": there is no such row
