@@ -67,7 +67,7 @@ fn everything() -> TableSearch {
 }
 
 fn row(table: &str, random: &mut Random) -> Value {
-    let mut user = || Value::text(&["ada", "bob", "eve", "joe"][random.below(4) as usize]);
+    let mut user = || Value::text(["ada", "bob", "eve", "joe"][random.below(4) as usize]);
     let name = user();
     let mut number = || Value::Int(random.below(8) as i64);
     let row = match table {
