@@ -27,6 +27,7 @@ mod references;
 mod repeat;
 mod service_call;
 mod show;
+mod table_description;
 mod tables;
 mod test_items;
 mod typed_arguments;

@@ -12,7 +12,8 @@ use weir_syntax::ast::{
 };
 
 use super::repeat::exit_targets;
-use super::tables::{outside, record};
+use super::table_description::record;
+use super::tables::outside;
 use super::{Binding, Callable, Lowering, pattern_name};
 use crate::lang_items::TABLES;
 use crate::typed_tree::{LocalId, Resolution, TableStatement, TypedTree};

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use weir_host::{Text, Value};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::tables::{numbers, record};
+use super::table_description::{numbers, record};
 use super::{Lowering, Transaction};
 use crate::declarations::{Declarations, DeclaredReference, DeclaredTable};
 

@@ -18,6 +18,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::branch::FallibleValue;
 use super::references::references;
+use super::table_description::{numbers, option, record};
 use super::{Binding, Lowering, StepScope, Transaction};
 use crate::declarations::{Declarations, DeclaredTable, TableColumn};
 use crate::lang_items::{TABLE, TABLES};
@@ -341,16 +342,4 @@ fn stored_text(value: &Value, column: &TableColumn) -> Option<String> {
         Value::Variant(tag, None) if !column.optional => column.variants.get(*tag as usize).map(Text::to_string),
         _ => None,
     }
-}
-
-pub(super) fn record<const N: usize>(parts: [Value; N]) -> Value {
-    Value::Record(parts.into())
-}
-
-pub(super) fn numbers(of: &[usize]) -> Value {
-    Value::list(of.iter().map(|at| Value::Int(*at as i64)).collect())
-}
-
-fn option(value: Option<Value>) -> Value {
-    value.map_or_else(Value::none, Value::some)
 }
