@@ -18,6 +18,7 @@ mod evolution;
 mod existing_rows;
 mod group_commit;
 mod memory;
+mod open_table;
 mod reference_notes;
 mod references;
 mod report;
@@ -37,7 +38,7 @@ use weir::{Failure, Generic, Value};
 
 use crate::{Limited, list};
 pub use backup::backup;
-use references::OpenTable;
+use open_table::OpenTable;
 pub use report::report;
 use schema::TableSearch;
 pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableReference};

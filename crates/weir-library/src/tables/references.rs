@@ -13,17 +13,10 @@ use std::sync::Arc;
 use weir::{Failure, Value};
 
 use super::constraint;
+use super::open_table::OpenTable;
 use super::row::fields;
-use super::rows::TableRows;
-use super::schema::{Schema, TableCondition, TableQuery, TableReference, TableSearch};
+use super::schema::{TableCondition, TableQuery, TableReference, TableSearch};
 use super::storage::TableStorage;
-
-/// A table that is open.
-#[derive(Debug)]
-pub(super) struct OpenTable {
-    pub(super) schema: Schema,
-    pub(super) rows: Box<dyn TableRows>,
-}
 
 /// A deletion of rows together with those that reference them.
 struct Deletion<'s> {

@@ -11,7 +11,7 @@ use weir::Failure;
 
 use super::database::Database;
 use super::memory::{MemoryTable, TableClock};
-use super::references::OpenTable;
+use super::open_table::OpenTable;
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;

@@ -6,7 +6,7 @@ use test_support::random::Random;
 use weir::{FailureKind, Value};
 
 use super::{Folder, STATEMENTS, column};
-use crate::tables::references::OpenTable;
+use crate::tables::open_table::OpenTable;
 use crate::tables::row::fields;
 use crate::tables::schema::{IndexSchema, Schema, TableCondition, TableQuery, TableReference, TableSearch};
 use crate::tables::storage::TableStorage;
