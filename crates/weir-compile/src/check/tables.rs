@@ -58,10 +58,12 @@ impl<'a> TypeChecker<'a, '_> {
         self.seen.own.touch(Resource::Shared(name.as_str().into()), mode);
     }
 
-    /// Notes the writes of the tables whose rows reference deleted ones.
-    fn use_cascades(&mut self, table: usize) {
+    /// Notes the writes of the tables whose rows reference deleted ones, if the statement deletes rows.
+    fn use_cascades(&mut self, table: usize, statement: &str) {
         let declarations = &self.typed.declarations;
-        let Some((name, _)) = declarations.tables.get_index(table) else { return };
+        let Some((name, _)) = declarations.tables.get_index(table).filter(|_| statement.starts_with("delete")) else {
+            return;
+        };
         for other in declarations.cascades_to(name) {
             self.seen.own.touch(Resource::Shared((&*other).into()), Mode::Write);
         }
@@ -110,10 +112,7 @@ impl<'a> TypeChecker<'a, '_> {
                 (CallTarget::Table(TableStatement::DeleteAll), parameters, fallible(Ty::INT))
             }
             "count" => (CallTarget::Table(TableStatement::Count), vec![("condition", condition(), true)], Ty::INT),
-            "exists" => {
-                let parameters = vec![("condition", condition(), false)];
-                (CallTarget::Table(TableStatement::Exists), parameters, Ty::BOOL)
-            }
+            "exists" => (CallTarget::Table(TableStatement::Exists), vec![("condition", condition(), false)], Ty::BOOL),
             _ => {
                 self.no_statement(object, name);
                 return self.ignore(given);
@@ -121,9 +120,7 @@ impl<'a> TypeChecker<'a, '_> {
         };
         let mode = if matches!(name.as_str(), "count" | "exists") { Mode::Read } else { Mode::Write };
         self.use_table(object, mode);
-        if name.as_str().starts_with("delete") {
-            self.use_cascades(table);
-        }
+        self.use_cascades(table, name.as_str());
         if matches!(name.as_str(), "insert" | "upsert") {
             self.inserted(table, &given, name.as_str() == "insert");
         }
