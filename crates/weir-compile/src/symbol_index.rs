@@ -206,7 +206,7 @@ fn shown_default(value: &Value) -> String {
 
 /// Describes a function of the library.
 fn describe_host(signature: &Signature) -> SymbolInfo {
-    let parameters = signature.parameters.iter().map(|parameter| {
+    let parameters = signature.written().iter().map(|parameter| {
         let default = parameter.default.as_ref().map_or_else(String::new, shown_default);
         format!("{}: {}{default}", parameter.name, parameter.ty)
     });

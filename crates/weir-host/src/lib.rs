@@ -82,7 +82,7 @@ pub use source::{
     SourceSignature, Stop,
 };
 pub use text::Text;
-pub use typed::{TypeOf, Typed};
+pub use typed::{TypeArgument, TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{Element, Elements, Entries, HostValue, Unique, Value, Values, Walk};
 pub use weir_macros::{FunctionOptions, Type, batched, function, library};

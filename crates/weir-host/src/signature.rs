@@ -52,6 +52,9 @@ pub enum Passing {
     Change,
     /// By value together with its type, as a [`crate::Typed`].
     Typed,
+    /// Not by an argument: the compiler passes the type that the call has for this type parameter, as a
+    /// [`crate::TypeArgument`]. Such parameters stand last, and the result of the function mentions the type parameter.
+    TypeOf(char),
     /// To the constructor of the private state, before any flow begins; the function itself never receives it. The
     /// argument of a call must be constant.
     Start,
@@ -144,6 +147,13 @@ impl Signature {
     #[must_use]
     pub fn path(&self) -> String {
         if self.module.is_empty() { self.name.to_string() } else { format!("{}.{}", self.module, self.name) }
+    }
+
+    /// Returns the parameters that a call may write arguments for.
+    #[must_use]
+    pub fn written(&self) -> &[Parameter] {
+        let is_written = |parameter: &&Parameter| !matches!(parameter.passing, Passing::TypeOf(_));
+        &self.parameters[..self.parameters.iter().take_while(is_written).count()]
     }
 
     /// Returns the indices of the parameters of the state's constructor.

@@ -8,6 +8,9 @@
 //! List(Link); record Link {slug: Text, of: Kind}; enum Kind {Plain(), Tagged(0: Text)}
 //! ```
 //!
+//! Conversely, a function that creates values of any type, such as one that reads JSON, has a parameter of type
+//! [`TypeArgument`], which calls do not write: the compiler passes the type that the place of the call expects.
+//!
 //! [`Passing::Typed`]: crate::Passing::Typed
 
 mod read;
@@ -19,7 +22,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::convert::mismatch;
-use crate::{Failure, Field, HostType, Text, Type, TypeDefinition, TypeShape, Value};
+use crate::{Failure, Field, HostType, Passing, Text, Type, TypeDefinition, TypeShape, Value};
 
 /// Maximum number of parsed types cached by a thread; a program has one for each call.
 const REMEMBERED_MAX: usize = 1_024;
@@ -93,7 +96,7 @@ pub struct Typed<const NAME: char> {
 }
 
 impl<const NAME: char> HostType for Typed<NAME> {
-    const TYPED: bool = true;
+    const PASSING: Passing = Passing::Typed;
 
     fn ty() -> Type {
         Type::Parameter(String::from(NAME).into())
@@ -108,6 +111,28 @@ impl<const NAME: char> HostType for Typed<NAME> {
     fn into_value(self) -> Result<Value, Failure> {
         let of = self.of.to_string();
         Ok(Value::Record([self.value, Value::text(&of)].into()))
+    }
+}
+
+/// The type that a call has for the type parameter called `NAME`, which the function's result mentions: for
+/// `fn decode(text: &str, of: TypeArgument<'a'>) -> Result<Generic<'a'>, Failure>`, the type that is to be read.
+#[derive(Clone, Debug)]
+pub struct TypeArgument<const NAME: char>(pub Arc<TypeOf>);
+
+impl<const NAME: char> HostType for TypeArgument<NAME> {
+    const PASSING: Passing = Passing::TypeOf(NAME);
+
+    fn ty() -> Type {
+        Type::Text
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        let Value::Text(text) = &value else { return Err(mismatch(&Self::ty(), &value)) };
+        remembered(text).map(TypeArgument)
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::text(&self.0.to_string()))
     }
 }
 

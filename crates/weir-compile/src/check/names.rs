@@ -7,8 +7,8 @@ use weir_host::{Passing, Text, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::TypeChecker;
 use super::generics::GenericCallee;
+use super::{OpenType, TypeChecker};
 use crate::declare::private_item;
 use crate::dialects::{self, Advice};
 use crate::lang_items::SHARED_READ;
@@ -266,7 +266,7 @@ impl TypeChecker<'_, '_> {
             return Ty::Error;
         }
         if matches!(variant.ty, Ty::Option(_)) {
-            self.open.push((expr.span, part_of_option(&variant.ty)));
+            self.open.push(OpenType { span: expr.span, ty: part_of_option(&variant.ty), function: None });
         }
         variant.ty
     }

@@ -334,7 +334,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let Some(signature) = self.host_function(first, name) else { return Some(Ty::Error) };
         let mut parameters = crate::types::Substitution::new();
-        let taken = signature.parameters.iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
+        let taken = signature.written().iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
         self.typed.resolutions.insert(expr.id, Resolution::Host(signature.path().into()));
         self.refer(name.span, crate::symbol::Symbol::HostFunction(signature.path().into()));

@@ -50,7 +50,7 @@ impl<'a> TypeChecker<'a, '_> {
     fn no_field(&mut self, object: Span, ty: &Ty, name: &Name) -> Ty {
         let resolved = self.inference.resolve(ty);
         if let Ty::Unknown(_) = resolved {
-            return self.unknown_here(object);
+            return self.unknown_here(object, &resolved);
         }
         let mut diagnostic = Diagnostic::new(Code::UnknownField, format!("`{resolved}` has no field `{name}`"))
             .at(name.span, "no such field")

@@ -21,8 +21,12 @@ use super::tree::DEPTH_MAX;
 /// Fails if the value nests deeper than JSON that can be read, or if its text is longer than [`TEXT_BYTES_MAX`]: a part
 /// that a value shares with itself is written once for each occurrence.
 pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
+    part_written(JsonView::whole(value, of))
+}
+
+fn part_written(part: JsonView<'_>) -> Result<Vec<u8>, Failure> {
     let mut text = BoundedBuffer { bytes: Vec::with_capacity(BYTES_AT_FIRST), is_full: false, refused: None };
-    let written = serde_json::to_writer(&mut text, &JsonView::whole(value, of));
+    let written = serde_json::to_writer(&mut text, &part);
     if let Some(refused) = text.refused {
         return Err(refused);
     }
@@ -31,6 +35,20 @@ pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
         (Err(_), true) => Err(limit(format!("JSON longer than {TEXT_BYTES_MAX} bytes"))),
         (Err(error), false) => Err(limit(error.to_string())),
     }
+}
+
+/// Encodes the value as a text of a row: a value that JSON represents as a text without its quotes, `None` as nothing, and any
+/// other value as JSON.
+///
+/// # Errors
+/// Fails as [`written`] does.
+pub(crate) fn cell(value: &Value, ty: &Type, of: &TypeOf) -> Result<Vec<u8>, Failure> {
+    let json = part_written(JsonView { value, ty, of, left: DEPTH_MAX })?;
+    Ok(match json.as_slice() {
+        b"null" => Vec::new(),
+        [b'"', ..] => serde_json::from_slice::<String>(&json).map_or(json, String::into_bytes),
+        _ => json,
+    })
 }
 
 fn limit(message: String) -> Failure {
