@@ -12,6 +12,7 @@ mod arguments;
 mod block;
 mod call;
 mod config;
+mod constants;
 mod control;
 mod entry;
 mod expr;
@@ -174,6 +175,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
 
     fn items(&mut self) {
         let tree = self.context.tree();
+        self.constants();
         for item in &tree.items {
             if let ItemKind::Shared(shared) = &item.kind {
                 self.enter_file(item);

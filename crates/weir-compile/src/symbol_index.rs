@@ -5,7 +5,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind};
 
 use crate::checked::Checked;
-use crate::declarations::DeclaredFn;
+use crate::declarations::{AliasState, ConstantState, DeclaredFn};
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 use crate::weir_modules::{WeirModule, WeirModules};
@@ -101,7 +101,19 @@ impl Checked {
                 let doc = self.item_doc(declared.item);
                 Some(SymbolInfo { signature: format!("{word} {name}: {}", declared.ty), doc, effects: None })
             }
+            Symbol::Constant(name) => {
+                let declared = self.typed.declarations.constants.get(name.as_str())?;
+                let ConstantState::Checked { ty, value } = &declared.state else { return None };
+                let value = value.as_ref().map_or_else(String::new, shown_default);
+                let doc = self.item_doc(declared.item);
+                Some(SymbolInfo { signature: format!("const {name}: {ty}{value}"), doc, effects: None })
+            }
             Symbol::Service(name) => plain(format!("service {name}")),
+            Symbol::Type(name) if let Some(alias) = self.typed.declarations.aliases.get(name) => {
+                let AliasState::Resolved(ty) = &alias.state else { return None };
+                let doc = self.item_doc(alias.item);
+                Some(SymbolInfo { signature: format!("type {name} = {ty}"), doc, effects: None })
+            }
             Symbol::Type(name) => {
                 let definition = self.typed.declarations.definition(library, name)?;
                 let signature = type_signature(name, &definition.shape);

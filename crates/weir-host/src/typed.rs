@@ -5,7 +5,7 @@
 //! ([`Passing::Typed`]), with the type as the text of a [`TypeOf`], so that programs can be printed:
 //!
 //! ```text
-//! List(Link); record Link {slug: Text, of: Kind}; enum Kind {Plain(), Tagged(0: Text)}
+//! List(Link); record Link {slug: Text as "short-name" = "", of: Kind}; enum Kind {Plain(), Tagged(0: Text) as "tag"}
 //! ```
 //!
 //! Conversely, a function that creates values of any type, such as one that reads JSON, has a parameter of type
@@ -13,6 +13,7 @@
 //!
 //! [`Passing::Typed`]: crate::Passing::Typed
 
+mod constant;
 mod read;
 
 use std::cell::RefCell;
@@ -22,6 +23,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::convert::mismatch;
+use constant::{ConstantText, QuotedName};
+
 use crate::{Failure, Field, HostType, Passing, Text, Type, TypeDefinition, TypeShape, Value};
 
 /// Maximum number of parsed types cached by a thread; a program has one for each call.
@@ -69,6 +72,7 @@ impl fmt::Display for TypeOf {
                         write!(f, "{}{}(", if index == 0 { "" } else { ", " }, variant.name)?;
                         write_fields(f, &variant.fields)?;
                         f.write_str(")")?;
+                        write_external(f, variant.external.as_ref())?;
                     }
                     f.write_str("}")?;
                 }
@@ -82,8 +86,16 @@ impl fmt::Display for TypeOf {
 fn write_fields(f: &mut fmt::Formatter<'_>, fields: &[Field]) -> fmt::Result {
     for (index, field) in fields.iter().enumerate() {
         write!(f, "{}{}: {}", if index == 0 { "" } else { ", " }, field.name, field.ty)?;
+        write_external(f, field.external.as_ref())?;
+        if let Some(default) = &field.default {
+            write!(f, " = {}", ConstantText(default))?;
+        }
     }
     Ok(())
+}
+
+fn write_external(f: &mut fmt::Formatter<'_>, name: Option<&Text>) -> fmt::Result {
+    name.map_or(Ok(()), |name| write!(f, " as {}", QuotedName(name)))
 }
 
 /// A value together with its type, which is the type parameter called `NAME`.

@@ -7,7 +7,7 @@ extern crate weir_host as weir;
 use weir::{Field, HostType, Text, Type, TypeDefinition, TypeOf, TypeShape, Typed, Value, Variant};
 
 fn field(name: &str, ty: Type) -> Field {
-    Field { name: name.into(), ty }
+    Field::new(name, ty)
 }
 
 fn defined(name: &str, shape: TypeShape) -> TypeDefinition {
@@ -19,9 +19,9 @@ fn everything() -> TypeOf {
     let pair = Type::tuple(vec![Type::option(Type::Time), Type::result(Type::Unit, Type::Failure)]);
     let by_name = Type::map(Type::Text, Type::list(Type::named("blog.Post")));
     let fields = vec![field("size", Type::Size), field("kind", Type::named("Kind")), field("pair", pair)];
-    let plain = Variant { name: "Plain".into(), fields: Vec::new() };
-    let tagged = Variant { name: "Tagged".into(), fields: vec![field("0", Type::Float), field("1", Type::Bool)] };
-    let named = Variant { name: "Named".into(), fields: vec![field("since", Type::Duration)] };
+    let plain = Variant::new("Plain", Vec::new());
+    let tagged = Variant::new("Tagged", vec![field("0", Type::Float), field("1", Type::Bool)]);
+    let named = Variant::new("Named", vec![field("since", Type::Duration)]);
     let definitions = vec![
         defined("blog.Post", TypeShape::Record(fields)),
         defined("Kind", TypeShape::Enum(vec![plain, tagged, named])),

@@ -87,7 +87,7 @@ pub(crate) fn expected(ty: &Type, definitions: NamedTypes<'_>) -> String {
         Type::Option(some) => expected(some, definitions),
         Type::Named(name) => match definitions.shape(name) {
             Some(TypeShape::Enum(variants)) => {
-                let names: Vec<_> = variants.iter().map(|variant| format!("`{}`", variant.name)).collect();
+                let names: Vec<_> = variants.iter().map(|variant| format!("`{}`", variant.external_name())).collect();
                 format!("one of {}", names.join(", "))
             }
             _ => "an object".into(),
@@ -108,7 +108,7 @@ pub(crate) fn scalar(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> Opti
         Type::Time => crate::time::parse(text).and_then(SystemTime::into_value).ok(),
         Type::Named(name) => match definitions.shape(name)? {
             TypeShape::Enum(variants) => {
-                let tag = variants.iter().position(|variant| &*variant.name == text)?;
+                let tag = variants.iter().position(|variant| &**variant.external_name() == text)?;
                 Some(Value::Variant(u32::try_from(tag).ok()?, None))
             }
             _ => None,

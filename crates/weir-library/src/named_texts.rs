@@ -44,17 +44,20 @@ impl NamedTexts<'_> {
     }
 
     fn field(&self, field: &Field, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
-        let name = &*field.name;
+        let name = field.external_name().as_str();
         let mut all = self.texts.iter().filter(|(other, _)| other == name).map(|(_, text)| &**text);
         if let Type::List(element) = &field.ty {
-            let values = all.map(|text| self.value(name, text, element, definitions));
-            return Ok(Value::list(values.collect::<Result<_, _>>()?));
+            let values: Vec<Value> =
+                all.map(|text| self.value(name, text, element, definitions)).collect::<Result<_, _>>()?;
+            let default = field.default.clone().filter(|_| values.is_empty());
+            return Ok(default.unwrap_or_else(|| Value::list(values)));
         }
         let given = all.next_back().filter(|text| !text.is_empty() || field.ty == Type::Text);
-        match (given, &field.ty) {
-            (Some(text), ty) => self.value(name, text, ty, definitions),
-            (None, Type::Option(_)) => Ok(Value::none()),
-            (None, ty) => {
+        match (given, &field.default, &field.ty) {
+            (Some(text), _, ty) => self.value(name, text, ty, definitions),
+            (None, Some(default), _) => Ok(default.clone()),
+            (None, None, Type::Option(_)) => Ok(Value::none()),
+            (None, None, ty) => {
                 Err(InputError::new(self.place_of(name), format!("missing, expected {}", expected(ty, definitions))))
             }
         }

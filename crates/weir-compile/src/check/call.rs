@@ -229,6 +229,7 @@ impl<'a> TypeChecker<'a, '_> {
                 && self.shared_index(unknown).is_none()
                 && !self.typed.declarations.functions.contains_key(self.typed.declarations.own(&unknown.text))
                 && !self.typed.declarations.config.contains_key(self.typed.declarations.own(&unknown.text))
+                && !self.typed.declarations.constants.contains_key(self.typed.declarations.own(&unknown.text))
                 && !unknown.is_upper()
                 && !unknown.is_missing()
             {

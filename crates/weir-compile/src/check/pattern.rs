@@ -324,6 +324,9 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let _ = expected;
         if let Some(file) = self.module_file(first) {
+            if let Some(at) = self.constant_of_file(file, first, name) {
+                return Some(self.constant_named(expr, at, name.span));
+            }
             return Some(match self.function_of_file(file, first, name) {
                 Some(at) => self.function_value(expr, at, name.span),
                 None => Ty::Error,

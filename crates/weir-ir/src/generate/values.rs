@@ -6,8 +6,8 @@ use super::Random;
 
 /// Returns the named types of every generated program.
 pub(super) fn definitions() -> Vec<TypeDefinition> {
-    let field = |name: &str, ty| Field { name: name.into(), ty };
-    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let field = |name: &str, ty| Field::new(name, ty);
+    let variant = |name: &str, fields| Variant::new(name, fields);
     let shapes = vec![
         variant("Point", vec![]),
         variant("Circle", vec![field("0", Type::Int)]),

@@ -58,7 +58,7 @@ pub fn encode(rows: Typed<'a'>, #[default(",")] separator: &str) -> Result<Strin
         let Value::Record(values) = row else { return Err(no_records()) };
         values.iter().zip(fields).map(|(value, field)| cell(value, &field.ty, &rows.of)).collect()
     };
-    let head = fields.iter().map(|field| field.name.as_bytes().to_vec()).collect();
+    let head = fields.iter().map(|field| field.external_name().as_bytes().to_vec()).collect();
     let mut all: Vec<Vec<Vec<u8>>> = vec![head];
     for row in list {
         all.push(cells(&row)?);

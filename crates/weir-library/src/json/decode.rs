@@ -112,11 +112,11 @@ impl JsonDecoder<'_> {
     fn named(&mut self, ty: &Type, name: &str, json: &Json) -> Result<Value, InputError> {
         match (self.definitions.shape(name), json) {
             (Some(TypeShape::Record(fields)), Json::Object(entries)) => {
-                Ok(Value::Record(self.fields(fields, |field| entries.get(&*field.name))?.into()))
+                Ok(Value::Record(self.fields(fields, |field| entries.get(&**field.external_name()))?.into()))
             }
             (Some(TypeShape::Enum(variants)), json) => {
                 let (name, payload) = tagged(json).ok_or_else(|| self.problem(ty, json))?;
-                let tag = variants.iter().position(|variant| &*variant.name == name);
+                let tag = variants.iter().position(|variant| &**variant.external_name() == name);
                 let tag = tag.ok_or_else(|| self.problem(ty, json))?;
                 let payload =
                     self.at(&format!(".{name}"), |decoder| decoder.payload(&variants[tag].fields, payload))?;
@@ -137,7 +137,7 @@ impl JsonDecoder<'_> {
                 Ok(Some(self.elements(fields.iter().map(|field| &field.ty), elements)?.into()))
             }
             ([_, ..], Some(Json::Object(entries))) if !positional => {
-                Ok(Some(self.fields(fields, |field| entries.get(&*field.name))?.into()))
+                Ok(Some(self.fields(fields, |field| entries.get(&**field.external_name()))?.into()))
             }
             ([], Some(_)) => Err(InputError::new(&self.path, "expected no payload")),
             _ => Err(InputError::new(&self.path, format!("expected a payload of {} fields", fields.len()))),
@@ -159,10 +159,11 @@ impl JsonDecoder<'_> {
         find: impl Fn(&Field) -> Option<&'j Json>,
     ) -> Result<Vec<Value>, InputError> {
         let decode_field = |field: &Field| {
-            self.at(&format!(".{}", field.name), |decoder| match (find(field), &field.ty) {
-                (Some(json), ty) => decoder.value(ty, json),
-                (None, Type::Option(_)) => Ok(Value::none()),
-                (None, ty) => {
+            self.at(&format!(".{}", field.external_name()), |decoder| match (find(field), &field.default, &field.ty) {
+                (Some(json), _, ty) => decoder.value(ty, json),
+                (None, Some(default), _) => Ok(default.clone()),
+                (None, None, Type::Option(_)) => Ok(Value::none()),
+                (None, None, ty) => {
                     let expected = expected(ty, decoder.definitions);
                     Err(InputError::new(&decoder.path, format!("missing, expected {expected}")))
                 }

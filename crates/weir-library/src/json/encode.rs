@@ -164,12 +164,12 @@ impl<'a> JsonView<'a> {
     fn variant<S: Serializer>(self, variant: Option<&Variant>, values: &[Value], to: S) -> Result<S::Ok, S::Error> {
         let Some(variant) = variant else { return to.serialize_unit() };
         if variant.fields.is_empty() {
-            return to.serialize_str(&variant.name);
+            return to.serialize_str(variant.external_name());
         }
         let mut object = to.serialize_map(Some(1))?;
         let whole = if variant.fields.len() == 1 { self } else { self.inside()? };
         let payload = JsonFields { whole, fields: &variant.fields, values };
-        object.serialize_entry(&*variant.name, &payload)?;
+        object.serialize_entry(&**variant.external_name(), &payload)?;
         object.end()
     }
 
@@ -245,7 +245,7 @@ impl Serialize for JsonFields<'_> {
             (false, fields, values) => {
                 let mut object = to.serialize_map(Some(fields.len()))?;
                 for (field, value) in fields.iter().zip(values) {
-                    object.serialize_entry(&*field.name, &self.whole.part(value, &field.ty))?;
+                    object.serialize_entry(&**field.external_name(), &self.whole.part(value, &field.ty))?;
                 }
                 object.end()
             }

@@ -8,12 +8,12 @@ use crate::input::NamedTypes;
 use crate::json::encode::written;
 
 fn field(name: &str, ty: Type) -> Field {
-    Field { name: name.into(), ty }
+    Field::new(name, ty)
 }
 
 fn definitions() -> Vec<TypeDefinition> {
     let post = vec![field("id", Type::Int), field("note", Type::option(Type::Text))];
-    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let variant = |name: &str, fields| Variant::new(name, fields);
     let kinds = vec![
         variant("Plain", Vec::new()),
         variant("Tagged", vec![field("0", Type::Text)]),
@@ -120,8 +120,8 @@ fn values_that_bodies_cannot_express_are_still_encoded() {
 
 /// Returns the definition of a recursive list type.
 fn chain() -> TypeDefinition {
-    let link = Variant { name: "Link".into(), fields: vec![field("0", Type::named("Chain"))] };
-    let end = Variant { name: "End".into(), fields: Vec::new() };
+    let link = Variant::new("Link", vec![field("0", Type::named("Chain"))]);
+    let end = Variant::new("End", Vec::new());
     TypeDefinition { name: "Chain".into(), doc: Text::default(), shape: TypeShape::Enum(vec![end, link]) }
 }
 
@@ -141,7 +141,7 @@ fn encoding_and_decoding_have_the_same_depth_limit() {
 #[test]
 fn exponentially_shared_values_are_limited() {
     let pair = vec![field("0", Type::named("Tree")), field("1", Type::named("Tree"))];
-    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let variant = |name: &str, fields| Variant::new(name, fields);
     let shape = TypeShape::Enum(vec![variant("Leaf", Vec::new()), variant("Node", pair)]);
     let tree = TypeDefinition { name: "Tree".into(), doc: Text::default(), shape };
     let of = TypeOf { ty: Type::named("Tree"), definitions: vec![tree] };
