@@ -106,14 +106,12 @@ fn value_of(expr: &Expr, named: &dyn Fn(&Expr) -> Option<ConstantResult>) -> Con
             let prim = if *operator == UnaryOperator::Negate { Prim::Negate } else { Prim::Not };
             applied(expr, prim, &[&value_of(operand, named)?])
         }
-        ExprKind::Binary { operator, left, right, .. } => {
-            let (left, right) = (value_of(left, named)?, value_of(right, named)?);
-            match (operator, &left, &right) {
-                (BinaryOperator::And, Value::Bool(left), Value::Bool(right)) => Ok(Value::Bool(*left && *right)),
-                (BinaryOperator::Or, Value::Bool(left), Value::Bool(right)) => Ok(Value::Bool(*left || *right)),
-                _ => applied(expr, prim_of(*operator), &[&left, &right]),
-            }
-        }
+        ExprKind::Binary { operator, left, right, .. } => match (operator, value_of(left, named)?) {
+            (BinaryOperator::And, Value::Bool(false)) => Ok(Value::Bool(false)),
+            (BinaryOperator::Or, Value::Bool(true)) => Ok(Value::Bool(true)),
+            (BinaryOperator::And | BinaryOperator::Or, _) => value_of(right, named),
+            (_, left) => applied(expr, prim_of(*operator), &[&left, &value_of(right, named)?]),
+        },
         ExprKind::List(elements) => all(elements).map(Value::list),
         ExprKind::Map(entries) => {
             let entry = |entry: &MapEntry| Ok((value_of(&entry.key, named)?, value_of(&entry.value, named)?));

@@ -7,10 +7,10 @@ use weir_host::{Passing, Resource, Signature, Text};
 use weir_syntax::ast::{Argument, Expr, ExprKind, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{OpenType, TypeChecker};
 use super::arguments::{CallArguments, CalleeParameter};
 use super::generics::GenericCallee;
 use super::names::{ResolvedVariant, path_of};
+use super::{OpenType, TypeChecker};
 use crate::declare::private_item;
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;

@@ -73,12 +73,7 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     /// Checks a constant expression, and returns its type and its value.
-    fn constant_expression(
-        &mut self,
-        expr: &'a Expr,
-        expected: Option<&Expected>,
-        what: &str,
-    ) -> (Ty, Option<Value>) {
+    fn constant_expression(&mut self, expr: &'a Expr, expected: Option<&Expected>, what: &str) -> (Ty, Option<Value>) {
         let before = self.context.reported();
         let ty = self.expr(expr, expected);
         if self.context.reported() > before || matches!(expr.kind, ExprKind::Error) {

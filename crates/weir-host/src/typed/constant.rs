@@ -128,8 +128,7 @@ impl TypeParser<'_> {
             Some(b'#') => {
                 self.mark("#")?;
                 let tag = self.number()?;
-                let payload =
-                    if self.takes("(") { Some(self.listed(")", TypeParser::constant)?.into()) } else { None };
+                let payload = if self.takes("(") { Some(self.listed(")", TypeParser::constant)?.into()) } else { None };
                 return Ok(Value::Variant(tag, payload));
             }
             _ => {}

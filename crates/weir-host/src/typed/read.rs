@@ -62,7 +62,11 @@ impl<'a> TypeParser<'a> {
     }
 
     /// Parses a comma-separated list up to the closing mark.
-    pub(super) fn listed<T>(&mut self, close: &str, each: impl Fn(&mut Self) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
+    pub(super) fn listed<T>(
+        &mut self,
+        close: &str,
+        each: impl Fn(&mut Self) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, Failure> {
         let mut all = Vec::new();
         while !self.takes(close) {
             if !all.is_empty() {

@@ -17,11 +17,7 @@ use crate::units;
 /// Fails as `parse` does, and if a column is missing or a text is not of its type; the message names the column and the line:
 /// `` `price` in line 3: expected a number, found "abc" ``.
 #[weir::function(pure, units = 2 * units::to_divide(text))]
-pub fn decode(
-    text: &str,
-    #[default(",")] separator: &str,
-    of: TypeArgument<'a'>,
-) -> Result<Vec<Value>, Failure> {
+pub fn decode(text: &str, #[default(",")] separator: &str, of: TypeArgument<'a'>) -> Result<Vec<Value>, Failure> {
     each_row(text, separator, |row, line| decoded(&row, &format!(" in line {line}"), &of.0))
 }
 

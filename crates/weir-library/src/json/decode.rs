@@ -40,7 +40,9 @@ pub(crate) fn is_sayable(ty: &Type, definitions: NamedTypes<'_>) -> bool {
 /// `inside` holds the named types on the path, so that a recursive type is examined once.
 fn sayable<'a>(ty: &'a Type, definitions: NamedTypes<'a>, inside: &mut Vec<&'a str>) -> bool {
     match ty {
-        Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration | Type::Time => true,
+        Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration | Type::Time => {
+            true
+        }
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
         Type::Map(pair) => is_scalar(&pair.0, definitions) && sayable(&pair.1, definitions, inside),
         Type::Tuple(elements) => elements.iter().all(|element| sayable(element, definitions, inside)),
@@ -90,7 +92,9 @@ impl JsonDecoder<'_> {
             }
             (Type::Map(pair), Json::Object(entries)) => {
                 let entry = |(key, json): (&String, _)| {
-                    self.at(&format!(".{key}"), |decoder| Ok((decoder.key(&pair.0, key)?, decoder.value(&pair.1, json)?)))
+                    self.at(&format!(".{key}"), |decoder| {
+                        Ok((decoder.key(&pair.0, key)?, decoder.value(&pair.1, json)?))
+                    })
                 };
                 Ok(Value::Map(entries.iter().map(entry).collect::<Result<_, _>>()?))
             }
@@ -105,8 +109,7 @@ impl JsonDecoder<'_> {
 
     /// Converts the key of an object to a key of a map.
     fn key(&self, ty: &Type, key: &str) -> Result<Value, InputError> {
-        scalar_or_error(ty, key, self.definitions)
-            .map_err(|what| InputError::new(&self.path, format!("a key: {what}")))
+        scalar_or_error(ty, key, self.definitions).map_err(|what| InputError::new(&self.path, format!("a key: {what}")))
     }
 
     fn named(&mut self, ty: &Type, name: &str, json: &Json) -> Result<Value, InputError> {

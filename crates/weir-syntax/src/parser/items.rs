@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::ast::{
-    Block, Config, Constraint, Entry, Enum, ExternalName, FieldDeclaration, Function, Item, ItemKind,
-    LibraryFolder, NamedConstant, Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
+    Block, Config, Constraint, Entry, Enum, ExternalName, FieldDeclaration, Function, Item, ItemKind, LibraryFolder,
+    NamedConstant, Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};

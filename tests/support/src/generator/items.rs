@@ -3,8 +3,8 @@
 use super::{Generator, name, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
-    Constraint, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item, ItemKind,
-    LibraryFolder, Method, NamedConstant, Parameter, ParameterLocation, PathPart, PayloadField, Record, Route, RouteParameter,
+    Constraint, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item, ItemKind, LibraryFolder,
+    Method, NamedConstant, Parameter, ParameterLocation, PathPart, PayloadField, Record, Route, RouteParameter,
     RoutePath, Service, ServiceMember, ServiceMemberKind, Session, Shared, Test, Tree, TypeAlias, Use, UsedModule,
     Variant,
 };
