@@ -40,33 +40,50 @@ mod functions {
 /// template, a text that has been escaped before is escaped twice.
 #[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
 pub fn escape(text: &Text) -> Text {
-    let length: usize = text.bytes().map(|byte| escape_of(byte).map_or(1, str::len)).sum();
+    let length: usize = text.bytes().map(|byte| if is_special(byte) { escape_of(byte).len() } else { 1 }).sum();
     if length == text.len() {
         return text.clone();
     }
     let mut escaped = Text::with_capacity(length);
     let mut rest = text.as_str();
     // Each character that is escaped is one byte, so that what lies before and behind it is a text.
-    while let Some((at, escape)) = rest.bytes().enumerate().find_map(|(at, byte)| Some((at, escape_of(byte)?))) {
-        escaped.push(&rest[..at]);
-        escaped.push(escape);
+    while let Some(at) = rest.bytes().position(is_special) {
+        if at > 0 {
+            escaped.push(&rest[..at]);
+        }
+        escaped.push(escape_of(rest.as_bytes()[at]));
         rest = &rest[at + 1..];
     }
     escaped.push(rest);
     escaped
 }
 
-/// Returns the escape of a character that may end an element or attribute, or begin an escape.
+/// True for the characters that may end an element or attribute, or begin an escape.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let (characters, mut index) = (b"&<>\"'", 0);
+    while index < characters.len() {
+        special[characters[index] as usize] = true;
+        index += 1;
+    }
+    special
+};
+
 #[inline]
-fn escape_of(byte: u8) -> Option<&'static str> {
-    Some(match byte {
+fn is_special(byte: u8) -> bool {
+    SPECIAL[usize::from(byte)]
+}
+
+/// Returns the escape of a special character.
+#[inline]
+fn escape_of(byte: u8) -> &'static str {
+    match byte {
         b'&' => "&amp;",
         b'<' => "&lt;",
         b'>' => "&gt;",
         b'"' => "&quot;",
-        b'\'' => "&#39;",
-        _ => return None,
-    })
+        _ => "&#39;",
+    }
 }
 
 /// Decodes the fields of a form, as a browser sends them in the body of a `post`: `name=Ada&city=Bern`. If a name
