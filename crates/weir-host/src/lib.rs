@@ -46,6 +46,7 @@ mod library;
 mod listen_address;
 mod location;
 mod outcome;
+mod passing;
 mod resource;
 mod secret;
 mod signature;
@@ -74,9 +75,10 @@ pub use listen_address::{ListenAddress, ListenProtocol};
 pub use location::Location;
 pub use macros::FunctionOptions;
 pub use outcome::Outcome;
+pub use passing::Passing;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use secret::Secret;
-pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
+pub use signature::{Effects, Parameter, Signature, StateOf, World};
 pub use source::{
     Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceProblem,
     SourceSignature, Stop,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Batch, Failure, Mode, Text, Type, Value};
+use crate::{Batch, Failure, Mode, Passing, Text, Type, Value};
 
 /// The signature of a host function: its parameters, results and effects, derived from its Rust signature and its
 /// marks.
@@ -39,33 +39,6 @@ pub struct Parameter {
     pub passing: Passing,
     /// The value if a call leaves the parameter out.
     pub default: Option<Value>,
-}
-
-/// Passing mode of a parameter. Applied to a shared value, `Borrow` makes the call a reader and `Change` a writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Passing {
-    /// By value: shared, cloned, or moved if it is neither shareable nor cloneable.
-    Value,
-    /// By `&`.
-    Borrow,
-    /// By `&mut`.
-    Change,
-    /// By value together with its type, as a [`crate::Typed`].
-    Typed,
-    /// Not by an argument: the compiler passes the type that the call has for this type parameter, as a
-    /// [`crate::TypeArgument`]. Such parameters stand last, and the result of the function mentions the type parameter.
-    TypeOf(char),
-    /// To the constructor of the private state, before any flow begins; the function itself never receives it. The
-    /// argument of a call must be constant.
-    Start,
-}
-
-impl Passing {
-    /// Returns `true` if the call takes ownership of the value.
-    #[must_use]
-    pub fn takes(self) -> bool {
-        matches!(self, Passing::Value | Passing::Typed)
-    }
 }
 
 /// Effects of a call beyond its parameters, and the resulting freedom in executing it.
