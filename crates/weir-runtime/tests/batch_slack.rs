@@ -87,7 +87,7 @@ fn learned(options: Options) -> Scripted {
         let [second] = scripted.batches();
         scripted.answer_after(2, second);
         scripted.answer_after(5, slow);
-        flow.blocking_recv().unwrap().unwrap();
+        flow.blocking_recv().expect("the flow is answered").expect("no call fails");
     }
     scripted
 }
@@ -109,7 +109,7 @@ fn a_call_waits_for_a_later_one_while_its_flow_waits_for_a_slower_one() {
         assert_eq!(sent(&fast), ("fast.get", vec![1, 50]), "{name}");
         fast.answer();
         slow.answer();
-        flow.blocking_recv().unwrap().unwrap();
+        flow.blocking_recv().expect("the flow is answered").expect("no call fails");
     });
 }
 
@@ -127,7 +127,7 @@ fn a_call_leaves_before_its_flow_would_end_later() {
         let [second] = scripted.batches();
         assert_eq!(sent(&second), ("fast.get", vec![50]), "{name}");
         second.answer();
-        flow.blocking_recv().unwrap().unwrap();
+        flow.blocking_recv().expect("the flow is answered").expect("no call fails");
     });
 }
 
@@ -153,7 +153,7 @@ fn calls_of_several_flows_that_have_time_wait_together() {
         }
         gathered.sort_unstable();
         assert_eq!(gathered, [1, 50, 60], "{name}");
-        flows.into_iter().for_each(|flow| drop(flow.blocking_recv().unwrap().unwrap()));
+        flows.into_iter().for_each(|flow| drop(flow.blocking_recv().expect("the flow is answered")));
     });
 }
 
@@ -172,7 +172,7 @@ fn nothing_waits_for_the_sake_of_a_call_that_may_not_be_made() {
             assert_eq!(sent(&second), ("fast.get", vec![-1]), "{name}");
             scripted.platform.pass_ns(10 * MS);
             [second, slow].into_iter().for_each(WaitingBatch::answer);
-            flow.blocking_recv().unwrap().unwrap();
+            flow.blocking_recv().expect("the flow is answered").expect("no call fails");
         }
     });
 }
