@@ -35,7 +35,7 @@ pub(crate) use batch::{Member, MemberProgress};
 use latency::{EstimatedLatency, LatencyEstimate};
 pub(crate) use rest::{Claim, at_rest, end_slice, resume};
 use sender::BatchSender;
-pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, Progress, StepLatency};
+pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, StepLatency, StepProgress};
 
 mod batch;
 mod latency;

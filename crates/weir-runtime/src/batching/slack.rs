@@ -54,7 +54,7 @@ pub(crate) enum StepLatency {
 
 /// The progress of a step in a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum StepProgress {
     /// It has run, will not run, or waits for something that is not estimated.
     Over,
     /// Its call was sent at this time.
@@ -136,13 +136,13 @@ impl LatencyGraph {
     }
 
     /// Returns the slack of each gathering call, with its step.
-    pub(crate) fn slack(&self, now_ns: u64, progress: &[Progress]) -> Vec<(usize, CallSlack)> {
+    pub(crate) fn slack(&self, now_ns: u64, progress: &[StepProgress]) -> Vec<(usize, CallSlack)> {
         let forecast = self.forecast(now_ns, progress);
-        let gathering = || (0..self.steps.len()).filter(|step| progress[*step] == Progress::Gathers);
+        let gathering = || (0..self.steps.len()).filter(|step| progress[*step] == StepProgress::Gathers);
         let slack = |call: usize| {
             let latest_ns = if self.delays(call) { self.latest(call, &forecast) } else { 0 };
             let joins = |later: usize| {
-                matches!(progress[later], Progress::Ahead(_))
+                matches!(progress[later], StepProgress::Ahead(_))
                     && forecast.ready[later] <= latest_ns
                     && self.could_join(later, call)
                     && gathering().all(|other| !self.is_same_function(other, call) || !self.needs(later, other))
@@ -158,22 +158,22 @@ impl LatencyGraph {
         reserve_ns.and_then(|reserve_ns| forecast.end.checked_sub(reserve_ns)).unwrap_or(0)
     }
 
-    fn forecast(&self, now_ns: u64, progress: &[Progress]) -> Forecast {
+    fn forecast(&self, now_ns: u64, progress: &[StepProgress]) -> Forecast {
         let count = self.steps.len();
         let (mut ready, mut ends) = ([now_ns; LATENCY_STEPS_MAX], [now_ns; LATENCY_STEPS_MAX]);
         for (at, step) in self.steps.iter().enumerate() {
             ready[at] = bits(step.before).map(|before| ends[before]).max().unwrap_or(now_ns);
             let mean_ns = step.latency.mean_ns();
             ends[at] = match progress[at] {
-                Progress::Over => now_ns,
-                Progress::Sent(sent_ns) => now_ns.max(sent_ns.saturating_add(mean_ns)),
-                Progress::Gathers => now_ns.saturating_add(mean_ns),
-                Progress::Ahead(true) => ready[at].saturating_add(mean_ns),
-                Progress::Ahead(false) => ready[at],
+                StepProgress::Over => now_ns,
+                StepProgress::Sent(sent_ns) => now_ns.max(sent_ns.saturating_add(mean_ns)),
+                StepProgress::Gathers => now_ns.saturating_add(mean_ns),
+                StepProgress::Ahead(true) => ready[at].saturating_add(mean_ns),
+                StepProgress::Ahead(false) => ready[at],
             };
         }
         let end = ends[..count].iter().copied().max().unwrap_or(now_ns);
-        Forecast { ready, end, rest: self.rests(|step| progress[step] != Progress::Over) }
+        Forecast { ready, end, rest: self.rests(|step| progress[step] != StepProgress::Over) }
     }
 
     /// Returns for each step the time from its beginning to the end of the last step after it.

@@ -2,7 +2,7 @@
 
 use super::Frame;
 use super::action::Stage;
-use crate::batching::{LatencyStep, Member, MemberProgress, Progress};
+use crate::batching::{LatencyStep, Member, MemberProgress, StepProgress};
 use crate::instance::Env;
 use crate::step::{Body, NONE};
 
@@ -14,25 +14,25 @@ impl Frame {
         if !self.waits.iter().any(|wait| wait.member().is_some_and(gathers)) {
             return;
         }
-        let progress: Vec<Progress> = latencies.steps().iter().map(|step| self.progress(step)).collect();
+        let progress: Vec<StepProgress> = latencies.steps().iter().map(|step| self.progress(step)).collect();
         for (place, slack) in latencies.slack(env.instance.platform.now_ns(), &progress) {
             let member = self.member_of(latencies.steps()[place].index);
             member.into_iter().for_each(|member| member.delay(slack));
         }
     }
 
-    fn progress(&self, step: &LatencyStep) -> Progress {
+    fn progress(&self, step: &LatencyStep) -> StepProgress {
         match self.member_of(step.index).map(Member::progress) {
-            Some(MemberProgress::Gathers) => return Progress::Gathers,
-            Some(MemberProgress::Sent(sent_ns)) => return Progress::Sent(sent_ns),
+            Some(MemberProgress::Gathers) => return StepProgress::Gathers,
+            Some(MemberProgress::Sent(sent_ns)) => return StepProgress::Sent(sent_ns),
             Some(MemberProgress::Answered) | None => {}
         }
         let has_begun = step.index < self.low || (!self.seen.is_empty() && self.is_seen(step.index));
         let chosen = |(switch, _): &(u32, u32)| self.choices[*switch as usize];
         if has_begun || step.arms.iter().any(|arm| chosen(arm) != NONE && chosen(arm) != arm.1) {
-            return Progress::Over;
+            return StepProgress::Over;
         }
-        Progress::Ahead(step.arms.iter().all(|arm| chosen(arm) == arm.1))
+        StepProgress::Ahead(step.arms.iter().all(|arm| chosen(arm) == arm.1))
     }
 
     fn member_of(&self, step: usize) -> Option<&Member> {
