@@ -20,12 +20,14 @@
 //! All of it is a hint: counters are read and written with relaxed ordering, and a stale value admits or refuses a request
 //! too many.
 
+mod flow_turns;
 mod loop_probe;
 mod multilevel_queue;
 mod passed_queues;
 mod queue_delay;
 
+pub(crate) use flow_turns::FlowTurns;
 pub(crate) use loop_probe::{note_beginning, probe_loop};
-pub(crate) use multilevel_queue::{MultilevelQueue, begins_level, level_of};
+pub(crate) use multilevel_queue::MultilevelQueue;
 pub(crate) use passed_queues::{PassedQueues, ThreadQueue};
 pub(crate) use queue_delay::{FlowDelays, QueueDelay};
