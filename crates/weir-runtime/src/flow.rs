@@ -326,6 +326,8 @@ impl FlowState {
         let yields = matches!(advanced, Advanced::Yields);
         if yields {
             self.count_turn(instance);
+        } else {
+            self.turns.interrupt();
         }
         if yields != self.computes {
             self.note_computing(instance, yields);

@@ -1,4 +1,4 @@
-//! The turns that a flow has used up, the level of the queue at which it waits for the next, and the queue where it last waited.
+//! The turns that a flow has used up, the level of the queue at which it waits for the next, and the queue that it comes from.
 
 use std::num::NonZeroU32;
 
@@ -13,7 +13,7 @@ const LEVEL_TURNS: [u32; LEVELS] = [1, 32, 256, 2_048, 16_384];
 pub(crate) struct FlowTurns {
     /// The number of turns that the flow has used up.
     taken: u32,
-    /// The queue in which it last waited for a thread: a number made of section and level.
+    /// The queue that it has just come from: a number made of section and level.
     waited_in: Option<NonZeroU32>,
 }
 
@@ -30,8 +30,14 @@ impl FlowTurns {
         LEVEL_TURNS.iter().rposition(|first| *first <= self.taken)
     }
 
-    /// Notes that the flow is about to wait in this section; returns true if it has waited there at its level before. At the
-    /// last level a flow may compute for ever, and each of its waits counts as one of its own.
+    /// Notes that the flow waits for something else than a thread. When it comes back to a queue, it is as new there.
+    #[inline]
+    pub(crate) fn interrupt(&mut self) {
+        self.waited_in = None;
+    }
+
+    /// Notes that the flow is about to wait in this section; returns true if it comes from the same queue. At the last level a
+    /// flow may compute for ever, and each of its waits counts as one of its own.
     pub(crate) fn note_waiting(&mut self, section: usize) -> bool {
         let level = self.level();
         let queue = section * (LEVELS + 1) + level.map_or(0, |level| level + 1);
@@ -55,12 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_waits_again_in_the_same_section_at_the_same_level() {
+    fn a_flow_that_computes_on_comes_back_to_its_queue() {
         let mut turns = FlowTurns::default();
         assert!(!turns.note_waiting(0) && turns.note_waiting(0), "before its first turn");
         assert_eq!(turns.count(), Some(0));
         assert!(!turns.note_waiting(0) && turns.note_waiting(0), "at the first level");
         assert!(!turns.note_waiting(1) && !turns.note_waiting(0), "in another section");
+        turns.interrupt();
+        assert!(!turns.note_waiting(0) && turns.note_waiting(0), "after it has waited for something else");
         turns.taken = u32::MAX;
         assert!(!turns.note_waiting(0) && !turns.note_waiting(0), "at the last level");
     }

@@ -93,7 +93,7 @@ impl QueueDelay {
         }
     }
 
-    /// Notes that an item enters the queue that has left it before.
+    /// Notes that an item enters the queue that has just left it to be run.
     pub(crate) fn enter_again(&self, platform: &dyn Platform) {
         self.departures.fetch_sub(1, Ordering::Relaxed);
         self.enter(platform);
@@ -109,7 +109,7 @@ impl QueueDelay {
             let before_ns = self.gap_ns.load(Ordering::Relaxed);
             let longest_ns = before_ns.max(SHORT_GAP_NS).saturating_mul(GAP_GROWTH_MAX);
             let gap_ns = elapsed_ns / departures.max(1).cast_unsigned();
-            self.gap_ns.store(if before_ns == 0 { gap_ns } else { gap_ns.min(longest_ns) }, Ordering::Relaxed);
+            self.gap_ns.store(gap_ns.min(longest_ns), Ordering::Relaxed);
             self.begin_window(now_ns);
         }
         self.abandon();
