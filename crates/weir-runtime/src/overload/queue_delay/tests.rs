@@ -1,3 +1,5 @@
+//! The law on simulated servers and clocks.
+
 use std::collections::VecDeque;
 
 use super::super::multilevel_queue::MultilevelQueue;
