@@ -46,6 +46,7 @@ mod library;
 mod listen_address;
 mod location;
 mod outcome;
+mod reachable_hosts;
 mod resource;
 mod secret;
 mod signature;
@@ -74,6 +75,7 @@ pub use listen_address::{ListenAddress, ListenProtocol};
 pub use location::Location;
 pub use macros::FunctionOptions;
 pub use outcome::Outcome;
+pub use reachable_hosts::ReachableHosts;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use secret::Secret;
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
@@ -82,7 +84,7 @@ pub use source::{
     SourceSignature, Stop,
 };
 pub use text::Text;
-pub use typed::{TypeOf, Typed};
+pub use typed::{NamedArguments, TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{Element, Elements, Entries, HostValue, Unique, Value, Values, Walk};
 pub use weir_macros::{FunctionOptions, Type, batched, function, library};

@@ -52,6 +52,8 @@ pub enum Passing {
     Change,
     /// By value together with its type, as a [`crate::Typed`].
     Typed,
+    /// All arguments that name no other parameter, as a [`crate::NamedArguments`]. Only the last parameter can be passed so.
+    Named,
     /// To the constructor of the private state, before any flow begins; the function itself never receives it. The
     /// argument of a call must be constant.
     Start,
@@ -61,7 +63,7 @@ impl Passing {
     /// Returns `true` if the call takes ownership of the value.
     #[must_use]
     pub fn takes(self) -> bool {
-        matches!(self, Passing::Value | Passing::Typed)
+        matches!(self, Passing::Value | Passing::Typed | Passing::Named)
     }
 }
 

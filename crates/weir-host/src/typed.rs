@@ -19,7 +19,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::convert::mismatch;
-use crate::{Failure, Field, HostType, Text, Type, TypeDefinition, TypeShape, Value};
+use crate::{Failure, Field, HostType, Passing, Text, Type, TypeDefinition, TypeShape, Value};
 
 /// Maximum number of parsed types cached by a thread; a program has one for each call.
 const REMEMBERED_MAX: usize = 1_024;
@@ -31,6 +31,13 @@ pub struct TypeOf {
     pub ty: Type,
     /// The definitions of the records and enums that the type mentions, directly or indirectly.
     pub definitions: Vec<TypeDefinition>,
+}
+
+impl Default for TypeOf {
+    /// Returns the type `()`.
+    fn default() -> Self {
+        TypeOf { ty: Type::Unit, definitions: Vec::new() }
+    }
 }
 
 impl TypeOf {
@@ -93,7 +100,7 @@ pub struct Typed<const NAME: char> {
 }
 
 impl<const NAME: char> HostType for Typed<NAME> {
-    const TYPED: bool = true;
+    const PASSING: Passing = Passing::Typed;
 
     fn ty() -> Type {
         Type::Parameter(String::from(NAME).into())
@@ -108,6 +115,38 @@ impl<const NAME: char> HostType for Typed<NAME> {
     fn into_value(self) -> Result<Value, Failure> {
         let of = self.of.to_string();
         Ok(Value::Record([self.value, Value::text(&of)].into()))
+    }
+}
+
+/// The arguments of a call that name no parameter of the function, as `order: 7` in `log.info("paid", order: 7)`: a record
+/// together with its type, or `()` if there are none.
+#[derive(Clone, Debug)]
+pub struct NamedArguments(pub Typed<'n'>);
+
+impl NamedArguments {
+    /// The name of the record type of the arguments.
+    pub const TYPE_NAME: &'static str = "arguments";
+}
+
+impl Default for NamedArguments {
+    fn default() -> Self {
+        NamedArguments(Typed { value: Value::Unit, of: Arc::default() })
+    }
+}
+
+impl HostType for NamedArguments {
+    const PASSING: Passing = Passing::Named;
+
+    fn ty() -> Type {
+        Typed::<'n'>::ty()
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        Typed::from_value(value).map(NamedArguments)
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        self.0.into_value()
     }
 }
 

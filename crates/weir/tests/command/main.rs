@@ -13,6 +13,7 @@ mod modules;
 mod overload;
 mod programs;
 mod serve;
+mod services;
 mod slices;
 mod streams;
 mod support;
