@@ -26,7 +26,8 @@ use crate::{Failure, Outcome, Passing, Type, TypeDefinition, Value};
     note = "derive `weir::Type` for it, with `#[weir(opaque)]` if only host functions look into it"
 )]
 pub trait HostType: Sized + Send + 'static {
-    /// How a parameter of this type is passed that is not a reference.
+    /// Passing mode of a parameter that takes this type by value: another one than [`Passing::Value`] for
+    /// [`crate::Typed`], [`crate::NamedArguments`] and [`crate::TypeArgument`].
     const PASSING: Passing = Passing::Value;
 
     /// `true` for scalars, whose values are passed as words by typed entry points ([`crate::WordCode`]).

@@ -20,7 +20,7 @@ mod url;
 
 pub use exchange::Client;
 pub use options::{CallOptions, Headers};
-pub use response::{ClientResponse, body, cookie, header, json, response, status, text, url};
+pub use response::{ClientResponse, body, cookie, decode_json, header, json, response, status, text, url};
 
 use bytes::Bytes;
 use hyper::Method;
@@ -46,7 +46,7 @@ mod functions {
         /// HTTP client: requests to other services.
         pub(crate) client: super::get, super::post, super::put, super::patch, super::delete, super::send,
             super::encode, super::response::status, super::response::body, super::response::text,
-            super::response::json, super::response::cookie, super::response::header, super::response::url, super::response::response
+            super::response::json, super::response::decode_json, super::response::cookie, super::response::header, super::response::url, super::response::response
     }
 }
 

@@ -32,6 +32,7 @@ pub mod lines;
 pub mod list;
 pub mod log;
 pub mod map;
+mod named_texts;
 pub mod network;
 pub mod output;
 pub mod random;

@@ -9,13 +9,15 @@
 //!
 //! An item that cannot go on is buffered, and put into the queue of the next port together with the items behind it.
 //!
+//! A batch ends after at most [`BATCH_TIME_MAX`]: the items that it has not run go back to the front of their queue, and
+//! the output goes on to the next port, where another thread may be idle.
+//!
 //! Order: an item bypasses a queue only if the queue is empty and no other thread runs the port, so that it overtakes
 //! nothing.
 
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::fusion_limit::FusionLimit;
 use crate::platform::SchedulerPlatform;
 use crate::port_queue::Remaining;
 use crate::state::{PortState, SchedulerState};
@@ -26,13 +28,13 @@ use crate::worker_local::{BATCH, WorkerLocal};
 /// The maximum number of ports that an item passes before its thread yields to other work. Chosen by judgement: it
 /// bounds a cycle of ports, and is longer than any chain of ports in the benchmarks (1,000).
 const HOPS_MAX: u64 = 4_096;
-/// The minimum number of items for which a batch in shared mode is timed: the two clock reads cost about as much as two
-/// hops through a queue.
-const TIMED_MIN: usize = 16;
-
-/// The target duration of a batch in exclusive mode, to which the batch limit is adapted. Chosen by judgement: a source
-/// that waits for exclusive mode, or a worker that enters shared mode, waits for one batch at most.
-const EXCLUSIVE_MAX: Duration = Duration::from_millis(1);
+/// The duration after which a batch ends. Chosen by judgement: the threads of the next ports, a source that waits for
+/// exclusive mode, and a worker that enters shared mode wait for one batch at most, and beside it the microsecond that a
+/// batch costs is little.
+const BATCH_TIME_MAX: Duration = Duration::from_micros(200);
+/// The factor by which the number of items that have run grows from one look at the clock to the next, unless items may
+/// block: reading it costs about as much as two hops between fused ports.
+const LOOK_FACTOR: usize = 8;
 
 /// The ports that a worker may run beside the one that it started from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,38 @@ impl<W: Work> Fusion for BatchFusion<'_, W> {
     }
 }
 
+/// The clock of a batch, which ends if the items up to the next look would take too long, at the pace of those before.
+struct BatchClock {
+    /// `None` for a single item, for which reading the clock does not pay.
+    begin: Option<Instant>,
+    ran: usize,
+    /// The number of items after which the clock is read again.
+    next_look: usize,
+    /// The factor by which that number grows.
+    factor: usize,
+}
+
+impl BatchClock {
+    fn start(platform: &impl SchedulerPlatform, items: usize, is_nonblocking: bool) -> BatchClock {
+        let factor = if is_nonblocking { LOOK_FACTOR } else { 1 };
+        BatchClock { begin: (items > 1).then(|| platform.now()), ran: 0, next_look: 1, factor }
+    }
+
+    /// Counts an item that has run, and returns true if the batch is to end.
+    #[inline]
+    fn is_over(&mut self, platform: &impl SchedulerPlatform) -> bool {
+        self.ran += 1;
+        let Some(begin) = self.begin.filter(|_| self.ran == self.next_look) else { return false };
+        self.next_look = (self.next_look * self.factor).max(self.next_look + 1);
+        platform.elapsed(begin) * self.factor as u32 > BATCH_TIME_MAX
+    }
+
+    /// Returns the time that an item has taken, if the batch was timed.
+    fn time_per_item(&self, platform: &impl SchedulerPlatform) -> Option<Duration> {
+        self.begin.map(|begin| platform.elapsed(begin) / self.ran.max(1) as u32)
+    }
+}
+
 impl<W: Work> WorkerLocal<W> {
     /// Runs a batch of the port. Returns the port of the same pool that received the output, if it is scheduled but not
     /// in the ready queue: only this worker knows that it has work.
@@ -77,26 +111,31 @@ impl<W: Work> WorkerLocal<W> {
             // A blocking item may hold this thread for long, so the deferred wake-ups are delivered first.
             self.flush_deferred(shared);
         }
-        let most = if mode == ExecutionMode::Exclusive { self.batch_limit } else { BATCH };
-        shared.ports[port].queue.take_batch(most, &mut self.batch, &mut self.released);
+        let returned = shared.ports[port].queue.take_batch(BATCH, &mut self.batch, &mut self.released);
         self.wake_released(shared);
         let mut batch = std::mem::take(&mut self.batch);
-        let (count, mut ended) = (batch.len(), 0);
-        let begin = self.is_timed(count, mode).then(|| shared.platform().now());
-        for item in batch.drain(..) {
+        let mut clock = BatchClock::start(shared.platform(), batch.len(), shared.ports[port].is_nonblocking());
+        let mut ended = 0;
+        let mut items = batch.drain(..);
+        while let Some(item) = items.next() {
             match self.run_item(shared, port, item, mode) {
                 RunOutcome::Next(PortId(next), item) => self.buffer_output(shared, next, item),
                 RunOutcome::Yields(PortId(port), item) => put_back(shared, port, item),
                 RunOutcome::Finished => ended += 1,
             }
             self.flush_item_count(slot);
+            if clock.is_over(shared.platform()) && items.len() > 0 {
+                shared.ports[port].queue.return_rest(&mut items, returned);
+                break;
+            }
         }
-        self.batch = batch;
+        drop(items);
+        (self.batch, self.ran) = (batch, clock.ran);
         shared.work.after_batch();
         self.flush_output(shared);
         shared.finish(ended);
-        if let Some(begin) = begin {
-            self.adapt(&shared.ports[port].fusion_limit, shared.platform().elapsed(begin), count, mode);
+        if let (ExecutionMode::Shared(most), Some(each)) = (mode, clock.time_per_item(shared.platform())) {
+            shared.ports[port].fusion_limit.adapt(each, self.held.len() >= most);
         }
         if self.release_ports(shared, port) == Remaining::More {
             self.reschedule(shared, port, was_next);
@@ -126,24 +165,6 @@ impl<W: Work> WorkerLocal<W> {
             self.next_port = Some(port);
         } else {
             shared.schedule(port);
-        }
-    }
-
-    /// Returns whether a batch of this size justifies two clock reads. In exclusive mode a single item does so only
-    /// while the batch limit is 1, so that the limit can be raised.
-    fn is_timed(&self, count: usize, mode: ExecutionMode) -> bool {
-        match mode {
-            ExecutionMode::Exclusive => count > 1 || self.batch_limit == 1,
-            ExecutionMode::Shared(_) => count >= TIMED_MIN,
-        }
-    }
-
-    /// Adapts the batch limit (exclusive mode) or the fusion limit (shared mode) to the measured time of a batch.
-    fn adapt(&mut self, fusion_limit: &FusionLimit, took: Duration, count: usize, mode: ExecutionMode) {
-        match mode {
-            ExecutionMode::Exclusive if took > EXCLUSIVE_MAX => self.batch_limit = (self.batch_limit / 2).max(1),
-            ExecutionMode::Exclusive => self.batch_limit = (self.batch_limit * 2).min(BATCH),
-            ExecutionMode::Shared(most) => fusion_limit.adapt(took / count.max(1) as u32, self.held.len() >= most),
         }
     }
 

@@ -23,7 +23,8 @@
 //! 5. *Wait.* A port that found the next queue full is registered there and stays scheduled. The consumer of that queue
 //!    schedules it again when the queue is down to `low_water` items.
 //!    Items that are *put back* (`put_back`), because they have computed for as long as they may, take up no room. A
-//!    batch takes items of both kinds, so that neither holds up the other.
+//!    batch takes items of both kinds, so that neither holds up the other. The rest of a batch that ends early returns to
+//!    the front (`return_rest`), and may exceed the capacity by as much.
 //! 6. *Claim.* A thread that wants to run an item without queueing it claims the port: it sets `scheduled` if it is
 //!    false. The queue of an idle port is empty, so that the item overtakes nothing. Steps 2 and 3 follow.
 //!
@@ -99,10 +100,16 @@ impl<T> QueueState<T> {
         if self.item_count() == 0 { self.first = Some(item) } else { self.more.push_back(item) }
     }
 
-    fn pop_batch(&mut self, most: usize, batch: &mut Vec<T>) {
+    /// Moves a batch out, the returned items last; returns their number.
+    fn pop_batch(&mut self, most: usize, batch: &mut Vec<T>) -> usize {
         let returned = if self.returned.is_empty() { 0 } else { self.share_of_returned(most) };
         self.pop_new(most - returned, batch);
         batch.extend(self.returned.drain(..returned));
+        returned
+    }
+
+    fn push_front(&mut self, item: T) {
+        self.first.replace(item).into_iter().for_each(|second| self.more.push_front(second));
     }
 
     /// Returns the number of returned items in a batch of at most `most` items. Neither kind of items holds up the
@@ -254,12 +261,26 @@ impl<T> PortQueue<T> {
     }
 
     /// Moves at most `most` items to `batch`, and the ports and sources that waited for that much room to `released`.
-    pub(crate) fn take_batch(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) {
+    /// Returns the number of items that were put back once; they are the last of the batch.
+    pub(crate) fn take_batch(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) -> usize {
         let mut state = self.hot.state.lock();
-        state.pop_batch(most, batch);
+        let returned = state.pop_batch(most, batch);
         let left = state.item_count();
         if let Some(waiting) = &mut state.waiting {
             waiting.release(left <= self.low_water, left < self.capacity, released);
+        }
+        returned
+    }
+
+    /// Returns the rest of a batch to the front, whose order it keeps; the last `returned` items had been put back once.
+    /// Called by the holder of the port.
+    pub(crate) fn return_rest(&self, rest: &mut std::vec::Drain<'_, T>, returned: usize) {
+        let mut state = self.hot.state.lock();
+        for index in 0..rest.len() {
+            match rest.next_back() {
+                Some(item) if index < returned => state.returned.push_front(item),
+                item => item.into_iter().for_each(|item| state.push_front(item)),
+            }
         }
     }
 

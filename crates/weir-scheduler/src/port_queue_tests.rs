@@ -82,3 +82,19 @@ fn a_port_with_endless_items_still_releases_those_that_wait_for_room() {
         .collect();
     assert_eq!(released, [7]);
 }
+
+#[test]
+fn the_rest_of_a_batch_returns_to_the_front_in_its_order() {
+    let queue = PortQueue::new(8, 0);
+    assert!(!queue.put_batch(&mut vec![1, 2, 3]).is_full);
+    (10..13).for_each(|item| _ = queue.put_back(item));
+    let (mut batch, mut released) = (Vec::new(), Released::default());
+    let returned = queue.take_batch(5, &mut batch, &mut released);
+    assert_eq!((&batch[..], returned), (&[1, 2, 3, 10, 11][..], 2));
+    let mut items = batch.drain(..);
+    assert_eq!(items.next(), Some(1));
+    queue.return_rest(&mut items, returned);
+    drop(items);
+    _ = queue.put(4);
+    assert_eq!(taken(&queue, 64).0, [2, 3, 4, 10, 11, 12]);
+}

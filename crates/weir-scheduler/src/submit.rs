@@ -119,11 +119,10 @@ impl<W: Work> CallerRuns<W> {
     fn run_port(&self, shared: &SchedulerState<W>, slot: &WorkerSlot, port: usize) {
         let begin = shared.platform().now();
         let mut local = self.local.lock();
-        let count = shared.ports[port].queue.len().clamp(1, local.batch_limit);
         let next_port = local.run_batch(shared, slot, port, ExecutionMode::Exclusive);
         next_port.into_iter().for_each(|port| shared.schedule(port));
         local.flush_deferred(shared);
-        self.adapt(shared.platform().elapsed(begin) / count as u32);
+        self.adapt(shared.platform().elapsed(begin) / local.ran.max(1) as u32);
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use crate::fence::{has_heavy_fence, heavy_fence};
 
-/// The longest wait for exclusive mode: about as long as a batch in that mode (`EXCLUSIVE_MAX`). It also ends the wait
+/// The longest wait for exclusive mode: about as long as a batch in that mode (`BATCH_TIME_MAX`). It also ends the wait
 /// of a thread for itself.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(1);
 /// The number of checks before a spinning thread sleeps. Chosen by judgement: a bias owner usually leaves within one

@@ -32,9 +32,8 @@ pub(crate) struct WorkerLocal<W: Work> {
     pub(crate) blocked: Option<usize>,
     /// The port that the current batch was taken from.
     pub(crate) start_port: usize,
-    /// The maximum number of items of a batch in exclusive mode, adapted so that other threads wait for about
-    /// `EXCLUSIVE_MAX`.
-    pub(crate) batch_limit: usize,
+    /// The number of items of the last batch that have run.
+    pub(crate) ran: usize,
     /// The ports to be scheduled before this worker sleeps.
     pub(crate) deferred: Vec<usize>,
     /// Executions that are not yet in the pool's item count.
@@ -56,7 +55,7 @@ impl<W: Work> WorkerLocal<W> {
             last_next_port: None,
             blocked: None,
             start_port: 0,
-            batch_limit: 1,
+            ran: 0,
             deferred: Vec::new(),
             runs: 0,
         }

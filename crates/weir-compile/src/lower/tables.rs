@@ -53,9 +53,10 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the value of a column that an inserted record leaves out.
-    pub(super) fn omitted(&self, literal: ExprId, column: usize) -> Atom {
+    pub(super) fn omitted(&self, literal: ExprId, ty: &Type, column: usize) -> Atom {
         let table = self.typed.inserted_rows.get(&literal).map(|row| &self.typed.declarations.tables[row.table]);
         let default = table.and_then(|table| table.columns.get(column)).and_then(|column| column.default.clone());
+        let default = default.or_else(|| self.default_of_field(ty, column));
         Atom::Value(default.unwrap_or(if table.is_some() { Value::Int(0) } else { Value::Unit }))
     }
 

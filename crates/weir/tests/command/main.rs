@@ -1,6 +1,7 @@
 //! The `weir` command as a real process.
 
 mod config;
+mod decoding;
 mod deep;
 mod ends;
 mod graph;
