@@ -13,6 +13,7 @@ mod messages;
 mod modules;
 mod overload;
 mod programs;
+mod references;
 mod serve;
 mod services;
 mod slices;
