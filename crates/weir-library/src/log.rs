@@ -22,14 +22,14 @@ const PART_BYTES_MAX: usize = 16 * 1024;
 /// Importance of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// For whoever looks for a fault.
+    /// Details for the search for a fault.
     Debug,
-    /// What happens.
+    /// Normal events.
     #[default]
     Info,
-    /// What may become a fault.
+    /// Signs of a coming fault.
     Warn,
-    /// A fault.
+    /// Faults.
     Error,
 }
 

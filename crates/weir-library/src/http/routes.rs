@@ -54,7 +54,7 @@ enum ParameterSource {
 pub(super) type PathMatch<'r, 'p> = Match<'r, 'p, &'r usize>;
 
 /// The header of a request, and from where it came.
-pub(super) struct Sender<'r> {
+pub(super) struct RequestSender<'r> {
     pub(super) fields: &'r HeaderMap,
     pub(super) peer: IpAddr,
     pub(super) proxies: &'r TrustedProxies,
@@ -166,7 +166,7 @@ impl Routes {
         route: usize,
         parts: &Params<'_, '_>,
         query: Option<&str>,
-        sender: &Sender<'_>,
+        sender: &RequestSender<'_>,
         inputs: &mut Vec<Value>,
     ) -> Result<Option<usize>, Vec<InputError>> {
         let Route { parameters, types, .. } = &self.routes[route];

@@ -26,7 +26,7 @@ use super::cross_origin::CrossOriginPolicy;
 use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::response::Response;
-use super::routes::{RouteMatch, Routes, Sender};
+use super::routes::{RequestSender, RouteMatch, Routes};
 use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
@@ -318,7 +318,7 @@ impl RoutedRequest<'_> {
         match found {
             RouteMatch::Route(route, parts) => {
                 let query = self.uri.query();
-                let sender = Sender { fields: self.fields, peer: self.peer, proxies: &policy.proxies };
+                let sender = RequestSender { fields: self.fields, peer: self.peer, proxies: &policy.proxies };
                 let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
                 match body {
                     Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
