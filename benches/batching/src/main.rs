@@ -1,14 +1,16 @@
 //! Random level graphs as programs in Weir: the calls of their sources and the time that they take, on a virtual clock,
-//! beside models of other policies and lower bounds.
+//! beside models of other policies and lower bounds; and batches under load on a real clock.
 //!
 //!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod dataloader;
+mod host;
 mod latency;
 mod level_graph;
 mod optimum;
 mod policy;
+mod saturation;
 mod virtual_run;
 
 use bench_harness::results::publish;
@@ -68,6 +70,7 @@ fn main() -> BenchResult<()> {
     for (name, latencies) in [SETS[0], SETS[3]] {
         results.push(peer(name, latencies, graphs)?);
     }
+    results.extend([saturation::saturation()?, saturation::element()?]);
     publish("bench-batching", &Value::Array(results))
 }
 

@@ -7,16 +7,18 @@ use std::task::Poll;
 use parking_lot::Mutex;
 use tokio::task::yield_now;
 use weir_host::{
-    Batch, BatchAnswers, Begun, Effects, Environment, Failure, Flows, Function, FunctionCode, Library, LocalFuture,
-    Module, Opened, Outcome, Parameter, Passing, PendingBatch, Route, Settled, Signature, Source, SourceSignature,
-    Stop, Type, Value, World,
+    Batch, BatchAnswers, Begun, Failure, Flows, Function, LocalFuture, Opened, Outcome, PendingBatch, Stop, Type, Value,
 };
 use weir_runtime::{Options, Platform, ScriptedPlatform, start};
 
+use crate::host::{batched, library, once};
 use crate::latency::{LatencyOf, SourceCall};
 
 /// The turns that an event loop gets before time passes: more than any chain of wake-ups has.
 const TURNS: usize = 12;
+
+/// No limit is reached.
+const LIMITS: Batch = Batch { at_most: 1_000, in_flight: 1_000, gathered: 0 };
 
 /// The clock, and the calls of the sources.
 struct VirtualClock {
@@ -79,54 +81,21 @@ impl ClockDriver {
     }
 }
 
-struct DriverSource(Arc<ClockDriver>);
-
-impl Source for DriverSource {
-    fn open(
-        &self,
-        _arguments: Vec<Value>,
-        _routes: Arc<[Route]>,
-        _environment: &Environment,
-    ) -> Result<Arc<dyn Opened>, Failure> {
-        Ok(Arc::clone(&self.0) as Arc<dyn Opened>)
-    }
-}
-
-fn parameter(name: &str) -> Parameter {
-    Parameter { name: name.into(), ty: Type::Int, passing: Passing::Value, default: None }
-}
-
 /// Returns the batched function of a source.
 fn function(clock: &Arc<VirtualClock>, source: usize) -> Function {
     let clock = Arc::clone(clock);
-    let code = move |arguments: Vec<Value>, _: &[Value], _: &Environment| {
+    let code = move |arguments: Vec<Value>| -> PendingBatch {
         let earlier = clock.calls.fetch_add(1, Ordering::Relaxed);
         let call = SourceCall { source, flow: clock.flow.load(Ordering::Relaxed), earlier };
         let end_ns = clock.platform.now_ns() + (clock.latency)(call);
         let over = clock.platform.at(end_ns).synchronise();
-        let pending: PendingBatch = Box::pin(async move {
+        Box::pin(async move {
             over.await;
             let answers = arguments.into_iter().map(Outcome::Value).collect();
             BatchAnswers { answers, failed_as_a_whole: false }
-        });
-        Ok(pending)
+        })
     };
-    let alone = FunctionCode::Waiting(Arc::new(|call| {
-        let outcome = Outcome::Value(call.value(0));
-        Ok(Box::pin(async { Settled { outcome, restored: Vec::new() } }))
-    }));
-    let signature = Signature {
-        module: "".into(),
-        name: "get".into(),
-        doc: "".into(),
-        parameters: vec![parameter("x")],
-        result: Type::Int,
-        failure: None,
-        effects: Effects { world: World::Reads, waits: true, ..Effects::default() },
-        state: None,
-        batch: Some(Batch { at_most: 1_000, in_flight: 1_000, gathered: 0 }),
-    };
-    Function { signature, code: alone, words: None, batch: Some(Arc::new(code)), types: Vec::new(), location: None }
+    batched(LIMITS, code)
 }
 
 /// Runs flows of a program one after the other, over this many sources; returns for each the time that it took,
@@ -142,22 +111,9 @@ pub(crate) fn run(program: &str, sources: usize, latency: LatencyOf, flows: usiz
         latency,
     });
     let driver = Arc::new(ClockDriver { clock: Arc::clone(&clock), flows, ended: Mutex::default() });
-    let mut library = Library::default();
-    let signature = SourceSignature {
-        module: "test".into(),
-        name: "feed".into(),
-        doc: "".into(),
-        parameters: vec![parameter("first")],
-        element: Some(Type::Int),
-        answer: None,
-        ordered: true,
-    };
-    let feed = Module::new("test", "").source(signature, Arc::new(DriverSource(Arc::clone(&driver))));
-    library.add(feed).map_err(|error| error.to_string())?;
-    for index in 0..sources {
-        let module = Module::new(&format!("source{index}"), "").function(function(&clock, index));
-        library.add(module).map_err(|error| error.to_string())?;
-    }
+    let opened = Arc::<ClockDriver>::clone(&driver);
+    let functions = (0..sources).map(|index| (format!("source{index}"), function(&clock, index)));
+    let library = library(Type::Int, once(opened), functions)?;
     let program = weir_ir::parse::expr(program).map_err(|error| error.to_string())?;
     let graph = weir_ir::optimize(&program, &library);
     let platform = Arc::clone(&clock.platform);

@@ -1,0 +1,242 @@
+//! Batches under load, on a real clock, beside a batcher that is written by hand: throughput and latency at saturation, and the
+//! cost of an element that is gathered.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bench_harness::BenchResult;
+use parking_lot::Mutex;
+use serde_json::{Value as Json, json};
+use tokio::sync::oneshot;
+use tokio::task::{LocalSet, yield_now};
+use weir_host::{
+    Batch, BatchAnswers, Begun, Failure, Flows, LocalFuture, Opened, Outcome, PendingBatch, Stop, Type, Value,
+};
+use weir_runtime::{Options, start};
+
+use crate::host::{batched, library, once};
+
+/// The limits of the store, for both.
+const LIMITS: Batch = Batch { at_most: 64, in_flight: 4, gathered: 0 };
+
+/// The time that the store takes for a batch.
+const LATENCY: Duration = Duration::from_millis(1);
+
+/// The clients, each of which makes one request after the other.
+const CLIENTS: i64 = 512;
+
+/// The duration of a run.
+const DURATION: Duration = Duration::from_millis(500);
+
+/// The pairs of runs.
+const ROUNDS: usize = 9;
+
+/// The elements of the list whose elements are asked for, and the runs over it.
+const ELEMENTS: i64 = 20_000;
+const RUNS: usize = 15;
+
+/// The latencies of the requests of a run, in nanoseconds.
+type Latencies = Vec<u64>;
+
+async fn store(keys: Vec<i64>) -> Vec<i64> {
+    tokio::time::sleep(LATENCY).await;
+    keys.into_iter().map(|key| key * 10).collect()
+}
+
+/// A batcher as one writes it by hand: as many senders as may be under way, each of which takes what has gathered.
+#[derive(Default)]
+struct HandBatcher(Mutex<Gathered>);
+
+#[derive(Default)]
+struct Gathered {
+    waiting: Vec<(i64, oneshot::Sender<i64>)>,
+    senders: usize,
+}
+
+impl HandBatcher {
+    async fn get(self: &Arc<Self>, key: i64) -> i64 {
+        let (sender, answer) = oneshot::channel();
+        let mut gathered = self.0.lock();
+        gathered.waiting.push((key, sender));
+        if gathered.senders < LIMITS.in_flight {
+            gathered.senders += 1;
+            tokio::spawn(Arc::clone(self).send());
+        }
+        drop(gathered);
+        answer.await.unwrap_or_default()
+    }
+
+    async fn send(self: Arc<Self>) {
+        loop {
+            yield_now().await;
+            let mut gathered = self.0.lock();
+            let count = gathered.waiting.len().min(LIMITS.at_most);
+            if count == 0 {
+                gathered.senders -= 1;
+                return;
+            }
+            let (keys, answers): (Vec<i64>, Vec<_>) = gathered.waiting.drain(..count).unzip();
+            drop(gathered);
+            for (answer, sender) in store(keys).await.into_iter().zip(answers) {
+                _ = sender.send(answer);
+            }
+        }
+    }
+}
+
+/// Measures throughput and p99 of both, in pairs of runs.
+pub(crate) fn saturation() -> BenchResult<Json> {
+    let (mut rates, mut tails) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        let first = if round % 2 == 0 { Some(weir_run()?) } else { None };
+        let hand = hand_run()?;
+        let weir = first.map_or_else(weir_run, Ok)?;
+        rates.push(weir.len() as f64 / hand.len() as f64);
+        tails.push(p99(weir) as f64 / p99(hand) as f64);
+    }
+    let (rate, tail) = (median(rates), median(tails));
+    println!("{CLIENTS} clients of one store: Weir relative to batching by hand: throughput {rate:.3}, p99 {tail:.3}");
+    Ok(json!({ "clients": CLIENTS, "throughput_relative": rate, "p99_relative": tail, "rounds": ROUNDS }))
+}
+
+fn hand_run() -> BenchResult<Latencies> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let batcher = Arc::new(HandBatcher::default());
+    let client = move |key: i64| {
+        let batcher = Arc::clone(&batcher);
+        async move { batcher.get(key).await }
+    };
+    Ok(runtime.block_on(clients(client)))
+}
+
+fn weir_run() -> BenchResult<Latencies> {
+    let latencies = Arc::<Mutex<Latencies>>::default();
+    let code = |keys: Vec<Value>| -> PendingBatch {
+        let keys = keys.iter().map(|key| if let Value::Int(key) = key { *key } else { 0 }).collect();
+        Box::pin(async {
+            let answers = store(keys).await.into_iter().map(|answer| Outcome::Value(Value::Int(answer))).collect();
+            BatchAnswers { answers, failed_as_a_whole: false }
+        })
+    };
+    let clients = Arc::new(ClientSource(Arc::clone(&latencies)));
+    run("%1: Int = call store.get at get (%0)\n    yield %1", Type::Int, clients, batched(LIMITS, code))?;
+    let measured = std::mem::take(&mut *latencies.lock());
+    Ok(measured)
+}
+
+/// A source of flows of many clients.
+struct ClientSource(Arc<Mutex<Latencies>>);
+
+impl Opened for ClientSource {
+    fn describe(&self) -> String {
+        format!("{CLIENTS} clients")
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            let client = move |key: i64| {
+                let flows = Arc::clone(&flows);
+                async move {
+                    if let Begun::Pending(answer) = flows.begin(0, &mut vec![Value::Int(key)]) {
+                        _ = answer.await;
+                    }
+                    0
+                }
+            };
+            *self.0.lock() = clients(client).await;
+            Ok(())
+        })
+    }
+}
+
+/// Lets all clients make requests until the time is over.
+async fn clients<F: Future<Output = i64> + 'static>(request: impl Fn(i64) -> F + Clone + 'static) -> Latencies {
+    let local = LocalSet::new();
+    let end = Instant::now() + DURATION;
+    let client = |key: i64| {
+        let request = request.clone();
+        local.spawn_local(async move {
+            let mut latencies = Vec::new();
+            while Instant::now() < end {
+                let begun = Instant::now();
+                request(key).await;
+                latencies.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            }
+            latencies
+        })
+    };
+    let running: Vec<_> = (0..CLIENTS).map(client).collect();
+    let all = async {
+        let mut all = Vec::new();
+        for client in running {
+            all.extend(client.await.unwrap_or_default());
+        }
+        all
+    };
+    local.run_until(all).await
+}
+
+/// Measures the time of an element of a `for` over a function that is batched and returns at once, beyond the function.
+pub(crate) fn element() -> BenchResult<Json> {
+    let code = |keys: Vec<Value>| -> PendingBatch {
+        Box::pin(async {
+            BatchAnswers { answers: keys.into_iter().map(Outcome::Value).collect(), failed_as_a_whole: false }
+        })
+    };
+    let times = Arc::<Mutex<Vec<Duration>>>::default();
+    let source = Arc::new(ListSource(Arc::clone(&times)));
+    let body =
+        "%1: List(Int) = for %2: Int in %0\n      %3: Int = call store.get at get (%2)\n      yield %3\n    yield 0";
+    let limits = Batch { at_most: 1_000, in_flight: 8, gathered: 0 };
+    run(body, Type::list(Type::Int), source, batched(limits, code))?;
+    let best = times.lock().iter().copied().min().unwrap_or_default();
+    let ns = best.as_nanos() as f64 / ELEMENTS as f64;
+    println!("an element that is gathered: {ns:.0} ns");
+    Ok(json!({ "element_ns": ns }))
+}
+
+/// A source of flows over a list, one after the other.
+struct ListSource(Arc<Mutex<Vec<Duration>>>);
+
+impl Opened for ListSource {
+    fn describe(&self) -> String {
+        "one client".into()
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            let list = Value::list((0..ELEMENTS).map(Value::Int).collect::<Vec<_>>());
+            for _ in 0..RUNS {
+                let begun = Instant::now();
+                if let Begun::Pending(answer) = flows.begin(0, &mut vec![list.clone()]) {
+                    answer.await?;
+                }
+                self.0.lock().push(begun.elapsed());
+            }
+            Ok(())
+        })
+    }
+}
+
+fn run(body: &str, element: Type, source: Arc<dyn Opened>, function: weir_host::Function) -> BenchResult<()> {
+    let parameter = if element == Type::Int { "Int" } else { "List(Int)" };
+    let text = format!(
+        "entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0: {parameter}) -> Int\n    {body}\n"
+    );
+    let library = library(element, once(source), [("store".to_owned(), function)])?;
+    let graph = weir_ir::optimize(&weir_ir::parse::expr(&text).map_err(|error| error.to_string())?, &library);
+    let options = Options { threads: Some(1), ..Options::default() };
+    let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
+    running.wait().map_err(|failure| failure.to_string())?;
+    Ok(())
+}
+
+fn p99(mut latencies: Latencies) -> u64 {
+    latencies.sort_unstable();
+    latencies.get(latencies.len() * 99 / 100).copied().unwrap_or(1)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
