@@ -31,6 +31,7 @@ pub mod lines;
 pub mod list;
 pub mod map;
 mod named_texts;
+mod number_format;
 pub mod output;
 pub mod random;
 pub mod regex;
