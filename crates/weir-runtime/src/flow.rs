@@ -13,7 +13,7 @@ use crate::frame::{Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
-use crate::overload::{ThreadQueue, begins_level, level_of};
+use crate::overload::{FlowTurns, ThreadQueue};
 use crate::platform::Platform;
 use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
 
@@ -41,8 +41,7 @@ pub(crate) struct FlowState {
     assured: i64,
     /// True if the flow is to be cancelled once it is in no atomic step.
     given_up: bool,
-    /// The number of turns that the flow has used up.
-    turns: u32,
+    turns: FlowTurns,
     /// True if the flow has yielded and waits for its turn; it then counts in [`EntryInstance::computing`].
     computes: bool,
     /// The batches that wait for the flow, while it does not run because its slice was over.
@@ -111,7 +110,7 @@ impl<'a> NewFlow<'a> {
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
-        let (assured, given_up, turns, computes, claims) = (0, false, 0, false, Vec::new());
+        let (assured, given_up, turns, computes, claims) = (0, false, FlowTurns::default(), false, Vec::new());
         let state =
             FlowState { key, frame, began_ns, records_nodes, balance, assured, given_up, turns, computes, claims };
         ActiveFlow { instance, state }
@@ -182,9 +181,9 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.key
     }
 
-    /// Returns the number of turns that the flow has used up.
-    pub(crate) fn turns(&self) -> u32 {
-        self.state.turns
+    /// Returns the turns that the flow has used up.
+    pub(crate) fn turns(&self) -> &FlowTurns {
+        &self.state.turns
     }
 
     /// Returns the platform of the program.
@@ -216,9 +215,14 @@ impl FlowState {
         self.frame.as_ref().is_some_and(|frame| frame.is_in_step())
     }
 
-    /// Returns the number of turns that the flow has used up.
-    pub(crate) fn turns(&self) -> u32 {
-        self.turns
+    /// Returns the turns that the flow has used up.
+    pub(crate) fn turns(&self) -> &FlowTurns {
+        &self.turns
+    }
+
+    /// Returns the turns that the flow has used up, to note that it waits for the next.
+    pub(crate) fn turns_mut(&mut self) -> &mut FlowTurns {
+        &mut self.turns
     }
 
     /// Returns true if a reader of the trace was watching when the flow began.
@@ -312,6 +316,9 @@ impl FlowState {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
         if instance.gathers() {
+            if matches!(advanced, Advanced::Waits) {
+                frame.grant_slack(body, env);
+            }
             self.claims = end_slice(matches!(advanced, Advanced::Yields));
         }
         self.assured = entered.assured();
@@ -322,6 +329,8 @@ impl FlowState {
         let yields = matches!(advanced, Advanced::Yields);
         if yields {
             self.count_turn(instance);
+        } else {
+            self.turns.interrupt();
         }
         if yields != self.computes {
             self.note_computing(instance, yields);
@@ -330,8 +339,7 @@ impl FlowState {
     }
 
     fn count_turn(&mut self, instance: &ProgramInstance) {
-        self.turns = self.turns.saturating_add(1);
-        if let Some(level) = level_of(self.turns).filter(|_| begins_level(self.turns)) {
+        if let Some(level) = self.turns.count() {
             instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
         }
     }
@@ -360,7 +368,7 @@ impl FlowState {
     /// Counts and records that the flow has ended with an answer.
     fn answered(&self, instance: &ProgramInstance) {
         let counters = instance.counters(self.key);
-        counters.queues.note_end();
+        counters.queues.note_end(self.turns.level());
         counters.count_ended();
         self.measure(instance, counters);
         instance.record(Detail::Flows, || EventKind::FlowEnded { flow: self.key });
@@ -371,7 +379,7 @@ impl FlowState {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
         let counters = instance.counters(self.key);
-        counters.queues.note_end();
+        counters.queues.note_end(self.turns.level());
         counters.count(&counters.failed);
         self.measure(instance, counters);
         self.record_failure(instance, &ended, &failure);
