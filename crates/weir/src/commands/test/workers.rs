@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use weir_host::{Failure, FailureKind, Text};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::{Origin, Program};
+use weir_library::http::{RouteFailure, RouteFailures};
 use weir_library::output::Outputs;
 use weir_library::random::Randomness;
 
@@ -40,6 +41,8 @@ pub(super) struct TestResult {
     pub(super) failed_at: Option<Origin>,
     /// The text that the test printed.
     pub(super) printed: String,
+    /// The failures of the routes that the test has called.
+    pub(super) routes: Vec<RouteFailure>,
     pub(super) took: Duration,
 }
 
@@ -95,7 +98,7 @@ fn collect(progress: &Receiver<TestProgress>, count: usize, limit: Duration, beg
 fn overdue(limit: Duration, since: Instant) -> TestResult {
     let message = format!("the test takes longer than its limit of {limit:?}; `--time-limit` sets another one");
     let failure = Some(Failure::new(FailureKind::Timeout, message));
-    TestResult { failure, failed_at: None, printed: String::new(), took: since.elapsed() }
+    TestResult { failure, failed_at: None, printed: String::new(), routes: Vec::new(), took: since.elapsed() }
 }
 
 /// Starts a thread that runs tests until none is left.
@@ -117,7 +120,13 @@ fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<TestProgress>, runt
 
 fn panicked() -> TestResult {
     let failure = Failure::new(FailureKind::Panic, "the evaluator panicked: this is a bug of Weir");
-    TestResult { failure: Some(failure), failed_at: None, printed: String::new(), took: Duration::ZERO }
+    TestResult {
+        failure: Some(failure),
+        failed_at: None,
+        printed: String::new(),
+        routes: Vec::new(),
+        took: Duration::ZERO,
+    }
 }
 
 impl ClaimedTests {
@@ -134,6 +143,8 @@ impl TestRun {
         library.environment.insert(Randomness::seeded(self.seed));
         let outputs = Outputs::capturing();
         library.environment.insert(outputs.clone());
+        let routes = RouteFailures::default();
+        library.environment.insert(routes.clone());
         let begun = Instant::now();
         let (failure, failed_at) = match Evaluator::new(&self.tests, &library) {
             Ok(mut evaluator) => {
@@ -143,13 +154,14 @@ impl TestRun {
             Err(initial) => (Some(initial.failure), initial.failed_at),
         };
         let (took, printed) = (begun.elapsed(), outputs.captured().unwrap_or_default());
-        match (failure, failed_at) {
+        let (failure, failed_at) = match (failure, failed_at) {
             (Some(failure), Some(origin)) => {
                 let (failure, origin) = with_inlined_calls(&self.tests, failure, origin);
-                TestResult { failure: Some(failure), failed_at: Some(origin), printed, took }
+                (Some(failure), Some(origin))
             }
-            (failure, failed_at) => TestResult { failure, failed_at, printed, took },
-        }
+            other => other,
+        };
+        TestResult { failure, failed_at, printed, routes: routes.take(), took }
     }
 }
 
