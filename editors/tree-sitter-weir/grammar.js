@@ -93,6 +93,7 @@ module.exports = grammar({
       choice(
         seq('key', $.columns, optional('auto')),
         seq(choice('index', 'unique'), $.columns),
+        seq('references', $.columns, ':', field('table', $.identifier), optional('cascade')),
         seq(choice('default', 'soft'), optional($.arguments)),
       ),
     columns: ($) => choice($.identifier, seq('(', commas($.identifier), ')')),

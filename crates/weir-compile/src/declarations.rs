@@ -165,6 +165,17 @@ pub(crate) struct DeclaredTable {
     pub(crate) indexes: Vec<(Vec<usize>, bool)>,
     /// The limits of a table that is kept in memory only; `None` for one that is stored.
     pub(crate) soft: Option<SoftLimits>,
+    pub(crate) references: Vec<DeclaredReference>,
+}
+
+/// Columns that hold the key of a row of a table.
+pub(crate) struct DeclaredReference {
+    /// The columns, in the order of the key.
+    pub(crate) columns: Vec<usize>,
+    /// The name of the other table.
+    pub(crate) target: Arc<str>,
+    /// True if a row is deleted with the row that it references.
+    pub(crate) cascade: bool,
 }
 
 impl DeclaredTable {

@@ -316,6 +316,9 @@ impl FlowState {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
         if instance.gathers() {
+            if matches!(advanced, Advanced::Waits) {
+                frame.grant_slack(body, env);
+            }
             self.claims = end_slice(matches!(advanced, Advanced::Yields));
         }
         self.assured = entered.assured();

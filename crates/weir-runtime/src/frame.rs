@@ -39,6 +39,7 @@ mod atomic;
 mod call;
 mod region;
 mod repeat;
+mod slack;
 mod straight;
 mod timed;
 

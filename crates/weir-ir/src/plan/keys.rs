@@ -45,6 +45,8 @@ pub struct Plan {
     pub drain_timeout: Option<Located<Duration>>,
     /// Maximum number of bytes of memory that a flow may hold.
     pub memory_per_flow: Option<Located<u64>>,
+    /// Hosts that the program may reach; all if there is no such list.
+    pub hosts: Option<Located<Vec<Text>>>,
     /// Sections, in the order of the file.
     pub sections: Vec<Section>,
 }
@@ -96,6 +98,8 @@ pub(super) enum KeyValue<T> {
     Size(FieldAccess<T, u64>),
     /// A required text, set when the table is created.
     Required(fn(&T) -> &Located<Text>),
+    /// A list of hosts.
+    Hosts(FieldAccess<T, Vec<Text>>),
     /// A list of patterns of node names that is not empty.
     Patterns(fn(&T) -> &[Located<NodePattern>], fn(&mut T, Vec<Located<NodePattern>>)),
 }
@@ -195,6 +199,14 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         example: "\"256mb\"",
         meaning: "memory that a flow may hold; default: 256mb, or a quarter of the program's (`--memory`) if that is less",
     },
+    PlanKey {
+        name: "hosts",
+        deprecated: &[],
+        value: KeyValue::Hosts(field!(hosts)),
+        check: KeyCheck::Fits,
+        example: "[\"api.example\", \"*.cdn.example\", \"10.0.0.7\"]",
+        meaning: "hosts that the program may reach; default: all",
+    },
 ];
 
 /// Keys of a section, in the order in which a plan is printed.
@@ -289,13 +301,17 @@ impl<T> PlanKey<T> {
             KeyValue::Number(field, _) => (field.get)(table).map(|number| number.value.to_string()),
             KeyValue::Duration(field, _) => (field.get)(table).map(|duration| quoted(&format_duration(duration.value))),
             KeyValue::Size(field) => (field.get)(table).map(|size| quoted(&Value::Size(size.value).to_string())),
+            KeyValue::Hosts(field) => (field.get)(table).map(|hosts| list(hosts.value.iter().map(Text::as_str))),
             KeyValue::Required(get) => Some(quoted(&get(table).value)),
-            KeyValue::Patterns(get, _) => {
-                let patterns: Vec<String> = get(table).iter().map(|pattern| quoted(pattern.value.as_str())).collect();
-                Some(format!("[{}]", patterns.join(", ")))
-            }
+            KeyValue::Patterns(get, _) => Some(list(get(table).iter().map(|pattern| pattern.value.as_str()))),
         }
     }
+}
+
+/// Returns a list of texts as TOML.
+fn list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let quoted: Vec<String> = texts.map(quoted).collect();
+    format!("[{}]", quoted.join(", "))
 }
 
 /// Returns a duration as programs and plans write it.

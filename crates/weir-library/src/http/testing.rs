@@ -4,6 +4,7 @@
 //! and parses its inputs, as the server would; the test computes the route's body, and [`answer`] turns the response into
 //! the one that a client would receive.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +19,7 @@ use super::parameters;
 use super::response::Response;
 use super::routes::Routes;
 use super::server::Limits;
-use super::service::{RoutedRequest, refusal};
+use super::service::{RequestPolicy, RoutedRequest, refusal};
 use crate::Limited;
 use crate::client::ClientResponse;
 use crate::json::encode::written;
@@ -46,7 +47,7 @@ pub struct TestedServices(IndexMap<Text, Arc<TestedService>>);
 
 struct TestedService {
     routes: Routes,
-    cross_site_writes: bool,
+    policy: RequestPolicy,
     limits: Limits,
 }
 
@@ -58,7 +59,7 @@ impl TestedServices {
     pub fn add(&mut self, name: Text, arguments: &[Value], routes: Arc<[Route]>) -> Result<(), Failure> {
         let service = TestedService {
             routes: Routes::new(routes)?,
-            cross_site_writes: parameters::permits_cross_site_writes(arguments),
+            policy: RequestPolicy::of(arguments)?,
             limits: parameters::limits(arguments)?,
         };
         self.0.insert(name, Arc::new(service));
@@ -211,14 +212,15 @@ impl TestedServices {
         };
         let mut fields = fields_of(options, media_type)?;
         let host = format!("{service}.invalid");
-        let has_body = !body.is_empty() || [Method::POST, Method::PUT, Method::PATCH].contains(&method);
-        if has_body && !fields.contains_key(CONTENT_LENGTH) {
+        let takes_body = !body.is_empty() || [Method::POST, Method::PUT, Method::PATCH].contains(&method);
+        if takes_body && !fields.contains_key(CONTENT_LENGTH) {
             fields.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         if !fields.contains_key(HOST) {
             fields.insert(HOST, HeaderValue::try_from(&*host).map_err(|_| invalid())?);
         }
-        let head = RoutedRequest { method: &method, uri: &url, fields: &fields, has_body: !body.is_empty() };
+        let (peer, has_body) = (Ipv4Addr::LOCALHOST.into(), !body.is_empty());
+        let head = RoutedRequest { method: &method, uri: &url, fields: &fields, peer, has_body };
         let matched = tested.matched(&head, body);
         let url = Uri::try_from(format!("http://{host}{path}")).map_err(|_| invalid())?;
         Ok(ServiceRequest { matched, method, url, fields })
@@ -231,7 +233,7 @@ impl TestedService {
             return Err(Box::new(Response::of_status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)));
         }
         let mut inputs = Vec::new();
-        let (route, parameter) = head.matched(&self.routes, self.cross_site_writes, &mut inputs)?;
+        let (route, parameter) = head.matched(&self.routes, &self.policy, &mut inputs)?;
         if body.len() > self.limits.body_bytes_max {
             return Err(Box::new(Response::of_status(StatusCode::PAYLOAD_TOO_LARGE)));
         }

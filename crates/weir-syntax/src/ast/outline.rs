@@ -138,6 +138,9 @@ fn table(table: &TableDeclaration) -> String {
         let parts = match &clause.kind {
             TableClauseKind::Key { columns, auto } => each(columns, word) + if auto.is_some() { " auto" } else { "" },
             TableClauseKind::Index(columns) | TableClauseKind::Unique(columns) => each(columns, word),
+            TableClauseKind::References { columns, table, cascade } => {
+                each(columns, word) + " : " + &word(table) + if cascade.is_some() { " cascade" } else { "" }
+            }
             TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) => each(arguments, argument),
         };
         node(clause.kind.word(), [parts])
