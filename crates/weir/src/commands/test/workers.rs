@@ -50,7 +50,7 @@ pub(super) struct TestResult {
 /// A message of a worker about the test at this position among the chosen ones.
 enum TestProgress {
     Begins(usize),
-    Ends(usize, TestResult),
+    Ends(usize, Box<TestResult>),
 }
 
 /// The tests and the number of those that were claimed.
@@ -81,7 +81,7 @@ fn collect(progress: &Receiver<TestProgress>, count: usize, limit: Duration, beg
             // The result of a test whose time was up comes too late.
             (Ok(TestProgress::Ends(at, result)), _) => {
                 if begun.remove(&at).is_some() {
-                    results.insert(at, result);
+                    results.insert(at, *result);
                 }
             }
             (Err(RecvTimeoutError::Timeout), Some((at, since))) => {
@@ -110,7 +110,7 @@ fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<TestProgress>, runt
         while let Some(at) = tests.claim() {
             let ended = progress.send(TestProgress::Begins(at)).and_then(|()| {
                 let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tests.run.result(at)));
-                progress.send(TestProgress::Ends(at, result.unwrap_or_else(|_| panicked())))
+                progress.send(TestProgress::Ends(at, Box::new(result.unwrap_or_else(|_| panicked()))))
             });
             if ended.is_err() {
                 return;
