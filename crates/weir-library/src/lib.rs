@@ -35,6 +35,7 @@ pub mod mail;
 pub mod map;
 mod named_texts;
 pub mod network;
+mod number_format;
 pub mod output;
 pub mod random;
 pub mod regex;
