@@ -164,7 +164,8 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
             // The notes, which are unique, move from each row to the next one; sometimes one of them is doubled.
             let old = table.select(transaction, &random.search()).unwrap();
             let notes: Vec<Value> = old.iter().map(|row| super::row::fields(row)[4].clone()).collect();
-            let next = |at: usize| notes[(at + 1 + usize::from(at == 0 && seed.is_multiple_of(8))) % notes.len()].clone();
+            let next =
+                |at: usize| notes[(at + 1 + usize::from(at == 0 && seed.is_multiple_of(8))) % notes.len()].clone();
             let new = old.iter().enumerate().map(|(at, row)| {
                 let mut row = super::row::fields(row).to_vec();
                 (row[4], row[9]) = (next(at), Value::Bool(true));
