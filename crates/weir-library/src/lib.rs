@@ -31,6 +31,7 @@ mod limited;
 pub mod lines;
 pub mod list;
 pub mod log;
+pub mod mail;
 pub mod map;
 mod named_texts;
 pub mod network;
@@ -94,6 +95,7 @@ pub fn library() -> weir::Library {
         json::json(),
         stdio::stdio(),
         log::log(),
+        mail::mail(),
         tcp::tcp(),
         tcp::tls(),
         dns::dns(),
