@@ -38,7 +38,7 @@ mod functions {
     }
 
     /// Computes for this many steps, of which a unit has two.
-    #[weir::function(pure, units = u64::try_from(steps / 2).unwrap_or(0))]
+    #[weir::function(pure, units = super::units(steps))]
     pub(super) fn work(seed: i64, steps: i64) -> i64 {
         crate::cases::work(seed, steps)
     }
@@ -54,6 +54,11 @@ mod functions {
     pub(super) fn take(results: Vec<i64>) {
         std::hint::black_box(results);
     }
+}
+
+/// Returns the units of this many steps: one for two of them.
+fn units(steps: &Value) -> u64 {
+    if let Value::Int(steps) = steps { steps.unsigned_abs() / 2 } else { 0 }
 }
 
 /// The program, which runs.

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use weir_host::LocalFuture;
 
-use crate::forks::helpers::CoreUse;
+use crate::helpers::CoreUse;
 use crate::platform::Platform;
 
 /// The work of an event loop, begun on its own thread.

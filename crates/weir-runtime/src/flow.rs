@@ -9,7 +9,7 @@ use weir_host::{Failure, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::batching::{Claim, end_slice, resume};
-use crate::forks::FlowForks;
+use crate::fork_account::FlowForks;
 use crate::frame::{Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;

@@ -5,7 +5,7 @@
 //! pays a relaxed load for each. The rounds that are left are halved, those of the outermost loop that has any, because it has
 //! the longest: the upper half becomes a [`Fork`], and the flow goes on with the lower one. A fork does the same.
 //!
-//! 1. *Offer.* A fork is offered to the [`Helpers`](helpers::Helpers), threads that do nothing else.
+//! 1. *Offer.* A fork is offered to the [`Helpers`](crate::helpers::Helpers), threads that do nothing else.
 //! 2. *Run.* A helper begins the fork and runs it, slice by slice. It stops at the end of a slice if the fork is given up.
 //! 3. *Join.* At the end of the loop, the flow takes its forks in the order of the rounds. It runs one that nobody has begun
 //!    itself. It adds the results of one that has ended to its own; if a round has ended the flow, later ones do not count.
@@ -16,17 +16,16 @@
 //! the slices of its forks count as turns of the flow ([`ForkAccount`]). A fork is given up when the frame that has offered it
 //! goes on without it, because an earlier round has failed, or because the flow was cancelled.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
 use parking_lot::{Condvar, Mutex};
 use weir_host::{Elements, Failure, Value};
 
+use crate::fork_account::ForkAccount;
 use rounds::ForkedRounds;
 
-pub(crate) mod helpers;
 pub(crate) mod rounds;
 
 /// Rounds of a loop that another thread may run.
@@ -65,61 +64,6 @@ pub(crate) enum JoinedFork {
     Ended(ForkEnd),
     /// They are under way.
     UnderWay,
-}
-
-/// The account of a flow's forks. The flow's own thread and the helpers add to it; all accesses are relaxed, because nothing
-/// else depends on what they read.
-#[derive(Default)]
-pub(crate) struct ForkAccount {
-    /// The bytes that the flow held when it last left its thread.
-    flow_bytes: AtomicI64,
-    /// The bytes that forks have allocated since the flow was last charged for them.
-    forked_bytes: AtomicI64,
-    /// The slices that forks have used up and that do not count as turns of the flow yet.
-    slices: AtomicU32,
-}
-
-/// The account of a flow's forks, which is made for the first fork.
-#[derive(Default)]
-pub(crate) struct FlowForks(OnceCell<Arc<ForkAccount>>);
-
-impl FlowForks {
-    /// Returns the account of a fork, for forks of its own.
-    pub(crate) fn of(account: &Arc<ForkAccount>) -> FlowForks {
-        FlowForks(OnceCell::from(Arc::clone(account)))
-    }
-
-    fn account(&self) -> &Arc<ForkAccount> {
-        self.0.get_or_init(Arc::default)
-    }
-
-    /// Returns the bytes that forks have allocated since the last call.
-    pub(crate) fn take_bytes(&self) -> i64 {
-        self.0.get().map_or(0, |account| account.forked_bytes.swap(0, Ordering::Relaxed))
-    }
-
-    /// Returns the slices that forks have used up since the last call.
-    pub(crate) fn take_slices(&self) -> u32 {
-        self.0.get().map_or(0, |account| account.slices.swap(0, Ordering::Relaxed))
-    }
-
-    /// Notes what the flow holds.
-    pub(crate) fn note_bytes(&self, bytes: i64) {
-        self.0.get().into_iter().for_each(|account| account.flow_bytes.store(bytes, Ordering::Relaxed));
-    }
-}
-
-impl ForkAccount {
-    /// Returns the bytes that the flow and its forks hold.
-    fn balance(&self) -> i64 {
-        self.flow_bytes.load(Ordering::Relaxed).saturating_add(self.forked_bytes.load(Ordering::Relaxed))
-    }
-
-    /// Charges the flow for a slice of a fork.
-    fn charge_slice(&self, bytes: i64) {
-        self.forked_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.slices.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 impl Fork {

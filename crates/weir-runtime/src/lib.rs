@@ -14,8 +14,10 @@ mod blocking_pool;
 mod engine;
 mod event_loop;
 mod flow;
+mod fork_account;
 mod forks;
 mod frame;
+mod helpers;
 mod instance;
 mod lock;
 #[cfg(test)]
@@ -36,7 +38,7 @@ mod ticket_gate;
 mod units;
 
 pub use engine::{ENGINES, EngineRow, EngineSection, ThreadCountPolicy, engine, engine_facts};
-pub use forks::helpers::ForkPolicy;
+pub use helpers::ForkPolicy;
 pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
 pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
 pub use prepare::{LoopRounds, PrepareError};

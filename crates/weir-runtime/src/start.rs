@@ -29,9 +29,9 @@ use crate::engine::{
     engine_facts,
 };
 use crate::event_loop::EventLoop;
-use crate::forks::FlowForks;
-use crate::forks::helpers::{ForkPolicy, Helpers};
+use crate::fork_account::FlowForks;
 use crate::frame::{Finished, Frame};
+use crate::helpers::{ForkPolicy, Helpers};
 use crate::instance::{BlockingPermission, EntryInstance, Env, ProgramInstance, RouteCounters};
 use crate::lock::SessionLimits;
 use crate::platform::{Platform, SystemPlatform};

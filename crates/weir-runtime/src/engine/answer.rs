@@ -17,7 +17,7 @@ use weir_host::{Begun, Failure, Value};
 
 use crate::admission::Permit;
 use crate::flow::ActiveFlow;
-use crate::forks::helpers::CoreUse;
+use crate::helpers::CoreUse;
 use crate::units::{Advanced, Units};
 
 /// An answer, or the waker of the task that awaits it.

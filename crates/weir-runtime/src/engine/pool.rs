@@ -36,7 +36,7 @@ use super::brevity::BrevityPredictor;
 use super::{Drive, Engine, EngineRow, EngineSetup, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
 use crate::flow::{ActiveFlow, NewFlow};
-use crate::forks::helpers::CoreUse;
+use crate::helpers::CoreUse;
 use crate::instance::{BlockingPlacement, ProgramInstance};
 use crate::overload::{FlowDelays, MultilevelQueue, QueueDelay};
 use crate::platform::Platform;

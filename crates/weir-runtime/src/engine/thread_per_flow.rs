@@ -13,7 +13,7 @@ use super::answer::{Answer, run};
 use super::{Drive, Engine, EngineRow, whole_flow_section};
 use crate::admission::AdmissionLimiter;
 use crate::flow::NewFlow;
-use crate::forks::helpers::CoreUse;
+use crate::helpers::CoreUse;
 use crate::instance::{BlockingPlacement, ProgramInstance};
 use crate::platform::Platform;
 

@@ -10,8 +10,8 @@ use std::task::{Context, Waker};
 
 use weir_host::{Elements, Failure, FailureKind, UnitBudget, Value, memory};
 
-use super::helpers::Helpers;
-use super::{FlowForks, Fork, ForkEnd, ForkHandle, JoinedFork};
+use super::{Fork, ForkEnd, ForkHandle, JoinedFork};
+use crate::fork_account::FlowForks;
 use crate::instance::ProgramInstance;
 use crate::operations::panicked;
 use crate::region::{LongCall, Machine, Region, RegionStop};
@@ -160,7 +160,7 @@ impl RegionRun<'_> {
             let rounds = self.divide(split, taken as usize, left as usize);
             let fork = Fork::new(rounds, self.scene.fork.map(|(fork, _)| fork), forks.account());
             self.forks.handles.push(ForkHandle { split, fork: Arc::clone(&fork) });
-            Helpers::offer(&fork, instance);
+            fork.offer(instance);
         }
     }
 
@@ -232,7 +232,7 @@ impl RegionRun<'_> {
                 }
                 JoinedFork::Ended(ForkEnd::Exit(at, how)) => return Joined::Ends(at, how),
                 JoinedFork::UnderWay if self.scene.fork.is_some() => {
-                    self.scene.instance.helpers.wait_for(&self.forks.handles[lowest].fork);
+                    self.scene.instance.helpers.resting(|| self.forks.handles[lowest].fork.wait());
                 }
                 JoinedFork::UnderWay => return Joined::Waits,
             }
@@ -258,8 +258,14 @@ pub(crate) struct ForkedRounds {
 }
 
 impl Fork {
+    /// Offers the fork to the helpers of this program. One that none of them can take is left to the flow.
+    fn offer(self: Arc<Fork>, instance: &ProgramInstance) {
+        let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) else { return };
+        instance.helpers.offer(event_loop, move || self.run(&program));
+    }
+
     /// Runs the rounds on this thread, unless another thread has begun them.
-    pub(super) fn run(self: &Arc<Fork>, instance: &ProgramInstance) {
+    fn run(self: &Arc<Fork>, instance: &ProgramInstance) {
         let Some(mut rounds) = self.begin() else { return };
         let end = loop {
             if self.is_given_up() {

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
+use tokio::runtime::Handle;
 
-use super::Fork;
 use crate::blocking_pool::BlockingPool;
-use crate::instance::ProgramInstance;
 use crate::platform::Platform;
 
 /// The number of cores, and of threads of the engine that work on one.
@@ -67,12 +66,18 @@ pub(crate) struct Helpers {
     pool: BlockingPool,
     /// The number of forks that run at a time; 0 if flows are not forked.
     most: usize,
-    /// The number of forks that run, without those that wait for forks of their own.
-    running: AtomicUsize,
-    /// The number of forks that were offered and that no helper has taken up.
-    offered: AtomicUsize,
+    counts: Arc<ForkCounts>,
     policy: ForkPolicy,
     pub(crate) cores: Arc<CoreUse>,
+}
+
+/// The numbers of forks. Hints: all accesses are relaxed.
+#[derive(Default)]
+struct ForkCounts {
+    /// Those that run, without those that wait for forks of their own.
+    running: AtomicUsize,
+    /// Those that were offered and that no helper has taken up.
+    offered: AtomicUsize,
 }
 
 /// The number of threads for each fork that may run at a time. Chosen by judgement: a helper that waits for a fork of its own
@@ -88,8 +93,7 @@ impl Helpers {
         Helpers {
             pool: BlockingPool::new("helper", THREADS_PER_FORK * most.max(1), platform),
             most,
-            running: AtomicUsize::new(0),
-            offered: AtomicUsize::new(0),
+            counts: Arc::default(),
             policy,
             cores: CoreUse::new(cores),
         }
@@ -101,40 +105,38 @@ impl Helpers {
     }
 
     /// Returns true if a core is idle. A hint: two flows may see the same core.
-    pub(super) fn want_work(&self) -> bool {
-        let offered = self.offered.load(Ordering::Relaxed);
+    pub(crate) fn want_work(&self) -> bool {
+        let offered = self.counts.offered.load(Ordering::Relaxed);
         if self.policy == ForkPolicy::Always {
             return offered < OFFERED_MAX;
         }
-        let running = self.running.load(Ordering::Relaxed);
+        let running = self.counts.running.load(Ordering::Relaxed);
         let busy = running + self.cores.working.load(Ordering::Relaxed);
         offered == 0 && running < self.most && busy < self.cores.cores
     }
 
     /// Returns true if forks are made whatever they cost.
-    pub(super) fn fork_always(&self) -> bool {
+    pub(crate) fn fork_always(&self) -> bool {
         self.policy == ForkPolicy::Always
     }
 
-    /// Offers a fork to the helpers of this program.
-    pub(super) fn offer(fork: &Arc<Fork>, instance: &ProgramInstance) {
-        let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) else { return };
-        let fork = Arc::clone(fork);
-        instance.helpers.offered.fetch_add(1, Ordering::Relaxed);
+    /// Offers a fork, which a helper runs inside the runtime of this event loop.
+    pub(crate) fn offer(&self, event_loop: &Handle, run: impl FnOnce() + Send + 'static) {
+        let counts = Arc::clone(&self.counts);
+        counts.offered.fetch_add(1, Ordering::Relaxed);
         let job = move || {
-            let helpers = &program.helpers;
-            helpers.offered.fetch_sub(1, Ordering::Relaxed);
-            helpers.running.fetch_add(1, Ordering::Relaxed);
-            fork.run(&program);
-            helpers.running.fetch_sub(1, Ordering::Relaxed);
+            counts.offered.fetch_sub(1, Ordering::Relaxed);
+            counts.running.fetch_add(1, Ordering::Relaxed);
+            run();
+            counts.running.fetch_sub(1, Ordering::Relaxed);
         };
-        instance.helpers.pool.add(event_loop, Box::new(job));
+        self.pool.add(event_loop, Box::new(job));
     }
 
-    /// Blocks a helper until the fork that it needs has ended. Another helper may take its place meanwhile.
-    pub(super) fn wait_for(&self, fork: &Fork) {
-        self.running.fetch_sub(1, Ordering::Relaxed);
-        fork.wait();
-        self.running.fetch_add(1, Ordering::Relaxed);
+    /// Runs what a helper waits in. Another helper may take its place meanwhile.
+    pub(crate) fn resting(&self, wait: impl FnOnce()) {
+        self.counts.running.fetch_sub(1, Ordering::Relaxed);
+        wait();
+        self.counts.running.fetch_add(1, Ordering::Relaxed);
     }
 }
