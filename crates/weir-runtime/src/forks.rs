@@ -56,7 +56,7 @@ pub(crate) enum ForkEnd {
     Exit(usize, Result<Value, Box<Failure>>),
 }
 
-/// What a flow finds when it joins a fork.
+/// The state of a fork that a flow joins.
 pub(crate) enum JoinedFork {
     /// Nobody has begun the rounds, which are the flow's again.
     Unbegun(Box<ForkedRounds>),

@@ -74,9 +74,9 @@ pub(crate) struct Helpers {
 /// The numbers of forks. Hints: all accesses are relaxed.
 #[derive(Default)]
 struct ForkCounts {
-    /// Those that run, without those that wait for forks of their own.
+    /// The forks that run, without those that wait for forks of their own.
     running: AtomicUsize,
-    /// Those that were offered and that no helper has taken up.
+    /// The forks that were offered and that no helper has taken up.
     offered: AtomicUsize,
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct RegionRun<'a> {
     pub scene: ForkScene<'a>,
 }
 
-/// What a region runs with.
+/// The surroundings of a region that runs.
 #[derive(Clone, Copy)]
 pub(crate) struct ForkScene<'a> {
     pub instance: &'a ProgramInstance,
