@@ -56,6 +56,8 @@ module.exports = grammar({
         $.constraint_item,
         $.table_item,
         $.config_item,
+        $.constant_item,
+        $.alias_item,
         $.record_item,
         $.enum_item,
         $.function_item,
@@ -91,6 +93,7 @@ module.exports = grammar({
       choice(
         seq('key', $.columns, optional('auto')),
         seq(choice('index', 'unique'), $.columns),
+        seq('references', $.columns, ':', field('table', $.identifier), optional('cascade')),
         seq(choice('default', 'soft'), optional($.arguments)),
       ),
     columns: ($) => choice($.identifier, seq('(', commas($.identifier), ')')),
@@ -102,11 +105,29 @@ module.exports = grammar({
         field('type', $._type),
         optional(seq('=', field('default', $._expression))),
       ),
+    constant_item: ($) =>
+      seq(
+        optional('pub'),
+        'const',
+        field('name', $.identifier),
+        optional(seq(':', field('type', $._type))),
+        '=',
+        field('value', $._expression),
+      ),
+    alias_item: ($) => seq(optional('pub'), 'type', field('name', $.type_identifier), '=', field('type', $._type)),
     record_item: ($) => seq(optional('pub'), 'record', field('name', $.type_identifier), $._field_declarations),
     _field_declarations: ($) => braces($, $.field_declaration),
-    field_declaration: ($) => seq(field('name', $.identifier), ':', field('type', $._type)),
+    field_declaration: ($) => 
+      seq(
+        field('name', $.identifier),
+        ':',
+        field('type', $._type),
+        optional($.external_name),
+        optional(seq('=', field('default', $._expression))),
+      ),
+    external_name: ($) => seq('as', $.text),
     enum_item: ($) => seq(optional('pub'), 'enum', field('name', $.type_identifier), braces($, $.variant)),
-    variant: ($) => seq(field('name', $.type_identifier), optional(seq('(', commas($.payload_field), ')'))),
+    variant: ($) => seq(field('name', $.type_identifier), optional(seq('(', commas($.payload_field), ')')), optional($.external_name)),
     payload_field: ($) => seq(optional(seq(field('name', $.identifier), ':')), field('type', $._type)),
     function_item: ($) =>
       seq(

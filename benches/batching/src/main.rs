@@ -4,7 +4,9 @@
 //!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+mod latency;
 mod level_graph;
+mod optimum;
 mod policy;
 mod virtual_run;
 
@@ -12,6 +14,7 @@ use bench_harness::results::publish;
 use bench_harness::{BenchResult, taken};
 use serde_json::{Value, json};
 
+use latency::{LatencyOf, UNIT_NS, doubled, doubled_from, fixed, log_normal};
 use level_graph::LevelGraph;
 use policy::{Policy, simulate};
 
@@ -27,52 +30,165 @@ const SETS: [(&str, &[u64]); 5] = [
 const POLICIES: [(&str, Policy); 3] =
     [("model: eager", Policy::Eager), ("model: rounds", Policy::Rounds), ("model: slack", Policy::Slack)];
 
+/// The flows of a graph before those that are measured, from which the latencies of the sources are learned.
+const LEARNING: usize = 5;
+
+/// The standard deviation of the logarithm of random latencies.
+const SIGMA: f64 = 0.2;
+
+/// The flows of each graph that are measured under random latencies.
+const RANDOM_FLOWS: usize = 20;
+
+/// The flows of each graph after a change of a latency before the one that is measured.
+const RELEARNING: usize = 20;
+
+/// A time in nanoseconds, and a number of calls.
+type Cost = (u64, u64);
+
+/// The graphs that are run.
+#[derive(Clone, Copy)]
+struct Graphs {
+    per_level: usize,
+    levels: usize,
+}
+
 fn main() -> BenchResult<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut number = |name: &str, default: usize| -> BenchResult<usize> {
         taken(&mut arguments, name).map_or(Ok(default), |text| Ok(text.parse()?))
     };
-    let (graphs, levels) = (number("--graphs", 1_000)?, number("--levels", 20)?);
+    let graphs = Graphs { per_level: number("--graphs", 1_000)?, levels: number("--levels", 20)? };
     let mut results = Vec::new();
     for (name, latencies) in SETS {
-        results.push(measured(name, latencies, graphs, levels)?);
+        results.push(exact(name, latencies, graphs)?);
     }
+    let four = SETS[3].1;
+    results.extend([small(four, graphs)?, random(four, graphs)?, changed(four, graphs)?]);
     publish("bench-batching", &Value::Array(results))
 }
 
-/// Runs and simulates all graphs over sources of these latencies.
-fn measured(name: &str, latencies: &[u64], graphs: usize, levels: usize) -> BenchResult<Value> {
-    let (mut sequential, mut weir, mut bounds, mut exact) = ((0, 0), (0, 0), (0, 0), 0);
-    let mut models = [(0, 0); POLICIES.len()];
-    for level in 1..=levels {
-        for index in 0..graphs {
-            let mut seed = (level * 1_000_003 + index) as u64;
-            let graph = LevelGraph::random(level, latencies.len(), &mut seed);
-            let cost = |source: Option<usize>| source.map_or(0, |source| latencies[source]);
-            let asks = graph.0.iter().filter(|node| node.source.is_some());
-            sequential = add(sequential, (graph.0.iter().map(|node| cost(node.source)).sum(), asks.count() as u64));
-            let run = virtual_run::run(&graph.program(), latencies)?;
-            let bound = (graph.longest(|node| cost(node.source)), graph.calls_min(latencies.len()));
-            exact += usize::from(run.1 == bound.1);
-            (weir, bounds) = (add(weir, run), add(bounds, bound));
-            for (sum, (_, policy)) in models.iter_mut().zip(POLICIES) {
-                *sum = add(*sum, simulate(&graph, latencies, policy));
+impl Graphs {
+    /// Calls a function for each graph, with its seed.
+    fn each(self, sources: usize, mut run: impl FnMut(&LevelGraph, u64) -> BenchResult<()>) -> BenchResult<usize> {
+        for level in 1..=self.levels {
+            for index in 0..self.per_level {
+                let mut seed = (level * 1_000_003 + index) as u64;
+                let first = seed;
+                run(&LevelGraph::random(level, sources, &mut seed), first)?;
             }
         }
+        Ok(self.levels * self.per_level)
     }
-    let count = graphs * levels;
-    println!("{name} {latencies:?}: {count} graphs; as few calls as the bound on {exact}");
-    let mut rows = vec![("sequential", sequential), ("Weir", weir)];
+}
+
+/// Returns the costs of this many flows, one after the other, after those that learn.
+fn weir(graph: &LevelGraph, sources: usize, latency: LatencyOf, flows: usize) -> BenchResult<Vec<Cost>> {
+    let mut costs = virtual_run::run(&graph.program(), sources, latency, LEARNING + flows)?;
+    costs.drain(..LEARNING.min(costs.len()));
+    if costs.len() == flows { Ok(costs) } else { Err("a flow did not end".into()) }
+}
+
+/// Fixed latencies: runs and simulates all graphs over sources of these latencies.
+fn exact(name: &str, latencies: &[u64], graphs: Graphs) -> BenchResult<Value> {
+    let (mut sequential, mut measured, mut bounds, mut minimal) = ((0, 0), (0, 0), (0, 0), 0);
+    let mut models = [(0, 0); POLICIES.len()];
+    let count = graphs.each(latencies.len(), |graph, _| {
+        let cost = |source: Option<usize>| source.map_or(0, |source| latencies[source] * UNIT_NS);
+        let asks = graph.0.iter().filter(|node| node.source.is_some());
+        sequential = add(sequential, (graph.0.iter().map(|node| cost(node.source)).sum(), asks.count() as u64));
+        let run = weir(graph, latencies.len(), fixed(latencies), 1)?[0];
+        let bound = (graph.longest(|node| cost(node.source)), graph.calls_min(latencies.len()));
+        minimal += usize::from(run.1 == bound.1);
+        (measured, bounds) = (add(measured, run), add(bounds, bound));
+        for (sum, (_, policy)) in models.iter_mut().zip(POLICIES) {
+            *sum = add(*sum, simulate(graph, latencies, &fixed(latencies), (0, 0), policy));
+        }
+        Ok(())
+    })?;
+    println!("{name} {latencies:?}: {count} graphs; as few calls as the bound on {minimal}");
+    let mut rows = vec![("sequential", sequential), ("Weir", measured)];
     rows.extend(POLICIES.iter().zip(models).map(|((name, _), sum)| (*name, sum)));
     rows.push(("lower bounds", bounds));
     for (row, (time, calls)) in &rows {
-        println!("  {row:15} {calls:9} calls {time:12} time");
+        println!("  {row:15} {calls:9} calls {:12} time", time / UNIT_NS);
     }
+    let closed = gap_closed(models[0].1, measured.1, bounds.1);
+    println!("  of the calls between eager and the bound, {closed:.2} are saved");
     let rows: Vec<Value> =
-        rows.iter().map(|(row, (time, calls))| json!({ "row": row, "calls": calls, "time": time })).collect();
-    Ok(json!({ "sources": name, "latencies": latencies, "graphs": count, "calls_minimal": exact, "rows": rows }))
+        rows.iter().map(|(row, (time, calls))| json!({ "row": row, "calls": calls, "time_ns": time })).collect();
+    Ok(
+        json!({ "sources": name, "latencies": latencies, "graphs": count, "calls_minimal": minimal, "gap_closed": closed, "rows": rows }),
+    )
 }
 
-fn add(sum: (u64, u64), one: (u64, u64)) -> (u64, u64) {
+/// Graphs of few calls: the calls relative to the exact optimum at the latency of the critical path.
+fn small(latencies: &[u64], graphs: Graphs) -> BenchResult<Value> {
+    let (mut measured, mut optimal, mut count) = (0, 0, 0);
+    graphs.each(latencies.len(), |graph, _| {
+        let Some(least) = optimum::calls_min(graph, latencies) else { return Ok(()) };
+        measured += weir(graph, latencies.len(), fixed(latencies), 1)?[0].1;
+        (optimal, count) = (optimal + least, count + 1);
+        Ok(())
+    })?;
+    let relative = ratio(measured, optimal);
+    println!(
+        "graphs of at most {} calls {latencies:?}: {count}; calls {measured}, {relative:.3} of the optimum",
+        optimum::CALLS_MAX
+    );
+    Ok(json!({ "small graphs": count, "calls": measured, "optimum": optimal, "relative": relative }))
+}
+
+/// Random latencies: time and calls relative to eager sending.
+fn random(latencies: &[u64], graphs: Graphs) -> BenchResult<Value> {
+    let (mut measured, mut eager, mut bound) = ((0, 0), (0, 0), 0);
+    let count = graphs.each(latencies.len(), |graph, seed| {
+        let latency = log_normal(latencies, SIGMA, seed);
+        let runs = weir(graph, latencies.len(), latency.clone(), RANDOM_FLOWS)?;
+        measured = runs.into_iter().fold(measured, add);
+        let mut earlier = 0;
+        for flow in 0..RANDOM_FLOWS {
+            let cost = simulate(graph, latencies, &latency, (flow, earlier), Policy::Eager);
+            (eager, earlier) = (add(eager, cost), earlier + cost.1);
+        }
+        bound += graph.calls_min(latencies.len()) * RANDOM_FLOWS as u64;
+        Ok(())
+    })?;
+    let (time, closed) = (ratio(measured.0, eager.0), gap_closed(eager.1, measured.1, bound));
+    println!(
+        "log-normal latencies around {latencies:?}, sigma {SIGMA}: {count} graphs; time {time:.3} of eager sending; of the \
+         calls between eager and the bound, {closed:.2} are saved"
+    );
+    Ok(json!({ "sigma": SIGMA, "graphs": count, "time_relative": time, "gap_closed": closed }))
+}
+
+/// The latency of the slowest source doubles: the time relative to the critical path, some flows later.
+fn changed(latencies: &[u64], graphs: Graphs) -> BenchResult<Value> {
+    let after = doubled(latencies);
+    let (mut at_once, mut later, mut critical) = (0, 0, 0);
+    let count = graphs.each(latencies.len(), |graph, _| {
+        let latency = doubled_from(latencies, 2 * LEARNING);
+        let runs = weir(graph, latencies.len(), latency, LEARNING + RELEARNING + 1)?;
+        at_once += runs[LEARNING].0;
+        later += runs[LEARNING + RELEARNING].0;
+        critical += graph.longest(|node| node.source.map_or(0, |source| after[source] * UNIT_NS));
+        Ok(())
+    })?;
+    let (at_once, later) = (ratio(at_once, critical), ratio(later, critical));
+    println!(
+        "the slowest of {latencies:?} becomes twice as slow: {count} graphs; time {at_once:.3} of the critical path at once, \
+         {later:.3} after {RELEARNING} flows"
+    );
+    Ok(json!({ "graphs": count, "time_at_once": at_once, "time_later": later, "flows": RELEARNING }))
+}
+
+fn gap_closed(eager: u64, measured: u64, bound: u64) -> f64 {
+    if eager == bound { 1.0 } else { (eager as f64 - measured as f64) / (eager as f64 - bound as f64) }
+}
+
+fn ratio(one: u64, other: u64) -> f64 {
+    if other == 0 { 1.0 } else { one as f64 / other as f64 }
+}
+
+fn add(sum: Cost, one: Cost) -> Cost {
     (sum.0 + one.0, sum.1 + one.1)
 }

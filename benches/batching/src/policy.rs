@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::latency::{LatencyOf, SourceCall, UNIT_NS};
 use crate::level_graph::LevelGraph;
 
 /// A policy.
@@ -18,7 +19,6 @@ pub(crate) enum Policy {
 /// The state of a simulation.
 struct Simulation<'a> {
     graph: &'a LevelGraph,
-    latencies: &'a [u64],
     /// The inputs that each node still waits for.
     missing: Vec<usize>,
     /// The latest time at which each node may begin without delaying the root.
@@ -27,20 +27,32 @@ struct Simulation<'a> {
     ends: BTreeMap<u64, Vec<Vec<usize>>>,
     in_flight: usize,
     calls: u64,
+    latency: &'a LatencyOf,
+    flow: usize,
+    earlier: u64,
 }
 
-/// Returns the time and the number of calls that a policy takes.
-pub(crate) fn simulate(graph: &LevelGraph, latencies: &[u64], policy: Policy) -> (u64, u64) {
+/// Returns the time, in nanoseconds, and the number of calls that a policy takes for a flow after this number of calls. The
+/// policy knows `latencies`, in units; `latency` has those that happen.
+pub(crate) fn simulate(
+    graph: &LevelGraph,
+    latencies: &[u64],
+    latency: &LatencyOf,
+    (flow, earlier): (usize, u64),
+    policy: Policy,
+) -> (u64, u64) {
     let missing = graph.0.iter().map(|node| node.inputs.len()).collect();
     let mut simulation = Simulation {
         graph,
-        latencies,
         missing,
         latest: latest(graph, latencies),
         pending: vec![Vec::new(); latencies.len()],
         ends: BTreeMap::new(),
         in_flight: 0,
         calls: 0,
+        latency,
+        flow,
+        earlier,
     };
     let ready: Vec<usize> = (0..graph.0.len()).filter(|node| graph.0[*node].inputs.is_empty()).collect();
     simulation.begin(ready);
@@ -58,7 +70,7 @@ pub(crate) fn simulate(graph: &LevelGraph, latencies: &[u64], policy: Policy) ->
 }
 
 fn latest(graph: &LevelGraph, latencies: &[u64]) -> Vec<u64> {
-    let cost = |node: usize| graph.0[node].source.map_or(0, |source| latencies[source]);
+    let cost = |node: usize| graph.0[node].source.map_or(0, |source| latencies[source] * UNIT_NS);
     let mut tails: Vec<u64> = (0..graph.0.len()).map(cost).collect();
     for node in (0..graph.0.len()).rev() {
         for input in &graph.0[node].inputs {
@@ -101,7 +113,8 @@ impl Simulation<'_> {
             } else if policy != Policy::Rounds || !was_busy {
                 let batch = std::mem::take(&mut self.pending[source]);
                 (self.calls, self.in_flight) = (self.calls + 1, self.in_flight + 1);
-                self.ends.entry(now + self.latencies[source]).or_default().push(batch);
+                let call = SourceCall { source, flow: self.flow, earlier: self.earlier + self.calls };
+                self.ends.entry(now + (self.latency)(call)).or_default().push(batch);
             }
         }
     }

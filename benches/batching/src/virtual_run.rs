@@ -1,72 +1,66 @@
 //! One execution of a program on a virtual clock: time passes only when nothing can run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use weir_host::{
     Batch, BatchAnswers, Begun, Effects, Environment, Failure, Flows, Function, FunctionCode, Library, LocalFuture,
     Module, Opened, Outcome, Parameter, Passing, PendingBatch, Route, Settled, Signature, Source, SourceSignature,
     Stop, Type, Value, World,
 };
-use weir_runtime::{Options, start};
+use weir_runtime::{Options, Platform, ScriptedPlatform, start};
+
+use crate::latency::{LatencyOf, SourceCall};
 
 /// The turns that an event loop gets before time passes: more than any chain of wake-ups has.
 const TURNS: usize = 12;
 
 /// The clock, and the calls of the sources.
-#[derive(Default)]
 struct VirtualClock {
-    now: u64,
-    calls: u64,
-    due: BTreeMap<(u64, u64), oneshot::Sender<()>>,
+    platform: Arc<ScriptedPlatform>,
+    calls: AtomicU64,
+    flow: AtomicUsize,
+    latency: LatencyOf,
 }
 
-impl VirtualClock {
-    /// Begins a call that takes this long.
-    fn begin(&mut self, latency: u64) -> oneshot::Receiver<()> {
-        let (sender, receiver) = oneshot::channel();
-        self.calls += 1;
-        self.due.insert((self.now + latency, self.calls), sender);
-        receiver
-    }
-
-    /// Lets the time pass until the next calls end.
-    fn pass(&mut self) {
-        let Some(((next, _), _)) = self.due.first_key_value() else { return };
-        self.now = *next;
-        let later = self.due.split_off(&(self.now + 1, 0));
-        let due = std::mem::replace(&mut self.due, later);
-        due.into_values().for_each(|sender| _ = sender.send(()));
-    }
-}
-
-/// A source of one flow, which drives the clock.
+/// A source of flows, one after the other, which drives the clock.
 struct ClockDriver {
-    clock: Arc<Mutex<VirtualClock>>,
-    /// The time at which the flow ended, and the number of calls.
-    end: Mutex<Option<(u64, u64)>>,
+    clock: Arc<VirtualClock>,
+    flows: usize,
+    /// For each flow the time that it took, and the number of calls.
+    ended: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Opened for ClockDriver {
     fn describe(&self) -> String {
-        "one flow".into()
+        format!("{} flows", self.flows)
     }
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _stop: Stop) -> LocalFuture<Result<(), Failure>> {
         Box::pin(async move {
-            match flows.begin(0, &mut vec![Value::Int(1)]) {
-                Begun::Pending(answer) => self.drive(answer).await?,
-                Begun::Done(answer) => drop(answer?),
-                Begun::Full => return Err(Failure::function("the program takes no flow")),
+            for flow in 0..self.flows {
+                self.clock.flow.store(flow, Ordering::Relaxed);
+                let before = self.clock.state();
+                match flows.begin(0, &mut vec![Value::Int(1)]) {
+                    Begun::Pending(answer) => self.drive(answer).await?,
+                    Begun::Done(answer) => drop(answer?),
+                    Begun::Full => return Err(Failure::function("the program takes no flow")),
+                }
+                let after = self.clock.state();
+                self.ended.lock().push((after.0 - before.0, after.1 - before.1));
             }
-            let clock = self.clock.lock();
-            *self.end.lock() = Some((clock.now, clock.calls));
             Ok(())
         })
+    }
+}
+
+impl VirtualClock {
+    /// Returns the time, in nanoseconds, and the number of calls.
+    fn state(&self) -> (u64, u64) {
+        (self.platform.now_ns(), self.calls.load(Ordering::Relaxed))
     }
 }
 
@@ -80,7 +74,7 @@ impl ClockDriver {
                 }
                 yield_now().await;
             }
-            self.clock.lock().pass();
+            self.clock.platform.pass_to_next();
         }
     }
 }
@@ -103,12 +97,15 @@ fn parameter(name: &str) -> Parameter {
 }
 
 /// Returns the batched function of a source.
-fn function(clock: &Arc<Mutex<VirtualClock>>, latency: u64) -> Function {
+fn function(clock: &Arc<VirtualClock>, source: usize) -> Function {
     let clock = Arc::clone(clock);
     let code = move |arguments: Vec<Value>, _: &[Value], _: &Environment| {
-        let over = clock.lock().begin(latency);
+        let earlier = clock.calls.fetch_add(1, Ordering::Relaxed);
+        let call = SourceCall { source, flow: clock.flow.load(Ordering::Relaxed), earlier };
+        let end_ns = clock.platform.now_ns() + (clock.latency)(call);
+        let over = clock.platform.at(end_ns).synchronise();
         let pending: PendingBatch = Box::pin(async move {
-            _ = over.await;
+            over.await;
             let answers = arguments.into_iter().map(Outcome::Value).collect();
             BatchAnswers { answers, failed_as_a_whole: false }
         });
@@ -132,13 +129,19 @@ fn function(clock: &Arc<Mutex<VirtualClock>>, latency: u64) -> Function {
     Function { signature, code: alone, words: None, batch: Some(Arc::new(code)), types: Vec::new(), location: None }
 }
 
-/// Runs a program once over sources of these latencies; returns the time that it took, and the number of calls.
+/// Runs flows of a program one after the other, over this many sources; returns for each the time that it took,
+/// in nanoseconds, and the number of calls.
 ///
 /// # Errors
 /// Fails if the program cannot be run.
-pub(crate) fn run(program: &str, latencies: &[u64]) -> Result<(u64, u64), String> {
-    let clock = Arc::<Mutex<VirtualClock>>::default();
-    let driver = Arc::new(ClockDriver { clock: Arc::clone(&clock), end: Mutex::new(None) });
+pub(crate) fn run(program: &str, sources: usize, latency: LatencyOf, flows: usize) -> Result<Vec<(u64, u64)>, String> {
+    let clock = Arc::new(VirtualClock {
+        platform: Arc::new(ScriptedPlatform::new(1)),
+        calls: AtomicU64::new(0),
+        flow: AtomicUsize::new(0),
+        latency,
+    });
+    let driver = Arc::new(ClockDriver { clock: Arc::clone(&clock), flows, ended: Mutex::default() });
     let mut library = Library::default();
     let signature = SourceSignature {
         module: "test".into(),
@@ -151,15 +154,16 @@ pub(crate) fn run(program: &str, latencies: &[u64]) -> Result<(u64, u64), String
     };
     let feed = Module::new("test", "").source(signature, Arc::new(DriverSource(Arc::clone(&driver))));
     library.add(feed).map_err(|error| error.to_string())?;
-    for (index, latency) in latencies.iter().enumerate() {
-        let module = Module::new(&format!("source{index}"), "").function(function(&clock, *latency));
+    for index in 0..sources {
+        let module = Module::new(&format!("source{index}"), "").function(function(&clock, index));
         library.add(module).map_err(|error| error.to_string())?;
     }
     let program = weir_ir::parse::expr(program).map_err(|error| error.to_string())?;
     let graph = weir_ir::optimize(&program, &library);
-    let options = Options { threads: Some(1), ..Options::default() };
+    let platform = Arc::clone(&clock.platform);
+    let options = Options { threads: Some(1), platform, ..Options::default() };
     let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
     running.wait().map_err(|failure| failure.to_string())?;
-    let end = *driver.end.lock();
-    end.ok_or_else(|| "the flow did not end".to_owned())
+    let ended = std::mem::take(&mut *driver.ended.lock());
+    Ok(ended)
 }

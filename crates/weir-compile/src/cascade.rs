@@ -45,10 +45,10 @@ fn has_edit(found: &Diagnostic) -> bool {
     found.help.iter().any(|hint| hint.edit.is_some())
 }
 
-/// Returns the name that `type Name = …`, as other languages write it, would declare.
+/// Returns the name that `typedef Name = …`, as other languages write it, would declare.
 fn foreign_type<'t>(found: &Diagnostic, text: &'t str) -> Option<&'t str> {
     let span = found.span().filter(|_| found.code == Code::DialectSyntax)?;
-    if !matches!(text.get(span.range())?, "type" | "typedef") {
+    if text.get(span.range())? != "typedef" {
         return None;
     }
     let line = text[span.end as usize..].lines().next()?;

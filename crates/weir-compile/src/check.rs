@@ -12,6 +12,7 @@ mod arguments;
 mod block;
 mod call;
 mod config;
+mod constants;
 mod control;
 mod entry;
 mod expr;
@@ -122,10 +123,19 @@ struct TypeChecker<'a, 'c> {
     current_fn: Option<usize>,
     /// The uses of generic `fn`s, and the demands that bodies make on their type parameters.
     generics: generics::Generics,
-    /// The types of empty literals, such as `[]` and `None`. An error if they are still unknown at the end.
-    open: Vec<(Span, Ty)>,
+    /// The types of empty literals, such as `[]` and `None`, and those that functions such as `json.decode` create values
+    /// of. An error if they are still unknown at the end.
+    open: Vec<OpenType>,
     /// The matches and patterns to check for exhaustiveness, once all types are known.
     matches: Vec<ExhaustivenessCheck<'a>>,
+}
+
+/// A type that only the code around an expression determines.
+struct OpenType {
+    span: Span,
+    ty: Ty,
+    /// The function that creates values of the type; `None` for an empty literal.
+    function: Option<String>,
 }
 
 /// A place whose patterns must cover every value.
@@ -165,6 +175,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
 
     fn items(&mut self) {
         let tree = self.context.tree();
+        self.constants();
         for item in &tree.items {
             if let ItemKind::Shared(shared) = &item.kind {
                 self.enter_file(item);
@@ -306,14 +317,21 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
 
     /// Reports expressions whose type is still unknown.
     fn unknown_types(&mut self) {
-        for (span, ty) in std::mem::take(&mut self.open) {
+        for OpenType { span, ty, function } in std::mem::take(&mut self.open) {
             if let Ty::Unknown(_) = self.inference.shallow(&ty) {
                 // One report is enough for everything that depends on the same unknown.
                 self.inference.unify(&ty, &Ty::Error);
-                let diagnostic = Diagnostic::new(Code::UnknownElementType, "the element type of this is unknown")
-                    .at(span, "its elements could have any type")
-                    .hint("declare its type: `let name: List(Int) = …` or `let name: Option(Int) = …`");
-                self.report(diagnostic);
+                self.report(match function {
+                    None => Diagnostic::new(Code::UnknownElementType, "the element type of this is unknown")
+                        .at(span, "its elements could have any type")
+                        .hint("declare its type: `let name: List(Int) = …` or `let name: Option(Int) = …`"),
+                    Some(path) => Diagnostic::new(
+                        Code::UnknownElementType,
+                        format!("the type of the value that `{path}` creates is unknown"),
+                    )
+                    .at(span, "the value could have any type")
+                    .hint("declare its type: `let name: Type = …`"),
+                });
             }
         }
     }

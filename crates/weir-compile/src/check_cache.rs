@@ -55,7 +55,9 @@ impl<'a> Fingerprints<'a> {
                 | ItemKind::Library(_)
                 | ItemKind::Shared(_)
                 | ItemKind::Constraint(_)
-                | ItemKind::Config(_) => true,
+                | ItemKind::Config(_)
+                | ItemKind::Constant(_)
+                | ItemKind::Alias(_) => true,
                 ItemKind::Table(_) => true,
                 ItemKind::Record(_) | ItemKind::Enum(_) | ItemKind::FailureHandler(_) => true,
                 ItemKind::Function(_) | ItemKind::Service(_) | ItemKind::Entry(_) | ItemKind::Test(_) => false,

@@ -53,7 +53,7 @@ impl<'a> CheckContext<'a> {
 
     /// Returns the parameters of a host function; none if the library lacks it.
     pub(crate) fn parameters(&self, path: &str) -> &'a [Parameter] {
-        self.library.function(path).map_or(&[], |function| &function.signature.parameters)
+        self.library.function(path).map_or(&[], |function| function.signature.written())
     }
 
     /// Returns the place in the file that an operation of the IR comes from.

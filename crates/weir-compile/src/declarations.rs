@@ -24,6 +24,8 @@ pub(crate) struct Declarations {
     /// The tables. Each is also a shared value.
     pub(crate) tables: IndexMap<Arc<str>, DeclaredTable>,
     pub(crate) config: IndexMap<Arc<str>, DeclaredConfig>,
+    pub(crate) constants: IndexMap<Arc<str>, DeclaredConstant>,
+    pub(crate) aliases: IndexMap<Text, DeclaredAlias>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
     /// Every place in the program that names a symbol.
     pub(crate) references: Vec<Reference>,
@@ -87,6 +89,48 @@ pub(crate) struct DeclaredConfig {
     pub(crate) secret: bool,
 }
 
+/// A declared `const`.
+pub(crate) struct DeclaredConstant {
+    /// True if other modules may use it.
+    pub(crate) public: bool,
+    /// The index of the item in the tree.
+    pub(crate) item: usize,
+    pub(crate) span: Span,
+    pub(crate) state: ConstantState,
+}
+
+/// The progress of checking a `const`: one that names another has it checked first.
+#[derive(Clone)]
+pub(crate) enum ConstantState {
+    Unchecked,
+    /// Its value is being checked, and must not name it.
+    InProgress,
+    Checked {
+        ty: Ty,
+        /// `None` if the value has an error.
+        value: Option<Value>,
+    },
+}
+
+/// A declared `type`.
+pub(crate) struct DeclaredAlias {
+    /// True if other modules may use it.
+    pub(crate) public: bool,
+    /// The index of the item in the tree.
+    pub(crate) item: usize,
+    pub(crate) span: Span,
+    pub(crate) state: AliasState,
+}
+
+/// The progress of resolving a `type`: one that names another has it resolved first.
+#[derive(Clone)]
+pub(crate) enum AliasState {
+    Unresolved,
+    /// Its type is being resolved, and must not name it.
+    InProgress,
+    Resolved(Ty),
+}
+
 pub(crate) struct DeclaredShared {
     pub(crate) item: usize,
     pub(crate) span: Span,
@@ -121,6 +165,17 @@ pub(crate) struct DeclaredTable {
     pub(crate) indexes: Vec<(Vec<usize>, bool)>,
     /// The limits of a table that is kept in memory only; `None` for one that is stored.
     pub(crate) soft: Option<SoftLimits>,
+    pub(crate) references: Vec<DeclaredReference>,
+}
+
+/// Columns that hold the key of a row of a table.
+pub(crate) struct DeclaredReference {
+    /// The columns, in the order of the key.
+    pub(crate) columns: Vec<usize>,
+    /// The name of the other table.
+    pub(crate) target: Arc<str>,
+    /// True if a row is deleted with the row that it references.
+    pub(crate) cascade: bool,
 }
 
 impl DeclaredTable {

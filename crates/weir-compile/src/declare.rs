@@ -1,19 +1,20 @@
 //! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
+mod references;
 mod tables;
 mod type_resolution;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_host::{Field, Text, Type, TypeDefinition, TypeShape, Variant};
+use weir_host::{Field, Text, Type, TypeDefinition, TypeShape, Value, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::declarations::{
-    Declarations, DeclaredConfig, DeclaredFn, DeclaredParameter, DeclaredShared, DeclaredType, FileScope,
-    ImportedModule,
+    AliasState, ConstantState, Declarations, DeclaredAlias, DeclaredConfig, DeclaredConstant, DeclaredFn,
+    DeclaredParameter, DeclaredShared, DeclaredType, FileScope, ImportedModule,
 };
 use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
@@ -33,6 +34,7 @@ pub(crate) fn declare(context: &mut CheckContext<'_>) -> Declarations {
     declarer.type_names();
     declarer.type_shapes();
     declarer.values();
+    declarer.references();
     declarer.private_types();
     declarer.declarations.file = 0;
     declarer.declarations
@@ -174,9 +176,13 @@ impl Declarer<'_, '_> {
     }
 
     fn type_names(&mut self) {
-        for item in &self.context.tree().items {
+        for (at, item) in self.context.tree().items.iter().enumerate() {
             self.begin(item);
             let name = match &item.kind {
+                ItemKind::Alias(alias) => {
+                    self.alias(at, item.public.is_some(), &alias.name);
+                    continue;
+                }
                 ItemKind::Record(record) => &record.name,
                 ItemKind::Enum(declared) => &declared.name,
                 _ => continue,
@@ -192,11 +198,24 @@ impl Declarer<'_, '_> {
         }
     }
 
+    fn alias(&mut self, item: usize, public: bool, name: &Name) {
+        if self.take(name) {
+            let whole: Text = (&*self.declarations.add_name(&name.text)).into();
+            self.declarations.define(name, Symbol::Type(whole.clone()));
+            let declared = DeclaredAlias { public, item, span: name.span, state: AliasState::Unresolved };
+            self.declarations.aliases.insert(whole, declared);
+        }
+    }
+
     fn type_shapes(&mut self) {
         let tree = self.context.tree();
         for item in &tree.items {
             self.begin(item);
             let (name, shape) = match &item.kind {
+                ItemKind::Alias(alias) => {
+                    type_resolution::resolve_alias(&mut self.declarations, self.context, &alias.name);
+                    continue;
+                }
                 ItemKind::Record(record) => (&record.name, self.record(record)),
                 ItemKind::Enum(declared) => (&declared.name, self.variants(declared)),
                 _ => continue,
@@ -212,7 +231,7 @@ impl Declarer<'_, '_> {
     }
 
     fn record(&mut self, record: &ast::Record) -> TypeShape {
-        let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
+        let (mut seen, mut external) = (IndexMap::new(), IndexMap::new());
         let mut fields = Vec::new();
         for field in &record.fields {
             if self.first_of(&mut seen, &field.name, "field") {
@@ -220,14 +239,17 @@ impl Declarer<'_, '_> {
                 let whole = self.declarations.own(&record.name.text);
                 let symbol = Symbol::Field(whole.into(), (&*field.name.text).into());
                 self.declarations.define(&field.name, symbol);
-                fields.push(Field { name: (&*field.name.text).into(), ty });
+                let external = self.external_name(&mut external, field.external.as_ref(), &field.name);
+                // The value is known when the default has been checked.
+                let default = field.default.as_ref().map(|_| Value::Absent);
+                fields.push(Field { name: (&*field.name.text).into(), ty, external, default });
             }
         }
         TypeShape::Record(fields)
     }
 
     fn variants(&mut self, declared: &ast::Enum) -> TypeShape {
-        let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
+        let (mut seen, mut external) = (IndexMap::new(), IndexMap::new());
         let mut variants = Vec::new();
         for variant in &declared.variants {
             if self.first_of(&mut seen, &variant.name, "variant") {
@@ -236,7 +258,8 @@ impl Declarer<'_, '_> {
                 variants_here.entry((&*variant.name.text).into()).or_default().push(whole.clone());
                 let symbol = Symbol::Variant(whole, (&*variant.name.text).into());
                 self.declarations.define(&variant.name, symbol);
-                variants.push(self.variant(variant));
+                let external = self.external_name(&mut external, variant.external.as_ref(), &variant.name);
+                variants.push(Variant { external, ..self.variant(variant) });
             }
         }
         TypeShape::Enum(variants)
@@ -245,10 +268,30 @@ impl Declarer<'_, '_> {
     fn variant(&mut self, variant: &ast::Variant) -> Variant {
         let mut fields = Vec::new();
         for (index, field) in variant.payload.iter().enumerate() {
-            let name = field.name.as_ref().map_or_else(|| index.to_string().into(), |name| (&*name.text).into());
-            fields.push(Field { name, ty: self.resolve_type(&field.ty).to_type() });
+            let index = index.to_string();
+            let name = field.name.as_ref().map_or(&*index, |name| &*name.text);
+            fields.push(Field::new(name, self.resolve_type(&field.ty).to_type()));
         }
-        Variant { name: (&*variant.name.text).into(), fields }
+        Variant::new(&variant.name.text, fields)
+    }
+
+    /// Returns the name of a field or variant outside the program, if it is another one. Reports one that is given twice.
+    fn external_name(
+        &mut self,
+        seen: &mut IndexMap<Arc<str>, Span>,
+        external: Option<&ast::ExternalName>,
+        name: &Name,
+    ) -> Option<Text> {
+        let (text, span) = external.map_or((&name.text, name.span), |external| (&external.text, external.span));
+        if let Some(first) = seen.insert(text.clone(), span) {
+            let message = format!("the name `{text}` is given twice");
+            let diagnostic = Diagnostic::new(Code::NameTaken, message)
+                .at(span, "also this one has this name outside the program")
+                .because(first, "first given here")
+                .hint("JSON and the like could not tell them apart: choose another name");
+            self.context.report(diagnostic);
+        }
+        external.map(|external| (&*external.text).into())
     }
 
     fn first_of(&mut self, seen: &mut IndexMap<Arc<str>, Span>, name: &Name, what: &str) -> bool {
@@ -312,6 +355,7 @@ impl Declarer<'_, '_> {
                 ItemKind::Constraint(constraint) => self.constraint(constraint),
                 ItemKind::Table(table) => self.table(at, table),
                 ItemKind::Config(config) => self.config(at, config),
+                ItemKind::Constant(constant) => self.constant(at, item.public.is_some(), &constant.name),
                 ItemKind::Service(service) => self.service(service),
                 _ => {}
             }
@@ -325,6 +369,11 @@ impl Declarer<'_, '_> {
             let parameters = declared.parameters.iter().map(|parameter| (parameter.ty.to_type(), parameter.span));
             for (ty, span) in parameters.chain([(declared.result.to_type(), declared.result_span)]) {
                 found.extend(self.private_in(&ty, &format!("the `fn` `{name}`"), span));
+            }
+        }
+        for (name, declared) in self.declarations.aliases.iter().filter(|(_, declared)| declared.public) {
+            if let AliasState::Resolved(ty) = &declared.state {
+                found.extend(self.private_in(&ty.to_type(), &format!("the type `{name}`"), declared.span));
             }
         }
         for (name, declared) in self.declarations.types.iter().filter(|(_, declared)| declared.public) {
@@ -375,6 +424,15 @@ impl Declarer<'_, '_> {
             let whole = self.declarations.add_name(&name.text);
             self.declarations.define(name, Symbol::Config((&*whole).into()));
             self.declarations.config.insert(whole, DeclaredConfig { item, ty, secret });
+        }
+    }
+
+    fn constant(&mut self, item: usize, public: bool, name: &Name) {
+        if self.take(name) {
+            let whole = self.declarations.add_name(&name.text);
+            self.declarations.define(name, Symbol::Constant((&*whole).into()));
+            let declared = DeclaredConstant { public, item, span: name.span, state: ConstantState::Unchecked };
+            self.declarations.constants.insert(whole, declared);
         }
     }
 

@@ -79,7 +79,9 @@ impl MoveChecker<'_, '_> {
                 for (atom, parameter) in call.arguments.iter().zip(parameters) {
                     match parameter.passing {
                         Passing::Value | Passing::Typed => self.take(atom, origin),
-                        Passing::Borrow | Passing::Change | Passing::Start => self.lend(atom, origin),
+                        Passing::Borrow | Passing::Change | Passing::Start | Passing::TypeOf(_) => {
+                            self.lend(atom, origin)
+                        }
                     }
                 }
             }

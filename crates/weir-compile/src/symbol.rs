@@ -16,6 +16,8 @@ pub enum Symbol {
     Constraint(Text),
     /// A `config` or `secret`.
     Config(Text),
+    /// A `const`.
+    Constant(Text),
     /// A service.
     Service(Text),
     /// A record, enum or host type, by its qualified name.

@@ -5,7 +5,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind};
 
 use crate::checked::Checked;
-use crate::declarations::DeclaredFn;
+use crate::declarations::{AliasState, ConstantState, DeclaredFn};
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 use crate::weir_modules::{WeirModule, WeirModules};
@@ -101,12 +101,9 @@ impl Checked {
                 let doc = self.item_doc(declared.item);
                 Some(SymbolInfo { signature: format!("{word} {name}: {}", declared.ty), doc, effects: None })
             }
+            Symbol::Constant(name) => self.describe_constant(name),
             Symbol::Service(name) => plain(format!("service {name}")),
-            Symbol::Type(name) => {
-                let definition = self.typed.declarations.definition(library, name)?;
-                let signature = type_signature(name, &definition.shape);
-                Some(SymbolInfo { signature, doc: definition.doc.to_string(), effects: None })
-            }
+            Symbol::Type(name) => self.describe_type(name, library),
             Symbol::TypeParameter(of, name) => plain(format!("type parameter {name} of {of}")),
             Symbol::Variant(of, name) => {
                 let definition = self.typed.declarations.definition(library, of)?;
@@ -130,6 +127,25 @@ impl Checked {
                 Some(SymbolInfo { signature: format!("module {name}"), doc: module.doc.to_string(), effects: None })
             }
         }
+    }
+
+    fn describe_constant(&self, name: &Text) -> Option<SymbolInfo> {
+        let declared = self.typed.declarations.constants.get(name.as_str())?;
+        let ConstantState::Checked { ty, value } = &declared.state else { return None };
+        let value = value.as_ref().map_or_else(String::new, shown_default);
+        let doc = self.item_doc(declared.item);
+        Some(SymbolInfo { signature: format!("const {name}: {ty}{value}"), doc, effects: None })
+    }
+
+    fn describe_type(&self, name: &Text, library: &Library) -> Option<SymbolInfo> {
+        if let Some(alias) = self.typed.declarations.aliases.get(name) {
+            let AliasState::Resolved(ty) = &alias.state else { return None };
+            let signature = format!("type {name} = {ty}");
+            return Some(SymbolInfo { signature, doc: self.item_doc(alias.item), effects: None });
+        }
+        let definition = self.typed.declarations.definition(library, name)?;
+        let signature = type_signature(name, &definition.shape);
+        Some(SymbolInfo { signature, doc: definition.doc.to_string(), effects: None })
     }
 
     fn item_doc(&self, item: usize) -> String {
@@ -206,7 +222,7 @@ fn shown_default(value: &Value) -> String {
 
 /// Describes a function of the library.
 fn describe_host(signature: &Signature) -> SymbolInfo {
-    let parameters = signature.parameters.iter().map(|parameter| {
+    let parameters = signature.written().iter().map(|parameter| {
         let default = parameter.default.as_ref().map_or_else(String::new, shown_default);
         format!("{}: {}{default}", parameter.name, parameter.ty)
     });

@@ -84,6 +84,8 @@ pub(crate) enum Resolution {
     SharedNow(usize),
     /// A `config` or `secret`, by its index.
     Config(usize),
+    /// A `const`, by its index.
+    Constant(usize),
     /// A `fn` of the program, by its index.
     Function(usize),
     /// A host function, by its path.

@@ -311,3 +311,53 @@ fn main() -> Text {
 ";
     assert_eq!(shown(text), "1 around [2, 3], 1 around [], [] of 1 2 3, 2 behind [1], none");
 }
+
+#[test]
+fn constants_and_names_of_types() {
+    let text = "
+const week = 7 * day
+const day = 24 * hours
+const hours: Amount = 24 / 24
+const limits = [\"a\": week, \"b\": -day]
+const origin = Point { y: 3 }
+const shape = Some(Shape.Circle(1.5))
+const wide = day > 20 && !(\"a\" == \"b\") || day / 0 == 1
+const wait = 2 * 1s + 500ms
+type Amount = Int
+type Points = List(P)
+type P = Point
+enum Shape { Circle(Float), Empty }
+record Point { x: Amount = 2 * day, y: Int, shape: Shape = Empty, wait: Duration = wait }
+fn sum(points: Points) -> Amount { fold sum = 0 for p in points { sum + p.x + p.y } }
+fn main() -> Text {
+  let circle = match shape { Some(Circle(radius)) => radius
+    _ => 0.0 }
+  \"{week} {limits[\"b\"] else { 0 }} {origin} {sum([origin, P { x: 1, y: 1 }])} {circle} {wide} {wait}\"
+}";
+    assert_eq!(shown(text), "168 -24 Point { x: 48, y: 3, shape: Empty, wait: 2500ms } 53 1.5 true 2500ms");
+}
+
+#[test]
+fn a_function_gets_the_type_that_its_place_expects() {
+    let text = "
+use json
+enum Kind { Plain as \"plain\", Tagged(Text) }
+record Item { name: Text as \"item-name\" = \"none\", kinds: List(Kind) = [Plain] }
+fn generic(text: Text, like: a) -> Result((Text, a)) {
+  let found: a = json.decode(text)?
+  Ok((\"found\", found))
+}
+fn item(text: Text) -> Result(Map(Text, Option(Item))) { json.decode(text) }
+fn main() -> Text {
+  let (_, three) = generic(\"3\", 1) else { (\"\", 0) }
+  let all = for text in [\"1\", \"x\"] { json.decode(text) else { 7 } }
+  let why = match item(\"\") { Ok(_) => \"\"
+    Err(failure) => \"{failure}\" }
+  let other = match generic(\"\", 1.5) { Ok(_) => \"\"
+    Err(failure) => \"{failure}\" }
+  \"{three + 1} {all} {other} {why}\"
+}";
+    let item = "record Item {name: Text as \"item-name\" = \"none\", kinds: List(Kind) = [#0]}";
+    let kind = "enum Kind {Plain() as \"plain\", Tagged(0: Text)}";
+    assert_eq!(shown(text), format!("4 [1, 7] Float Map(Text, Option(Item)); {item}; {kind}"));
+}

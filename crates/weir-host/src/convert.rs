@@ -17,7 +17,7 @@ pub use measures::Size;
 pub use parts::Parts;
 pub use simple::Generic;
 
-use crate::{Failure, Outcome, Type, TypeDefinition, Value};
+use crate::{Failure, Outcome, Passing, Type, TypeDefinition, Value};
 
 /// A Rust type that can be converted from and to Weir values. `#[derive(weir::Type)]` implements it.
 #[diagnostic::on_unimplemented(
@@ -26,8 +26,9 @@ use crate::{Failure, Outcome, Type, TypeDefinition, Value};
     note = "derive `weir::Type` for it, with `#[weir(opaque)]` if only host functions look into it"
 )]
 pub trait HostType: Sized + Send + 'static {
-    /// `true` if a parameter of this type receives a value together with its type, as [`crate::Typed`] does.
-    const TYPED: bool = false;
+    /// Passing mode of a parameter that takes this type by value: another one than [`Passing::Value`] for
+    /// [`crate::Typed`] and [`crate::TypeArgument`].
+    const PASSING: Passing = Passing::Value;
 
     /// `true` for scalars, whose values are passed as words by typed entry points ([`crate::WordCode`]).
     const WORD: bool = false;

@@ -46,6 +46,7 @@ mod library;
 mod listen_address;
 mod location;
 mod outcome;
+mod passing;
 mod resource;
 mod secret;
 mod signature;
@@ -74,15 +75,16 @@ pub use listen_address::{ListenAddress, ListenProtocol};
 pub use location::Location;
 pub use macros::FunctionOptions;
 pub use outcome::Outcome;
+pub use passing::Passing;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use secret::Secret;
-pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
+pub use signature::{Effects, Parameter, Signature, StateOf, World};
 pub use source::{
     Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceProblem,
     SourceSignature, Stop,
 };
 pub use text::Text;
-pub use typed::{TypeOf, Typed};
+pub use typed::{TypeArgument, TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{Element, Elements, Entries, HostValue, Unique, Value, Values, Walk};
 pub use weir_macros::{FunctionOptions, Type, batched, function, library};

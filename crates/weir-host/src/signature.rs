@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Batch, Failure, Mode, Text, Type, Value};
+use crate::{Batch, Failure, Mode, Passing, Text, Type, Value};
 
 /// The signature of a host function: its parameters, results and effects, derived from its Rust signature and its
 /// marks.
@@ -39,30 +39,6 @@ pub struct Parameter {
     pub passing: Passing,
     /// The value if a call leaves the parameter out.
     pub default: Option<Value>,
-}
-
-/// Passing mode of a parameter. Applied to a shared value, `Borrow` makes the call a reader and `Change` a writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Passing {
-    /// By value: shared, cloned, or moved if it is neither shareable nor cloneable.
-    Value,
-    /// By `&`.
-    Borrow,
-    /// By `&mut`.
-    Change,
-    /// By value together with its type, as a [`crate::Typed`].
-    Typed,
-    /// To the constructor of the private state, before any flow begins; the function itself never receives it. The
-    /// argument of a call must be constant.
-    Start,
-}
-
-impl Passing {
-    /// Returns `true` if the call takes ownership of the value.
-    #[must_use]
-    pub fn takes(self) -> bool {
-        matches!(self, Passing::Value | Passing::Typed)
-    }
 }
 
 /// Effects of a call beyond its parameters, and the resulting freedom in executing it.
@@ -144,6 +120,13 @@ impl Signature {
     #[must_use]
     pub fn path(&self) -> String {
         if self.module.is_empty() { self.name.to_string() } else { format!("{}.{}", self.module, self.name) }
+    }
+
+    /// Returns the parameters that a call may write arguments for.
+    #[must_use]
+    pub fn written(&self) -> &[Parameter] {
+        let is_written = |parameter: &&Parameter| !matches!(parameter.passing, Passing::TypeOf(_));
+        &self.parameters[..self.parameters.iter().take_while(is_written).count()]
     }
 
     /// Returns the indices of the parameters of the state's constructor.

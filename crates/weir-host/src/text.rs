@@ -33,6 +33,13 @@ impl Text {
         Text(Characters::with_capacity(bytes))
     }
 
+    /// Returns the two words of a text of up to 15 bytes, which are the same for equal texts and for no others; `None` for a
+    /// longer text.
+    #[inline]
+    pub(crate) fn words(&self) -> Option<[u64; 2]> {
+        self.0.words()
+    }
+
     /// Adds characters at the end, in amortised constant time, also if others hold the text: they do not see what is added.
     /// Of several texts that grow from the same one, the first to do so keeps its characters where they are; the others are
     /// copied.

@@ -5,11 +5,15 @@
 //! ([`Passing::Typed`]), with the type as the text of a [`TypeOf`], so that programs can be printed:
 //!
 //! ```text
-//! List(Link); record Link {slug: Text, of: Kind}; enum Kind {Plain(), Tagged(0: Text)}
+//! List(Link); record Link {slug: Text as "short-name" = "", of: Kind}; enum Kind {Plain(), Tagged(0: Text) as "tag"}
 //! ```
+//!
+//! Conversely, a function that creates values of any type, such as one that reads JSON, has a parameter of type
+//! [`TypeArgument`], which calls do not write: the compiler passes the type that the place of the call expects.
 //!
 //! [`Passing::Typed`]: crate::Passing::Typed
 
+mod constant;
 mod read;
 
 use std::cell::RefCell;
@@ -19,7 +23,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::convert::mismatch;
-use crate::{Failure, Field, HostType, Text, Type, TypeDefinition, TypeShape, Value};
+use constant::{ConstantText, QuotedName};
+
+use crate::{Failure, Field, HostType, Passing, Text, Type, TypeDefinition, TypeShape, Value};
 
 /// Maximum number of parsed types cached by a thread; a program has one for each call.
 const REMEMBERED_MAX: usize = 1_024;
@@ -66,6 +72,7 @@ impl fmt::Display for TypeOf {
                         write!(f, "{}{}(", if index == 0 { "" } else { ", " }, variant.name)?;
                         write_fields(f, &variant.fields)?;
                         f.write_str(")")?;
+                        write_external(f, variant.external.as_ref())?;
                     }
                     f.write_str("}")?;
                 }
@@ -79,8 +86,16 @@ impl fmt::Display for TypeOf {
 fn write_fields(f: &mut fmt::Formatter<'_>, fields: &[Field]) -> fmt::Result {
     for (index, field) in fields.iter().enumerate() {
         write!(f, "{}{}: {}", if index == 0 { "" } else { ", " }, field.name, field.ty)?;
+        write_external(f, field.external.as_ref())?;
+        if let Some(default) = &field.default {
+            write!(f, " = {}", ConstantText(default))?;
+        }
     }
     Ok(())
+}
+
+fn write_external(f: &mut fmt::Formatter<'_>, name: Option<&Text>) -> fmt::Result {
+    name.map_or(Ok(()), |name| write!(f, " as {}", QuotedName(name)))
 }
 
 /// A value together with its type, which is the type parameter called `NAME`.
@@ -93,7 +108,7 @@ pub struct Typed<const NAME: char> {
 }
 
 impl<const NAME: char> HostType for Typed<NAME> {
-    const TYPED: bool = true;
+    const PASSING: Passing = Passing::Typed;
 
     fn ty() -> Type {
         Type::Parameter(String::from(NAME).into())
@@ -108,6 +123,28 @@ impl<const NAME: char> HostType for Typed<NAME> {
     fn into_value(self) -> Result<Value, Failure> {
         let of = self.of.to_string();
         Ok(Value::Record([self.value, Value::text(&of)].into()))
+    }
+}
+
+/// The type that a call has for the type parameter called `NAME`, which the function's result mentions: for
+/// `fn decode(text: &str, of: TypeArgument<'a'>) -> Result<Generic<'a'>, Failure>`, the type that is to be read.
+#[derive(Clone, Debug)]
+pub struct TypeArgument<const NAME: char>(pub Arc<TypeOf>);
+
+impl<const NAME: char> HostType for TypeArgument<NAME> {
+    const PASSING: Passing = Passing::TypeOf(NAME);
+
+    fn ty() -> Type {
+        Type::Text
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        let Value::Text(text) = &value else { return Err(mismatch(&Self::ty(), &value)) };
+        remembered(text).map(TypeArgument)
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::text(&self.0.to_string()))
     }
 }
 

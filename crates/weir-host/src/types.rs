@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Text;
+use crate::{Text, Value};
 
 /// The type of a value.
 ///
@@ -168,6 +168,24 @@ pub struct Field {
     pub name: Text,
     /// The type.
     pub ty: Type,
+    /// The name in JSON and the like, if it is another one.
+    pub external: Option<Text>,
+    /// The value of a field that is left out.
+    pub default: Option<Value>,
+}
+
+impl Field {
+    /// Returns a field without a default, and with one name.
+    #[must_use]
+    pub fn new(name: &str, ty: Type) -> Field {
+        Field { name: name.into(), ty, external: None, default: None }
+    }
+
+    /// Returns the name in JSON and the like.
+    #[must_use]
+    pub fn external_name(&self) -> &Text {
+        self.external.as_ref().unwrap_or(&self.name)
+    }
 }
 
 /// A variant of an enum.
@@ -177,4 +195,20 @@ pub struct Variant {
     pub name: Text,
     /// The payload.
     pub fields: Vec<Field>,
+    /// The name in JSON and the like, if it is another one.
+    pub external: Option<Text>,
+}
+
+impl Variant {
+    /// Returns a variant with one name.
+    #[must_use]
+    pub fn new(name: &str, fields: Vec<Field>) -> Variant {
+        Variant { name: name.into(), fields, external: None }
+    }
+
+    /// Returns the name in JSON and the like.
+    #[must_use]
+    pub fn external_name(&self) -> &Text {
+        self.external.as_ref().unwrap_or(&self.name)
+    }
 }

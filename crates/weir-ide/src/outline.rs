@@ -73,6 +73,8 @@ impl Document {
             ItemKind::Table(table) => named(&table.name, SymbolKind::Shared),
             ItemKind::Constraint(constraint) => named(&constraint.name, SymbolKind::Constraint),
             ItemKind::Config(config) => named(&config.name, SymbolKind::Config),
+            ItemKind::Constant(constant) => named(&constant.name, SymbolKind::Config),
+            ItemKind::Alias(alias) => named(&alias.name, SymbolKind::Record),
             ItemKind::Function(function) => named(&function.name, SymbolKind::Function),
             ItemKind::Record(record) => {
                 let fields = record.fields.iter().map(|field| child(&field.name, SymbolKind::Field, field.span));

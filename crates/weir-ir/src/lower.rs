@@ -197,7 +197,7 @@ impl<'a> GraphBuilder<'a> {
             match parameter.passing {
                 Passing::Change => self.alone(argument),
                 Passing::Value | Passing::Typed => self.moves(argument),
-                Passing::Borrow | Passing::Start => {}
+                Passing::Borrow | Passing::Start | Passing::TypeOf(_) => {}
             }
         }
         self.list(node)

@@ -25,7 +25,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use weir_host::{ParameterFrom, Text, TypeDefinition, TypeShape};
+use weir_host::{Field, ParameterFrom, Text, TypeDefinition, TypeShape};
 
 use crate::expr::Block;
 use crate::graph::Graph;
@@ -114,16 +114,27 @@ fn type_definition(page: &mut IndentedText, definition: &TypeDefinition) {
         }
         match &definition.shape {
             TypeShape::Record(fields) => fields.iter().for_each(|field| {
-                page.line(format_args!("field {}: {}", NameText(&field.name), TypeText(&field.ty)));
+                page.line(format_args!("field {}", field_text(field)));
             }),
             TypeShape::Enum(variants) => variants.iter().for_each(|variant| {
                 let fields = variant.fields.iter();
-                let fields = Commas(fields.map(|field| format!("{}: {}", NameText(&field.name), TypeText(&field.ty))));
-                page.line(format_args!("variant {}({fields})", NameText(&variant.name)));
+                let (fields, external) = (Commas(fields.map(field_text)), external_text(variant.external.as_ref()));
+                page.line(format_args!("variant {}({fields}){external}", NameText(&variant.name)));
             }),
             TypeShape::Opaque { .. } => {}
         }
     });
+}
+
+/// `title: Text`, `title: Text as "headline" = ""`.
+fn field_text(field: &Field) -> String {
+    let default = field.default.as_ref().map_or(String::new(), |value| format!(" = {}", Constant(value)));
+    let external = external_text(field.external.as_ref());
+    format!("{}: {}{external}{default}", NameText(&field.name), TypeText(&field.ty))
+}
+
+fn external_text(name: Option<&Text>) -> String {
+    name.map_or(String::new(), |name| format!(" as {}", value::Quoted(name)))
 }
 
 fn shared<B>(page: &mut IndentedText, shared: &SharedValue<B>, body: PrintBody<B>) {

@@ -22,7 +22,7 @@ mod url;
 pub use addresses::is_public;
 pub use exchange::Client;
 pub use options::{CallOptions, Headers};
-pub use response::{ClientResponse, body, cookie, header, json, response, status, text, url};
+pub use response::{ClientResponse, body, cookie, decode_json, header, json, response, status, text, url};
 
 use bytes::Bytes;
 use hyper::Method;
@@ -48,7 +48,7 @@ mod functions {
         /// HTTP client: requests to other services.
         pub(crate) client: super::get, super::post, super::put, super::patch, super::delete, super::send,
             super::encode, super::response::status, super::response::body, super::response::text,
-            super::response::json, super::response::cookie, super::response::header, super::response::url, super::response::response
+            super::response::json, super::response::decode_json, super::response::cookie, super::response::header, super::response::url, super::response::response
     }
 }
 

@@ -1,5 +1,6 @@
 //! Comma-separated values (RFC 4180): reading the rows of a file as a stream or of a text as a list, and writing rows.
 
+mod decode;
 mod rows;
 
 use std::io::Cursor;
@@ -11,6 +12,7 @@ use crate::bad_elements::BadElements;
 use crate::stream_source::{StreamDefinition, optional, parameter, strict};
 use crate::texts::Texts;
 use crate::units;
+pub use decode::{decode, decode_row, encode};
 pub use rows::CsvRow;
 use rows::{CsvRows, RowError, Rows};
 
@@ -54,7 +56,8 @@ mod functions {
 
     weir::library! {
         /// Comma-separated values: reading and writing rows.
-        pub(crate) csv: super::parse, super::row
+        pub(crate) csv: super::parse, super::decode::decode, super::decode::decode_row, super::row,
+            super::decode::encode
     }
 }
 
@@ -64,6 +67,15 @@ mod functions {
 /// Fails if a row has more or fewer fields than the first, or if there are more than 1,000,000 rows.
 #[weir::function(pure, units = units::to_divide(text))]
 pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<CsvRow>, Failure> {
+    each_row(text, separator, |row, _| Ok(row))
+}
+
+/// Returns what `convert` makes of each row of a text and the line where it begins.
+fn each_row<T>(
+    text: &str,
+    separator: &str,
+    convert: impl Fn(CsvRow, u64) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
     let mut rows = Rows::new(Cursor::new(text.as_bytes()), separator_of(separator)?)?;
     let mut parsed = Vec::new();
     while let Some(row) = rows.next_row().map_err(RowError::into_failure)? {
@@ -73,7 +85,7 @@ pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<CsvRow>,
         if parsed.len().is_multiple_of(CHECKED_ROWS) {
             weir::memory::check().map_err(|failure| *failure)?;
         }
-        parsed.push(row);
+        parsed.push(convert(row, rows.line())?);
     }
     Ok(parsed)
 }
@@ -84,14 +96,25 @@ pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<CsvRow>,
 /// Fails if the separator is not a single ASCII character.
 #[weir::function(pure, units = units::to_join(fields, separator))]
 pub fn row(fields: &Texts, #[default(",")] separator: &str) -> Result<String, Failure> {
+    let mut row = written(std::iter::once(fields.iter()), separator)?;
+    row.truncate(row.trim_end_matches('\n').len());
+    Ok(row)
+}
+
+/// Formats rows, each with a line end.
+fn written<T: AsRef<[u8]>>(
+    rows: impl Iterator<Item = impl Iterator<Item = T>>,
+    separator: &str,
+) -> Result<String, Failure> {
     let mut writer = WriterBuilder::new()
         .delimiter(separator_of(separator)?)
         .terminator(Terminator::Any(b'\n'))
         .from_writer(Vec::new());
-    writer.write_record(fields.iter())?;
-    let mut row = String::from_utf8(writer.into_inner().map_err(|error| Failure::function(error.to_string()))?)?;
-    row.truncate(row.trim_end_matches('\n').len());
-    Ok(row)
+    for row in rows {
+        weir::memory::check().map_err(|failure| *failure)?;
+        writer.write_record(row)?;
+    }
+    Ok(String::from_utf8(writer.into_inner().map_err(|error| Failure::function(error.to_string()))?)?)
 }
 
 fn separator_of(separator: &str) -> Result<u8, Failure> {

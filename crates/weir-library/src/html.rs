@@ -8,8 +8,9 @@ use std::borrow::Cow;
 
 use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
-use weir::{Failure, FailureKind, Text};
+use weir::{Failure, FailureKind, Text, TypeArgument, Value};
 
+use crate::named_texts::NamedTexts;
 use crate::units;
 
 pub use contexts::{json_in_script, url, url_part, url_segment, value_in_script};
@@ -29,7 +30,7 @@ mod functions {
 
     weir::library! {
         /// HTML: the values of templates (`html"<p>{text}</p>"`), escaping, and decoding submitted forms.
-        pub(crate) html: super::escape, super::form, super::multipart::multipart, super::markup::join, super::markup::to_text,
+        pub(crate) html: super::escape, super::form, super::decode_form, super::multipart::multipart, super::markup::join, super::markup::to_text,
             super::markup::unescaped, super::contexts::url, super::contexts::url_part,
             super::contexts::url_segment, super::contexts::json_in_script, super::contexts::value_in_script
     }
@@ -39,33 +40,50 @@ mod functions {
 /// template, a text that has been escaped before is escaped twice.
 #[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
 pub fn escape(text: &Text) -> Text {
-    let length: usize = text.bytes().map(|byte| escape_of(byte).map_or(1, str::len)).sum();
+    let length: usize = text.bytes().map(|byte| if is_special(byte) { escape_of(byte).len() } else { 1 }).sum();
     if length == text.len() {
         return text.clone();
     }
     let mut escaped = Text::with_capacity(length);
     let mut rest = text.as_str();
     // Each character that is escaped is one byte, so that what lies before and behind it is a text.
-    while let Some((at, escape)) = rest.bytes().enumerate().find_map(|(at, byte)| Some((at, escape_of(byte)?))) {
-        escaped.push(&rest[..at]);
-        escaped.push(escape);
+    while let Some(at) = rest.bytes().position(is_special) {
+        if at > 0 {
+            escaped.push(&rest[..at]);
+        }
+        escaped.push(escape_of(rest.as_bytes()[at]));
         rest = &rest[at + 1..];
     }
     escaped.push(rest);
     escaped
 }
 
-/// Returns the escape of a character that may end an element or attribute, or begin an escape.
+/// True for the characters that may end an element or attribute, or begin an escape.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let (characters, mut index) = (b"&<>\"'", 0);
+    while index < characters.len() {
+        special[characters[index] as usize] = true;
+        index += 1;
+    }
+    special
+};
+
 #[inline]
-fn escape_of(byte: u8) -> Option<&'static str> {
-    Some(match byte {
+fn is_special(byte: u8) -> bool {
+    SPECIAL[usize::from(byte)]
+}
+
+/// Returns the escape of a special character.
+#[inline]
+fn escape_of(byte: u8) -> &'static str {
+    match byte {
         b'&' => "&amp;",
         b'<' => "&lt;",
         b'>' => "&gt;",
         b'"' => "&quot;",
-        b'\'' => "&#39;",
-        _ => return None,
-    })
+        _ => "&#39;",
+    }
 }
 
 /// Decodes the fields of a form, as a browser sends them in the body of a `post`: `name=Ada&city=Bern`. If a name
@@ -75,14 +93,32 @@ fn escape_of(byte: u8) -> Option<&'static str> {
 /// Fails if there are more than 1,000 fields, or one is not UTF-8.
 #[weir::function(pure, room = 2 * body.len(), units = units::to_transform(body))]
 pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
-    let pairs = body.split('&').filter(|pair| !pair.is_empty());
-    let mut fields = IndexMap::new();
-    for (index, pair) in pairs.enumerate() {
-        if index == FIELDS_MAX {
+    Ok(fields_of(body)?.into_iter().collect())
+}
+
+/// Reads the fields of a form as a value of the type that the place of the call expects: `let order: Order =
+/// html.decode_form(body)?`. A field of the record takes the form's field of its name: a list takes all fields of the name, a
+/// `Bool` is true for a checkbox that is checked, and an `Option` is `None` if the field is missing or empty.
+///
+/// # Errors
+/// Fails as `form` does, and if a field is missing or is not of its type; the message names it:
+/// `` `price` in the form: expected a number, found "abc" ``.
+#[weir::function(pure, room = 2 * body.len(), units = 4 * units::to_transform(body))]
+pub fn decode_form(body: &str, of: TypeArgument<'a'>) -> Result<Value, Failure> {
+    let fields = fields_of(body)?;
+    let texts: Vec<_> = fields.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+    Ok(NamedTexts { texts: &texts, place: " in the form" }.decode(&of.0)?)
+}
+
+/// Returns the decoded names and values of a form.
+fn fields_of(body: &str) -> Result<Vec<(String, String)>, Failure> {
+    let mut fields = Vec::new();
+    for pair in body.split('&').filter(|pair| !pair.is_empty()) {
+        if fields.len() == FIELDS_MAX {
             return Err(Failure::new(FailureKind::Limit, format!("the form has more than {FIELDS_MAX} fields")));
         }
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        fields.insert(decoded(name)?, decoded(value)?);
+        fields.push((decoded(name)?, decoded(value)?));
     }
     Ok(fields)
 }

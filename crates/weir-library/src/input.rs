@@ -3,13 +3,14 @@
 //! Path and query components and strings in JSON use the same syntax for values.
 
 use std::fmt;
+use std::time::SystemTime;
 
-use weir::{Type, TypeDefinition, TypeShape, Value};
+use weir::{Failure, HostType, Type, TypeDefinition, TypeShape, Value};
 
 /// Error in an input, such as a part of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InputError {
-    /// The part of the input: `` `scale` in the query ``.
+    /// The part of the input: `` `scale` in the query ``. Empty for the whole of it.
     pub(crate) place: String,
     /// Description of the error: `expected a whole number, found "big"`.
     pub(crate) what: String,
@@ -17,13 +18,22 @@ pub(crate) struct InputError {
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        f.write_str(&self.what)
     }
 }
 
 impl InputError {
     pub(crate) fn new(place: impl Into<String>, what: impl Into<String>) -> Self {
         InputError { place: place.into(), what: what.into() }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Failure {
+        Failure::function(error.to_string())
     }
 }
 
@@ -53,7 +63,7 @@ impl<'a> NamedTypes<'a> {
 /// Returns `true` if values of this type can be written as a single text, such as a component of a path.
 pub(crate) fn is_scalar(ty: &Type, definitions: NamedTypes<'_>) -> bool {
     match ty {
-        Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
+        Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration | Type::Time => true,
         Type::Named(name) => matches!(definitions.shape(name), Some(TypeShape::Enum(variants))
             if variants.iter().all(|variant| variant.fields.is_empty())),
         _ => false,
@@ -69,13 +79,15 @@ pub(crate) fn expected(ty: &Type, definitions: NamedTypes<'_>) -> String {
         Type::Text => "a text".into(),
         Type::Size => "a size such as `64mb`".into(),
         Type::Duration => "a duration such as `200ms`".into(),
+        Type::Time => "a time such as `2026-11-22T20:15:00Z`".into(),
+        Type::Unit => "`null`".into(),
         Type::List(_) => "a list".into(),
         Type::Tuple(parts) => format!("a list of {}", parts.len()),
         Type::Map(_) => "an object".into(),
         Type::Option(some) => expected(some, definitions),
         Type::Named(name) => match definitions.shape(name) {
             Some(TypeShape::Enum(variants)) => {
-                let names: Vec<_> = variants.iter().map(|variant| format!("`{}`", variant.name)).collect();
+                let names: Vec<_> = variants.iter().map(|variant| format!("`{}`", variant.external_name())).collect();
                 format!("one of {}", names.join(", "))
             }
             _ => "an object".into(),
@@ -93,9 +105,10 @@ pub(crate) fn scalar(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> Opti
         Type::Bool => text.parse().ok().map(Value::Bool),
         Type::Size => measure(text, &SIZE_UNITS).map(Value::Size),
         Type::Duration => duration(text).map(Value::Duration),
+        Type::Time => crate::time::parse(text).and_then(SystemTime::into_value).ok(),
         Type::Named(name) => match definitions.shape(name)? {
             TypeShape::Enum(variants) => {
-                let tag = variants.iter().position(|variant| &*variant.name == text)?;
+                let tag = variants.iter().position(|variant| &**variant.external_name() == text)?;
                 Some(Value::Variant(u32::try_from(tag).ok()?, None))
             }
             _ => None,

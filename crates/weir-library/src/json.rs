@@ -11,8 +11,9 @@ pub use tree::{Json, TooDeep};
 use indexmap::IndexMap;
 use serde_json::error::Category;
 use tree::{DEPTH_MAX, JsonNode};
-use weir::{Failure, FailureKind, Module, Text, Typed};
+use weir::{Failure, FailureKind, Module, Text, TypeArgument, Typed, Value};
 
+use crate::input::NamedTypes;
 use crate::{Limited, units};
 
 /// Maximum length of a parsed text: 64 MiB.
@@ -30,7 +31,7 @@ mod functions {
         /// JSON: parsing, inspecting and writing values of any shape.
         pub(crate) json: super::parse, super::parse_bytes, super::get, super::at, super::find, super::items,
             super::keys, super::text, super::int, super::float, super::bool, super::is_null, super::write,
-            super::encode, super::of_text, super::of_int, super::of_float, super::of_bool, super::null, super::list,
+            super::encode, super::decode_text, super::decode_value, super::of_text, super::of_int, super::of_float, super::of_bool, super::null, super::list,
             super::object
     }
 }
@@ -51,11 +52,15 @@ pub fn parse(text: &str) -> Result<Json, Failure> {
 #[weir::function(pure, units = units::to_divide(bytes))]
 pub fn parse_bytes(bytes: &[u8]) -> Result<Json, Failure> {
     if bytes.len() > TEXT_BYTES_MAX {
-        return Err(Failure::new(FailureKind::Limit, format!("JSON longer than {TEXT_BYTES_MAX} bytes")));
+        return Err(too_long());
     }
     serde_json::from_slice(bytes).map_err(|error| {
         Failure::function(format!("{} at line {} column {}", why(&error), error.line(), error.column()))
     })
+}
+
+fn too_long() -> Failure {
+    Failure::new(FailureKind::Limit, format!("JSON longer than {TEXT_BYTES_MAX} bytes"))
 }
 
 /// Returns the message of a JSON error without its position.
@@ -150,6 +155,36 @@ pub fn write(value: &Json) -> String {
 pub fn encode(value: Typed<'a'>) -> Limited<String> {
     let written = encode::written(&value.value, &value.of);
     Limited(written.map(|text| String::from_utf8(text).expect("JSON is written in UTF-8")))
+}
+
+/// Reads JSON as a value of the type that the place of the call expects: `let user: User = json.decode(text)?`. The format is
+/// that of `encode` and of request bodies: objects become records or maps, arrays lists or tuples, and a missing or `null`
+/// value `None`. Members that a record does not have are ignored, and a repeated key is refused.
+///
+/// # Errors
+/// Fails if the text is not JSON or does not have the type; the message says where, what was expected and what was found:
+/// `items[3].price: expected a number, found "abc"`.
+#[weir::function(pure, name = "decode", units = units::to_divide(text))]
+pub fn decode_text(text: &str, of: TypeArgument<'a'>) -> Result<Value, Failure> {
+    decoded(text.as_bytes(), &of)
+}
+
+/// Reads JSON as a value of the type that a call expects.
+pub(crate) fn decoded(json: &[u8], of: &TypeArgument<'a'>) -> Result<Value, Failure> {
+    if json.len() > TEXT_BYTES_MAX {
+        return Err(too_long());
+    }
+    Ok(decode::parse(json, "", &of.0.ty, NamedTypes(&of.0.definitions))?)
+}
+
+/// Reads a JSON value as a value of the type that the place of the call expects, as `decode` does with a text:
+/// `for line in json.lines("users.jsonl") { let user: User = line.decode_value()? … }`.
+///
+/// # Errors
+/// Fails if the value does not have the type; the message says where, what was expected and what was found.
+#[weir::function(pure, units = 2 * tree::units(value))]
+pub fn decode_value(value: &Json, of: TypeArgument<'a'>) -> Result<Value, Failure> {
+    Ok(decode::convert(value, &of.0)?)
 }
 
 /// Creates a JSON text.

@@ -30,6 +30,7 @@ mod limited;
 pub mod lines;
 pub mod list;
 pub mod map;
+mod named_texts;
 pub mod output;
 pub mod random;
 pub mod regex;

@@ -18,6 +18,9 @@ mod evolution;
 mod existing_rows;
 mod group_commit;
 mod memory;
+mod open_table;
+mod reference_notes;
+mod references;
 mod report;
 mod row;
 mod rows;
@@ -29,14 +32,16 @@ mod stored;
 mod tests;
 mod writer;
 
+use std::sync::Arc;
+
 use weir::{Failure, Generic, Value};
 
 use crate::{Limited, list};
 pub use backup::backup;
+use open_table::OpenTable;
 pub use report::report;
-use rows::TableRows;
 use schema::TableSearch;
-pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery};
+pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableReference};
 pub use storage::TableStorage;
 
 weir::library! {
@@ -48,7 +53,7 @@ weir::library! {
 /// A table of the program.
 #[derive(weir::Type)]
 #[weir(opaque, unique, name = "tables.Table")]
-pub struct Table(Box<dyn TableRows>);
+pub struct Table(Arc<OpenTable>);
 
 /// The key of a row: the value of its column, or a tuple.
 type RowKey = Generic<'k'>;
@@ -78,7 +83,7 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 /// Fails if the database cannot commit: then nothing of the transaction takes effect.
 #[weir::function(reads)]
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
-    table.0.commit(transaction, last)?;
+    table.0.rows.commit(transaction, last)?;
     Ok(transaction)
 }
 
@@ -94,14 +99,14 @@ pub async fn settle(#[environment] storage: &TableStorage) -> Result<(), Failure
 /// Returns the row with the key.
 #[weir::function(reads)]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
-    Limited(table.0.get(transaction, &key.0).map(|row| row.map(Generic)))
+    Limited(table.0.rows.get(transaction, &key.0).map(|row| row.map(Generic)))
 }
 
 /// Returns the row of each key, all as they are at one moment.
 #[weir::function(reads)]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
     let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
-    let rows = table.0.get_all(transaction, &keys);
+    let rows = table.0.rows.get_all(transaction, &keys);
     Limited(rows.map(|rows| rows.into_iter().map(|row| row.map(Generic)).collect()))
 }
 
@@ -109,14 +114,14 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 #[weir::function(reads)]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::new(query, arguments.0);
-    Limited(table.0.select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
+    Limited(table.0.rows.select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
 }
 
 /// Returns the number of rows that fulfil the conditions.
 #[weir::function(reads)]
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
-    Limited(table.0.count(transaction, &search))
+    Limited(table.0.rows.count(transaction, &search))
 }
 
 /// Returns the sum of a column of the rows that fulfil the conditions. A sum that does not fit into 64 bits ends the flow.
@@ -129,34 +134,54 @@ pub fn sum(
     column: usize,
 ) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
-    Limited(table.0.sum(transaction, &search, column).and_then(list::whole_sum))
+    Limited(table.0.rows.sum(transaction, &search, column).and_then(list::whole_sum))
 }
 
 /// Inserts a row, and returns its key.
 ///
 /// # Errors
-/// Fails if another row has its key, or the values of a unique index.
+/// Fails if another row has its key, or the values of a unique index, or if a row that it references does not exist.
 #[weir::function(reads)]
-pub fn insert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, Failure> {
-    table.0.insert(transaction, row.0).map(Generic)
+pub fn insert(
+    table: &mut Table,
+    transaction: i64,
+    row: Row,
+    #[environment] storage: &TableStorage,
+) -> Result<RowKey, Failure> {
+    table.0.check_references(storage, transaction, (&row.0, table.0.schema.auto))?;
+    table.0.rows.insert(transaction, row.0).map(Generic)
 }
 
 /// Inserts a row in place of the one with its key, if there is one, and returns the key.
 ///
 /// # Errors
-/// Fails if another row has the values of a unique index.
+/// Fails if another row has the values of a unique index, or if a row that it references does not exist.
 #[weir::function(reads)]
-pub fn upsert(table: &mut Table, transaction: i64, row: Row) -> Result<RowKey, Failure> {
-    table.0.upsert(transaction, row.0).map(Generic)
+pub fn upsert(
+    table: &mut Table,
+    transaction: i64,
+    row: Row,
+    #[environment] storage: &TableStorage,
+) -> Result<RowKey, Failure> {
+    table.0.check_references(storage, transaction, (&row.0, false))?;
+    table.0.rows.upsert(transaction, row.0).map(Generic)
 }
 
 /// Replaces the row with the key.
 ///
 /// # Errors
-/// Fails if the new row has another key, or another row has the values of a unique index.
+/// Fails if the new row has another key, another row has the values of a unique index, or a row that it references does not
+/// exist.
 #[weir::function(reads)]
-pub fn replace(table: &mut Table, transaction: i64, key: RowKey, row: Row) -> Result<(), Failure> {
-    table.0.replace(transaction, &key.0, row.0)
+pub fn replace(
+    table: &mut Table,
+    transaction: i64,
+    key: RowKey,
+    row: Row,
+    #[environment] storage: &TableStorage,
+) -> Result<(), Failure> {
+    table.0.check_references(storage, transaction, (&row.0, false))?;
+    table.0.rows.replace(transaction, &key.0, row.0)
 }
 
 /// Deletes the row with the key, and returns `true` if there was one.
@@ -164,8 +189,13 @@ pub fn replace(table: &mut Table, transaction: i64, key: RowKey, row: Row) -> Re
 /// # Errors
 /// Fails if the database does.
 #[weir::function(reads)]
-pub fn delete(table: &mut Table, transaction: i64, key: RowKey) -> Result<bool, Failure> {
-    table.0.delete(transaction, &key.0)
+pub fn delete(
+    table: &mut Table,
+    transaction: i64,
+    key: RowKey,
+    #[environment] storage: &TableStorage,
+) -> Result<bool, Failure> {
+    table.0.delete(storage, transaction, &key.0)
 }
 
 /// Deletes the rows that fulfil the conditions, and returns their number.
@@ -178,8 +208,9 @@ pub fn delete_all(
     transaction: i64,
     query: TableQuery,
     arguments: QueryArguments,
+    #[environment] storage: &TableStorage,
 ) -> Result<i64, Failure> {
-    table.0.delete_all(transaction, &TableSearch::new(query, arguments.0))
+    table.0.delete_all(storage, transaction, &TableSearch::new(query, arguments.0))
 }
 
 /// Deletes these rows, all or none, and returns their number.
@@ -187,7 +218,11 @@ pub fn delete_all(
 /// # Errors
 /// Fails if the database does.
 #[weir::function(reads)]
-pub fn delete_rows(table: &mut Table, transaction: i64, rows: Vec<Row>) -> Result<i64, Failure> {
-    let rows: Vec<Value> = rows.into_iter().map(|row| row.0).collect();
-    table.0.delete_rows(transaction, &rows)
+pub fn delete_rows(
+    table: &mut Table,
+    transaction: i64,
+    rows: Vec<Row>,
+    #[environment] storage: &TableStorage,
+) -> Result<i64, Failure> {
+    table.0.delete_rows(storage, transaction, rows.into_iter().map(|row| row.0).collect())
 }

@@ -30,16 +30,20 @@ use weir_host::{BatchCode, Environment, Value, World};
 use weir_trace::{Detail, EventKind, Histogram, Recorder};
 
 use crate::platform::Platform;
-use batch::GatheredBatch;
-pub(crate) use batch::Member;
+use batch::{GatheredBatch, Joined};
+pub(crate) use batch::{Member, MemberProgress};
+use latency::{EstimatedLatency, LatencyEstimate};
 pub(crate) use rest::{Claim, at_rest, end_slice, resume};
 use sender::BatchSender;
+pub(crate) use slack::{CallSlack, LatencyGraph, LatencyStep, StepLatency, StepProgress};
 
 mod batch;
+mod latency;
 #[cfg(test)]
 mod model;
 mod rest;
 mod sender;
+mod slack;
 mod sync;
 
 /// The context in which batches are sent.
@@ -74,6 +78,10 @@ pub(crate) struct Gatherer {
     hasher: FixedState,
     batches: Mutex<Batches>,
     counters: BatchCounters,
+    /// The time between sending a batch and its answers.
+    latency: LatencyEstimate,
+    /// The time by which a batch leaves after the moment at which it was due, because of timers and threads.
+    lateness: LatencyEstimate,
 }
 
 /// The batches of a function that have not been sent.
@@ -100,12 +108,40 @@ struct BatchCounters {
 impl Gatherer {
     pub(crate) fn new(function: BatchedFunction, context: GathererContext) -> Gatherer {
         let hasher = FixedState::with_seed(context.platform.random());
-        Gatherer { function, context, hasher, batches: Mutex::default(), counters: BatchCounters::default() }
+        Gatherer {
+            function,
+            context,
+            hasher,
+            batches: Mutex::default(),
+            counters: BatchCounters::default(),
+            latency: LatencyEstimate::default(),
+            lateness: LatencyEstimate::default(),
+        }
     }
 
     /// Returns the index of the argument that is gathered.
     pub(crate) fn gathered(&self) -> usize {
         self.function.limits.gathered
+    }
+
+    /// Returns the estimated latency of a batch; `None` before it is known.
+    pub(crate) fn latency(&self) -> Option<EstimatedLatency> {
+        self.latency.get()
+    }
+
+    /// Returns the time by which a batch is sent after the moment at which it was due.
+    pub(crate) fn lateness_ns(&self) -> u64 {
+        self.lateness.get().map_or(0, |lateness| lateness.high_ns)
+    }
+
+    /// Notes that the batch that was sent at this time has its answers now.
+    fn note_answers(&self, sent_ns: u64) {
+        self.latency.observe(self.context.platform.now_ns().saturating_sub(sent_ns));
+    }
+
+    /// Notes that a batch leaves now because it was due at this time.
+    fn note_due(&self, due_ns: u64) {
+        self.lateness.observe(self.context.platform.now_ns().saturating_sub(due_ns));
     }
 
     /// Returns the number of calls that are worth having under way at a time.
@@ -140,12 +176,13 @@ impl Gatherer {
             None => batches.open(self.begun(common), self.writes(), self.in_flight()),
         };
         let batch = Arc::clone(&batches.open[index]);
-        let (member, is_full) = GatheredBatch::join(&batch, gathered, self.function.limits.at_most);
+        let Joined { member, is_full, is_awaited } =
+            GatheredBatch::join(&batch, gathered, self.function.limits.at_most);
         if is_full {
             batches.open.swap_remove(index);
         }
         drop(batches);
-        rest::joined(&batch);
+        rest::joined(&batch, is_awaited);
         if begins {
             let sender = BatchSender::new(Arc::clone(self), batch);
             match Handle::try_current() {

@@ -14,7 +14,7 @@ use crate::frame::{Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
-use crate::overload::{ThreadQueue, begins_level, level_of};
+use crate::overload::{FlowTurns, ThreadQueue};
 use crate::platform::Platform;
 use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
 
@@ -42,8 +42,7 @@ pub(crate) struct FlowState {
     assured: i64,
     /// True if the flow is to be cancelled once it is in no atomic step.
     given_up: bool,
-    /// The number of turns that the flow has used up.
-    turns: u32,
+    turns: FlowTurns,
     /// True if the flow has yielded and waits for its turn; it then counts in [`EntryInstance::computing`].
     computes: bool,
     /// The account of its forks.
@@ -114,7 +113,7 @@ impl<'a> NewFlow<'a> {
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
-        let (assured, given_up, turns, computes) = (0, false, 0, false);
+        let (assured, given_up, turns, computes) = (0, false, FlowTurns::default(), false);
         let (forks, claims) = (FlowForks::default(), Vec::new());
         let state = FlowState {
             key,
@@ -198,9 +197,9 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         self.state.key
     }
 
-    /// Returns the number of turns that the flow has used up.
-    pub(crate) fn turns(&self) -> u32 {
-        self.state.turns
+    /// Returns the turns that the flow has used up.
+    pub(crate) fn turns(&self) -> &FlowTurns {
+        &self.state.turns
     }
 
     /// Returns the platform of the program.
@@ -232,9 +231,14 @@ impl FlowState {
         self.frame.as_ref().is_some_and(|frame| frame.is_in_step())
     }
 
-    /// Returns the number of turns that the flow has used up.
-    pub(crate) fn turns(&self) -> u32 {
-        self.turns
+    /// Returns the turns that the flow has used up.
+    pub(crate) fn turns(&self) -> &FlowTurns {
+        &self.turns
+    }
+
+    /// Returns the turns that the flow has used up, to note that it waits for the next.
+    pub(crate) fn turns_mut(&mut self) -> &mut FlowTurns {
+        &mut self.turns
     }
 
     /// Returns true if a reader of the trace was watching when the flow began.
@@ -329,6 +333,9 @@ impl FlowState {
             advanced = Advanced::Ready(Finished::Ended(frame.exit_at_cursor(failure)));
         }
         if instance.gathers() {
+            if matches!(advanced, Advanced::Waits) {
+                frame.grant_slack(body, env);
+            }
             self.claims = end_slice(matches!(advanced, Advanced::Yields));
         }
         self.assured = entered.assured();
@@ -340,6 +347,8 @@ impl FlowState {
         let yields = matches!(advanced, Advanced::Yields);
         if yields {
             self.count_turn(instance);
+        } else {
+            self.turns.interrupt();
         }
         if yields != self.computes {
             self.note_computing(instance, yields);
@@ -348,9 +357,10 @@ impl FlowState {
     }
 
     fn count_turn(&mut self, instance: &ProgramInstance) {
-        self.turns = self.turns.saturating_add(1).saturating_add(self.forks.take_slices());
-        if let Some(level) = level_of(self.turns).filter(|_| begins_level(self.turns)) {
-            instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
+        for _ in 0..=self.forks.take_slices() {
+            if let Some(level) = self.turns.count() {
+                instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
+            }
         }
     }
 
@@ -378,7 +388,7 @@ impl FlowState {
     /// Counts and records that the flow has ended with an answer.
     fn answered(&self, instance: &ProgramInstance) {
         let counters = instance.counters(self.key);
-        counters.queues.note_end();
+        counters.queues.note_end(self.turns.level());
         counters.count_ended();
         self.measure(instance, counters);
         instance.record(Detail::Flows, || EventKind::FlowEnded { flow: self.key });
@@ -389,7 +399,7 @@ impl FlowState {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
         let counters = instance.counters(self.key);
-        counters.queues.note_end();
+        counters.queues.note_end(self.turns.level());
         counters.count(&counters.failed);
         self.measure(instance, counters);
         self.record_failure(instance, &ended, &failure);

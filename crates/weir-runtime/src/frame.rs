@@ -40,6 +40,7 @@ mod atomic;
 mod call;
 mod region;
 mod repeat;
+mod slack;
 mod straight;
 mod timed;
 

@@ -94,6 +94,17 @@ impl ScriptedPlatform {
         let due = self.clock.lock().pass(ns);
         due.values().for_each(|signal| _ = signal.fire());
     }
+
+    /// Advances the time to the moment at which the next timer is due; returns false if there is none.
+    pub fn pass_to_next(&self) -> bool {
+        let mut clock = self.clock.lock();
+        let Some(((next_ns, _), _)) = clock.alarms.first_key_value() else { return false };
+        let ns = next_ns.saturating_sub(clock.now_ns);
+        let due = clock.pass(ns);
+        drop(clock);
+        due.values().for_each(|signal| _ = signal.fire());
+        true
+    }
 }
 
 impl ScriptedClock {

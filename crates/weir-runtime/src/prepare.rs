@@ -17,6 +17,7 @@ use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
 mod error;
+mod latencies;
 mod moves;
 mod order;
 mod part;
@@ -120,8 +121,12 @@ impl<'a> Preparation<'a> {
         let shape = shape::ControlShape::of(graph, &parts, repeat, &self.moves);
         let order = order::StepOrder::of(graph, &parts, repeat, &self.moves, self.may_be_given_up);
         let layout = slots::SlotLayout::of(graph, &shape, &order, repeat);
+        let latencies = latencies::latencies(graph, &parts, &shape, &order);
         let (moves, resources) = (&self.moves, &*self.resources);
-        steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)
+        let mut body =
+            steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)?;
+        body.latencies = latencies;
+        Ok(body)
     }
 
     fn part(&mut self, graph: &Graph, node: &Node, depth: usize) -> Result<NodePart, PrepareError> {

@@ -14,7 +14,7 @@ use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Value};
 use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
-use crate::batching::Gatherer;
+use crate::batching::{Gatherer, LatencyGraph};
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::Region;
@@ -44,6 +44,8 @@ pub(crate) struct Body {
     pub order_lengths: Box<[u32]>,
     /// The number of iterations that may overlap; 0 if they run one after the other.
     pub overlap_max: u32,
+    /// The steps that may wait, if calls of batched functions are among them.
+    pub latencies: Option<Arc<LatencyGraph>>,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
     /// changed or move-only.
     pub handed: Box<[bool]>,

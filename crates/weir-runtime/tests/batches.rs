@@ -1,33 +1,13 @@
 //! Batches under every engine: which calls they gather, in which order, and what becomes of calls that are cancelled
 //! or fail.
 
-use test_support::flows::batches::BatchGates;
-use test_support::flows::gates::library;
-use test_support::flows::{Feed, options, start_expr};
+use test_support::flows::batches::{BatchGates, started};
+use test_support::flows::options;
 use tokio::sync::oneshot;
-use weir_host::{Batch, Failure, FailureKind, Function, Value, World};
-use weir_runtime::{ENGINES, Options, RunningProgram, SliceLength};
+use weir_host::{Batch, Failure, FailureKind, Value, World};
+use weir_runtime::{ENGINES, Options, SliceLength};
 
 type Awaited = oneshot::Receiver<Result<Value, Failure>>;
-
-/// Starts a program of one flow that is fed by hand; `body` is in the text of the expression IR.
-fn started(
-    functions: impl IntoIterator<Item = Function>,
-    shared: &str,
-    body: &str,
-    options: Options,
-) -> (Feed, RunningProgram) {
-    let feed = Feed::new();
-    let mut library = library(functions);
-    feed.put(&mut library, "test", "feed");
-    let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
-    let text = format!(
-        "{shared}entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}"
-    );
-    let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let running = start_expr(&program, &library, options);
-    (feed, running)
-}
 
 fn every_engine(test: impl Fn(Options, &'static str)) {
     ENGINES.iter().for_each(|row| test(options(row.name, 2), row.name));

@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use weir_compile::{ModuleFile, ModuleFiles, ModulePlace, library_items};
 use weir_syntax::SourceId;
+use weir_syntax::ast::ItemKind;
 
 use crate::programs::{MAIN, folder, is_standard_input};
 
@@ -31,11 +32,11 @@ pub(crate) struct FolderFiles {
 }
 
 impl FolderFiles {
-    /// Returns the module files of the program to which a file belongs. A file without a main file above belongs to the
-    /// first of these folders that contains it, such as the folder of a library.
+    /// Returns the module files of the program to which a file belongs. A file without a main file above may be a module of
+    /// a library somewhere below one of these folders ([`folder_of_library`]).
     pub(crate) fn of(file: &Path, roots: &[PathBuf]) -> Self {
         let folder = match main_file(file) {
-            None if !is_standard_input(file) => root_of(file, roots).unwrap_or_else(|| folder(file)),
+            None if !is_standard_input(file) => folder_of_library(file, roots),
             _ => folder_of_program(file),
         };
         let main = folder.join(MAIN);
@@ -134,10 +135,27 @@ pub(crate) fn folder_of_program(file: &Path) -> PathBuf {
     }
 }
 
-/// Returns the first of these folders that contains a file.
-fn root_of(file: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
-    let whole = file.canonicalize().ok()?;
-    roots.iter().find(|root| root.canonicalize().is_ok_and(|root| whole.starts_with(root))).cloned()
+/// Returns the nearest folder in which most of the modules that the file uses are found: its own one, or one above it, up to
+/// the first of the roots that contains it.
+fn folder_of_library(file: &Path, roots: &[PathBuf]) -> PathBuf {
+    let own = folder(file);
+    let Some(root) = roots.iter().find(|root| own.starts_with(root)) else { return own };
+    let used = used_modules(file);
+    let found = |folder: &Path| used.iter().filter(|module| folder.join(module).is_file()).count();
+    let above = own.ancestors().take_while(|folder| folder.starts_with(root)).take(FOLDERS_ABOVE_MAX);
+    // The last of several equal ones is the nearest.
+    let folders: Vec<&Path> = above.collect();
+    folders.into_iter().rev().max_by_key(|folder| found(folder)).map_or_else(|| own.clone(), Path::to_owned)
+}
+
+/// Returns the paths of the modules that a file uses, relative to the folder of its program.
+fn used_modules(file: &Path) -> Vec<PathBuf> {
+    let Ok(text) = text_of(file) else { return Vec::new() };
+    let tree = weir_syntax::parse(SourceId(0), &text).tree;
+    let used =
+        tree.items.iter().filter_map(|item| if let ItemKind::Use(used) = &item.kind { Some(used) } else { None });
+    let modules = used.flat_map(|used| &used.modules);
+    modules.map(|module| PathBuf::from(module.path().replace('.', "/")).with_extension("weir")).collect()
 }
 
 /// Returns the main file of the program to which a file belongs.

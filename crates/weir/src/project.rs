@@ -27,7 +27,7 @@ const INPUT_BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64 + 1;
 pub(crate) struct Project {
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// The folders that the command names, whose files are modules of each other unless there is a main file.
+    /// The folders that the command names, below which there may be libraries without a main file.
     roots: Vec<PathBuf>,
     /// The paths of the main files, by their ids.
     paths: Vec<PathBuf>,

@@ -7,10 +7,10 @@ use weir_host::{Passing, Resource, Signature, Text};
 use weir_syntax::ast::{Argument, Expr, ExprKind, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::TypeChecker;
 use super::arguments::{CallArguments, CalleeParameter};
 use super::generics::GenericCallee;
 use super::names::{ResolvedVariant, path_of};
+use super::{OpenType, TypeChecker};
 use crate::declare::private_item;
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
@@ -229,6 +229,7 @@ impl<'a> TypeChecker<'a, '_> {
                 && self.shared_index(unknown).is_none()
                 && !self.typed.declarations.functions.contains_key(self.typed.declarations.own(&unknown.text))
                 && !self.typed.declarations.config.contains_key(self.typed.declarations.own(&unknown.text))
+                && !self.typed.declarations.constants.contains_key(self.typed.declarations.own(&unknown.text))
                 && !unknown.is_upper()
                 && !unknown.is_missing()
             {
@@ -345,7 +346,7 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn call_host(&mut self, signature: &'a Signature, span: Span, given: CallArguments<'a>) -> Ty {
         let mut parameters = Substitution::new();
         let inference = &mut self.inference;
-        let taken = signature.parameters.iter().map(|parameter| CalleeParameter {
+        let taken = signature.written().iter().map(|parameter| CalleeParameter {
             name: Some(parameter.name.as_str().into()),
             ty: Ty::of(&parameter.ty, &mut parameters, inference),
             passing: Some(parameter.passing),
@@ -354,10 +355,22 @@ impl<'a> TypeChecker<'a, '_> {
         });
         let taken: Vec<CalleeParameter> = taken.collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
+        self.expects_type(signature, &parameters, span);
         self.touches(signature, span);
         self.refer(span, Symbol::HostFunction(signature.path().into()));
         self.arguments(&signature.path(), CallTarget::Host(signature.path().into()), taken, given);
         result
+    }
+
+    /// Notes that the code around this call has to determine the types that the function creates values of.
+    pub(super) fn expects_type(&mut self, signature: &Signature, types: &Substitution, span: Span) {
+        for parameter in &signature.parameters {
+            if let Passing::TypeOf(name) = parameter.passing
+                && let Some(ty) = types.get(&*name.to_string())
+            {
+                self.open.push(OpenType { span, ty: ty.clone(), function: Some(signature.path()) });
+            }
+        }
     }
 
     /// Adds the effects of a call to those of the current body.

@@ -5,7 +5,7 @@ use weir_syntax::ast::{Config, Expr, ExprKind, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic};
 
 use super::{Exits, Expected, TypeChecker};
-use crate::constant::constant;
+use crate::constant::NotConstant;
 use crate::lang_items::{CONFIGURED_SECRET, SECRET};
 use crate::symbol::Symbol;
 use crate::typed_tree::Resolution;
@@ -54,10 +54,13 @@ impl<'a> TypeChecker<'a, '_> {
                     config.name.text.to_uppercase()
                 ));
             self.report(diagnostic);
-        } else if constant(default).is_none() && found != Ty::Error && !matches!(default.kind, ExprKind::Error) {
+        } else if let Err(NotConstant { span, why }) = self.typed.constant(default)
+            && found != Ty::Error
+            && !(why.is_empty() || matches!(default.kind, ExprKind::Error))
+        {
             let diagnostic = Diagnostic::new(Code::NotConstant, "the default of a `config` must be a constant")
-                .at(default.span, "not a constant")
-                .hint("write a literal");
+                .at(span, why)
+                .hint("write a literal, or the name of a constant");
             self.report(diagnostic);
         }
     }

@@ -10,7 +10,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::arguments::{CallArguments, CalleeParameter};
 use super::names::path_of;
 use super::{Exits, Expected, TypeChecker};
-use crate::constant::constant;
+use crate::constant::NotConstant;
 use crate::lang_items::JSON_VALUE;
 use crate::suggest::{listed, nearest};
 use crate::typed_tree::{ArgumentSource, EntryInfo, LocalId, RouteInfo};
@@ -168,15 +168,18 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn default(&mut self, default: &Expr) -> Option<weir_host::Value> {
-        let value = constant(default);
-        if value.is_none() && !matches!(default.kind, ExprKind::Error) {
-            let diagnostic =
-                Diagnostic::new(Code::NotConstant, "the default of a route's parameter must be a constant")
-                    .at(default.span, "not a constant")
+        match self.typed.constant(default) {
+            Ok(value) => Some(value),
+            Err(NotConstant { why, .. }) if why.is_empty() || matches!(default.kind, ExprKind::Error) => None,
+            Err(NotConstant { span, why }) => {
+                let message = "the default of a route's parameter must be a constant";
+                let diagnostic = Diagnostic::new(Code::NotConstant, message)
+                    .at(span, why)
                     .hint("make the parameter an `Option(…)` and choose the default in the body");
-            self.report(diagnostic);
+                self.report(diagnostic);
+                None
+            }
         }
-        value
     }
 
     fn parameter_name(&mut self, name: &Name, seen: &mut IndexMap<Arc<str>, Span>) {

@@ -5,7 +5,7 @@ use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLite
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::generics::stands_for_any;
-use super::{Exits, Expected, TypeChecker};
+use super::{Exits, Expected, OpenType, TypeChecker};
 use crate::lang_items::HTML;
 use crate::typed_tree::{Demand, Resolution};
 use crate::types::{TYPE_PARTS_MAX, Ty};
@@ -265,7 +265,8 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     /// Reports a value whose type must be known here.
-    pub(super) fn unknown_here(&mut self, span: Span) -> Ty {
+    pub(super) fn unknown_here(&mut self, span: Span, ty: &Ty) -> Ty {
+        self.inference.unify(ty, &Ty::Error);
         let diagnostic = Diagnostic::new(Code::UnknownElementType, "the type of this must be known here")
             .at(span, "not determined by the code before it")
             .hint("declare its type: `let name: Type = …`");
@@ -281,7 +282,7 @@ impl<'a> TypeChecker<'a, '_> {
                 elements[index as usize].clone()
             }
             Ty::Error => Ty::Error,
-            Ty::Unknown(_) => self.unknown_here(object.span),
+            Ty::Unknown(_) => self.unknown_here(object.span, &ty),
             other => {
                 let ty = self.inference.resolve(&other);
                 let diagnostic = Diagnostic::new(Code::UnknownField, format!("`{ty}` has no element {index}"))
@@ -322,7 +323,7 @@ impl<'a> TypeChecker<'a, '_> {
             return Ty::Error;
         }
         if let Ty::Unknown(_) = ty {
-            return self.unknown_here(span);
+            return self.unknown_here(span, &ty);
         }
         let mut diagnostic =
             Diagnostic::new(Code::NotACollection, format!("a value of the type `{ty}` cannot be {what}"))
@@ -355,7 +356,7 @@ impl<'a> TypeChecker<'a, '_> {
         };
         self.alike(elements.iter(), &wanted, "the elements of a list have one type: this is the first");
         if elements.is_empty() {
-            self.open.push((span, wanted.clone()));
+            self.open.push(OpenType { span, ty: wanted.clone(), function: None });
         }
         Ty::list(wanted)
     }
@@ -372,7 +373,7 @@ impl<'a> TypeChecker<'a, '_> {
             "the values of a map have one type: this is the first",
         );
         if entries.is_empty() {
-            self.open.push((span, value.clone()));
+            self.open.push(OpenType { span, ty: value.clone(), function: None });
         }
         Ty::map(key, value)
     }

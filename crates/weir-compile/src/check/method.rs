@@ -139,7 +139,7 @@ impl<'a> TypeChecker<'a, '_> {
     fn no_method(&mut self, object: Span, ty: &Ty, name: &Name) {
         let ty = self.inference.resolve(ty);
         if let Ty::Unknown(_) = ty {
-            self.unknown_here(object);
+            self.unknown_here(object, &ty);
             return;
         }
         let mut diagnostic = Diagnostic::new(Code::UnknownMethod, format!("`{ty}` has no function `{name}`"))

@@ -7,8 +7,9 @@ use weir_host::{Passing, Text, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::TypeChecker;
 use super::generics::GenericCallee;
+use super::{OpenType, TypeChecker};
+use crate::declarations::AliasState;
 use crate::declare::private_item;
 use crate::dialects::{self, Advice};
 use crate::lang_items::SHARED_READ;
@@ -102,6 +103,7 @@ impl TypeChecker<'_, '_> {
     /// Resolves `name` or `module.name` to the qualified name of an enum or record.
     pub(super) fn type_named(&mut self, names: &[Name]) -> Option<Text> {
         match names {
+            [name] if let Some(meant) = self.alias_of(self.typed.declarations.own(name.as_str())) => Some(meant),
             [name] => {
                 let declarations = &self.typed.declarations;
                 declarations.types.get_key_value(declarations.own(name.as_str())).map(|(whole, _)| whole.clone())
@@ -110,6 +112,9 @@ impl TypeChecker<'_, '_> {
                 let path = format!("{module}.{name}");
                 let module = self.module(module)?;
                 let whole = format!("{module}.{name}");
+                if let Some(meant) = self.alias_of(&whole) {
+                    return Some(meant);
+                }
                 if let Some((whole, declared)) = self.typed.declarations.types.get_key_value(whole.as_str()) {
                     let (whole, hidden) = (whole.clone(), (!declared.public).then_some(declared.span));
                     hidden.into_iter().for_each(|span| self.report(private_item(name, &path, span)));
@@ -123,6 +128,14 @@ impl TypeChecker<'_, '_> {
                     .get_key_value(whole.as_str())
                     .map(|(whole, _)| whole.clone())
             }
+            _ => None,
+        }
+    }
+
+    /// Returns the named type that a `type` stands for.
+    fn alias_of(&self, whole: &str) -> Option<Text> {
+        match &self.typed.declarations.aliases.get(whole)?.state {
+            AliasState::Resolved(ty) => ty.name().cloned(),
             _ => None,
         }
     }
@@ -153,7 +166,9 @@ impl TypeChecker<'_, '_> {
     pub(super) fn names_module(&self, name: &Name) -> bool {
         let declarations = &self.typed.declarations;
         let own = declarations.own(&name.text);
-        let declared = declarations.shared.contains_key(own) || declarations.config.contains_key(own);
+        let declared = declarations.shared.contains_key(own)
+            || declarations.config.contains_key(own)
+            || declarations.constants.contains_key(own);
         let nearer = declared || self.scope.find(name.as_str()).is_some();
         !nearer
             && (self.typed.declarations.here().modules.contains_key(&name.text)
@@ -178,6 +193,9 @@ impl TypeChecker<'_, '_> {
         }
         if let Some(ty) = self.config_named(expr, name) {
             return ty;
+        }
+        if let Some(at) = self.typed.declarations.constants.get_index_of(self.typed.declarations.own(&name.text)) {
+            return self.constant_named(expr, at, name.span);
         }
         if name.is_upper() {
             return self.variant_value(expr, name, expected);
@@ -266,7 +284,7 @@ impl TypeChecker<'_, '_> {
             return Ty::Error;
         }
         if matches!(variant.ty, Ty::Option(_)) {
-            self.open.push((expr.span, part_of_option(&variant.ty)));
+            self.open.push(OpenType { span: expr.span, ty: part_of_option(&variant.ty), function: None });
         }
         variant.ty
     }

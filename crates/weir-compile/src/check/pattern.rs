@@ -324,6 +324,9 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let _ = expected;
         if let Some(file) = self.module_file(first) {
+            if let Some(at) = self.constant_of_file(file, first, name) {
+                return Some(self.constant_named(expr, at, name.span));
+            }
             return Some(match self.function_of_file(file, first, name) {
                 Some(at) => self.function_value(expr, at, name.span),
                 None => Ty::Error,
@@ -334,7 +337,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let Some(signature) = self.host_function(first, name) else { return Some(Ty::Error) };
         let mut parameters = crate::types::Substitution::new();
-        let taken = signature.parameters.iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
+        let taken = signature.written().iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
         self.typed.resolutions.insert(expr.id, Resolution::Host(signature.path().into()));
         self.refer(name.span, crate::symbol::Symbol::HostFunction(signature.path().into()));

@@ -50,7 +50,7 @@ impl<'a> TypeChecker<'a, '_> {
     fn no_field(&mut self, object: Span, ty: &Ty, name: &Name) -> Ty {
         let resolved = self.inference.resolve(ty);
         if let Ty::Unknown(_) = resolved {
-            return self.unknown_here(object);
+            return self.unknown_here(object, &resolved);
         }
         let mut diagnostic = Diagnostic::new(Code::UnknownField, format!("`{resolved}` has no field `{name}`"))
             .at(name.span, "no such field")
@@ -77,6 +77,15 @@ impl<'a> TypeChecker<'a, '_> {
         let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
         match definition.map(|definition| &definition.shape) {
             Some(TypeShape::Record(fields)) => fields.iter().map(|field| field.name.to_string()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the indices of the fields of a record that a literal may leave out.
+    fn fields_with_default(&self, ty: &Ty) -> Vec<usize> {
+        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
+        match definition.map(|definition| &definition.shape) {
+            Some(TypeShape::Record(fields)) => (0..fields.len()).filter(|at| fields[*at].default.is_some()).collect(),
             _ => Vec::new(),
         }
     }
@@ -156,8 +165,9 @@ impl<'a> TypeChecker<'a, '_> {
         let table = table.filter(|(_, table)| table.row.is_some() && table.row.as_ref() == ty.name());
         let is_given = |field: &String| given.iter().any(|name| name.as_str() == field);
         let may_omit = |at: usize| table.is_some_and(|(is_numbered, table)| table.may_omit(at, is_numbered));
+        let with_default = self.fields_with_default(ty);
         let missing = self.fields_of(ty).into_iter().enumerate();
-        let missing = missing.filter(|(at, field)| !is_given(field) && !may_omit(*at));
+        let missing = missing.filter(|(at, field)| !is_given(field) && !may_omit(*at) && !with_default.contains(at));
         let missing: Vec<String> = missing.map(|(_, field)| field).collect();
         if missing.is_empty() {
             return;

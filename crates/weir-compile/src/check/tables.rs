@@ -58,6 +58,17 @@ impl<'a> TypeChecker<'a, '_> {
         self.seen.own.touch(Resource::Shared(name.as_str().into()), mode);
     }
 
+    /// Notes the writes of the tables whose rows reference deleted ones, if the statement deletes rows.
+    fn use_cascades(&mut self, table: usize, statement: &str) {
+        let declarations = &self.typed.declarations;
+        let Some((name, _)) = declarations.tables.get_index(table).filter(|_| statement.starts_with("delete")) else {
+            return;
+        };
+        for other in declarations.cascades_to(name) {
+            self.seen.own.touch(Resource::Shared((&*other).into()), Mode::Write);
+        }
+    }
+
     /// Checks `table[key]`, the row with the key.
     pub(super) fn row_at(&mut self, table: usize, object: &'a Expr, key: &'a Expr) -> Ty {
         self.use_table(object, Mode::Read);
@@ -101,10 +112,7 @@ impl<'a> TypeChecker<'a, '_> {
                 (CallTarget::Table(TableStatement::DeleteAll), parameters, fallible(Ty::INT))
             }
             "count" => (CallTarget::Table(TableStatement::Count), vec![("condition", condition(), true)], Ty::INT),
-            "exists" => {
-                let parameters = vec![("condition", condition(), false)];
-                (CallTarget::Table(TableStatement::Exists), parameters, Ty::BOOL)
-            }
+            "exists" => (CallTarget::Table(TableStatement::Exists), vec![("condition", condition(), false)], Ty::BOOL),
             _ => {
                 self.no_statement(object, name);
                 return self.ignore(given);
@@ -112,6 +120,7 @@ impl<'a> TypeChecker<'a, '_> {
         };
         let mode = if matches!(name.as_str(), "count" | "exists") { Mode::Read } else { Mode::Write };
         self.use_table(object, mode);
+        self.use_cascades(table, name.as_str());
         if matches!(name.as_str(), "insert" | "upsert") {
             self.inserted(table, &given, name.as_str() == "insert");
         }

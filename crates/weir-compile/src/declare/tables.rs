@@ -150,13 +150,15 @@ impl Declarer<'_, '_> {
                     declared.indexes.push((columns, unique));
                 }
             }
+            // Resolved when all tables are declared.
+            TableClauseKind::References { .. } => {}
             TableClauseKind::Default(arguments) => self.defaults(arguments, declared),
             TableClauseKind::Soft(arguments) => declared.soft = Some(self.soft(arguments)),
         }
     }
 
     /// Returns the indices of the columns with these names, and reports names that are no columns.
-    fn column_indices(&mut self, names: &[Name], declared: &DeclaredTable) -> Vec<usize> {
+    pub(super) fn column_indices(&mut self, names: &[Name], declared: &DeclaredTable) -> Vec<usize> {
         let mut found = Vec::new();
         for name in names {
             match self.column(name, declared) {
@@ -259,7 +261,7 @@ impl Declarer<'_, '_> {
         limits
     }
 
-    fn table_fault(&mut self, place: Span, message: String, hint: &str) {
+    pub(super) fn table_fault(&mut self, place: Span, message: String, hint: &str) {
         let diagnostic = Diagnostic::new(Code::TableDeclaration, message).at(place, "in this declaration").hint(hint);
         self.context.report(diagnostic);
     }

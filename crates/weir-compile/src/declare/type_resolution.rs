@@ -1,11 +1,11 @@
 //! Type resolution: turns types in the source into [`Ty`].
 
 use weir_host::Text;
-use weir_syntax::ast::{self, Name};
+use weir_syntax::ast::{self, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
-use crate::declarations::Declarations;
+use crate::declarations::{AliasState, Declarations};
 use crate::dialects::{self, Advice};
 use crate::lang_items::HTML;
 use crate::suggest::{listed, nearest};
@@ -52,6 +52,17 @@ pub(crate) fn resolve_type(
     parameters: &mut TypeParameters,
 ) -> Ty {
     TypeResolver { declarations, context, parameters }.ty(ty)
+}
+
+/// Resolves the type that a `type` of the current file declares.
+pub(super) fn resolve_alias(declarations: &mut Declarations, context: &mut CheckContext<'_>, name: &Name) {
+    let whole: Text = declarations.own(&name.text).into();
+    if let Some(declared) = declarations.aliases.get(&whole)
+        && declared.span == name.span
+    {
+        let mut parameters = TypeParameters::none();
+        TypeResolver { declarations, context, parameters: &mut parameters }.alias_declared(name, whole);
+    }
 }
 
 struct TypeResolver<'a, 'c> {
@@ -130,6 +141,10 @@ impl TypeResolver<'_, '_> {
             self.declarations.refer(name.span, Symbol::Type(whole.clone()));
             return Some((Ty::named(&whole), 0));
         }
+        let whole: Text = self.declarations.own(word).into();
+        if self.declarations.aliases.contains_key(&whole) {
+            return Some((self.alias(name, whole), 0));
+        }
         if let Some((_, ty)) = PLAIN.iter().find(|(plain, _)| *plain == word) {
             return Some((ty.clone(), 0));
         }
@@ -140,7 +155,7 @@ impl TypeResolver<'_, '_> {
             return Some((Ty::named(compound), *count));
         }
         let path = ast::Path { names: vec![name.clone()], span: name.span };
-        let known = self.declarations.types.keys().map(Text::as_str);
+        let known = self.declarations.types.keys().chain(self.declarations.aliases.keys()).map(Text::as_str);
         let known = known
             .chain(std::iter::once(HTML))
             .chain(PLAIN.iter().map(|(name, _)| *name))
@@ -161,6 +176,36 @@ impl TypeResolver<'_, '_> {
         }
         let near = capitalised.or_else(|| nearest(word, known).map(str::to_owned)).or_else(|| self.elsewhere(word));
         self.unknown(&path, near)
+    }
+
+    /// Returns the type that a name of a type stands for.
+    fn alias(&mut self, name: &Name, whole: Text) -> Ty {
+        self.declarations.refer(name.span, Symbol::Type(whole.clone()));
+        self.alias_declared(name, whole)
+    }
+
+    fn alias_declared(&mut self, name: &Name, whole: Text) -> Ty {
+        let declared = &mut self.declarations.aliases[&whole];
+        match &declared.state {
+            AliasState::Resolved(ty) => return ty.clone(),
+            AliasState::InProgress => {
+                let diagnostic = Diagnostic::new(Code::EndlessType, format!("the type `{name}` stands for itself"))
+                    .at(declared.span, "never becomes another type")
+                    .hint("a type that contains itself is a `record` or an `enum`");
+                self.context.report(diagnostic);
+                return Ty::Error;
+            }
+            AliasState::Unresolved => declared.state = AliasState::InProgress,
+        }
+        let item = declared.item;
+        let ItemKind::Alias(alias) = &self.context.tree().items[item].kind else { return Ty::Error };
+        let file = self.context.files.index_at(alias.name.span.start);
+        let outer = std::mem::replace(&mut self.declarations.file, file);
+        let mut parameters = TypeParameters::none();
+        let resolved = resolve_type(self.declarations, self.context, &alias.ty, &mut parameters);
+        self.declarations.file = outer;
+        self.declarations.aliases[&whole].state = AliasState::Resolved(resolved.clone());
+        resolved
     }
 
     /// Resolves a name in lower case. The signature of a `fn` introduces it; elsewhere it must be known.
@@ -233,6 +278,13 @@ impl TypeResolver<'_, '_> {
 
     /// Resolves a type that another file of the program declares.
     fn of_file(&mut self, path: &ast::Path, whole: &str) -> Option<(Ty, usize)> {
+        if let Some(declared) = self.declarations.aliases.get(whole) {
+            if !declared.public {
+                let diagnostic = private_item(path.last(), path, declared.span);
+                self.context.report(diagnostic);
+            }
+            return Some((self.alias(path.last(), whole.into()), 0));
+        }
         let Some(declared) = self.declarations.types.get(whole) else {
             let module = whole.rsplit_once('.').map_or("", |(module, _)| module);
             let types = self.declarations.types.iter().filter(|(_, declared)| declared.public);

@@ -73,6 +73,8 @@ fn declared(item: &Item) -> Option<(&'static str, &Name)> {
         ItemKind::Table(table) => Some(("table", &table.name)),
         ItemKind::Constraint(constraint) => Some(("constraint", &constraint.name)),
         ItemKind::Config(config) => Some((if config.secret { "secret" } else { "`config`" }, &config.name)),
+        ItemKind::Constant(constant) => Some(("constant", &constant.name)),
+        ItemKind::Alias(alias) => Some(("type", &alias.name)),
         ItemKind::Record(record) => Some(("record", &record.name)),
         ItemKind::Enum(declaration) => Some(("enum", &declaration.name)),
         ItemKind::Function(function) => Some(("`fn`", &function.name)),

@@ -6,7 +6,8 @@ use weir_ir::expr::Atom;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern};
 
 use super::queries::DividedCondition;
-use super::tables::{outside, record};
+use super::table_description::record;
+use super::tables::outside;
 use super::{Binding, Lowering};
 use crate::typed_tree::CallTarget;
 

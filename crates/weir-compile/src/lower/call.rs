@@ -149,7 +149,9 @@ impl<'a> Lowering<'a, '_> {
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
         let Some(function) = self.context.library.function(path) else { return Atom::Value(Value::Unit) };
-        let parameters = given.into_iter().zip(&function.signature.parameters).zip(0..);
+        let result = (&function.signature.call_type(), &ty);
+        let given = given.into_iter().chain(std::iter::repeat(None));
+        let parameters = given.zip(&function.signature.parameters).zip(0..);
         let arguments = parameters.map(|((given, parameter), index)| match given {
             Some(Binding::Atom(atom)) => {
                 let written = written.get(index).copied().flatten();
@@ -160,9 +162,10 @@ impl<'a> Lowering<'a, '_> {
                 match parameter.passing {
                     Passing::Start => self.constant_argument(atom, path, parameter, place),
                     Passing::Typed => self.with_type(atom, path, written, place),
-                    Passing::Value | Passing::Borrow | Passing::Change => atom,
+                    Passing::Value | Passing::Borrow | Passing::Change | Passing::TypeOf(_) => atom,
                 }
             }
+            None if let Passing::TypeOf(name) = parameter.passing => self.type_argument(name, result, path, span),
             _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
         });
         let arguments: Vec<Atom> = arguments.collect();

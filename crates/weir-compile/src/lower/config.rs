@@ -1,13 +1,13 @@
 //! Lowers configured values: a `config` is a constant, and a `secret` a call that returns it, so that no program in the IR
 //! contains one.
 
-use weir_host::{Text, Type, Value};
+use weir_host::{Text, Type, TypeShape, Value};
 use weir_ir::expr::Atom;
 use weir_syntax::Span;
 use weir_syntax::ast::ItemKind;
 
 use super::{Binding, Lowering};
-use crate::constant::constant;
+use crate::declarations::ConstantState;
 use crate::lang_items::{CONFIGURED_SECRET, SECRET};
 
 impl Lowering<'_, '_> {
@@ -21,11 +21,30 @@ impl Lowering<'_, '_> {
             return self.call_host(&Text::from(CONFIGURED_SECRET), vec![name], Type::named(SECRET), (span, &[]));
         }
         let default = match &self.context.tree().items[declared.item].kind {
-            ItemKind::Config(config) => config.default.as_ref().and_then(constant),
+            ItemKind::Config(config) => config.default.as_ref().and_then(|default| self.typed.constant(default).ok()),
             _ => None,
         };
         let value = self.context.library.configuration.get(&**name).cloned().or(default);
         Atom::Value(value.unwrap_or_else(|| unset(&declared.ty.to_type())))
+    }
+}
+
+impl Lowering<'_, '_> {
+    /// Returns the value of a `const`, by its index.
+    pub(super) fn constant_value(&self, at: usize) -> Value {
+        match self.typed.declarations.constants.get_index(at).map(|(_, declared)| &declared.state) {
+            Some(ConstantState::Checked { value: Some(value), .. }) => value.clone(),
+            _ => Value::Unit,
+        }
+    }
+
+    /// Returns the default of the field of a record with this index.
+    pub(super) fn default_of_field(&self, ty: &Type, at: usize) -> Option<Value> {
+        let Type::Named(name) = ty else { return None };
+        match &self.program.declarations.definition(self.context.library, name)?.shape {
+            TypeShape::Record(fields) => fields.get(at)?.default.clone(),
+            _ => None,
+        }
     }
 }
 

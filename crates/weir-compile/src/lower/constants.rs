@@ -1,7 +1,8 @@
 //! Compile-time constants: propagates values through the emitted operations, for the arguments of private states.
 //!
 //! Every `fn` is inlined, so that a value built from literals and operators is known through any `let`s and parameters.
-//! Values with more than [`PARTS_MAX`] parts, or nested deeper than [`NESTED_MAX`], are not tracked.
+//! Values with more than [`PARTS_MAX`](crate::constant::PARTS_MAX) parts, or nested deeper than
+//! [`NESTED_MAX`](crate::constant::NESTED_MAX), are not tracked.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
-
-/// The maximum number of parts of a tracked value: characters, bytes, elements and fields, at any depth.
-const PARTS_MAX: usize = 10_000;
-
-/// The deepest nesting of a tracked value, more than source text can write. It becomes a constant of the graph, which
-/// is verified and printed by recursion.
-const NESTED_MAX: usize = 256;
+use crate::constant::is_small;
 
 /// The variables whose values are known.
 #[derive(Default)]
@@ -37,9 +32,8 @@ impl Constants {
         let (Atom::Var(var), Op::Prim(prim, operands)) = (bound, op) else { return };
         let operands: Option<Vec<&Value>> = operands.iter().map(|operand| self.value(operand)).collect();
         let Some(operands) = operands.filter(|operands| follows(*prim, operands)) else { return };
-        let mut left = PARTS_MAX;
         if let Ok(value) = prim.apply(&operands)
-            && spend(&value, &mut left, NESTED_MAX)
+            && is_small(&value)
         {
             self.0.insert(*var, value);
         }
@@ -53,24 +47,6 @@ fn follows(prim: Prim, operands: &[&Value]) -> bool {
         Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) => true,
         Prim::Payload(_) => false,
         _ => operands.iter().all(|operand| **operand != Value::Unit),
-    }
-}
-
-/// Returns whether the value has at most `left` parts and `room` levels, and subtracts its parts.
-fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
-    let own = match value {
-        Value::Text(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        _ => 1,
-    };
-    let (Some(rest), Some(room)) = (left.checked_sub(own), room.checked_sub(1)) else { return false };
-    *left = rest;
-    let mut spend = |part: &Value| spend(part, left, room);
-    match value {
-        Value::List(elements) => elements.iter().all(|element| spend(&element)),
-        Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
-        Value::Map(map) => map.iter().all(|(key, value)| spend(key) && spend(value)),
-        _ => true,
     }
 }
 

@@ -14,7 +14,7 @@ use weir_syntax::ast::{
 
 use super::branch::FallibleValue;
 use super::{Binding, Callable, CodeScope, DEPTH_MAX, Lowering};
-use crate::constant::literal_value;
+use crate::constant::{literal_value, prim_of};
 use crate::typed_tree::{FailureTarget, LocalId, Resolution};
 use crate::types::{Substitution, Ty};
 
@@ -152,6 +152,7 @@ impl<'a> Lowering<'a, '_> {
             Some(Resolution::Shared(at)) => self.shared_atom(*at),
             Some(Resolution::SharedNow(at)) => self.read_shared(*at, expr.span),
             Some(Resolution::Config(at)) => self.configured(*at, expr.span),
+            Some(Resolution::Constant(at)) => Atom::Value(self.constant_value(*at)),
             Some(Resolution::Variant(tag)) => Atom::Value(Value::Variant(*tag, None)),
             Some(Resolution::Function(_) | Resolution::Host(_) | Resolution::Weir(_)) => {
                 self.function_as_value(expr.span)
@@ -191,17 +192,7 @@ impl<'a> Lowering<'a, '_> {
     fn binary(&mut self, expr: &'a Expr, operator: BinaryOperator, left: &'a Expr, right: &'a Expr) -> Atom {
         let prim = match operator {
             BinaryOperator::And | BinaryOperator::Or => return self.connective(expr, operator, left, right),
-            BinaryOperator::Equal => Prim::Equal,
-            BinaryOperator::NotEqual => Prim::NotEqual,
-            BinaryOperator::Less => Prim::Less,
-            BinaryOperator::LessEqual => Prim::LessOrEqual,
-            BinaryOperator::Greater => Prim::Greater,
-            BinaryOperator::GreaterEqual => Prim::GreaterOrEqual,
-            BinaryOperator::Add => Prim::Add,
-            BinaryOperator::Subtract => Prim::Subtract,
-            BinaryOperator::Multiply => Prim::Multiply,
-            BinaryOperator::Divide => Prim::Divide,
-            BinaryOperator::Remainder => Prim::Remainder,
+            operator => prim_of(operator),
         };
         let operands = vec![self.expr(left), self.expr(right)];
         self.prim(prim, operands, self.ty(expr), expr.span)
@@ -348,7 +339,7 @@ impl<'a> Lowering<'a, '_> {
             None => {
                 let values = all.iter().enumerate().map(|(at, field)| {
                     let found = given.iter().find(|(name, _)| name.as_str() == field);
-                    found.map_or_else(|| self.omitted(expr.id, at), |(_, value)| value.clone())
+                    found.map_or_else(|| self.omitted(expr.id, &ty, at), |(_, value)| value.clone())
                 });
                 let values = values.collect();
                 self.prim(Prim::Record, values, ty, expr.span)

@@ -12,7 +12,8 @@ use weir_syntax::ast::{
 };
 
 use super::repeat::exit_targets;
-use super::tables::{outside, record};
+use super::table_description::record;
+use super::tables::outside;
 use super::{Binding, Callable, Lowering, pattern_name};
 use crate::lang_items::TABLES;
 use crate::typed_tree::{LocalId, Resolution, TableStatement, TypedTree};
@@ -91,7 +92,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn update(&mut self, table: &Text, (key, change): (Atom, Binding<'a>), ty: &Type, span: Span) -> Atom {
         let (row_type, Type::Result(pair)) = (self.row_type(table), ty) else { return Atom::Value(Value::Unit) };
-        self.holding(table, ty, span, |lowering| {
+        self.holding((table, false), ty, span, |lowering| {
             let found = vec![Atom::Shared(table.clone()), outside(), key.clone()];
             let found = lowering.call_tables("get", found, pair.0.clone(), span);
             let old = lowering.vars.variable("", row_type.clone());
@@ -150,7 +151,7 @@ impl<'a> Lowering<'a, '_> {
             let given = bound(vec![Atom::Shared(table.clone()), outside(), query, arguments]);
             return self.call_host(&host("delete_all"), given, ty.clone(), (span, &[]));
         }
-        self.holding(table, ty, span, |lowering| {
+        self.holding((table, true), ty, span, |lowering| {
             let rows = lowering.rows_where(table, (condition, written), span);
             let given = bound(vec![Atom::Shared(table.clone()), outside(), rows]);
             lowering.call_host(&host("delete_rows"), given, ty.clone(), (span, &[]))

@@ -8,6 +8,8 @@
 //! The database of stored tables has one writer. The constraint `tables` stands for it: each step that writes a stored
 //! table holds it.
 
+use std::collections::BTreeSet;
+
 use weir_host::{Mode, Passing, Resource, Signature, Text, Type, Value, World};
 use weir_ir::expr::{ArmTest, Atom, Call, Constraint, Op};
 use weir_ir::prim::Prim;
@@ -15,8 +17,10 @@ use weir_syntax::ast::{AtomicResource, Expr, ExprId, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::branch::FallibleValue;
+use super::references::references;
+use super::table_description::{numbers, option, record};
 use super::{Binding, Lowering, StepScope, Transaction};
-use crate::declarations::{DeclaredTable, TableColumn};
+use crate::declarations::{Declarations, DeclaredTable, TableColumn};
 use crate::lang_items::{TABLE, TABLES};
 use crate::typed_tree::FailureTarget;
 
@@ -47,15 +51,16 @@ impl<'a> Lowering<'a, '_> {
 
     /// Lowers the creation of a table, when the program starts.
     pub(super) fn opened(&mut self, name: &Name) -> Atom {
-        let schema = schema(name.as_str(), self.table(name.as_str()));
+        let schema = schema(name.as_str(), &self.program.declarations);
         let arguments = vec![Atom::Value(schema)];
         self.call_tables("open", arguments, Type::named(TABLE), name.span)
     }
 
     /// Returns the value of a column that an inserted record leaves out.
-    pub(super) fn omitted(&self, literal: ExprId, column: usize) -> Atom {
+    pub(super) fn omitted(&self, literal: ExprId, ty: &Type, column: usize) -> Atom {
         let table = self.typed.inserted_rows.get(&literal).map(|row| &self.typed.declarations.tables[row.table]);
         let default = table.and_then(|table| table.columns.get(column)).and_then(|column| column.default.clone());
+        let default = default.or_else(|| self.default_of_field(ty, column));
         Atom::Value(default.unwrap_or(if table.is_some() { Value::Int(0) } else { Value::Unit }))
     }
 
@@ -100,9 +105,13 @@ impl<'a> Lowering<'a, '_> {
             return self.emit(Op::Call(call), ty, span);
         };
         let writes = signature.parameters.first().is_some_and(|parameter| parameter.passing == Passing::Change);
+        let deletes = call.function.as_str().starts_with("tables.delete");
         let transaction = self.steps.iter().rev().find_map(|step| step.transaction.clone());
         if let Some(transaction) = &transaction {
             if transaction.tables.contains(&table) {
+                if deletes {
+                    self.names_all_cascades(&table, transaction, span);
+                }
                 call.arguments[1] = transaction.number.clone();
                 return self.emit(Op::Call(call), ty, span);
             }
@@ -110,11 +119,11 @@ impl<'a> Lowering<'a, '_> {
                 self.not_named(&table, transaction, span);
             }
         }
-        if !writes || !self.is_stored(&table) {
+        if !writes || !self.takes_turns(&table) {
             return self.emit(Op::Call(call), ty, span);
         }
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
-        self.step(open_block, (ty, None), span, |lowering, _| lowering.writer_of(&table))
+        self.step(open_block, (ty, None), span, |lowering, _| lowering.writer_of(&table, deletes))
     }
 
     fn not_named(&mut self, table: &Text, transaction: &Transaction, span: Span) {
@@ -127,17 +136,19 @@ impl<'a> Lowering<'a, '_> {
         self.context.report_once(diagnostic);
     }
 
-    /// Returns the constraints of a step that writes a table.
-    pub(super) fn writer_of(&self, table: &Text) -> Vec<Constraint> {
+    /// Returns the constraints of a step that writes a table, or that deletes rows of it.
+    pub(super) fn writer_of(&self, table: &Text, deletes: bool) -> Vec<Constraint> {
         let held = |resource| Constraint { resource, mode: Mode::Write, per_session: false };
-        let store = self.is_stored(table).then(|| held(Resource::Constraint(TABLES.into())));
-        std::iter::once(held(Resource::Shared(table.clone()))).chain(store).collect()
+        let others = if deletes { self.program.declarations.cascades_to(table) } else { BTreeSet::new() };
+        let others = others.into_iter().map(|other| held(Resource::Shared((&*other).into())));
+        let turn = self.takes_turns(table).then(|| held(Resource::Constraint(TABLES.into())));
+        std::iter::once(held(Resource::Shared(table.clone()))).chain(others).chain(turn).collect()
     }
 
     /// Runs `body` in a step that writes the table, unless a transaction holds it already.
     pub(super) fn holding(
         &mut self,
-        table: &Text,
+        (table, deletes): (&Text, bool),
         ty: &Type,
         span: Span,
         body: impl FnOnce(&mut Self) -> Atom,
@@ -153,12 +164,12 @@ impl<'a> Lowering<'a, '_> {
             lowering.steps.pop();
             value
         });
-        self.step(open_block, (ty.clone(), None), span, |lowering, _| lowering.writer_of(table))
+        self.step(open_block, (ty.clone(), None), span, |lowering, _| lowering.writer_of(table, deletes))
     }
 
     /// Returns the constraint of the database if a step names a stored table.
     pub(super) fn stores_in(&self, resources: &[AtomicResource]) -> Option<Constraint> {
-        let stored = resources.iter().any(|resource| self.is_stored(&self.held_name(resource)));
+        let stored = resources.iter().any(|resource| self.takes_turns(&self.held_name(resource)));
         let resource = Resource::Constraint(TABLES.into());
         stored.then_some(Constraint { resource, mode: Mode::Write, per_session: false })
     }
@@ -290,11 +301,13 @@ pub(super) fn outside() -> Atom {
 }
 
 /// Returns the description of a table as a value of the type `tables.Schema`.
-fn schema(name: &str, table: &DeclaredTable) -> Value {
+fn schema(name: &str, declarations: &Declarations) -> Value {
+    let table = &declarations.tables[name];
     let index = |(columns, unique): &(Vec<usize>, bool)| record([numbers(columns), Value::Bool(*unique)]);
     let soft = table
         .soft
         .map(|limits| record([option(limits.ttl.map(Value::Duration)), option(limits.at_most.map(Value::Int))]));
+    let (references, referenced_by) = references(name, declarations);
     record([
         Value::text(name),
         Value::list(table.columns.iter().map(column).collect()),
@@ -302,6 +315,8 @@ fn schema(name: &str, table: &DeclaredTable) -> Value {
         Value::Bool(table.auto),
         Value::list(table.indexes.iter().map(index).collect()),
         option(soft),
+        references,
+        referenced_by,
     ])
 }
 
@@ -328,16 +343,4 @@ fn stored_text(value: &Value, column: &TableColumn) -> Option<String> {
         Value::Variant(tag, None) if !column.optional => column.variants.get(*tag as usize).map(Text::to_string),
         _ => None,
     }
-}
-
-pub(super) fn record<const N: usize>(parts: [Value; N]) -> Value {
-    Value::Record(parts.into())
-}
-
-fn numbers(of: &[usize]) -> Value {
-    Value::list(of.iter().map(|at| Value::Int(*at as i64)).collect())
-}
-
-fn option(value: Option<Value>) -> Value {
-    value.map_or_else(Value::none, Value::some)
 }

@@ -1,4 +1,5 @@
-//! Arguments that carry their type: `http.json(post)` receives the post and the definition of `Post`.
+//! Arguments that carry types: `http.json(post)` receives the post and the definition of `Post`, and `json.decode(text)` that
+//! of the type that it is expected to create.
 
 use weir_host::{Text, Type, TypeDefinition, TypeOf, TypeShape, Value};
 use weir_ir::expr::Atom;
@@ -13,9 +14,7 @@ use crate::types::{fields_of, names_in};
 impl Lowering<'_, '_> {
     /// Returns the pair of an argument and its type. Reports an opaque part, which the function could not read.
     pub(super) fn with_type(&mut self, argument: Atom, path: &Text, written: Option<&Expr>, span: Span) -> Atom {
-        let ty = written.map_or(Type::Unit, |written| self.ty(written));
-        let definitions = self.definitions_in(&ty);
-        let of = TypeOf { ty, definitions };
+        let of = self.type_of(written.map_or(Type::Unit, |written| self.ty(written)));
         // A request of a test can have any body.
         let is_body = of.ty == Type::Bytes && path.strip_prefix(SERVICE).is_some_and(|rest| rest.starts_with('.'));
         if let Some(part) = closed_part(&of).filter(|_| !is_body) {
@@ -23,6 +22,32 @@ impl Lowering<'_, '_> {
         }
         let pair = Type::tuple(vec![of.ty.clone(), Type::Text]);
         self.prim(Prim::Record, vec![argument, Atom::Value(Value::text(&of.to_string()))], pair, span)
+    }
+
+    /// Returns the type that a call has for the type parameter of the function's result. Reports a part of it that no text
+    /// can represent.
+    pub(super) fn type_argument(
+        &mut self,
+        parameter: char,
+        (declared, actual): (&Type, &Type),
+        path: &Text,
+        span: Span,
+    ) -> Atom {
+        let of = self.type_of(type_for(parameter, declared, actual).unwrap_or(Type::Unit));
+        if let Some(part) = unreadable_part(&of) {
+            let place = if of.ty == part { String::new() } else { format!(", with `{part}` in it") };
+            let message = format!("`{path}` cannot create values of the type `{part}`");
+            let diagnostic = Diagnostic::new(Code::ClosedValue, message)
+                .at(span, format!("expected to create `{}`{place}", of.ty))
+                .hint("read plain data: numbers, texts, times, lists, maps, records, enums");
+            self.context.report_once(diagnostic);
+        }
+        Atom::Value(Value::text(&of.to_string()))
+    }
+
+    fn type_of(&self, ty: Type) -> TypeOf {
+        let definitions = self.definitions_in(&ty);
+        TypeOf { ty, definitions }
     }
 
     /// Returns the definitions of all named types in a type.
@@ -55,13 +80,64 @@ impl Lowering<'_, '_> {
     }
 }
 
+/// Returns the type that stands for a type parameter, if the declared type mentions it.
+fn type_for(parameter: char, declared: &Type, actual: &Type) -> Option<Type> {
+    let of = |declared: &Type, actual: &Type| type_for(parameter, declared, actual);
+    match (declared, actual) {
+        (Type::Parameter(name), actual) => name.chars().eq([parameter]).then(|| actual.clone()),
+        (Type::List(declared), Type::List(actual)) | (Type::Option(declared), Type::Option(actual)) => {
+            of(declared, actual)
+        }
+        (Type::Map(declared), Type::Map(actual)) | (Type::Result(declared), Type::Result(actual)) => {
+            of(&declared.0, &actual.0).or_else(|| of(&declared.1, &actual.1))
+        }
+        (Type::Tuple(declared), Type::Tuple(actual)) => {
+            declared.iter().zip(&**actual).find_map(|(declared, actual)| of(declared, actual))
+        }
+        _ => None,
+    }
+}
+
 /// Returns an opaque part of the type.
 fn closed_part(of: &TypeOf) -> Option<Type> {
+    part_of(of, closed_in)
+}
+
+/// Returns a part of the type that cannot be read from a text.
+fn unreadable_part(of: &TypeOf) -> Option<Type> {
+    part_of(of, |ty| unreadable_in(ty, of))
+}
+
+/// Returns the first part of the type that is opaque or that `find` returns.
+fn part_of(of: &TypeOf, find: impl Fn(&Type) -> Option<Type>) -> Option<Type> {
     let fields = of.definitions.iter().flat_map(|definition| fields_of(&definition.shape));
     let mut opaque = of.definitions.iter().filter(|known| matches!(known.shape, TypeShape::Opaque { .. }));
     let closed_definition = opaque.find(|known| &*known.name != JSON_VALUE);
     let closed = closed_definition.map(|known| Type::named(&known.name));
-    closed.or_else(|| std::iter::once(&of.ty).chain(fields.map(|field| &field.ty)).find_map(closed_in))
+    closed.or_else(|| std::iter::once(&of.ty).chain(fields.map(|field| &field.ty)).find_map(find))
+}
+
+fn unreadable_in(ty: &Type, of: &TypeOf) -> Option<Type> {
+    match ty {
+        Type::Function(_) | Type::Bytes | Type::Failure | Type::Result(_) | Type::Never | Type::Parameter(_) => {
+            Some(ty.clone())
+        }
+        Type::List(part) | Type::Option(part) => unreadable_in(part, of),
+        Type::Map(pair) if is_key(&pair.0, of) => unreadable_in(&pair.1, of),
+        Type::Map(_) => Some(ty.clone()),
+        Type::Tuple(parts) => parts.iter().find_map(|part| unreadable_in(part, of)),
+        _ => None,
+    }
+}
+
+/// Returns true if a text can represent the keys of this type in an object.
+fn is_key(ty: &Type, of: &TypeOf) -> bool {
+    match ty {
+        Type::Named(name) => matches!(of.shape(name), Some(TypeShape::Enum(variants))
+            if variants.iter().all(|variant| variant.fields.is_empty())),
+        Type::Text => true,
+        ty => ty.is_scalar() && *ty != Type::Unit,
+    }
 }
 
 fn closed_in(ty: &Type) -> Option<Type> {

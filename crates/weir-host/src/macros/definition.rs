@@ -12,13 +12,13 @@ pub fn mismatched<T: HostType>(found: &Value) -> Failure {
 /// Returns the definition of a field.
 #[must_use]
 pub fn field<T: HostType>(name: &str) -> Field {
-    Field { name: name.into(), ty: T::ty() }
+    Field::new(name, T::ty())
 }
 
 /// Returns the definition of a variant.
 #[must_use]
 pub fn variant(name: &str, fields: Vec<Field>) -> Variant {
-    Variant { name: name.into(), fields }
+    Variant::new(name, fields)
 }
 
 /// Adds the definition of `T`, and through `parts` those of the types that it mentions, unless it is there already.

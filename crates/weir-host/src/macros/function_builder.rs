@@ -52,7 +52,7 @@ impl FunctionBuilder {
     /// Adds a parameter that is taken by value.
     #[must_use]
     pub fn takes<T: HostType>(self, name: &str, default: Option<T>) -> Self {
-        self.parameter(name, if T::TYPED { Passing::Typed } else { Passing::Value }, default)
+        self.parameter(name, T::PASSING, default)
     }
 
     /// Adds a parameter that is taken by `&`.

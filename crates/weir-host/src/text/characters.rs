@@ -5,7 +5,7 @@
 //! amortised constant time beside its earlier states. (A slice of Go shares its array in the same way.)
 //!
 //! *Layout.* The last byte tells the two forms apart. Bytes of inline texts that no character takes are 0, so that two inline
-//! texts are equal if their words are.
+//! texts are equal if and only if their words are.
 //!
 //! *Protocol.* Of a buffer, the bytes below `used` belong to texts, and the others to nobody.
 //! 1. A text that grows claims the bytes behind it: it replaces `used` by its new length if `used` is its present length.
@@ -28,16 +28,20 @@ use super::used_bytes::UsedBytes;
 const INLINE_MAX: usize = 15;
 /// The bit of the last byte that is set in an inline text.
 const INLINE: u8 = 1 << 7;
+/// The number of bits below the last byte.
+const TAG_SHIFT: u32 = INLINE_MAX as u32 * u8::BITS;
 /// The capacity of the smallest buffer that a text gets because it grows.
 const CAPACITY_MIN: usize = 32;
 
 /// UTF-8 characters in two words.
 pub(super) union Characters {
     inline: InlineCharacters,
+    /// The words of an inline text.
+    words: [u64; 2],
     shared: ManuallyDrop<SharedCharacters>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct InlineCharacters {
     bytes: [u8; INLINE_MAX],
@@ -106,8 +110,8 @@ impl Drop for Characters {
 impl PartialEq for Characters {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        match (self.form(), other.form()) {
-            (CharacterForm::Inline(one), CharacterForm::Inline(other)) => one == other,
+        match (self.inline_words(), other.inline_words()) {
+            (Some(one), Some(other)) => one == other,
             _ => self.as_str() == other.as_str(),
         }
     }
@@ -117,7 +121,7 @@ impl Characters {
     /// Creates an empty text with room for this many bytes.
     pub(super) fn with_capacity(bytes: usize) -> Self {
         if bytes <= INLINE_MAX {
-            return Characters { inline: InlineCharacters { bytes: [0; INLINE_MAX], tag: INLINE } };
+            return Characters::inline(0, 0);
         }
         Characters::shared(0, buffer(bytes))
     }
@@ -125,11 +129,16 @@ impl Characters {
     #[inline]
     pub(super) fn new(text: &str) -> Self {
         if text.len() <= INLINE_MAX {
-            let mut bytes = [0; INLINE_MAX];
-            bytes[..text.len()].copy_from_slice(text.as_bytes());
-            return Characters { inline: InlineCharacters { bytes, tag: INLINE | text.len() as u8 } };
+            return Characters::inline(number_of(text.as_bytes()), text.len());
         }
         Characters::copied(text, "", text.len())
+    }
+
+    /// Creates an inline text of so many bytes, which are those of a number in little-endian order.
+    #[inline]
+    fn inline(bytes: u128, length: usize) -> Self {
+        let words = bytes | (u128::from(INLINE | length as u8) << TAG_SHIFT);
+        Characters { words: [(words as u64).to_le(), ((words >> u64::BITS) as u64).to_le()] }
     }
 
     #[inline]
@@ -155,6 +164,27 @@ impl Characters {
     fn is_inline(&self) -> bool {
         // SAFETY: all bytes of both forms are initialised.
         unsafe { self.inline.tag & INLINE != 0 }
+    }
+
+    /// Returns the words of the inline form, also of a short text that has a buffer; `None` for a longer text.
+    #[inline]
+    pub(super) fn words(&self) -> Option<[u64; 2]> {
+        self.inline_words().or_else(|| self.words_of_shared())
+    }
+
+    fn words_of_shared(&self) -> Option<[u64; 2]> {
+        let text = self.as_str();
+        if text.len() <= INLINE_MAX { Characters::new(text).inline_words() } else { None }
+    }
+
+    #[inline]
+    #[expect(unsafe_code, reason = "an inline text is read as words")]
+    fn inline_words(&self) -> Option<[u64; 2]> {
+        if !self.is_inline() {
+            return None;
+        }
+        // SAFETY: all bytes of an inline text are initialised, and none belongs to a pointer.
+        Some(unsafe { self.words })
     }
 
     #[inline]
@@ -195,8 +225,9 @@ impl Characters {
             CharacterFormMut::Inline(inline) => {
                 let (length, end) = (inline.length(), inline.length() + added.len());
                 if end <= INLINE_MAX {
-                    inline.bytes[length..end].copy_from_slice(added.as_bytes());
-                    inline.tag = INLINE | end as u8;
+                    let before = inline.number();
+                    *self =
+                        Characters::inline(before | (number_of(added.as_bytes()) << (length as u32 * u8::BITS)), end);
                     return;
                 }
             }
@@ -234,7 +265,31 @@ impl Characters {
     }
 }
 
+/// Returns the number of which these bytes, at most [`INLINE_MAX`], are the lowest ones in little-endian order. It is put
+/// together in registers: calling `memcpy`, and reading as words what it has stored as bytes, takes several times as long.
+#[inline]
+fn number_of(bytes: &[u8]) -> u128 {
+    let length = bytes.len();
+    // The two parts may overlap: they have the same bytes there.
+    let (first, last, width) = match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last), size_of::<u64>()),
+        _ => match (bytes.first_chunk(), bytes.last_chunk()) {
+            (Some(first), Some(last)) => {
+                (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into(), size_of::<u32>())
+            }
+            _ => return bytes.iter().rev().fold(0, |number, byte| (number << u8::BITS) | u128::from(*byte)),
+        },
+    };
+    u128::from(first) | (u128::from(last) << ((length - width) as u32 * u8::BITS))
+}
+
 impl InlineCharacters {
+    /// Returns the number of which the characters are the bytes.
+    #[inline]
+    fn number(&self) -> u128 {
+        number_of(&self.bytes)
+    }
+
     #[inline]
     fn length(&self) -> usize {
         usize::from(self.tag & !INLINE)

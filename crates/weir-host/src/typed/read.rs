@@ -4,7 +4,7 @@ use super::TypeOf;
 use crate::{Failure, Field, Text, Type, TypeDefinition, TypeShape, Variant};
 
 /// Maximum nesting depth of types.
-const DEPTH_MAX: usize = 256;
+pub(super) const DEPTH_MAX: usize = 256;
 
 /// Parses the text of a type.
 pub(super) fn type_of(text: &str) -> Result<TypeOf, Failure> {
@@ -17,34 +17,39 @@ pub(super) fn type_of(text: &str) -> Result<TypeOf, Failure> {
     if reader.rest().is_empty() { Ok(TypeOf { ty, definitions }) } else { Err(reader.expected("the end")) }
 }
 
-struct TypeParser<'a> {
+pub(super) struct TypeParser<'a> {
     text: &'a str,
     /// The offset of the next byte.
-    at: usize,
-    depth: usize,
+    pub(super) at: usize,
+    pub(super) depth: usize,
 }
 
 impl<'a> TypeParser<'a> {
+    /// Returns the whole text.
+    pub(super) fn whole(&self) -> &'a str {
+        self.text
+    }
+
     /// Skips white space and returns the rest of the text.
-    fn rest(&mut self) -> &'a str {
+    pub(super) fn rest(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let trimmed = rest.trim_start();
         self.at += rest.len() - trimmed.len();
         trimmed
     }
 
-    fn expected(&self, what: &str) -> Failure {
+    pub(super) fn expected(&self, what: &str) -> Failure {
         Failure::argument(format!("must be the text of a type: expected {what} at {}", self.at))
     }
 
     /// Skips a punctuation mark if it is next; returns `true` if it was.
-    fn takes(&mut self, mark: &str) -> bool {
+    pub(super) fn takes(&mut self, mark: &str) -> bool {
         let is_next = self.rest().starts_with(mark);
         self.at += if is_next { mark.len() } else { 0 };
         is_next
     }
 
-    fn mark(&mut self, mark: &str) -> Result<(), Failure> {
+    pub(super) fn mark(&mut self, mark: &str) -> Result<(), Failure> {
         if self.takes(mark) { Ok(()) } else { Err(self.expected(mark)) }
     }
 
@@ -57,7 +62,11 @@ impl<'a> TypeParser<'a> {
     }
 
     /// Parses a comma-separated list up to the closing mark.
-    fn listed<T>(&mut self, close: &str, each: impl Fn(&mut Self) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
+    pub(super) fn listed<T>(
+        &mut self,
+        close: &str,
+        each: impl Fn(&mut Self) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, Failure> {
         let mut all = Vec::new();
         while !self.takes(close) {
             if !all.is_empty() {
@@ -112,13 +121,21 @@ impl<'a> TypeParser<'a> {
     fn field(&mut self) -> Result<Field, Failure> {
         let name = self.name()?.into();
         self.mark(":")?;
-        Ok(Field { name, ty: self.ty()? })
+        let (ty, external) = (self.ty()?, self.external()?);
+        let default = if self.takes("=") { Some(self.constant()?) } else { None };
+        Ok(Field { name, ty, external, default })
     }
 
     fn variant(&mut self) -> Result<Variant, Failure> {
         let name = self.name()?.into();
         self.mark("(")?;
-        Ok(Variant { name, fields: self.listed(")", TypeParser::field)? })
+        let fields = self.listed(")", TypeParser::field)?;
+        Ok(Variant { name, fields, external: self.external()? })
+    }
+
+    /// Parses `as "name"`, if it is next.
+    fn external(&mut self) -> Result<Option<Text>, Failure> {
+        if self.takes("as ") { self.quoted().map(Some) } else { Ok(None) }
     }
 }
 

@@ -29,6 +29,7 @@ const HASHED_MAX: u32 = 4_096;
 
 /// Structural equality. Floats compare by the total order of their bits, so that a value always equals itself.
 impl PartialEq for Value {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             // The keys of most maps.

@@ -70,7 +70,7 @@ impl Document {
         let items = &self.checked.parsed.tree.items;
         let item = items.iter().find(|item| item.span.start < offset && offset <= item.span.end);
         let in_head = item.is_some_and(|item| match &item.kind {
-            ItemKind::Record(_) | ItemKind::Enum(_) => true,
+            ItemKind::Record(_) | ItemKind::Enum(_) | ItemKind::Alias(_) => true,
             ItemKind::Function(function) => offset <= function.body.span.start,
             ItemKind::Service(service) => service.routes().any(|route| {
                 let head = Span { end: route.body.span.start, ..route.path.span };

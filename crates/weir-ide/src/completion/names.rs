@@ -45,6 +45,7 @@ const BODY_WORDS: &[&str] = &[
 /// The keywords that start an item.
 const ITEM_WORDS: &[&str] = &[
     "config",
+    "const",
     "constraint",
     "enum",
     "fn",
@@ -58,6 +59,7 @@ const ITEM_WORDS: &[&str] = &[
     "shared",
     "table",
     "test",
+    "type",
     "use",
 ];
 
@@ -92,6 +94,7 @@ impl Document {
         let name = match &item.kind {
             ItemKind::Record(record) => &record.name,
             ItemKind::Enum(declaration) => &declaration.name,
+            ItemKind::Alias(alias) => &alias.name,
             _ => return None,
         };
         if !fits(name.as_str(), begun) {
@@ -143,6 +146,8 @@ impl Document {
             ItemKind::Table(table) => one(&table.name, CompletionKind::Shared, Symbol::Shared),
             ItemKind::Constraint(constraint) => one(&constraint.name, CompletionKind::Constraint, Symbol::Constraint),
             ItemKind::Config(config) => one(&config.name, CompletionKind::Config, Symbol::Config),
+            ItemKind::Constant(constant) => one(&constant.name, CompletionKind::Config, Symbol::Constant),
+            ItemKind::Alias(alias) => one(&alias.name, CompletionKind::Type, Symbol::Type),
             ItemKind::Record(record) => one(&record.name, CompletionKind::Type, Symbol::Type),
             ItemKind::Enum(declaration) => {
                 let of = self.checked.whole_name(item.span.start, declaration.name.as_str());

@@ -6,18 +6,21 @@ use super::Random;
 
 /// Returns the named types of every generated program.
 pub(super) fn definitions() -> Vec<TypeDefinition> {
-    let field = |name: &str, ty| Field { name: name.into(), ty };
-    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let field = |name: &str, ty| Field::new(name, ty);
+    let variant = |name: &str, fields| Variant::new(name, fields);
     let shapes = vec![
         variant("Point", vec![]),
-        variant("Circle", vec![field("0", Type::Int)]),
+        Variant { external: Some("a \"circle\"".into()), ..variant("Circle", vec![field("0", Type::Int)]) },
         variant("Box", vec![field("0", Type::Int), field("1", Type::Text)]),
     ];
     vec![
         TypeDefinition {
             name: "Pair".into(),
             doc: "".into(),
-            shape: TypeShape::Record(vec![field("left", Type::Int), field("right", Type::Text)]),
+            shape: TypeShape::Record(vec![
+                Field { default: Some(Value::Int(-7)), ..field("left", Type::Int) },
+                Field { external: Some("right-hand".into()), ..field("right", Type::Text) },
+            ]),
         },
         TypeDefinition { name: "Shape".into(), doc: "One of three.".into(), shape: TypeShape::Enum(shapes) },
     ]

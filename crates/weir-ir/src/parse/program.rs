@@ -72,15 +72,24 @@ fn parts<T>(
     Ok(parts)
 }
 
-/// `title: Text`
+/// `title: Text`, `title: Text as "headline" = ""`
 fn field(cursor: &mut Cursor<'_>) -> ParseResult<Field> {
     let name = cursor.name("the name of a field")?;
-    Ok(Field { name, ty: colon_type(cursor)? })
+    let (ty, external) = (colon_type(cursor)?, external(cursor)?);
+    let default = if cursor.eat("=") { Some(value(cursor)?) } else { None };
+    Ok(Field { name, ty, external, default })
 }
 
-/// `Circle(radius: Float)`
+/// `Circle(radius: Float)`, `Circle(radius: Float) as "circle"`
 fn variant(cursor: &mut Cursor<'_>) -> ParseResult<Variant> {
-    Ok(Variant { name: cursor.name("the name of a variant")?, fields: cursor.list("(", ")", field)? })
+    let name = cursor.name("the name of a variant")?;
+    let fields = cursor.list("(", ")", field)?;
+    Ok(Variant { name, fields, external: external(cursor)? })
+}
+
+/// `as "title"`, or nothing.
+fn external(cursor: &mut Cursor<'_>) -> ParseResult<Option<Text>> {
+    if cursor.eat("as") { cursor.quoted().map(Some) } else { Ok(None) }
 }
 
 fn colon_type(cursor: &mut Cursor<'_>) -> ParseResult<Type> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hyper::header::{HeaderMap, SET_COOKIE};
 use hyper::{StatusCode, Uri};
-use weir::{Borrowable, Failure, FailureKind, Text, Value};
+use weir::{Borrowable, Failure, FailureKind, Text, TypeArgument, Value};
 
 use crate::json::{Json, parse_bytes};
 
@@ -71,6 +71,17 @@ fn units_of(response: &Value) -> u64 {
 #[weir::function(pure, units = units_of(response).saturating_mul(8))]
 pub fn json(response: &ClientResponse) -> Result<Json, Failure> {
     parse_bytes(response.of_success()?)
+}
+
+/// Reads the body, which is JSON, as a value of the type that the place of the call expects, as `json.decode` does:
+/// `let user: User = client.get(url)?.decode_json()?`.
+///
+/// # Errors
+/// Fails if the status is not a success (200 to 299), or if the body is not JSON or does not have the type; the message
+/// says where, what was expected and what was found.
+#[weir::function(pure, units = units_of(response).saturating_mul(8))]
+pub fn decode_json(response: &ClientResponse, of: TypeArgument<'a'>) -> Result<Value, Failure> {
+    crate::json::decoded(response.of_success()?, &of)
 }
 
 /// Returns the value of a header field; the first if there are several of this name.

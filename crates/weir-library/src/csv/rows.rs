@@ -117,6 +117,11 @@ impl<R: Read + Seek> Rows<R> {
         Ok(Rows { reader, columns, record: StringRecord::new() })
     }
 
+    /// Returns the line in which the most recent row begins.
+    pub(super) fn line(&self) -> u64 {
+        self.record.position().map_or(1, csv::Position::line)
+    }
+
     pub(super) fn next_row(&mut self) -> Result<Option<CsvRow>, RowError> {
         let begin = self.reader.position().clone();
         self.reader.get_mut().left = ROW_BYTES_MAX;

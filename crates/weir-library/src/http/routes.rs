@@ -190,7 +190,7 @@ impl Routes {
                 Ok(text) => Ok(Value::text(text)),
                 Err(error) => Err(InputError::new("body", format!("not UTF-8: {error}"))),
             },
-            ty => decode::parse(&body, ty, NamedTypes(types)),
+            ty => decode::parse(&body, "body", ty, NamedTypes(types)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Decoding of JSON into values of a type that is known only at run time, such as request bodies.
+//! Decoding of JSON into values of a type that is known only at run time: request bodies, and the results of `json.decode`.
 //!
 //! Types are data here, so there is no Rust type for which a parser could be derived. The text is parsed into a tree
 //! (which `serde_json` limits to a depth of 127), and the tree is converted. An enum is written as `"Name"`, or with a
@@ -11,19 +11,25 @@ mod tests;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use weir::memory::check;
-use weir::{Field, HostType, Type, TypeShape, Value};
+use weir::{Field, HostType, Type, TypeOf, TypeShape, Value};
 
 use super::tree::JSON_VALUE;
 use super::unique_keys::UniqueKeys;
 use super::why;
-use crate::input::{InputError, NamedTypes, expected, scalar, shown};
+use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar, scalar_or_error, shown};
 
-/// Parses `body` as a value of the type.
-pub(crate) fn parse(body: &[u8], ty: &Type, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
-    let UniqueKeys(json) = serde_json::from_slice(body).map_err(|error| {
-        InputError::new("body", format!("{} at line {} column {}", why(&error), error.line(), error.column()))
+/// Parses JSON as a value of the type. `place` names the whole of it in messages; it may be empty.
+pub(crate) fn parse(json: &[u8], place: &str, ty: &Type, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
+    let UniqueKeys(json) = serde_json::from_slice(json).map_err(|error| {
+        InputError::new(place, format!("{} at line {} column {}", why(&error), error.line(), error.column()))
     })?;
-    JsonDecoder { definitions, path: "body".into() }.value(ty, &json)
+    JsonDecoder { definitions, path: place.into() }.value(ty, &json)
+}
+
+/// Converts a JSON value to a value of the type.
+pub(super) fn convert(json: &super::Json, of: &TypeOf) -> Result<Value, InputError> {
+    let json = serde_json::to_value(json).map_err(|error| InputError::new("", error.to_string()))?;
+    JsonDecoder { definitions: NamedTypes(&of.definitions), path: String::new() }.value(&of.ty, &json)
 }
 
 /// Returns `true` if JSON can express values of this type.
@@ -34,9 +40,11 @@ pub(crate) fn is_sayable(ty: &Type, definitions: NamedTypes<'_>) -> bool {
 /// `inside` holds the named types on the path, so that a recursive type is examined once.
 fn sayable<'a>(ty: &'a Type, definitions: NamedTypes<'a>, inside: &mut Vec<&'a str>) -> bool {
     match ty {
-        Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
+        Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration | Type::Time => {
+            true
+        }
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
-        Type::Map(pair) => pair.0 == Type::Text && sayable(&pair.1, definitions, inside),
+        Type::Map(pair) => is_scalar(&pair.0, definitions) && sayable(&pair.1, definitions, inside),
         Type::Tuple(elements) => elements.iter().all(|element| sayable(element, definitions, inside)),
         Type::Named(name) if inside.contains(&&**name) || &**name == JSON_VALUE => true,
         Type::Named(name) => {
@@ -66,7 +74,7 @@ impl JsonDecoder<'_> {
             (Type::Option(_), Json::Null) => Ok(Value::none()),
             (Type::Option(some), json) => self.value(some, json).map(Value::some),
             (Type::Unit, Json::Null) => Ok(Value::Unit),
-            (Type::Size | Type::Duration, Json::String(text)) => {
+            (Type::Size | Type::Duration | Type::Time, Json::String(text)) => {
                 scalar(ty, text, self.definitions).ok_or_else(|| self.problem(ty, json))
             }
             (Type::Bool, Json::Bool(value)) => Ok(Value::Bool(*value)),
@@ -84,7 +92,9 @@ impl JsonDecoder<'_> {
             }
             (Type::Map(pair), Json::Object(entries)) => {
                 let entry = |(key, json): (&String, _)| {
-                    Ok((Value::text(key), self.at(&format!(".{key}"), |decoder| decoder.value(&pair.1, json))?))
+                    self.at(&format!(".{key}"), |decoder| {
+                        Ok((decoder.key(&pair.0, key)?, decoder.value(&pair.1, json)?))
+                    })
                 };
                 Ok(Value::Map(entries.iter().map(entry).collect::<Result<_, _>>()?))
             }
@@ -97,14 +107,19 @@ impl JsonDecoder<'_> {
         }
     }
 
+    /// Converts the key of an object to a key of a map.
+    fn key(&self, ty: &Type, key: &str) -> Result<Value, InputError> {
+        scalar_or_error(ty, key, self.definitions).map_err(|what| InputError::new(&self.path, format!("a key: {what}")))
+    }
+
     fn named(&mut self, ty: &Type, name: &str, json: &Json) -> Result<Value, InputError> {
         match (self.definitions.shape(name), json) {
             (Some(TypeShape::Record(fields)), Json::Object(entries)) => {
-                Ok(Value::Record(self.fields(fields, |field| entries.get(&*field.name))?.into()))
+                Ok(Value::Record(self.fields(fields, |field| entries.get(&**field.external_name()))?.into()))
             }
             (Some(TypeShape::Enum(variants)), json) => {
                 let (name, payload) = tagged(json).ok_or_else(|| self.problem(ty, json))?;
-                let tag = variants.iter().position(|variant| &*variant.name == name);
+                let tag = variants.iter().position(|variant| &**variant.external_name() == name);
                 let tag = tag.ok_or_else(|| self.problem(ty, json))?;
                 let payload =
                     self.at(&format!(".{name}"), |decoder| decoder.payload(&variants[tag].fields, payload))?;
@@ -125,7 +140,7 @@ impl JsonDecoder<'_> {
                 Ok(Some(self.elements(fields.iter().map(|field| &field.ty), elements)?.into()))
             }
             ([_, ..], Some(Json::Object(entries))) if !positional => {
-                Ok(Some(self.fields(fields, |field| entries.get(&*field.name))?.into()))
+                Ok(Some(self.fields(fields, |field| entries.get(&**field.external_name()))?.into()))
             }
             ([], Some(_)) => Err(InputError::new(&self.path, "expected no payload")),
             _ => Err(InputError::new(&self.path, format!("expected a payload of {} fields", fields.len()))),
@@ -147,10 +162,11 @@ impl JsonDecoder<'_> {
         find: impl Fn(&Field) -> Option<&'j Json>,
     ) -> Result<Vec<Value>, InputError> {
         let decode_field = |field: &Field| {
-            self.at(&format!(".{}", field.name), |decoder| match (find(field), &field.ty) {
-                (Some(json), ty) => decoder.value(ty, json),
-                (None, Type::Option(_)) => Ok(Value::none()),
-                (None, ty) => {
+            self.at(&format!(".{}", field.external_name()), |decoder| match (find(field), &field.default, &field.ty) {
+                (Some(json), _, ty) => decoder.value(ty, json),
+                (None, Some(default), _) => Ok(default.clone()),
+                (None, None, Type::Option(_)) => Ok(Value::none()),
+                (None, None, ty) => {
                     let expected = expected(ty, decoder.definitions);
                     Err(InputError::new(&decoder.path, format!("missing, expected {expected}")))
                 }
@@ -162,7 +178,7 @@ impl JsonDecoder<'_> {
     /// Runs `go` with `step` appended to the path.
     fn at<T>(&mut self, step: &str, go: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
-        self.path.push_str(step);
+        self.path.push_str(if length == 0 { step.trim_start_matches('.') } else { step });
         let result = go(self);
         self.path.truncate(length);
         result

@@ -21,8 +21,12 @@ use super::tree::DEPTH_MAX;
 /// Fails if the value nests deeper than JSON that can be read, or if its text is longer than [`TEXT_BYTES_MAX`]: a part
 /// that a value shares with itself is written once for each occurrence.
 pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
+    part_written(JsonView::whole(value, of))
+}
+
+fn part_written(part: JsonView<'_>) -> Result<Vec<u8>, Failure> {
     let mut text = BoundedBuffer { bytes: Vec::with_capacity(BYTES_AT_FIRST), is_full: false, refused: None };
-    let written = serde_json::to_writer(&mut text, &JsonView::whole(value, of));
+    let written = serde_json::to_writer(&mut text, &part);
     if let Some(refused) = text.refused {
         return Err(refused);
     }
@@ -31,6 +35,20 @@ pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
         (Err(_), true) => Err(limit(format!("JSON longer than {TEXT_BYTES_MAX} bytes"))),
         (Err(error), false) => Err(limit(error.to_string())),
     }
+}
+
+/// Encodes the value as a text of a row: a value that JSON represents as a text without its quotes, `None` as nothing, and any
+/// other value as JSON.
+///
+/// # Errors
+/// Fails as [`written`] does.
+pub(crate) fn cell(value: &Value, ty: &Type, of: &TypeOf) -> Result<Vec<u8>, Failure> {
+    let json = part_written(JsonView { value, ty, of, left: DEPTH_MAX })?;
+    Ok(match json.as_slice() {
+        b"null" => Vec::new(),
+        [b'"', ..] => serde_json::from_slice::<String>(&json).map_or(json, String::into_bytes),
+        _ => json,
+    })
 }
 
 fn limit(message: String) -> Failure {
@@ -146,12 +164,12 @@ impl<'a> JsonView<'a> {
     fn variant<S: Serializer>(self, variant: Option<&Variant>, values: &[Value], to: S) -> Result<S::Ok, S::Error> {
         let Some(variant) = variant else { return to.serialize_unit() };
         if variant.fields.is_empty() {
-            return to.serialize_str(&variant.name);
+            return to.serialize_str(variant.external_name());
         }
         let mut object = to.serialize_map(Some(1))?;
         let whole = if variant.fields.len() == 1 { self } else { self.inside()? };
         let payload = JsonFields { whole, fields: &variant.fields, values };
-        object.serialize_entry(&*variant.name, &payload)?;
+        object.serialize_entry(&**variant.external_name(), &payload)?;
         object.end()
     }
 
@@ -227,7 +245,7 @@ impl Serialize for JsonFields<'_> {
             (false, fields, values) => {
                 let mut object = to.serialize_map(Some(fields.len()))?;
                 for (field, value) in fields.iter().zip(values) {
-                    object.serialize_entry(&*field.name, &self.whole.part(value, &field.ty))?;
+                    object.serialize_entry(&**field.external_name(), &self.whole.part(value, &field.ty))?;
                 }
                 object.end()
             }

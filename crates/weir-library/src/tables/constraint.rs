@@ -2,7 +2,7 @@
 
 use weir::{Failure, FailureKind, Value};
 
-use super::schema::{ColumnSchema, Schema};
+use super::schema::{ColumnSchema, Schema, TableReference};
 use super::sql::list;
 
 /// Returns the failure of a row whose values in these columns another row has.
@@ -17,6 +17,24 @@ pub(super) fn named(schema: &Schema, columns: &[usize], row: &[Value]) -> String
         format!("the {} {}", column.name, shown(column, &row[*at]))
     });
     list(named, " and ")
+}
+
+/// Returns the failure of a row that references a row which does not exist.
+pub(super) fn no_referenced_row(schema: &Schema, reference: &TableReference, row: &[Value]) -> Failure {
+    let values = named(schema, &reference.columns, row);
+    broken(format!(
+        "a row of `{}` cannot reference `{}` by {values}: there is no such row",
+        schema.name, reference.target
+    ))
+}
+
+/// Returns the failure of a deletion of a row that a row references. `schema` is that of the latter.
+pub(super) fn referenced(schema: &Schema, reference: &TableReference, row: &[Value]) -> Failure {
+    let (key, values) = (named(schema, &schema.key, row), named(schema, &reference.columns, row));
+    broken(format!(
+        "the row of `{}` cannot be deleted: a row of `{}` with {key} references it by {values}",
+        reference.target, schema.name
+    ))
 }
 
 /// Returns the failure of an update that would change the key.

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use weir::Failure;
 
 use super::existing_rows::{NewIndex, lacks_no_value, values_differ, variants_are_known};
+use super::reference_notes;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, literal, name, quoted};
 
@@ -62,6 +63,7 @@ pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Resul
             (&schema.name, &column.name, &column.shown_type()),
         )?;
     }
+    reference_notes::note(schema, &transaction)?;
     transaction.commit()?;
     Ok(Ok(()))
 }
@@ -70,6 +72,10 @@ pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Resul
 pub(super) fn changes(schema: &Schema, connection: &Connection) -> rusqlite::Result<Changes> {
     let known = known_columns(schema, connection)?;
     if let Err(failure) = names_differ_in_case(schema, &known, connection)? {
+        return Ok(Err(failure));
+    }
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    if let Err(failure) = reference_notes::check(schema, &names, connection)? {
         return Ok(Err(failure));
     }
     if known.is_empty() {

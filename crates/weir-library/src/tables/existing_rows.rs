@@ -70,8 +70,13 @@ impl NewIndex<'_> {
     pub(super) fn check(&self, connection: &Connection) -> rusqlite::Result<Result<(), Failure>> {
         let columns = &self.index.columns;
         let value = |place: usize| format!("v{place}");
-        let values =
-            list(columns.iter().enumerate().map(|(place, at)| format!("{} AS v{place}", self.value(*at))), ", ");
+        let values = list(
+            columns
+                .iter()
+                .enumerate()
+                .map(|(place, at)| format!("{} AS v{place}", value_after_start(self.schema, self.known, *at))),
+            ", ",
+        );
         let present = list((0..columns.len()).map(|place| format!("v{place} IS NOT NULL")), " AND ");
         let groups = list((0..columns.len()).map(value), ", ");
         let shown = list((0..columns.len()).map(|place| format!("quote(v{place})")), " || ', ' || ");
@@ -101,20 +106,19 @@ impl NewIndex<'_> {
         let column = &self.schema.columns[at];
         !self.known.contains(&column.name.as_str()) && !column.optional && column.default.is_some()
     }
+}
 
-    /// Returns the value of a column after the start.
-    fn value(&self, at: usize) -> String {
-        let column = &self.schema.columns[at];
-        let default = literal(column).filter(|_| !column.optional);
-        let is_known = self.known.contains(&column.name.as_str());
-        match (is_known, default) {
-            (true, None) => name(self.schema, at),
-            (true, Some(default)) => format!("coalesce({}, {default})", name(self.schema, at)),
-            (false, default) => default.unwrap_or_else(|| "NULL".to_owned()),
-        }
+/// Returns the value of a column after the start, in SQL. `known` are the columns that the database has.
+pub(super) fn value_after_start(schema: &Schema, known: &[&str], at: usize) -> String {
+    let column = &schema.columns[at];
+    let default = literal(column).filter(|_| !column.optional);
+    match (known.contains(&column.name.as_str()), default) {
+        (true, None) => name(schema, at),
+        (true, Some(default)) => format!("coalesce({}, {default})", name(schema, at)),
+        (false, default) => default.unwrap_or_else(|| "NULL".to_owned()),
     }
 }
 
-fn counted(number: i64, noun: &str, (one, several): (&str, &str)) -> String {
+pub(super) fn counted(number: i64, noun: &str, (one, several): (&str, &str)) -> String {
     if number == 1 { format!("{number} {noun} {one}") } else { format!("{number} {noun}s {several}") }
 }

@@ -10,6 +10,7 @@ use super::connection::read_only;
 use super::database::is_ours;
 use super::database_error::explain;
 use super::evolution::{self, Changes};
+use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
 
 /// Describes a table. `file` is the database of the program.
@@ -30,6 +31,10 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
         let word = if index.unique { "unique" } else { "index" };
         let columns: Vec<&str> = index.columns.iter().map(|at| schema.columns[*at].name.as_str()).collect();
         _ = writeln!(text, "  {word} ({})", columns.join(", "));
+    }
+    for reference in &schema.references {
+        let cascade = if reference.cascade { " cascade" } else { "" };
+        _ = writeln!(text, "  references {}: {}{cascade}", shown_columns(reference), reference.target);
     }
     if schema.soft.is_some() {
         return Ok(text);

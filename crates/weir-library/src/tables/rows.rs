@@ -1,5 +1,7 @@
 //! The statements of a table, wherever it is kept.
 
+use std::fmt::Debug;
+
 use parking_lot::Mutex;
 use weir::{Failure, Value};
 
@@ -7,7 +9,7 @@ use super::memory::MemoryTable;
 use super::schema::TableSearch;
 
 /// The statements of a table. Each takes the number of its transaction, or 0.
-pub(super) trait TableRows: Send + Sync {
+pub(super) trait TableRows: Debug + Send + Sync {
     fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure>;
     /// Returns the row of each key, all as they are at one moment.
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure>;

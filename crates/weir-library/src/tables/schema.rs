@@ -21,6 +21,32 @@ pub struct Schema {
     pub indexes: Vec<IndexSchema>,
     /// The limits of a table that is kept in memory only; `None` for a stored one.
     pub soft: Option<SoftTable>,
+    /// The references of its rows to rows of other tables.
+    pub references: Vec<TableReference>,
+    /// The references of rows of other tables to its rows.
+    pub referenced_by: Vec<TableReference>,
+}
+
+/// Columns whose values are the key of a row of a table, unless one of them is absent.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Reference")]
+pub struct TableReference {
+    /// The table of the columns.
+    pub source: String,
+    /// The columns, in the order of the key.
+    pub columns: Vec<usize>,
+    /// Their names.
+    pub names: Vec<String>,
+    /// True for each column that is optional.
+    pub optional: Vec<bool>,
+    /// The table whose key the columns hold.
+    pub target: String,
+    /// The names of the columns of that key.
+    pub key: Vec<String>,
+    /// True if a row is deleted with the row that it references; otherwise that row cannot be deleted.
+    pub cascade: bool,
+    /// True if both tables are stored.
+    pub stored: bool,
 }
 
 /// A column.

@@ -1,5 +1,6 @@
 //! The place where a program keeps its tables.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,6 +11,7 @@ use weir::Failure;
 
 use super::database::Database;
 use super::memory::{MemoryTable, TableClock};
+use super::open_table::OpenTable;
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
@@ -21,13 +23,21 @@ pub struct TableStorage {
     file: Option<PathBuf>,
     database: Mutex<Option<Arc<Database>>>,
     transactions: AtomicI64,
+    /// The open tables, by name.
+    tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
     /// The clock by which rows of soft tables expire.
     clock: TableClock,
 }
 
 impl Default for TableStorage {
     fn default() -> Self {
-        TableStorage { file: None, database: Mutex::default(), transactions: AtomicI64::new(0), clock: SystemTime::now }
+        TableStorage {
+            file: None,
+            database: Mutex::default(),
+            transactions: AtomicI64::new(0),
+            tables: Mutex::default(),
+            clock: SystemTime::now,
+        }
     }
 }
 
@@ -51,7 +61,21 @@ impl TableStorage {
         TableStorage { clock, ..TableStorage::default() }
     }
 
-    pub(super) fn open(&self, schema: Schema) -> Result<Box<dyn TableRows>, Failure> {
+    /// Opens a table, and creates it if it is new.
+    pub(super) fn open(&self, schema: Schema) -> Result<Arc<OpenTable>, Failure> {
+        let rows = self.rows_of(schema.clone())?;
+        let table = Arc::new(OpenTable { schema, rows });
+        self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// Returns an open table.
+    pub(super) fn table(&self, name: &str) -> Result<Arc<OpenTable>, Failure> {
+        let table = self.tables.lock().get(name).cloned();
+        table.ok_or_else(|| Failure::function(format!("the table `{name}` is not open")))
+    }
+
+    fn rows_of(&self, schema: Schema) -> Result<Box<dyn TableRows>, Failure> {
         let file = self.file.as_ref().filter(|_| schema.soft.is_none());
         let Some(file) = file else { return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock)))) };
         let mut database = self.database.lock();

@@ -1,6 +1,7 @@
 //! Tables in memory and in the database against each other, and durability.
 
 mod evolution;
+mod references;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,6 +69,8 @@ fn schema() -> Schema {
             IndexSchema { columns: vec![1], unique: false },
         ],
         soft: None,
+        references: Vec::new(),
+        referenced_by: Vec::new(),
     }
 }
 
@@ -182,8 +185,8 @@ fn the_database_agrees_with_memory() {
                     transaction = number;
                 }
                 0 | 1 if transaction != 0 => {
-                    memory.commit(transaction, true).unwrap();
-                    stored.commit(transaction, true).unwrap();
+                    memory.rows.commit(transaction, true).unwrap();
+                    stored.rows.commit(transaction, true).unwrap();
                     transaction = 0;
                 }
                 // Left unfinished: the next statement takes it back.
@@ -192,7 +195,7 @@ fn the_database_agrees_with_memory() {
             }
             let kind = random.below(16);
             let of = random.below(u64::MAX);
-            let (one, other) = (run(&*memory, kind, transaction, of), run(&*stored, kind, transaction, of));
+            let (one, other) = (run(&*memory.rows, kind, transaction, of), run(&*stored.rows, kind, transaction, of));
             assert_eq!(one, other, "statement {at} of seed {seed}, of kind {kind}");
         }
     }
@@ -211,12 +214,12 @@ fn rows_are_there_after_a_restart() {
                 Value::Record([Value::Int(i64::MAX), Value::Unit].into()),
             )
         };
-        assert_eq!(table.select(0, &everything()).unwrap(), rows, "round {round}");
+        assert_eq!(table.rows.select(0, &everything()).unwrap(), rows, "round {round}");
         let mut random = RandomRows::new(99 + round);
         for _ in 0..20 {
-            _ = table.insert(0, random.row());
+            _ = table.rows.insert(0, random.row());
         }
-        rows = table.select(0, &everything()).unwrap();
+        rows = table.rows.select(0, &everything()).unwrap();
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled()).unwrap();
     }
 }
@@ -231,18 +234,20 @@ fn numbers_are_not_used_twice() {
         auto: true,
         indexes: Vec::new(),
         soft: None,
+        references: Vec::new(),
+        referenced_by: Vec::new(),
     };
     for table in [TableStorage::default().open(numbered()).unwrap(), folder.storage().open(numbered()).unwrap()] {
         let row = |id| Value::Record([Value::Int(id), Value::text("x")].into());
-        assert_eq!(table.insert(0, row(0)).unwrap(), Value::Int(1));
-        assert_eq!(table.insert(0, row(0)).unwrap(), Value::Int(2));
-        assert!(table.delete(0, &Value::Int(2)).unwrap());
-        assert_eq!(table.insert(0, row(0)).unwrap(), Value::Int(3));
-        assert_eq!(table.upsert(0, row(10)).unwrap(), Value::Int(10));
-        assert_eq!(table.insert(0, row(0)).unwrap(), Value::Int(11));
-        assert_eq!(table.upsert(0, row(i64::MAX - 1)).unwrap(), Value::Int(i64::MAX - 1));
-        assert_eq!(table.insert(0, row(0)).unwrap(), Value::Int(i64::MAX));
-        let refused = table.insert(0, row(0)).unwrap_err();
+        assert_eq!(table.rows.insert(0, row(0)).unwrap(), Value::Int(1));
+        assert_eq!(table.rows.insert(0, row(0)).unwrap(), Value::Int(2));
+        assert!(table.rows.delete(0, &Value::Int(2)).unwrap());
+        assert_eq!(table.rows.insert(0, row(0)).unwrap(), Value::Int(3));
+        assert_eq!(table.rows.upsert(0, row(10)).unwrap(), Value::Int(10));
+        assert_eq!(table.rows.insert(0, row(0)).unwrap(), Value::Int(11));
+        assert_eq!(table.rows.upsert(0, row(i64::MAX - 1)).unwrap(), Value::Int(i64::MAX - 1));
+        assert_eq!(table.rows.insert(0, row(0)).unwrap(), Value::Int(i64::MAX));
+        let refused = table.rows.insert(0, row(0)).unwrap_err();
         assert_eq!(refused.kind, FailureKind::Constraint);
         assert!(refused.message.contains("has used all numbers for its rows"), "{refused}");
     }
@@ -259,9 +264,9 @@ fn soft_tables_evict() {
     };
     let bounded = TableStorage::default().open(soft(None, Some(2))).unwrap();
     for number in [1, 2, 1, 3] {
-        bounded.upsert(0, row(number)).unwrap();
+        bounded.rows.upsert(0, row(number)).unwrap();
     }
-    let kept: Vec<bool> = [1, 2, 3].map(|number| bounded.get(0, &key_of(&row(number))).unwrap().is_some()).into();
+    let kept: Vec<bool> = [1, 2, 3].map(|number| bounded.rows.get(0, &key_of(&row(number))).unwrap().is_some()).into();
     assert_eq!(kept, [true, false, true]);
 }
 
@@ -277,16 +282,16 @@ fn rows_expire() {
     let soft = SoftTable { ttl: Some(Duration::from_millis(20)), at_most: None };
     let table = TableStorage::with_clock(time).open(Schema { soft: Some(soft), ..schema() }).unwrap();
     let row = RandomRows::new(5).row();
-    table.insert(0, row.clone()).unwrap();
+    table.rows.insert(0, row.clone()).unwrap();
     let is_there = |at: u64| {
         TIME.store(at, Ordering::Relaxed);
-        table.get(0, &key_of(&row)).unwrap().is_some()
+        table.rows.get(0, &key_of(&row)).unwrap().is_some()
     };
     assert!(is_there(1_019));
     assert!(!is_there(1_020));
     assert!(is_there(990), "a clock that was set back makes no row expire");
     TIME.store(1_020, Ordering::Relaxed);
-    table.insert(0, row.clone()).unwrap();
+    table.rows.insert(0, row.clone()).unwrap();
 }
 
 #[test]
@@ -323,7 +328,7 @@ fn the_log_stays_short_and_is_empty_at_the_end() {
         let mut fields = super::row::fields(&RandomRows::new(5).row()).to_vec();
         (fields[1], fields[2]) = (Value::Int(number), Value::Float(0.0));
         (fields[4], fields[7]) = (Value::none(), Value::bytes(vec![7; 64 << 10]));
-        table.insert(0, Value::Record(fields.into())).unwrap();
+        table.rows.insert(0, Value::Record(fields.into())).unwrap();
         runtime.block_on(storage.settled()).unwrap();
         longest = longest.max(std::fs::metadata(&log).unwrap().len());
     }
@@ -336,7 +341,7 @@ fn the_log_stays_short_and_is_empty_at_the_end() {
         TableQuery { conditions: Vec::new(), order: Vec::new() },
         Value::Record([Value::Int(i64::MAX), Value::Unit].into()),
     );
-    assert_eq!(copy.storage().open(schema()).unwrap().count(0, &everything).unwrap(), 300);
+    assert_eq!(copy.storage().open(schema()).unwrap().rows.count(0, &everything).unwrap(), 300);
 }
 
 #[test]
@@ -360,10 +365,12 @@ fn a_failure_shows_values_as_programs_write_them() {
                 auto: false,
                 indexes: vec![IndexSchema { columns: vec![at], unique: true }],
                 soft: None,
+                references: Vec::new(),
+                referenced_by: Vec::new(),
             };
             let table = storage.open(schema).unwrap();
-            table.insert(0, row("ada")).unwrap();
-            let refused = table.insert(0, row("bob")).unwrap_err();
+            table.rows.insert(0, row("ada")).unwrap();
+            let refused = table.rows.insert(0, row("bob")).unwrap_err();
             assert_eq!(refused.message.as_str(), format!("a row of `by_{at}` with {expected} exists already"));
         }
     }

@@ -100,11 +100,11 @@ pub(crate) fn route(method: &str, pattern: &str, parameters: Vec<RouteParameter>
 }
 
 pub(crate) fn field(name: &str, ty: Type) -> Field {
-    Field { name: name.into(), ty }
+    Field::new(name, ty)
 }
 
 pub(crate) fn definitions() -> Arc<[TypeDefinition]> {
-    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let variant = |name: &str, fields| Variant::new(name, fields);
     let define = |name: &str, shape| TypeDefinition { name: name.into(), doc: Text::default(), shape };
     Arc::new([
         define(

@@ -10,6 +10,7 @@
 
 use indexmap::IndexMap;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -17,7 +18,9 @@ use foldhash::fast::FixedState;
 use tokio::task::yield_now;
 use weir_host::{Outcome, Value};
 
+use super::CallSlack;
 use super::sync::{BatchMutant, Mutex, is};
+use crate::platform::Platform;
 
 /// A batch.
 pub(crate) struct GatheredBatch {
@@ -35,6 +38,8 @@ struct BatchState {
     known: Option<IndexMap<Value, u32, FixedState>>,
     /// The waker of each member that waits.
     wakers: Vec<Option<Waker>>,
+    /// The slack of each member; none until its flow waits.
+    slack: Vec<CallSlack>,
     /// The number of members that have neither left nor taken their answer.
     members: usize,
     /// The number of flows that have joined and still run.
@@ -51,8 +56,10 @@ enum BatchStage {
     Full,
     /// The sender waits only for the flows that have joined so far.
     Leaves,
-    /// The function has the requests.
-    Sent,
+    /// The sender waits for further calls until this time, because no flow ends later for that.
+    Delayed { due_ns: u64 },
+    /// The function has the requests since this time.
+    Sent { sent_ns: u64 },
     /// The answers are there.
     Answered,
 }
@@ -83,6 +90,26 @@ pub(crate) struct Member {
     is_through: bool,
 }
 
+/// A call that has joined a batch.
+pub(super) struct Joined {
+    pub member: Member,
+    /// True if the batch is full now.
+    pub is_full: bool,
+    /// True if the batch waits for the flow to come to rest, until [`GatheredBatch::end_run`].
+    pub is_awaited: bool,
+}
+
+/// The progress of a call in its batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemberProgress {
+    /// The batch has not been sent.
+    Gathers,
+    /// The batch was sent at this time.
+    Sent(u64),
+    /// The answer is there.
+    Answered,
+}
+
 impl GatheredBatch {
     /// Returns an empty batch. Equal requests are sent once if there is a hash function, `merges`.
     pub(super) fn new(common: Box<[Value]>, merges: Option<FixedState>, began_ns: u64) -> GatheredBatch {
@@ -91,6 +118,7 @@ impl GatheredBatch {
             requests: Vec::new(),
             known: merges.map(IndexMap::with_hasher),
             wakers: Vec::new(),
+            slack: Vec::new(),
             members: 0,
             running: 0,
             sender: None,
@@ -102,26 +130,27 @@ impl GatheredBatch {
         &self.common
     }
 
-    /// Adds a call; returns true beside it if the batch is full now.
-    pub(super) fn join(batch: &Arc<GatheredBatch>, value: Value, at_most: usize) -> (Member, bool) {
+    /// Adds a call of a flow that runs.
+    pub(super) fn join(batch: &Arc<GatheredBatch>, value: Value, at_most: usize) -> Joined {
         let mut state = batch.state.lock();
         let request = state.request(value);
         let index = state.wakers.len() as u32;
         state.wakers.push(None);
+        state.slack.push(CallSlack::default());
         state.members += 1;
         let is_full = state.requests.len() >= at_most;
+        let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
         if is_full {
             state.stage = BatchStage::Full;
+        } else if is_delayed {
+            state.stage = BatchStage::Gathers;
         }
-        (Member { batch: Arc::clone(batch), request, index, is_through: false }, is_full)
-    }
-
-    /// Notes that a flow has joined and still runs; returns true if the batch waits for it to come to rest.
-    pub(super) fn begin_run(&self) -> bool {
-        let mut state = self.state.lock();
-        let waits = state.stage == BatchStage::Gathers;
-        state.running += usize::from(waits);
-        waits
+        let is_awaited = state.stage == BatchStage::Gathers;
+        state.running += usize::from(is_awaited);
+        let sender = if is_delayed && !is(BatchMutant::KeepsDelayed) { state.sender.take() } else { None };
+        drop(state);
+        sender.into_iter().for_each(Waker::wake);
+        Joined { member: Member { batch: Arc::clone(batch), request, index, is_through: false }, is_full, is_awaited }
     }
 
     /// Notes that a flow that had joined has come to rest.
@@ -133,12 +162,47 @@ impl GatheredBatch {
         sender.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits until nothing that can run now could still join.
-    pub(super) async fn turn(&self) {
-        if self.state.lock().stage == BatchStage::Gathers {
-            yield_now().await;
+    /// Waits until nothing that can run now could still join, and then for further calls as long as the flows that have
+    /// joined have time. Returns the time at which the batch was due, if it leaves because of that.
+    pub(super) async fn turn(&self, platform: &dyn Platform) -> Option<u64> {
+        let mut due = None;
+        loop {
+            // What becomes ready just when the batch is due may still join.
+            if due.is_some() || self.state.lock().stage == BatchStage::Gathers {
+                yield_now().await;
+            }
+            poll_fn(|context| self.poll_rest(context)).await;
+            let Some(due_ns) = self.delay(platform.now_ns()) else { return due };
+            let mut timer = pin!(platform.at(due_ns).synchronise());
+            let is_due = |context: &mut Context<'_>| match timer.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(true),
+                Poll::Pending => self.poll_delay(context).map(|()| false),
+            };
+            due = poll_fn(is_due).await.then_some(due_ns);
         }
-        poll_fn(|context| self.poll_rest(context)).await;
+    }
+
+    /// Returns the time until which the batch may wait for further calls, and does so; `None` if it leaves now.
+    pub(super) fn delay(&self, now_ns: u64) -> Option<u64> {
+        let mut state = self.state.lock();
+        if state.stage == BatchStage::Full {
+            return None;
+        }
+        let due_ns = state.due().filter(|due_ns| *due_ns > now_ns)?;
+        state.stage = BatchStage::Delayed { due_ns };
+        Some(due_ns)
+    }
+
+    /// Waits until a further call has joined, or the batch is due earlier.
+    pub(super) fn poll_delay(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.lock();
+        match state.stage {
+            BatchStage::Delayed { due_ns } if state.due() >= Some(due_ns) => {
+                state.sender = Some(context.waker().clone());
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
     }
 
     /// Waits until the flows that have joined by now are at rest, unless the batch is full.
@@ -155,9 +219,9 @@ impl GatheredBatch {
     }
 
     /// Returns the requests, which the function gets now. No call joins any more.
-    pub(super) fn send(&self) -> SentRequests {
+    pub(super) fn send(&self, sent_ns: u64) -> SentRequests {
         let mut state = self.state.lock();
-        (state.stage, state.known) = (BatchStage::Sent, None);
+        (state.stage, state.known) = (BatchStage::Sent { sent_ns }, None);
         let calls = state.members;
         let (mut values, mut places) = (Vec::with_capacity(state.requests.len()), Vec::new());
         for (place, request) in state.requests.iter_mut().enumerate() {
@@ -229,6 +293,13 @@ impl BatchState {
         next
     }
 
+    /// Returns the time at which the first of the members has no slack left; `None` if no further call is expected.
+    fn due(&self) -> Option<u64> {
+        let expects = self.slack.iter().any(|slack| slack.expects);
+        let latest_ns = self.slack.iter().map(|slack| slack.latest_ns).min();
+        latest_ns.filter(|_| expects)
+    }
+
     /// Notes that the answers are there; returns the wakers of the members.
     fn end(&mut self) -> Vec<Option<Waker>> {
         (self.stage, self.sender) = (BatchStage::Answered, None);
@@ -249,6 +320,26 @@ impl Member {
             *waker = Some(context.waker().clone());
         }
         true
+    }
+
+    /// Returns the progress of the call.
+    pub(crate) fn progress(&self) -> MemberProgress {
+        match self.batch.state.lock().stage {
+            BatchStage::Sent { sent_ns } => MemberProgress::Sent(sent_ns),
+            BatchStage::Answered => MemberProgress::Answered,
+            _ => MemberProgress::Gathers,
+        }
+    }
+
+    /// Notes the slack of the call.
+    pub(crate) fn delay(&self, slack: CallSlack) {
+        let mut state = self.batch.state.lock();
+        let Some(known) = state.slack.get_mut(self.index as usize) else { return };
+        let is_new = std::mem::replace(known, slack) != slack;
+        let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
+        let sender = if is_new && is_delayed && !is(BatchMutant::KeepsDue) { state.sender.take() } else { None };
+        drop(state);
+        sender.into_iter().for_each(Waker::wake);
     }
 
     /// Returns the answer.
@@ -274,11 +365,13 @@ impl Drop for Member {
         let mut state = self.batch.state.lock();
         if let Some(waker) = state.wakers.get_mut(self.index as usize) {
             *waker = None;
+            state.slack[self.index as usize] = CallSlack { latest_ns: u64::MAX, expects: false };
         }
         state.members -= 1;
         let request = &mut state.requests[self.request as usize];
         request.users -= if is(BatchMutant::TakesRequestAlong) { request.users } else { 1 };
-        let abandoned = state.members == 0 && state.stage == BatchStage::Sent && !is(BatchMutant::KeepsAbandoned);
+        let abandoned =
+            state.members == 0 && matches!(state.stage, BatchStage::Sent { .. }) && !is(BatchMutant::KeepsAbandoned);
         let sender = if abandoned { state.sender.take() } else { None };
         drop(state);
         sender.into_iter().for_each(Waker::wake);

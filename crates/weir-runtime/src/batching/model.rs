@@ -4,6 +4,7 @@
 //! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant
 //! leaves out one step of the protocol, and must be caught.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -11,6 +12,7 @@ use foldhash::fast::FixedState;
 use loom::thread;
 use weir_host::{Outcome, Value};
 
+use super::CallSlack;
 use batch::{GatheredBatch, Member};
 use sync::{BatchMutant, MUTANT};
 
@@ -56,15 +58,21 @@ fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
+/// Returns a batch, and two calls whose flows are at rest.
 fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, [Member; 2]) {
     let batch = Arc::new(GatheredBatch::new(Box::default(), merges, 0));
-    let members = values.map(|value| GatheredBatch::join(&batch, Value::Int(value), 10).0);
+    let members = values.map(|value| join(&batch, value, 10));
+    values.iter().for_each(|_| batch.end_run());
     (batch, members)
+}
+
+fn join(batch: &Arc<GatheredBatch>, value: i64, at_most: usize) -> Member {
+    GatheredBatch::join(batch, Value::Int(value), at_most).member
 }
 
 /// Sends a batch to a function that returns its arguments.
 fn send(batch: &GatheredBatch) {
-    let mut sent = batch.send();
+    let mut sent = batch.send(0);
     let answers = std::mem::take(&mut sent.values).into_iter().map(Outcome::Value).collect();
     batch.answer(&sent, answers, || panic!("each request is answered"));
 }
@@ -75,8 +83,9 @@ fn answer(member: &mut Member) -> Outcome {
 
 /// One member waits and the other one leaves, while a flow comes to rest.
 fn members_that_wait_are_answered() {
-    let (batch, [mut stays, leaves]) = joined(None, [1, 2]);
-    assert!(batch.begin_run());
+    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0));
+    let [mut stays, leaves] = [1, 2].map(|value| join(&batch, value, 10));
+    batch.end_run();
     let sender = {
         let batch = Arc::clone(&batch);
         thread::spawn(move || {
@@ -107,16 +116,61 @@ fn a_request_stays_as_long_as_a_member_makes_it() {
 fn a_batch_that_all_have_left_is_given_up() {
     let (batch, [one, other]) = joined(None, [1, 2]);
     let leaving = [one, other].map(|member| thread::spawn(move || drop(member)));
-    let sent = batch.send();
+    let sent = batch.send(0);
     assert!(sent.calls > 0 || sent.values.is_empty(), "nothing is sent for nobody");
     wait(|context| if batch.is_abandoned(context) { Poll::Ready(()) } else { Poll::Pending });
     leaving.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Sends a batch once its members have no more time; the timer never expires.
+fn send_when_due(batch: &GatheredBatch) {
+    loop {
+        wait(|context| batch.poll_rest(context));
+        if batch.delay(0).is_none() {
+            return send(batch);
+        }
+        wait(|context| batch.poll_delay(context));
+    }
+}
+
+/// A batch waits for further calls, and one joins that makes it full.
+fn a_batch_that_waits_leaves_when_it_is_full() {
+    let batch = Arc::new(GatheredBatch::new(Box::default(), None, 0));
+    // Not dropped: a call that leaves the batch while the deadlock of a mutant unwinds would end the process.
+    let mut first = ManuallyDrop::new(join(&batch, 1, 2));
+    batch.end_run();
+    first.delay(CallSlack { latest_ns: 100, expects: true });
+    let sender = {
+        let batch = Arc::clone(&batch);
+        thread::spawn(move || send_when_due(&batch))
+    };
+    let _second = ManuallyDrop::new(join(&batch, 2, 2));
+    assert_eq!(answer(&mut first), Outcome::Value(Value::Int(1)));
+    sender.join().unwrap();
+}
+
+/// A batch waits for further calls, and its member learns that it has no more time.
+fn a_batch_that_waits_leaves_when_it_is_due() {
+    let (batch, [first, second]) = joined(None, [1, 2]);
+    let mut first = ManuallyDrop::new(first);
+    first.delay(CallSlack { latest_ns: 100, expects: true });
+    second.delay(CallSlack { latest_ns: 200, expects: false });
+    let sender = {
+        let batch = Arc::clone(&batch);
+        thread::spawn(move || send_when_due(&batch))
+    };
+    drop(second);
+    first.delay(CallSlack::default());
+    assert_eq!(answer(&mut first), Outcome::Value(Value::Int(1)));
+    sender.join().unwrap();
 }
 
 fn every_model() {
     loom::model(members_that_wait_are_answered);
     loom::model(a_request_stays_as_long_as_a_member_makes_it);
     loom::model(a_batch_that_all_have_left_is_given_up);
+    loom::model(a_batch_that_waits_leaves_when_it_is_full);
+    loom::model(a_batch_that_waits_leaves_when_it_is_due);
 }
 
 #[test]
@@ -127,7 +181,9 @@ fn batches_answer_members_that_stay_and_forget_those_that_leave() {
 #[test]
 fn each_mutant_is_caught() {
     use BatchMutant::{KeepsAbandoned, KeepsAnswers, KeepsRestless, SendsAbandoned, TakesRequestAlong};
-    for mutant in [KeepsAbandoned, KeepsRestless, KeepsAnswers, SendsAbandoned, TakesRequestAlong] {
+    use BatchMutant::{KeepsDelayed, KeepsDue};
+    let of_members = [KeepsAbandoned, KeepsRestless, KeepsAnswers, SendsAbandoned, TakesRequestAlong];
+    for mutant in of_members.into_iter().chain([KeepsDelayed, KeepsDue]) {
         assert!(crate::loom_support::caught(&MUTANT, mutant, every_model), "{mutant:?} is not caught");
     }
 }

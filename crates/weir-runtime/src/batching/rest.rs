@@ -33,11 +33,13 @@ impl Drop for Claim {
     }
 }
 
-/// Notes that the flow of this thread has joined a batch.
-pub(super) fn joined(batch: &Arc<GatheredBatch>) {
+/// Notes that the flow of this thread has joined a batch, and whether this waits for it to come to rest.
+pub(super) fn joined(batch: &Arc<GatheredBatch>, is_awaited: bool) {
     HAS_JOINED.set(true);
     CLAIMS.with_borrow_mut(|claims| {
-        if !claims.iter().any(|claim| Arc::ptr_eq(&claim.batch, batch)) && batch.begin_run() {
+        if is_awaited && claims.iter().any(|claim| Arc::ptr_eq(&claim.batch, batch)) {
+            batch.end_run();
+        } else if is_awaited {
             claims.push(Claim { batch: Arc::clone(batch), slices_left: SLICES_MAX });
         }
     });

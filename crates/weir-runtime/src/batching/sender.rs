@@ -38,7 +38,8 @@ impl BatchSender {
     /// Sends the batch, and then all that queue.
     pub(super) async fn run(mut self) {
         while let Some(batch) = self.batch.clone() {
-            batch.turn().await;
+            let due_ns = batch.turn(&*self.gatherer.context.platform).await;
+            due_ns.into_iter().for_each(|due_ns| self.gatherer.note_due(due_ns));
             self.gatherer.close(&batch);
             self.send(&batch).await;
             self.batch = self.gatherer.next();
@@ -47,14 +48,15 @@ impl BatchSender {
 
     /// Sends a batch, and passes its calls their answers. Nothing is sent if all calls have left.
     async fn send(&self, batch: &GatheredBatch) {
-        let mut sent = batch.send();
+        let sent_ns = self.gatherer.context.platform.now_ns();
+        let mut sent = batch.send(sent_ns);
         let values = std::mem::take(&mut sent.values);
         if values.is_empty() {
             return;
         }
-        let sent_ns = self.gatherer.context.platform.now_ns();
         let (began_ns, calls, requests) = (batch.began_ns, sent.calls, values.len());
         if let Some(answers) = self.answers(batch, values).await {
+            self.gatherer.note_answers(sent_ns);
             let path = &self.gatherer.function.path;
             let fault = || fault(Failure::function(format!("`{path}` returned too few answers")));
             batch.answer(&sent, answers, fault);

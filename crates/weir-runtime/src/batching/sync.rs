@@ -15,6 +15,10 @@ pub(crate) enum BatchMutant {
     SendsAbandoned,
     /// A call that leaves takes its request along, although another call makes it too.
     TakesRequestAlong,
+    /// The sender of a batch that waits for further calls is not told that one has joined.
+    KeepsDelayed,
+    /// The sender of a batch that waits is not told that it is due earlier.
+    KeepsDue,
 }
 
 /// Returns true if this mutant is under test: never, outside the model check.

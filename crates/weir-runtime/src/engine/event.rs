@@ -71,7 +71,7 @@ impl Future for PendingFlow {
             Advanced::Waits => {}
             // Polled to register the task.
             Advanced::Yields => {
-                let turn = Turn::wait(flow.turns(), flow.platform());
+                let turn = wait_for_turn(flow);
                 _ = pending.turn.insert(turn).poll(context);
             }
         }
@@ -106,8 +106,8 @@ impl Engine for EventEngine {
         }
         match run_shared(new_flow.slice(), |units| new_flow.run(units)) {
             Ok(answer) => Begun::Done(answer),
-            Err((flow, spent)) => {
-                let turn = (spent == Spent::Yield).then(|| Turn::wait(flow.turns(), flow.platform()));
+            Err((mut flow, spent)) => {
+                let turn = (spent == Spent::Yield).then(|| wait_for_turn(&mut flow));
                 let permit = Some(self.waiting.acquire());
                 let pending = PendingFlow { flow: Some(flow), turn, permit, is_cancelled: false };
                 Begun::Pending(Box::pin(async { pending.await.unwrap_or_else(|| Err(cancelled())) }))
@@ -132,6 +132,12 @@ impl Engine for EventEngine {
     }
 
     fn close(&self) {}
+}
+
+/// Puts a flow that has yielded into the queue of its event loop.
+fn wait_for_turn(flow: &mut ActiveFlow) -> Turn {
+    let (instance, state) = flow.split();
+    Turn::wait(state.turns_mut(), &*instance.platform)
 }
 
 /// Returns the failure of a flow that was cancelled, which nobody awaits.

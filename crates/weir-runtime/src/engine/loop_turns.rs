@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::task::{spawn_local, yield_now};
 
-use crate::overload::{FlowDelays, MultilevelQueue, PassedQueues};
+use crate::overload::{FlowDelays, FlowTurns, MultilevelQueue, PassedQueues};
 use crate::platform::Platform;
 use crate::units::{SliceLength, Units};
 
@@ -48,8 +48,7 @@ struct LoopTurns {
 /// The place of a flow in the queue. Dropping it leaves the queue.
 pub(super) struct Turn {
     state: Rc<TurnState>,
-    /// The number of turns that the flow has used up.
-    turns: u32,
+    level: Option<usize>,
     is_taken: Cell<bool>,
 }
 
@@ -61,21 +60,22 @@ struct TurnState {
 }
 
 impl Turn {
-    /// Puts a flow that has yielded, after this many turns, into the queue of this event loop.
-    pub(super) fn wait(turns: u32, platform: &dyn Platform) -> Turn {
+    /// Puts a flow that has yielded into the queue of this event loop.
+    pub(super) fn wait(turns: &mut FlowTurns, platform: &dyn Platform) -> Turn {
+        let level = turns.level();
         let state = Rc::<TurnState>::default();
         TURNS.with(|of_loop| {
-            of_loop.waiting.borrow_mut().push(turns, Rc::clone(&state));
-            of_loop.delays.after_turns(turns).enter(platform);
+            of_loop.waiting.borrow_mut().push(level, Rc::clone(&state));
+            of_loop.delays.enter(0, turns, platform);
             of_loop.dispatch();
         });
-        Turn { state, turns, is_taken: Cell::new(false) }
+        Turn { state, level, is_taken: Cell::new(false) }
     }
 
     /// Notes that the flow is about to use its turn.
     pub(super) fn take(&self, platform: &dyn Platform) {
         self.is_taken.set(true);
-        TURNS.with(|of_loop| of_loop.delays.after_turns(self.turns).leave(platform));
+        TURNS.with(|of_loop| of_loop.delays.of(self.level).leave(platform));
     }
 
     /// Returns true if it is the flow's turn; otherwise registers the task to be woken when it is.
@@ -97,7 +97,7 @@ impl Drop for Turn {
         self.state.is_over.set(true);
         if !self.is_taken.get() {
             // At the end of the thread there is nothing left to count.
-            _ = TURNS.try_with(|of_loop| of_loop.delays.after_turns(self.turns).abandon());
+            _ = TURNS.try_with(|of_loop| of_loop.delays.of(self.level).abandon());
         }
     }
 }
@@ -209,7 +209,7 @@ mod tests {
             if left == 0 {
                 return Poll::Ready(());
             }
-            turn = Some(Turn::wait(1, &ScriptedPlatform::new(0)));
+            turn = Some(Turn::wait(&mut FlowTurns::default(), &ScriptedPlatform::new(0)));
             context.waker().wake_by_ref();
             Poll::Pending
         })
@@ -243,7 +243,8 @@ mod tests {
     fn a_flow_that_leaves_the_queue_takes_no_turn() {
         let platform = ScriptedPlatform::new(0);
         LocalRuntime::new().unwrap().block_on(async {
-            let (one, other) = (Turn::wait(1, &platform), Turn::wait(1, &platform));
+            let wait = || Turn::wait(&mut FlowTurns::default(), &platform);
+            let (one, other) = (wait(), wait());
             drop(one);
             assert!(other.poll(&Context::from_waker(Waker::noop())).is_pending());
             poll_fn(|context| other.poll(context)).await;

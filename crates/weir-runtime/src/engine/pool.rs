@@ -298,9 +298,9 @@ impl FlowQueue {
         Poll::Pending
     }
 
-    fn add(&self, job: QueuedFlow) {
+    fn add(&self, mut job: QueuedFlow) {
         let mut jobs = self.jobs.lock();
-        self.delay_of(&job).enter(&*self.platform);
+        self.note_waiting(&mut job);
         jobs.new.push_back(job);
         self.note_length(&jobs);
         drop(jobs);
@@ -319,16 +319,22 @@ impl FlowQueue {
         self.arrived.notify_one();
     }
 
-    fn push_yielded(&self, flow: QueuedFlow) {
+    fn push_yielded(&self, mut flow: QueuedFlow) {
         let mut jobs = self.jobs.lock();
-        self.delay_of(&flow).enter(&*self.platform);
-        jobs.yielded.push(flow.held.flow.turns(), flow);
+        self.note_waiting(&mut flow);
+        jobs.yielded.push(flow.held.flow.turns().level(), flow);
         self.note_length(&jobs);
+    }
+
+    /// Notes that a flow enters its queue.
+    fn note_waiting(&self, flow: &mut QueuedFlow) {
+        let (_, state) = flow.held.flow.split();
+        self.delays.enter(0, state.turns_mut(), &*self.platform);
     }
 
     /// Returns the delay of the queue that the flow is in.
     fn delay_of(&self, flow: &QueuedFlow) -> &QueueDelay {
-        self.delays.after_turns(flow.held.flow.turns())
+        self.delays.of(flow.held.flow.turns().level())
     }
 
     /// Parks a flow that waits, if it waits without a thread; otherwise returns it.

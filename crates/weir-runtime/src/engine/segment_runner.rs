@@ -15,7 +15,6 @@ use super::partition::{FlowSegments, Segment};
 use super::placement::PlacedSection;
 use super::wakeup_batching::WakeupBatcher;
 use crate::flow::FlowState;
-use crate::overload::QueueDelay;
 use crate::platform::Platform;
 use crate::units::{Advanced, Units};
 
@@ -138,23 +137,24 @@ impl SegmentRunner {
     pub(super) fn note_queued(&self, job: &mut FlowJob) {
         if job.task.is_some() {
             job.is_queued = true;
-            self.delay_of(job).enter(&*self.platform);
+            let section = self.section_of(job);
+            self.placed[section].delays.enter(section, job.flow.turns_mut(), &*self.platform);
         }
     }
 
     /// Notes that a flow has left the queue of its port.
     fn note_dequeued(&self, job: &mut FlowJob) {
         if job.is_queued {
-            self.delay_of(job).leave(&*self.platform);
+            let delays = &self.placed[self.section_of(job)].delays;
+            delays.of(job.flow.turns().level()).leave(&*self.platform);
             job.is_queued = false;
         }
     }
 
-    /// Returns the delay of the queue in which the flow continues.
-    fn delay_of(&self, job: &FlowJob) -> &QueueDelay {
+    /// Returns the section in which the flow continues.
+    fn section_of(&self, job: &FlowJob) -> usize {
         let key = job.flow.key();
-        let segment = &self.segments[key.entry as usize][key.route as usize][job.segment];
-        self.placed[segment.section].delays.after_turns(job.flow.turns())
+        self.segments[key.entry as usize][key.route as usize][job.segment].section
     }
 
     /// Wakes the task that awaits an answer: at once, or with its batch if the next flows at the port are predicted to

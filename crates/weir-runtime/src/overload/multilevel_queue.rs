@@ -8,22 +8,7 @@
 use std::collections::VecDeque;
 
 /// The number of levels.
-pub(crate) const LEVELS: usize = 4;
-
-/// The number of turns with which a flow comes to each level. Chosen by judgement: a turn takes up to half a millisecond, and
-/// flows whose lengths differ by a factor of eight do not differ much for those that wait for them.
-const LEVEL_TURNS: [u32; LEVELS] = [1, 32, 256, 2_048];
-
-/// Returns the level of a flow that has had this many turns; `None` if it has had none.
-#[inline]
-pub(crate) fn level_of(turns: u32) -> Option<usize> {
-    LEVEL_TURNS.iter().rposition(|first| *first <= turns)
-}
-
-/// Returns true if a flow comes to its level with this turn.
-pub(crate) fn begins_level(turns: u32) -> bool {
-    LEVEL_TURNS.contains(&turns)
-}
+pub(crate) const LEVELS: usize = 5;
 
 /// A queue with several levels, FIFO within each.
 pub(crate) struct MultilevelQueue<T> {
@@ -37,9 +22,9 @@ impl<T> MultilevelQueue<T> {
         MultilevelQueue { levels: [const { VecDeque::new() }; LEVELS], next: 0 }
     }
 
-    /// Adds a flow that has had this many turns.
-    pub(crate) fn push(&mut self, turns: u32, item: T) {
-        self.levels[level_of(turns).unwrap_or(0)].push_back(item);
+    /// Adds a flow at this level; one that has had no turn yet (`None`) joins the first level.
+    pub(crate) fn push(&mut self, level: Option<usize>, item: T) {
+        self.levels[level.unwrap_or(0)].push_back(item);
     }
 
     /// Takes the first flow of the level whose turn it is, or of the next one that is not empty.
@@ -73,17 +58,13 @@ mod tests {
     #[test]
     fn levels_are_served_in_turn_and_each_is_fifo() {
         let mut queue = MultilevelQueue::new();
-        for (turns, item) in [(0, 'a'), (1, 'b'), (31, 'c'), (32, 'p'), (255, 'q'), (u32::MAX, 'x'), (2_048, 'y')] {
-            queue.push(turns, item);
+        for (level, item) in
+            [(None, 'a'), (Some(0), 'b'), (Some(0), 'c'), (Some(1), 'p'), (Some(1), 'q'), (Some(4), 'x')]
+        {
+            queue.push(level, item);
         }
-        assert_eq!(queue.len(), 7);
+        assert_eq!(queue.len(), 6);
         let order: String = std::iter::from_fn(|| queue.pop()).collect();
-        assert_eq!((order.as_str(), queue.len()), ("apxbqyc", 0));
-    }
-
-    #[test]
-    fn a_flow_descends_with_its_turns() {
-        assert_eq!([0, 1, 31, 32, 256, 2_048].map(level_of), [None, Some(0), Some(0), Some(1), Some(2), Some(3)]);
-        assert_eq!((0..10_000).filter(|turns| begins_level(*turns)).count(), LEVELS);
+        assert_eq!((order.as_str(), queue.len()), ("apxbqc", 0));
     }
 }

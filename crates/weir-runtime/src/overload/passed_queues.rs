@@ -64,16 +64,18 @@ impl PassedQueues {
         self.any.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that a flow has ended.
+    /// Notes that a flow has ended that has come to this level. The estimates of the levels that it has passed do not fall:
+    /// flows that take turns end one soon after the other, and a route would forget its levels while no flow is admitted.
     #[inline]
-    pub(crate) fn note_end(&self) {
+    pub(crate) fn note_end(&self, level: Option<usize>) {
         if self.has_any() {
-            self.fall();
+            self.fall(level.map_or(0, |level| level + 1));
         }
     }
 
-    fn fall(&self) {
-        for estimate in &self.estimates {
+    /// Lets the estimates fall, except those of the first levels.
+    fn fall(&self, levels: usize) {
+        for estimate in &self.estimates[levels..] {
             let before = estimate.load(Ordering::Relaxed);
             if before >= FALL {
                 estimate.store(before - before / FALL, Ordering::Relaxed);
@@ -93,7 +95,7 @@ mod tests {
             if flow % every == 0 {
                 queues.note_passed(ThreadQueue::LongCalls);
             }
-            queues.note_end();
+            queues.note_end(None);
         }
         queues.includes(ThreadQueue::LongCalls)
     }
@@ -103,7 +105,7 @@ mod tests {
         assert!(includes_one_of(1) && includes_one_of(10));
         assert!(!includes_one_of(100));
         let queues = PassedQueues::default();
-        queues.note_end();
+        queues.note_end(None);
         assert!(!queues.has_any() && !queues.includes(ThreadQueue::Level(0)));
     }
 
@@ -112,7 +114,9 @@ mod tests {
         let queues = PassedQueues::default();
         (0..1_000).for_each(|_| queues.note_passed(ThreadQueue::Level(1)));
         assert!(queues.includes(ThreadQueue::Level(1)) && !queues.includes(ThreadQueue::BlockingCalls));
-        (0..60).for_each(|_| queues.note_end());
+        (0..1_000).for_each(|_| queues.note_end(Some(1)));
+        assert!(queues.includes(ThreadQueue::Level(1)));
+        (0..60).for_each(|_| queues.note_end(Some(0)));
         assert!(!queues.includes(ThreadQueue::Level(1)));
     }
 }

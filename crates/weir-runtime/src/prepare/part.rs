@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_host::{FunctionCode, Mode, Passing, Text};
 use weir_ir::graph::{Node, NodeKind};
 
-use crate::batching::Gatherer;
+use crate::batching::{Gatherer, LatencyGraph};
 use crate::lock::FairRwLock;
 use crate::step::Body;
 
@@ -59,6 +59,11 @@ impl NodePart {
     /// Returns the gatherer of the node's calls.
     pub(super) fn gatherer(&self) -> Option<&Arc<Gatherer>> {
         self.call.as_ref()?.gatherer.as_ref()
+    }
+
+    /// Returns the waiting steps of one iteration, if iterations overlap.
+    pub(super) fn iterations(&self) -> Option<&Arc<LatencyGraph>> {
+        self.body.as_ref().filter(|body| body.overlap_max > 0)?.latencies.as_ref()
     }
 
     /// Returns true if the node changes the value of its input.

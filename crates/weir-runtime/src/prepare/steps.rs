@@ -63,6 +63,7 @@ impl Assembly<'_> {
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
             overlap_max,
+            latencies: None,
             handed: handed.collect(),
             steps: steps.into(),
         })

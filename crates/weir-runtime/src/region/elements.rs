@@ -1,6 +1,6 @@
 //! Instructions on the elements of lists and maps, which read and replace them where they are.
 
-use weir_host::{Argument, Failure, Value};
+use weir_host::{Argument, Entries, Failure, Value};
 use weir_ir::prim::append_part;
 
 use super::code::{ElementReplacement, LookUp, LookUpOutput, LoopRow, Region, RegionOperand, ValueArm};
@@ -57,23 +57,24 @@ impl Region {
         (words, slots): (&mut [u64], &mut [Value]),
     ) -> After {
         let constants = &self.constants;
-        let is_found = match find_to_slot(look_up, words, slots, constants) {
-            Some(is_found) => {
-                forget(&look_up.dead, slots);
-                is_found
+        let is_found = match look_up.output {
+            LookUpOutput::Word(register) => {
+                let word = find(look_up, words, slots, constants, |map, key| map.get_to_change(key).map(word_of));
+                word.map(|word| words[r(register)] = word).is_some()
             }
-            None => {
-                let found = find(look_up, words, slots, constants);
-                // At its last use, the map's slot may be the one for what is found.
-                forget(&look_up.dead, slots);
-                let is_found = found.is_some();
-                match (found, look_up.output) {
-                    (Some(FoundEntry::Word(word)), LookUpOutput::Word(register)) => words[r(register)] = word,
-                    (Some(FoundEntry::Value(value)), LookUpOutput::Slot(slot)) => slots[r(slot)].put(value),
-                    _ => {}
+            LookUpOutput::Nothing => {
+                find(look_up, words, slots, constants, |map, key| map.get_to_change(key).map(|_| ())).is_some()
+            }
+            LookUpOutput::Slot(slot) => match find_to_slot(look_up, words, slots, constants) {
+                Some(is_found) => {
+                    forget(&look_up.dead, slots);
+                    is_found
                 }
-                is_found
-            }
+                None => {
+                    let value = find(look_up, words, slots, constants, |map, key| take_or_clone(map, key, look_up));
+                    value.map(|value| slots[r(slot)].put(value)).is_some()
+                }
+            },
         };
         let target = if is_found { look_up.some } else { look_up.none };
         match target.and_then(|arm| arms.get(arm)) {
@@ -117,7 +118,7 @@ impl Region {
     ) -> After {
         for operand in [row.key, row.value] {
             if let RegionOperand::Word(register, scalar, slot) = operand {
-                outside.slots[r(slot)].put(scalar.value(words[r(register)]));
+                scalar.store(words[r(register)], &mut outside.slots[r(slot)]);
             }
         }
         let after = self.call(&row.call, at, words, outside);
@@ -182,7 +183,7 @@ fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], c
     match (row.key, row.value) {
         (RegionOperand::Value(Argument::Slot { index: key, .. }), RegionOperand::Word(register, scalar, _)) => {
             let [map, key] = slots.get_disjoint_mut([whole, key as usize]).ok()?;
-            found_last(map, key)?.put(scalar.value(words[r(register)]));
+            scalar.store(words[r(register)], found_last(map, key)?);
         }
         (RegionOperand::Value(Argument::Slot { index: key, .. }), RegionOperand::Value(value)) => {
             let Argument::Slot { index: value, last } = value else { return None };
@@ -191,7 +192,7 @@ fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], c
         }
         (RegionOperand::Word(key, kind, _), RegionOperand::Word(register, scalar, _)) => {
             let found = found_last(&mut slots[whole], &kind.value(words[r(key)]))?;
-            found.put(scalar.value(words[r(register)]));
+            scalar.store(words[r(register)], found);
         }
         (RegionOperand::Word(key, kind, _), RegionOperand::Value(value)) => {
             let Argument::Slot { index: value, last } = value else { return None };
@@ -200,7 +201,7 @@ fn replace_found(row: &ElementReplacement, words: &[u64], slots: &mut [Value], c
         }
         (RegionOperand::Value(key), RegionOperand::Word(register, scalar, _)) => {
             let found = found_last(&mut slots[whole], place(&key, &[], constants))?;
-            found.put(scalar.value(words[r(register)]));
+            scalar.store(words[r(register)], found);
         }
         _ => return None,
     }
@@ -225,30 +226,44 @@ fn current(row: &LoopRow, words: &[u64]) -> usize {
     (words[r(row.count)] - 1) as usize
 }
 
-/// The value that a look-up has found.
-enum FoundEntry {
-    Word(u64),
-    Value(Value),
+/// Reads an entry, and then drops what is not used afterwards: at its last use, the map's slot may be the one for the value.
+#[inline]
+fn find<R>(
+    look_up: &LookUp,
+    words: &[u64],
+    slots: &mut [Value],
+    constants: &[Value],
+    read: impl FnOnce(&mut Entries, &Value) -> Option<R>,
+) -> Option<R> {
+    let found = read_entry(look_up, words, slots, constants, read);
+    forget(&look_up.dead, slots);
+    found
 }
 
-/// Looks up a key in the map of a slot or constant.
-fn find(look_up: &LookUp, words: &[u64], slots: &mut [Value], constants: &[Value]) -> Option<FoundEntry> {
+/// Reads an entry of the map of a slot or constant; `None` if the key is missing.
+#[inline]
+fn read_entry<R>(
+    look_up: &LookUp,
+    words: &[u64],
+    slots: &mut [Value],
+    constants: &[Value],
+    read: impl FnOnce(&mut Entries, &Value) -> Option<R>,
+) -> Option<R> {
+    let read = |map: &mut Value, key: &Value| if let Value::Map(entries) = map { read(entries, key) } else { None };
     let Argument::Slot { index: map, .. } = look_up.map else {
         let mut map = value(look_up.map, slots, constants);
         return match look_up.key {
-            RegionOperand::Word(register, scalar, _) => found(look_up, &mut map, &scalar.value(words[r(register)])),
-            RegionOperand::Value(key) => found(look_up, &mut map, place(&key, slots, constants)),
+            RegionOperand::Word(register, scalar, _) => read(&mut map, &scalar.value(words[r(register)])),
+            RegionOperand::Value(key) => read(&mut map, place(&key, slots, constants)),
         };
     };
     match look_up.key {
-        RegionOperand::Word(register, scalar, _) => {
-            found(look_up, &mut slots[map as usize], &scalar.value(words[r(register)]))
-        }
+        RegionOperand::Word(register, scalar, _) => read(&mut slots[map as usize], &scalar.value(words[r(register)])),
         RegionOperand::Value(Argument::Slot { index: key, .. }) => {
             let [map, key] = slots.get_disjoint_mut([map as usize, key as usize]).ok()?;
-            found(look_up, map, key)
+            read(map, key)
         }
-        RegionOperand::Value(key) => found(look_up, &mut slots[map as usize], place(&key, &[], constants)),
+        RegionOperand::Value(key) => read(&mut slots[map as usize], place(&key, &[], constants)),
     }
 }
 
@@ -285,15 +300,9 @@ fn found_to_slot(look_up: &LookUp, map: &mut Value, key: &Value, out: &mut Value
     entries.get_to_change(key).map(|value| value.clone_to(out)).is_some()
 }
 
-/// Looks up a key: what is found is moved out if nothing reads it afterwards, and cloned otherwise.
-#[inline]
-fn found(look_up: &LookUp, map: &mut Value, key: &Value) -> Option<FoundEntry> {
-    let Value::Map(entries) = map else { return None };
-    match look_up.output {
-        LookUpOutput::Word(_) => entries.get_to_change(key).map(|value| FoundEntry::Word(word_of(value))),
-        _ if look_up.detaches => entries.take(key).map(FoundEntry::Value),
-        _ => entries.get_to_change(key).cloned().map(FoundEntry::Value),
-    }
+/// Returns the value under a key: moved out if nothing reads it afterwards, and cloned otherwise.
+fn take_or_clone(map: &mut Entries, key: &Value, look_up: &LookUp) -> Option<Value> {
+    if look_up.detaches { map.take(key) } else { map.get_to_change(key).cloned() }
 }
 
 /// Returns the position that an operand names in a list.

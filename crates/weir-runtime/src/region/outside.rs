@@ -104,7 +104,7 @@ impl Region {
                 None => return fails(at, operations::never()),
             },
             Load(out, slot) => words[r(out)] = word_of(&slots[r(slot)]),
-            Store(slot, a, scalar) => slots[r(slot)].put(Scalar::ALL[r(scalar)].value(words[r(a)])),
+            Store(slot, a, scalar) => Scalar::ALL[r(scalar)].store(words[r(a)], &mut slots[r(slot)]),
             LoadRecord(_) | StoreRecord(_) | PushRecord(_) => self.transfer(instruction, words, slots),
             LoadElement(row, index) => {
                 let index = words[r(index)].cast_signed();

@@ -54,6 +54,17 @@ impl Scalar {
             Scalar::Size => Value::Size(word),
         }
     }
+
+    /// Stores the value that the word stands for. Integers and floats go to the slot directly from registers: a value that
+    /// is put together in memory and copied from there makes the processor wait for the smaller stores.
+    #[inline]
+    pub(crate) fn store(self, word: u64, slot: &mut Value) {
+        match self {
+            Scalar::Int => slot.put(Value::Int(word.cast_signed())),
+            Scalar::Float => slot.put(Value::Float(f64::from_bits(word))),
+            other => slot.put(other.value(word)),
+        }
+    }
 }
 
 /// Returns the word of a scalar. Any other value gives 0: a slot whose arm was not chosen may hold one, and nothing

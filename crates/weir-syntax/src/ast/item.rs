@@ -32,6 +32,10 @@ pub enum ItemKind {
     Table(TableDeclaration),
     /// `config rate: Int = 100`, `secret signing_key: Bytes`.
     Config(Config),
+    /// `const attempts_max = 3`.
+    Constant(NamedConstant),
+    /// `type Prices = Map(Text, Int)`.
+    Alias(TypeAlias),
     /// `record Post { id: Int }`.
     Record(Record),
     /// `enum Shape { Circle(radius: Float), Empty }`.
@@ -130,6 +134,26 @@ pub struct Config {
     pub default: Option<Expr>,
 }
 
+/// `const attempts_max = 3`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NamedConstant {
+    /// Name.
+    pub name: Name,
+    /// Type, if it is written.
+    pub ty: Option<Type>,
+    /// The constant expression.
+    pub value: Expr,
+}
+
+/// `type Prices = Map(Text, Int)`: another name of a type.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TypeAlias {
+    /// The name.
+    pub name: Name,
+    /// The type that it stands for.
+    pub ty: Type,
+}
+
 /// `record Post { id: Int, title: Text }`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Record {
@@ -148,7 +172,20 @@ pub struct FieldDeclaration {
     pub name: Name,
     /// Type of the field.
     pub ty: Type,
-    /// Source range of name and type.
+    /// Name of the field outside the program, in JSON and the like.
+    pub external: Option<ExternalName>,
+    /// Value of the field if a literal leaves it out.
+    pub default: Option<Expr>,
+    /// Source range from the name to the end.
+    pub span: Span,
+}
+
+/// `as "user-name"`: the name of a field or variant outside the program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExternalName {
+    /// The name with escapes resolved.
+    pub text: Arc<str>,
+    /// Source range, including the quotes.
     pub span: Span,
 }
 
@@ -170,7 +207,9 @@ pub struct Variant {
     pub name: Name,
     /// Values of the payload, in source order.
     pub payload: Vec<PayloadField>,
-    /// Source range of name and payload.
+    /// Name of the variant outside the program, in JSON and the like.
+    pub external: Option<ExternalName>,
+    /// Source range from the name to the end.
     pub span: Span,
 }
 

@@ -100,9 +100,15 @@ fn item(item: &Item) -> String {
             let word_of = if config.secret { "secret" } else { "config" };
             node(word_of, [word(&config.name), ty(&config.ty), maybe(config.default.as_ref(), expr)])
         }
+        ItemKind::Constant(it) => node("const", [word(&it.name), maybe(it.ty.as_ref(), ty), expr(&it.value)]),
+        ItemKind::Alias(alias) => node("type", [word(&alias.name), ty(&alias.ty)]),
         ItemKind::Record(record) => {
-            let field =
-                |field: &super::FieldDeclaration| docs(&field.docs) + &labelled(Some(&field.name), ty(&field.ty));
+            let field = |field: &super::FieldDeclaration| {
+                let typed = labelled(Some(&field.name), ty(&field.ty)) + &external(field.external.as_ref());
+                docs(&field.docs)
+                    + &typed
+                    + &field.default.as_ref().map_or(String::new(), |it| format!("={}", expr(it)))
+            };
             node("record", [word(&record.name), lines(&record.fields, field)])
         }
         ItemKind::Enum(declaration) => node("enum", [word(&declaration.name), lines(&declaration.variants, variant)]),
@@ -123,11 +129,18 @@ fn item(item: &Item) -> String {
     docs(&item.docs) + public + &body
 }
 
+fn external(name: Option<&super::ExternalName>) -> String {
+    name.map_or(String::new(), |name| format!(" as {:?}", name.text))
+}
+
 fn table(table: &TableDeclaration) -> String {
     let clause = |clause: &TableClause| {
         let parts = match &clause.kind {
             TableClauseKind::Key { columns, auto } => each(columns, word) + if auto.is_some() { " auto" } else { "" },
             TableClauseKind::Index(columns) | TableClauseKind::Unique(columns) => each(columns, word),
+            TableClauseKind::References { columns, table, cascade } => {
+                each(columns, word) + " : " + &word(table) + if cascade.is_some() { " cascade" } else { "" }
+            }
             TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) => each(arguments, argument),
         };
         node(clause.kind.word(), [parts])
@@ -148,7 +161,8 @@ fn query(query: &QueryClauses) -> String {
 
 fn variant(variant: &super::Variant) -> String {
     let field = |field: &super::PayloadField| labelled(field.name.as_ref(), ty(&field.ty));
-    docs(&variant.docs) + &node(word(&variant.name), [each(&variant.payload, field)])
+    let name = word(&variant.name) + &external(variant.external.as_ref());
+    docs(&variant.docs) + &node(name, [each(&variant.payload, field)])
 }
 
 fn parameter(parameter: &Parameter) -> String {

@@ -37,6 +37,16 @@ pub enum TableClauseKind {
     Index(Vec<Name>),
     /// `unique (email)`: columns in which no two rows agree.
     Unique(Vec<Name>),
+    /// `references from: users`, `references (owner, name): contacts cascade`: columns whose values are the key of a row of
+    /// another table.
+    References {
+        /// Columns.
+        columns: Vec<Name>,
+        /// The other table.
+        table: Name,
+        /// Source range of `cascade`: a row is deleted with the row that it references.
+        cascade: Option<Span>,
+    },
     /// `default(read: false)`: values of columns that an `insert` leaves out.
     Default(Vec<Argument>),
     /// `soft(ttl: 30m, at_most: 1000)`: the rows are kept in memory only.
@@ -45,7 +55,7 @@ pub enum TableClauseKind {
 
 impl TableClauseKind {
     /// The words that begin a clause.
-    pub const WORDS: [&'static str; 5] = ["key", "index", "unique", "default", "soft"];
+    pub const WORDS: [&'static str; 6] = ["key", "index", "unique", "references", "default", "soft"];
 
     /// Returns the word that begins the clause.
     #[must_use]
@@ -54,6 +64,7 @@ impl TableClauseKind {
             Self::Key { .. } => "key",
             Self::Index(_) => "index",
             Self::Unique(_) => "unique",
+            Self::References { .. } => "references",
             Self::Default(_) => "default",
             Self::Soft(_) => "soft",
         }

@@ -67,7 +67,15 @@ pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
             visitor.ty(&config.ty);
             config.default.iter().for_each(|default| visitor.expr(default));
         }
-        ItemKind::Record(record) => record.fields.iter().for_each(|field| visitor.ty(&field.ty)),
+        ItemKind::Constant(constant) => {
+            constant.ty.iter().for_each(|ty| visitor.ty(ty));
+            visitor.expr(&constant.value);
+        }
+        ItemKind::Alias(alias) => visitor.ty(&alias.ty),
+        ItemKind::Record(record) => record.fields.iter().for_each(|field| {
+            visitor.ty(&field.ty);
+            field.default.iter().for_each(|default| visitor.expr(default));
+        }),
         ItemKind::Enum(declaration) => {
             let payloads = declaration.variants.iter().flat_map(|variant| &variant.payload);
             payloads.for_each(|field| visitor.ty(&field.ty));

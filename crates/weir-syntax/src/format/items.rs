@@ -6,8 +6,9 @@ use super::statements::BlockLayout;
 use super::{SourcePrinter, joined};
 use crate::Span;
 use crate::ast::{
-    Config, Docs, Entry, Enum, FailureHandler, Function, Item, ItemKind, Parameter, PathPart, PayloadField, Record,
-    Route, RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Shared, Tree, UsedModule, Variant,
+    Config, Docs, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item, ItemKind, Parameter,
+    PathPart, PayloadField, Record, Route, RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Shared,
+    Tree, UsedModule, Variant,
 };
 use crate::parser::escape;
 use std::ops::Range;
@@ -45,6 +46,12 @@ impl SourcePrinter<'_> {
             ItemKind::Constraint(constraint) => Doc::text(format!("constraint {}", constraint.name)),
             ItemKind::Table(table) => self.table(table),
             ItemKind::Config(config) => self.config(config),
+            ItemKind::Constant(constant) => {
+                let ty = constant.ty.as_ref().map_or(Doc::nothing(), |ty| Doc::text(": ").then(self.ty(ty)));
+                let value = self.expression(&constant.value);
+                Doc::concat([Doc::text(format!("const {}", constant.name)), ty, Doc::text(" = "), value])
+            }
+            ItemKind::Alias(alias) => Doc::text(format!("type {} = ", alias.name)).then(self.ty(&alias.ty)),
             ItemKind::Record(record) => self.record(record, item.span),
             ItemKind::Enum(declaration) => self.enumeration(declaration, item.span),
             ItemKind::Function(function) => self.function(function),
@@ -84,13 +91,17 @@ impl SourcePrinter<'_> {
             &record.fields,
             region,
             |field| place(&field.docs, field.span),
-            |printer, field| {
-                let ty = printer.ty(&field.ty);
-                docs(&field.docs, "///").then_text(format!("{}: ", field.name)).then(ty)
-            },
+            Self::field_declaration,
         );
         let layout = BlockLayout::AsWritten(record.name.span.end);
         Doc::text(format!("record {} ", record.name)).then(self.in_braces(sequence, layout))
+    }
+
+    fn field_declaration(&mut self, field: &FieldDeclaration) -> Doc {
+        let typed = docs(&field.docs, "///").then_text(format!("{}: ", field.name)).then(self.ty(&field.ty));
+        let default = field.default.as_ref();
+        let default = default.map_or(Doc::nothing(), |value| Doc::text(" = ").then(self.expression(value)));
+        Doc::concat([typed, external_name(field.external.as_ref()), default])
     }
 
     fn enumeration(&mut self, declaration: &Enum, span: Span) -> Doc {
@@ -103,12 +114,14 @@ impl SourcePrinter<'_> {
 
     fn variant(&mut self, variant: &Variant) -> Doc {
         let name = docs(&variant.docs, "///").then_text(&*variant.name.text);
+        let external = external_name(variant.external.as_ref());
         if variant.payload.is_empty() {
-            return name;
+            return name.then(external);
         }
-        let region = variant.name.span.end..variant.span.end.saturating_sub(1);
+        let behind = variant.external.as_ref().map_or(variant.span.end, |external| external.span.start);
+        let region = variant.name.span.end..behind.saturating_sub(1);
         let sequence = self.attach_comments(&variant.payload, region, |field| range(field.span), Self::payload_field);
-        name.then(in_brackets("(", comma_lines(sequence), ")"))
+        Doc::concat([name, in_brackets("(", comma_lines(sequence), ")"), external])
     }
 
     fn payload_field(&mut self, field: &PayloadField) -> Doc {
@@ -194,6 +207,10 @@ impl SourcePrinter<'_> {
         let close = if handler.arguments.is_empty() { "" } else { ")" };
         Doc::concat([head, Doc::text(format!("{close}{failure} ")), self.block(&handler.body)])
     }
+}
+
+fn external_name(name: Option<&ExternalName>) -> Doc {
+    name.map_or(Doc::nothing(), |name| Doc::text(format!(" as \"{}\"", escape(&name.text))))
 }
 
 /// Returns true if empty lines separate an item from its neighbours.

@@ -25,6 +25,10 @@ impl SourcePrinter<'_> {
             TableClauseKind::Index(columns) | TableClauseKind::Unique(columns) => {
                 Doc::text(format!("{word} {}", columns_of(columns)))
             }
+            TableClauseKind::References { columns, table, cascade } => {
+                let cascade = if cascade.is_some() { " cascade" } else { "" };
+                Doc::text(format!("{word} {}: {table}{cascade}", columns_of(columns)))
+            }
             TableClauseKind::Default(arguments) => Doc::text(word).then(self.arguments(arguments, range(clause.span))),
             TableClauseKind::Soft(arguments) if arguments.is_empty() => Doc::text(word),
             TableClauseKind::Soft(arguments) => Doc::text(word).then(self.arguments(arguments, range(clause.span))),

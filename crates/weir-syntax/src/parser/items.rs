@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::ast::{
-    Block, Config, Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, LibraryFolder, Parameter,
-    PayloadField, Record, Shared, Test, TextPart, Tree, Use, UsedModule, Variant,
+    Block, Config, Constraint, Entry, Enum, ExternalName, FieldDeclaration, Function, Item, ItemKind, LibraryFolder,
+    NamedConstant, Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
@@ -48,7 +48,13 @@ impl Parser<'_> {
             T::For => true,
             T::Word => {
                 let is_value = self.at_constraint() || self.at_table() || self.at_config();
-                is_value || self.at_library() || self.at_public() || self.at_handler() || self.at_test()
+                is_value
+                    || self.at_constant()
+                    || self.at_alias()
+                    || self.at_library()
+                    || self.at_public()
+                    || self.at_handler()
+                    || self.at_test()
             }
             _ => self.at_declaration(),
         }
@@ -67,21 +73,30 @@ impl Parser<'_> {
         self.at_pair("config", T::Word) || self.at_pair("secret", T::Word)
     }
 
+    fn at_constant(&self) -> bool {
+        self.at_pair("const", T::Word)
+    }
+
+    fn at_alias(&self) -> bool {
+        self.at_pair("type", T::Word)
+    }
+
     fn at_library(&self) -> bool {
         self.at_pair("library", T::Word) && self.nth_kind(2) == T::Equal && self.nth_kind(3).opens_text()
     }
 
     /// Returns true if an item comes next that other modules may use.
     fn at_public(&self) -> bool {
-        [T::Fn, T::Record, T::Enum].into_iter().any(|kind| self.at_pair("pub", kind))
+        let is_word = self.at_pair("pub", T::Word) && ["const", "type"].contains(&self.text_of(self.nth(1)));
+        is_word || [T::Fn, T::Record, T::Enum].into_iter().any(|kind| self.at_pair("pub", kind))
     }
 
     fn at_test(&self) -> bool {
         self.at_pair("test", T::TextOpen) || self.at_pair("test", T::BlockTextOpen)
     }
 
-    /// `docs pub? [use | library | shared | constraint | table | config | secret | record | enum | fn | service | for |
-    /// on failure | test] …`
+    /// `docs pub? [use | library | shared | constraint | table | config | secret | const | type | record | enum | fn | service |
+    /// for | on failure | test] …`
     pub(super) fn item(&mut self) -> Option<Item> {
         let docs = self.docs();
         self.modifiers();
@@ -99,6 +114,8 @@ impl Parser<'_> {
             T::Service => ItemKind::Service(self.service()),
             T::For => ItemKind::Entry(self.entry()),
             _ if self.at_constraint() => ItemKind::Constraint(self.constraint()),
+            _ if self.at_constant() => ItemKind::Constant(self.constant()),
+            _ if self.at_alias() => ItemKind::Alias(self.alias()),
             _ if self.at_library() => ItemKind::Library(self.library()),
             _ if self.at_table() => ItemKind::Table(self.table()),
             _ if self.at_config() => ItemKind::Config(self.config()),
@@ -186,6 +203,24 @@ impl Parser<'_> {
         Config { secret, name, ty, default }
     }
 
+    /// `const name [: type]? = expression`
+    fn constant(&mut self) -> NamedConstant {
+        self.bump();
+        let name = self.lower_name("the name of a constant");
+        let ty = self.eat(T::Colon).map(|_| self.ty());
+        self.expect(T::Equal, "`=` and a value");
+        NamedConstant { name, ty, value: self.expression() }
+    }
+
+    /// `type Name = type`
+    fn alias(&mut self) -> TypeAlias {
+        self.bump();
+        let name = self.upper_name("a type name");
+        self.expect(T::Equal, "`=` and a type");
+        let ty = self.ty();
+        TypeAlias { name, ty: self.union(ty) }
+    }
+
     /// `record Name { field,* }`
     fn record(&mut self) -> Record {
         self.bump();
@@ -195,7 +230,7 @@ impl Parser<'_> {
         Record { name, fields: fields.unwrap_or_else(|| self.braces_of(Self::field_declaration)) }
     }
 
-    /// `docs name : type`
+    /// `docs name : type [as text]? [= expression]?`
     fn field_declaration(&mut self) -> FieldDeclaration {
         let docs = self.docs();
         if let Some(method) = self.method_of_record() {
@@ -204,8 +239,20 @@ impl Parser<'_> {
         let start = self.span();
         let name = self.lower_name("a field name");
         let ty = self.typed();
-        self.default_of_field();
-        FieldDeclaration { docs, name, ty, span: self.since(start) }
+        let external = self.external_name();
+        let default = self.eat(T::Equal).map(|_| self.expression());
+        FieldDeclaration { docs, name, ty, external, default, span: self.since(start) }
+    }
+
+    /// `as text`
+    fn external_name(&mut self) -> Option<ExternalName> {
+        self.eat(T::As)?;
+        if !self.peek().opens_text() {
+            self.unexpected("the name in quotes");
+            return None;
+        }
+        let (text, span) = self.plain_text("a name outside the program");
+        Some(ExternalName { text, span })
     }
 
     /// `: type`
@@ -224,7 +271,7 @@ impl Parser<'_> {
         Enum { name, variants: variants.unwrap_or_else(|| self.braces_of(Self::variant)) }
     }
 
-    /// `docs Name [( [[name :]? type],* )]?`
+    /// `docs Name [( [[name :]? type],* )]? [as text]?`
     pub(super) fn variant(&mut self) -> Variant {
         let docs = self.docs();
         let start = self.span();
@@ -239,7 +286,8 @@ impl Parser<'_> {
             }
             _ => Vec::new(),
         };
-        Variant { docs, name, payload, span: self.since(start) }
+        let external = self.external_name();
+        Variant { docs, name, payload, external, span: self.since(start) }
     }
 
     fn payload_field(&mut self) -> PayloadField {

@@ -22,7 +22,7 @@ impl Parser<'_> {
         TableDeclaration { name, row, clauses }
     }
 
-    /// `key columns [auto]? | [index | unique] columns | [default | soft] arguments`
+    /// `key columns [auto]? | [index | unique] columns | references columns : name [cascade]? | [default | soft] arguments`
     fn table_clause(&mut self) -> Option<TableClause> {
         let start = self.span();
         let word = self.token_text();
@@ -34,6 +34,12 @@ impl Parser<'_> {
             "key" => TableClauseKind::Key { columns: self.columns(), auto: self.eat_word("auto") },
             "index" => TableClauseKind::Index(self.columns()),
             "unique" => TableClauseKind::Unique(self.columns()),
+            "references" => {
+                let columns = self.columns();
+                self.expect(T::Colon, "`:` and the table whose rows the columns name");
+                let table = self.lower_name("the name of a table");
+                TableClauseKind::References { columns, table, cascade: self.eat_word("cascade") }
+            }
             "default" => TableClauseKind::Default(self.arguments()),
             _ => TableClauseKind::Soft(self.arguments()),
         };

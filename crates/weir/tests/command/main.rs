@@ -1,6 +1,7 @@
 //! The `weir` command as a real process.
 
 mod config;
+mod decoding;
 mod deep;
 mod ends;
 mod graph;
@@ -12,6 +13,7 @@ mod messages;
 mod modules;
 mod overload;
 mod programs;
+mod references;
 mod serve;
 mod slices;
 mod streams;

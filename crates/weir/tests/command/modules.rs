@@ -217,6 +217,32 @@ fn a_library_with_folders_is_tested_by_itself() {
 }
 
 #[test]
+fn libraries_below_a_folder_are_tested_together_with_the_programs_that_use_them() {
+    let files = [
+        (
+            "shop/main.weir",
+            "library money = \"../money\"\n\nuse money.sums\n\ntest \"main\" { expect sums.sum() == 2 }\n",
+        ),
+        (
+            "money/sums.weir",
+            "use deep.amounts\n\npub fn sum() -> Int { amounts.one() + 1 }\n\ntest \"sum\" { expect sum() == 2 }\n",
+        ),
+        (
+            "money/deep/amounts.weir",
+            "use deep.units\n\npub fn one() -> Int { units.one() }\n\ntest \"one\" { expect one() == 1 }\n",
+        ),
+        ("money/deep/units.weir", "pub fn one() -> Int { 1 }\n"),
+    ];
+    let folder = folder("shared", &files);
+    for path in [folder.path().to_owned(), format!("{}/", folder.path()), format!("{}/money", folder.path())] {
+        let said = say(&["check", &path]);
+        assert_eq!(said.code, 0, "{path}: {}", said.messages);
+    }
+    let tested = say(&["test", folder.path()]);
+    assert!(tested.output.contains("3 passed"), "{}{}", tested.output, tested.messages);
+}
+
+#[test]
 fn a_path_with_parent_folders_finds_the_main_file() {
     let files = [
         ("main.weir", "use inner.part\n\ntest \"main\" { expect part.one() == 1 }\n"),

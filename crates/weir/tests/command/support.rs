@@ -74,7 +74,13 @@ pub(crate) fn example(name: &str, arguments: &[&str]) -> Command {
 }
 
 fn command(program: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
+    let mut command = if ignores_hangup() {
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP").arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
     command
         .args(arguments)
         .current_dir(repository())
@@ -82,6 +88,15 @@ fn command(program: &Path, arguments: &[&str]) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
+}
+
+/// Returns true if this process ignores SIGHUP, as under `nohup`, so that the processes that it starts would, too.
+fn ignores_hangup() -> bool {
+    const SIGHUP: u32 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
 /// Output and exit code of a command that has ended.

@@ -29,6 +29,32 @@ fn a_failed_test_names_the_line_of_what_failed_and_shows_where_values_differ() {
     assert!(said.output.contains("they differ from character 2 on"), "{}", said.output);
 }
 
+#[test]
+fn a_failed_test_shows_values_in_lists_and_maps_with_their_names() {
+    let tests = r#"record Post { id: Int, title: Text }
+enum State { Open, Closed(at: Int) }
+record Page { posts: List(Post) }
+
+test "records" { expect [Post { id: 1, title: "a" }] == [] }
+test "map" { expect ["x": Post { id: 1, title: "a" }] == [:] }
+test "variants" { expect [State.Open, State.Closed(at: 3)] == [] }
+test "nested" { expect [["x": [(1, Some(2))]]] == [] }
+test "field" { expect Page { posts: [Post { id: 1, title: "a" }] } == Page { posts: [] } }
+"#;
+    let program = Scratch::new("shown.weir", tests.as_bytes());
+    let said = say(&["test", program.path()]);
+    let shown: Vec<&str> = said.output.lines().filter_map(|line| line.trim().strip_prefix("left: ")).collect();
+    let wanted = [
+        r#"[Post { id: 1, title: "a" }]"#,
+        r#"["x": Post { id: 1, title: "a" }]"#,
+        "[Open, Closed(at: 3)]",
+        r#"[["x": [(1, Some(2))]]]"#,
+        r#"Page { posts: [Post { id: 1, title: "a" }] }"#,
+    ];
+    assert_eq!(shown, wanted, "{}", said.output);
+    assert!(said.output.contains("right: [:]") && said.output.contains("right: []"), "{}", said.output);
+}
+
 const NESTED: &str = r#"use http
 
 fn inner(n: Int) -> Int {

@@ -3,9 +3,10 @@
 use super::{Generator, name, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
-    Constraint, Entry, Enum, FailureHandler, FieldDeclaration, Function, Item, ItemKind, LibraryFolder, Method,
-    Parameter, ParameterLocation, PathPart, PayloadField, Record, Route, RouteParameter, RoutePath, Service,
-    ServiceMember, ServiceMemberKind, Session, Shared, Test, Tree, Use, UsedModule, Variant,
+    Constraint, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item, ItemKind, LibraryFolder,
+    Method, NamedConstant, Parameter, ParameterLocation, PathPart, PayloadField, Record, Route, RouteParameter,
+    RoutePath, Service, ServiceMember, ServiceMemberKind, Session, Shared, Test, Tree, TypeAlias, Use, UsedModule,
+    Variant,
 };
 
 /// Maximum depth of the expressions of a generated program.
@@ -21,7 +22,7 @@ impl Generator {
 
     fn item(&mut self) -> Item {
         let docs = self.docs();
-        let kind = match self.below(12) {
+        let kind = match self.below(14) {
             10 => ItemKind::Table(self.table()),
             0 => ItemKind::Use(Use { modules: self.several(1, 3, Self::used_module) }),
             1 => ItemKind::Shared(Shared {
@@ -46,6 +47,12 @@ impl Generator {
                 path: Arc::from(self.characters()),
                 path_span: nowhere(),
             }),
+            12 => ItemKind::Constant(NamedConstant {
+                name: self.lower(),
+                ty: self.some(40, |generator| generator.ty(2)),
+                value: self.expr(2),
+            }),
+            13 => ItemKind::Alias(TypeAlias { name: self.upper(), ty: self.ty(3) }),
             _ => ItemKind::Function(Function {
                 name: self.lower(),
                 parameters: self.several(0, 3, Self::parameter),
@@ -53,7 +60,14 @@ impl Generator {
                 body: self.body(DEPTH),
             }),
         };
-        let may_be_public = matches!(kind, ItemKind::Function(_) | ItemKind::Record(_) | ItemKind::Enum(_));
+        let may_be_public = matches!(
+            kind,
+            ItemKind::Function(_)
+                | ItemKind::Record(_)
+                | ItemKind::Enum(_)
+                | ItemKind::Constant(_)
+                | ItemKind::Alias(_)
+        );
         let public = (may_be_public && self.chance(30)).then(nowhere);
         Item { docs, public, kind, span: nowhere() }
     }
@@ -64,7 +78,18 @@ impl Generator {
     }
 
     fn field(&mut self) -> FieldDeclaration {
-        FieldDeclaration { docs: self.docs(), name: self.lower(), ty: self.ty(3), span: nowhere() }
+        FieldDeclaration {
+            docs: self.docs(),
+            name: self.lower(),
+            ty: self.ty(3),
+            external: self.some(20, Self::external),
+            default: self.some(20, |generator| generator.expr(2)),
+            span: nowhere(),
+        }
+    }
+
+    fn external(&mut self) -> ExternalName {
+        ExternalName { text: Arc::from(self.characters()), span: nowhere() }
     }
 
     fn variant(&mut self) -> Variant {
@@ -73,7 +98,8 @@ impl Generator {
             ty: generator.ty(2),
             span: nowhere(),
         });
-        Variant { docs: self.docs(), name: self.upper(), payload, span: nowhere() }
+        let external = self.some(20, Self::external);
+        Variant { docs: self.docs(), name: self.upper(), payload, external, span: nowhere() }
     }
 
     fn parameter(&mut self) -> Parameter {

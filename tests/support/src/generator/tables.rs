@@ -12,11 +12,16 @@ impl Generator {
     }
 
     fn table_clause(&mut self) -> TableClause {
-        let kind = match self.below(5) {
+        let kind = match self.below(6) {
             0 => TableClauseKind::Key { columns: self.columns(), auto: self.some(50, |_| nowhere()) },
             1 => TableClauseKind::Index(self.columns()),
             2 => TableClauseKind::Unique(self.columns()),
-            3 => TableClauseKind::Default(self.several(1, 3, Self::named_argument)),
+            3 => TableClauseKind::References {
+                columns: self.columns(),
+                table: self.lower(),
+                cascade: self.some(50, |_| nowhere()),
+            },
+            4 => TableClauseKind::Default(self.several(1, 3, Self::named_argument)),
             _ => TableClauseKind::Soft(self.several(0, 2, Self::named_argument)),
         };
         TableClause { kind, span: nowhere() }

@@ -156,7 +156,7 @@ impl PersistentDictionary {
         let found = self.index.find(hash, is_key);
         found.or_else(|| {
             let base = self.base.as_ref()?;
-            let position = base.dictionary.find_hashed(hash, key).filter(|position| *position >= base.adopted)?;
+            let position = base.dictionary.find_with(key, || hash).filter(|position| *position >= base.adopted)?;
             is_key(position as u64).then_some(position as u64)
         })
     }

@@ -8,12 +8,12 @@ use crate::input::NamedTypes;
 use crate::json::encode::written;
 
 fn field(name: &str, ty: Type) -> Field {
-    Field { name: name.into(), ty }
+    Field::new(name, ty)
 }
 
 fn definitions() -> Vec<TypeDefinition> {
     let post = vec![field("id", Type::Int), field("note", Type::option(Type::Text))];
-    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let variant = |name: &str, fields| Variant::new(name, fields);
     let kinds = vec![
         variant("Plain", Vec::new()),
         variant("Tagged", vec![field("0", Type::Text)]),
@@ -97,7 +97,7 @@ proptest! {
     fn json_round_trips((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
         let of = TypeOf { ty, definitions: definitions() };
         let text = written(&value, &of).expect("all of it can be said");
-        let again = parse(&text, &of.ty, NamedTypes(&of.definitions));
+        let again = parse(&text, "body", &of.ty, NamedTypes(&of.definitions));
         prop_assert_eq!(again, Ok(value), "{}", String::from_utf8_lossy(&text));
     }
 }
@@ -120,8 +120,8 @@ fn values_that_bodies_cannot_express_are_still_encoded() {
 
 /// Returns the definition of a recursive list type.
 fn chain() -> TypeDefinition {
-    let link = Variant { name: "Link".into(), fields: vec![field("0", Type::named("Chain"))] };
-    let end = Variant { name: "End".into(), fields: Vec::new() };
+    let link = Variant::new("Link", vec![field("0", Type::named("Chain"))]);
+    let end = Variant::new("End", Vec::new());
     TypeDefinition { name: "Chain".into(), doc: Text::default(), shape: TypeShape::Enum(vec![end, link]) }
 }
 
@@ -131,7 +131,7 @@ fn encoding_and_decoding_have_the_same_depth_limit() {
     let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |rest, _| Value::variant(1, [rest]));
     let deepest = chain(127);
     let text = written(&deepest, &of).expect("as deep as may be");
-    assert_eq!(parse(&text, &of.ty, NamedTypes(&of.definitions)), Ok(deepest));
+    assert_eq!(parse(&text, "body", &of.ty, NamedTypes(&of.definitions)), Ok(deepest));
     for links in [128, 1_000] {
         let failure = written(&chain(links), &of).expect_err("deeper");
         assert_eq!(failure.message.as_str(), "JSON nests at most 127 deep");
@@ -141,7 +141,7 @@ fn encoding_and_decoding_have_the_same_depth_limit() {
 #[test]
 fn exponentially_shared_values_are_limited() {
     let pair = vec![field("0", Type::named("Tree")), field("1", Type::named("Tree"))];
-    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let variant = |name: &str, fields| Variant::new(name, fields);
     let shape = TypeShape::Enum(vec![variant("Leaf", Vec::new()), variant("Node", pair)]);
     let tree = TypeDefinition { name: "Tree".into(), doc: Text::default(), shape };
     let of = TypeOf { ty: Type::named("Tree"), definitions: vec![tree] };
@@ -153,8 +153,9 @@ fn exponentially_shared_values_are_limited() {
 #[test]
 fn an_invalid_body_is_refused_with_its_position() {
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-    let said =
-        |body: &[u8], ty: Type| parse(body, &ty, NamedTypes(&definitions())).map_err(|problem| problem.to_string());
+    let said = |body: &[u8], ty: Type| {
+        parse(body, "body", &ty, NamedTypes(&definitions())).map_err(|problem| problem.to_string())
+    };
     let refused = |body: &str, ty: Type| said(body.as_bytes(), ty).expect_err("it is no such body");
     let post = || Type::named("Post");
     assert_eq!(refused(&nested(100_000), post()), "body: not JSON: nests more than 127 deep at line 1 column 128");
@@ -189,7 +190,7 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
     let value = TypeDefinition { name: "json.Value".into(), doc: Text::default(), shape: opaque };
     let of = TypeOf { ty: Type::list(Type::named("Hook")), definitions: vec![hook, value] };
     let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null}]"#;
-    let hooks = parse(text.as_bytes(), &of.ty, NamedTypes(&of.definitions)).expect("it is such a body");
+    let hooks = parse(text.as_bytes(), "body", &of.ty, NamedTypes(&of.definitions)).expect("it is such a body");
     assert_eq!(written(&hooks, &of).as_deref(), Ok(text.as_bytes()));
     // The list and the record around the value take two levels.
     let nested = |depth: usize| json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).expect("JSON");
@@ -198,6 +199,6 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
         Value::list(vec![Value::Record([Value::text("a"), event].into())])
     };
     let deepest = written(&hook(125), &of).expect("it fits");
-    assert!(parse(&deepest, &of.ty, NamedTypes(&of.definitions)).is_ok());
+    assert!(parse(&deepest, "body", &of.ty, NamedTypes(&of.definitions)).is_ok());
     assert!(written(&hook(126), &of).is_err());
 }

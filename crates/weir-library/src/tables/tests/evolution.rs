@@ -12,7 +12,7 @@ fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
     let mut random = RandomRows::new(7);
     {
         let table = folder.storage().open(schema()).unwrap();
-        while table.insert(0, random.row()).is_err() {}
+        while table.rows.insert(0, random.row()).is_err() {}
     }
     let with = |change: &dyn Fn(&mut Schema)| {
         let mut changed = schema();
@@ -35,7 +35,7 @@ fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
     .unwrap();
     // The columns that this one does not declare stay, and do not keep rows from being inserted.
     let table = folder.storage().open(schema()).unwrap();
-    while table.insert(0, random.row()).is_err() {}
+    while table.rows.insert(0, random.row()).is_err() {}
 }
 
 /// The evolution of a small table, from one start to the next.
@@ -63,13 +63,15 @@ impl Evolution {
             auto: false,
             indexes: indexes.to_vec(),
             soft: None,
+            references: Vec::new(),
+            referenced_by: Vec::new(),
         };
         let promised = crate::tables::report(&schema, &self.folder.0.join("test.db")).unwrap();
         let storage = self.folder.storage();
         let opened = storage.open(schema).map_err(|failure| failure.message.to_string());
         let fails = promised.lines().find_map(|line| line.strip_prefix("  a start fails: "));
         assert_eq!(fails, opened.as_ref().err().map(String::as_str), "{promised}");
-        run(&*opened?);
+        run(&*opened?.rows);
         weir::Closing::close(&storage).map_err(|failure| failure.message.to_string())
     }
 }
@@ -162,6 +164,8 @@ fn a_table_that_the_database_does_not_number_is_refused() {
         auto,
         indexes: Vec::new(),
         soft: None,
+        references: Vec::new(),
+        referenced_by: Vec::new(),
     };
     drop(folder.storage().open(numbered(false)).unwrap());
     let refused = folder.storage().open(numbered(true)).map(|_| ()).unwrap_err();
@@ -205,7 +209,7 @@ fn the_report_shows_a_default_that_has_changed() {
     let report = |default: &str| {
         let columns = [column("name", "Text", false)].into_iter().chain(with_default(default)).collect();
         let (name, indexes) = ("users".to_owned(), Vec::new());
-        let schema = Schema { name, columns, key: vec![0], auto: false, indexes, soft: None };
+        let schema = Schema { name, columns, key: vec![0], auto: false, indexes, ..schema() };
         crate::tables::report(&schema, &evolution.folder.0.join("test.db")).unwrap()
     };
     assert!(

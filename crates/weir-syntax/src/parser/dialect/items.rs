@@ -29,21 +29,22 @@ const WORDS: &[(&str, T, &str)] = &[
 
 /// Keywords without an equivalent, with advice.
 const WITHOUT: &[(&str, &str)] = &[
-    ("const", "write a `fn` without parameters: `fn limit() -> Int { 10 }`"),
     ("extends", "repeat the fields in the record, or hold the other record in a field"),
     ("interface", "pass a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
     ("impl", "write a top-level function that takes the value: `fn area(shape: Shape) -> Float { … }`"),
-    ("let", "write `shared limit = 10` if flows change it, otherwise a `fn`: `fn limit() -> Int { 10 }`"),
+    ("let", "write `const limit = 10`, or `shared limit = 10` if flows change it"),
     ("macro", "write a `fn`, or a host function in Rust"),
     ("mod", "each file is a module: put the items into a file of their own, and import it with `use`"),
     ("module", "each file is a module: remove `module`"),
     ("namespace", "each file is a module: remove `namespace` and the braces"),
     ("package", "each file is a module: remove the line"),
     ("trait", "pass a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
-    ("type", "write out the type where it is used, or declare a `record` or an `enum`"),
-    ("typedef", "write out the type where it is used, or declare a `record` or an `enum`"),
-    ("val", "write `shared limit = 10` if flows change it, otherwise a `fn`: `fn limit() -> Int { 10 }`"),
-    ("var", "write `shared` for a value that flows change, or a `fn` for a constant: `fn limit() -> Int { 10 }`"),
+    ("typedef", "write `type Name = …`, or declare a `record` or an `enum`"),
+    ("val", "write `const limit = 10`, or `shared limit = 10` if flows change it"),
+    (
+        "var",
+        "write `shared limit = 10` for a value that flows change, or `const limit = 10` for one that never changes",
+    ),
 ];
 
 /// Advice for a statement at the top level.
@@ -114,7 +115,8 @@ impl Parser<'_> {
         }
         self.skip_token();
         let (name, span) = (self.missing_name(), self.since(start));
-        Some(FieldDeclaration { docs: Docs::default(), name, ty: Type { kind: TypeKind::Error, span }, span })
+        let ty = Type { kind: TypeKind::Error, span };
+        Some(FieldDeclaration { docs: Docs::default(), name, ty, external: None, default: None, span })
     }
 
     fn is_without(&self) -> bool {

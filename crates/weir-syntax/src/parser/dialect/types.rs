@@ -138,22 +138,6 @@ impl Parser<'_> {
         Some(Parameter { name, ty, default, span: self.since(start) })
     }
 
-    /// Reads `= value` after the type of a field.
-    pub(in crate::parser) fn default_of_field(&mut self) {
-        if !self.at(T::Equal) {
-            return;
-        }
-        let start = self.span();
-        self.bump();
-        self.expression();
-        let span = self.since(start);
-        self.report_with_advice(
-            span,
-            "record fields have no defaults",
-            "make it an `Option`, or set it in a `fn` that constructs the record",
-        );
-    }
-
     /// Reads `[type]` and `[]type`.
     pub(in crate::parser) fn type_in_brackets(&mut self) -> TypeKind {
         let start = self.span();

@@ -75,7 +75,7 @@ fn function(module: &Module, function: &Function) -> PageEntry {
         signature: format!(
             "fn {}({}) -> {}",
             path(module, &signature.name),
-            all(&signature.parameters),
+            all(signature.written()),
             signature.call_type()
         ),
         doc: markdown::html(&signature.doc),

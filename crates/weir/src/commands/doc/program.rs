@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_compile::{Checked, Symbol};
 use weir_draw::{DetailLevel, Drawing};
-use weir_host::{Library, Mode, Resource};
+use weir_host::{Library, Mode, Resource, Text};
 use weir_ir::graph::{Graph, Node, NodeKind, Program};
 use weir_ir::program::{Entry as ProgramEntry, Flow};
 use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Variant};
@@ -134,8 +134,12 @@ fn items(checked: &Checked, library: &Library, documented: ItemDocs) -> Vec<Page
 }
 
 fn configured(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
-    let ItemKind::Config(config) = &item.kind else { return None };
-    described(config.name.as_str(), &Symbol::Config(config.name.as_str().into()), checked, library)
+    let (name, symbol): (_, fn(Text) -> Symbol) = match &item.kind {
+        ItemKind::Config(config) => (config.name.as_str(), Symbol::Config),
+        ItemKind::Constant(constant) => (constant.name.as_str(), Symbol::Constant),
+        _ => return None,
+    };
+    described(name, &symbol(name.into()), checked, library)
 }
 
 fn shared(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
@@ -156,6 +160,7 @@ fn types(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry>
     let (name, rows): (_, Vec<[String; 3]>) = match &item.kind {
         ItemKind::Record(record) => (&record.name, record.fields.iter().map(field_docs).collect()),
         ItemKind::Enum(each) => (&each.name, each.variants.iter().map(variant_docs).collect()),
+        ItemKind::Alias(alias) => (&alias.name, Vec::new()),
         _ => return None,
     };
     let definition = checked.expr.as_ref()?.types.iter().find(|definition| *definition.name == *name.as_str());

@@ -17,6 +17,7 @@ use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::{Origin, Program};
 use weir_library::output::Outputs;
 use weir_library::random::Randomness;
+use weir_library::tables::TableStorage;
 
 use crate::Library;
 use crate::run::failure_location::inlined_backtrace;
@@ -132,6 +133,7 @@ impl TestRun {
     fn result(&self, at: usize) -> TestResult {
         let mut library = self.library.clone();
         library.environment.insert(Randomness::seeded(self.seed));
+        library.environment.insert_closing(TableStorage::default());
         let outputs = Outputs::capturing();
         library.environment.insert(outputs.clone());
         let begun = Instant::now();

@@ -1,0 +1,116 @@
+//! Checks `const`s and the defaults of fields: both are constant expressions.
+
+use weir_host::{Text, TypeShape, Value};
+use weir_syntax::ast::{Expr, ExprKind, FieldDeclaration, ItemKind, Name};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Exits, Expected, TypeChecker};
+use crate::constant::NotConstant;
+use crate::declarations::ConstantState;
+use crate::declare::private_item;
+use crate::symbol::Symbol;
+use crate::typed_tree::Resolution;
+use crate::types::Ty;
+
+impl<'a> TypeChecker<'a, '_> {
+    /// Checks all defaults of fields, then all `const`s. A constant that names another has it checked first.
+    pub(super) fn constants(&mut self) {
+        for item in &self.context.tree().items {
+            self.enter_file(item);
+            if let ItemKind::Record(record) = &item.kind {
+                let whole: Text = self.typed.declarations.own(&record.name.text).into();
+                record.fields.iter().for_each(|field| self.field_default(&whole, field));
+            }
+        }
+        for at in 0..self.typed.declarations.constants.len() {
+            self.constant_item(at);
+        }
+    }
+
+    fn field_default(&mut self, record: &str, field: &'a FieldDeclaration) {
+        let Some(default) = &field.default else { return };
+        self.begin_body(Exits::Start);
+        let ty = self.resolve_type(&field.ty);
+        let expected = Expected::new(ty, field.ty.span, "the declared type");
+        let (_, value) = self.constant_expression(default, Some(&expected), "the default of a field");
+        let declared = self.typed.declarations.types.get_mut(record);
+        if let Some(TypeShape::Record(fields)) = declared.map(|declared| &mut declared.definition.shape)
+            && let Some(known) = fields.iter_mut().find(|known| known.name.as_str() == field.name.as_str())
+        {
+            known.default = Some(value.unwrap_or(Value::Unit));
+        }
+    }
+
+    /// Checks a `const`, unless that has been done, and returns its type.
+    fn constant_item(&mut self, at: usize) -> Ty {
+        let (name, declared) = self.typed.declarations.constants.get_index(at).expect("it is an index of a constant");
+        let (name, item, span) = (name.clone(), declared.item, declared.span);
+        match &declared.state {
+            ConstantState::Checked { ty, .. } => return ty.clone(),
+            ConstantState::InProgress => {
+                let diagnostic = Diagnostic::new(Code::Recursion, format!("the constant `{name}` is its own value"))
+                    .at(span, "names itself, directly or through others")
+                    .hint("write the value itself in one of them");
+                self.report(diagnostic);
+                return Ty::Error;
+            }
+            ConstantState::Unchecked => self.typed.declarations.constants[at].state = ConstantState::InProgress,
+        }
+        let item = &self.context.tree().items[item];
+        let ItemKind::Constant(constant) = &item.kind else { return Ty::Error };
+        let (file, scope) = (self.typed.declarations.file, std::mem::take(&mut self.scope));
+        self.enter_file(item);
+        self.begin_body(Exits::Start);
+        let expected = constant.ty.as_ref().map(|ty| {
+            let written = self.resolve_type(ty);
+            Expected::new(written, ty.span, "the declared type")
+        });
+        let (ty, value) = self.constant_expression(&constant.value, expected.as_ref(), "the value of a `const`");
+        let ty = expected.map_or(ty, |expected| expected.ty);
+        (self.typed.declarations.file, self.scope) = (file, scope);
+        self.typed.declarations.constants[at].state = ConstantState::Checked { ty: ty.clone(), value };
+        ty
+    }
+
+    /// Checks a constant expression, and returns its type and its value.
+    fn constant_expression(&mut self, expr: &'a Expr, expected: Option<&Expected>, what: &str) -> (Ty, Option<Value>) {
+        let before = self.context.reported();
+        let ty = self.expr(expr, expected);
+        if self.context.reported() > before || matches!(expr.kind, ExprKind::Error) {
+            return (ty, None);
+        }
+        match self.typed.constant(expr) {
+            Ok(value) => (ty, Some(value)),
+            Err(NotConstant { why, .. }) if why.is_empty() => (ty, None),
+            Err(NotConstant { span, why }) => {
+                let diagnostic = Diagnostic::new(Code::NotConstant, format!("{what} must be a constant expression"))
+                    .at(span, why)
+                    .hint("use literals, operators, lists, maps, records, variants and other constants");
+                self.report(diagnostic);
+                (ty, None)
+            }
+        }
+    }
+
+    /// Resolves the use of a constant, by its index.
+    pub(super) fn constant_named(&mut self, expr: &Expr, at: usize, span: Span) -> Ty {
+        self.typed.resolutions.insert(expr.id, Resolution::Constant(at));
+        if let Some((name, _)) = self.typed.declarations.constants.get_index(at) {
+            let symbol = Symbol::Constant((&**name).into());
+            self.refer(span, symbol);
+        }
+        self.constant_item(at)
+    }
+
+    /// Returns the index of a constant of another file. Reports one that is not public.
+    pub(super) fn constant_of_file(&mut self, file: usize, module: &Name, name: &Name) -> Option<usize> {
+        let declarations = &self.typed.declarations;
+        let (at, _, declared) = declarations.constants.get_full(declarations.files[file].whole(name.as_str()))?;
+        let hidden = (!declared.public).then_some(declared.span);
+        self.module(module);
+        if let Some(place) = hidden {
+            self.report(private_item(name, &format!("{module}.{name}"), place));
+        }
+        Some(at)
+    }
+}

@@ -1,0 +1,63 @@
+//! Rows as records: reading them as values of any type with columns, and writing them.
+
+use std::borrow::Cow;
+
+use weir::{Failure, Type, TypeArgument, TypeOf, TypeShape, Typed, Value};
+
+use super::{CsvRow, each_row, written};
+use crate::json::encode::cell;
+use crate::named_texts::NamedTexts;
+use crate::units;
+
+/// Reads a text whose first row names the columns, and returns each further row as a value of the type that the place of the
+/// call expects: `let sales: List(Sale) = csv.decode(text)?`. A field of the record takes the text of the column of its name;
+/// an `Option` is `None` if the text is empty. Other columns are ignored.
+///
+/// # Errors
+/// Fails as `parse` does, and if a column is missing or a text is not of its type; the message names the column and the line:
+/// `` `price` in line 3: expected a number, found "abc" ``.
+#[weir::function(pure, units = 2 * units::to_divide(text))]
+pub fn decode(text: &str, #[default(",")] separator: &str, of: TypeArgument<'a'>) -> Result<Vec<Value>, Failure> {
+    each_row(text, separator, |row, line| decoded(&row, &format!(" in line {line}"), &of.0))
+}
+
+/// Reads a row as a value of the type that the place of the call expects: `for row in csv.rows("sales.csv") { let sale: Sale =
+/// csv.decode_row(row)? … }`.
+///
+/// # Errors
+/// Fails if a column is missing or a text is not of its type; the message names the column.
+#[weir::function(pure, units = 2 * units::to_read(row))]
+pub fn decode_row(row: CsvRow, of: TypeArgument<'a'>) -> Result<Value, Failure> {
+    decoded(&row, "", &of.0)
+}
+
+fn decoded(row: &CsvRow, place: &str, of: &TypeOf) -> Result<Value, Failure> {
+    let texts = row.iter().filter_map(|(name, text)| match (name, text) {
+        (Value::Text(name), Value::Text(text)) => Some((Cow::Borrowed(name.as_str()), Cow::Borrowed(text.as_str()))),
+        _ => None,
+    });
+    Ok(NamedTexts { texts: &texts.collect::<Vec<_>>(), place }.decode(of)?)
+}
+
+/// Formats a list of records as text: a row with the names of their fields, and a row for each record. Texts, numbers, times
+/// and the like are written as they are, `None` as an empty text, and other values as JSON, so that `decode` reads them again.
+///
+/// # Errors
+/// Fails if the value is no list of records, or if the separator is not a single ASCII character.
+#[weir::function(pure, units = 2 * units::to_read(rows))]
+pub fn encode(rows: Typed<'a'>, #[default(",")] separator: &str) -> Result<String, Failure> {
+    let no_records = || Failure::argument(format!("`csv.encode` writes a list of records, not `{}`", rows.of.ty));
+    let (Type::List(element), Value::List(list)) = (&rows.of.ty, &rows.value) else { return Err(no_records()) };
+    let Type::Named(name) = &**element else { return Err(no_records()) };
+    let Some(TypeShape::Record(fields)) = rows.of.shape(name) else { return Err(no_records()) };
+    let cells = |row: &Value| -> Result<Vec<Vec<u8>>, Failure> {
+        let Value::Record(values) = row else { return Err(no_records()) };
+        values.iter().zip(fields).map(|(value, field)| cell(value, &field.ty, &rows.of)).collect()
+    };
+    let head = fields.iter().map(|field| field.external_name().as_bytes().to_vec()).collect();
+    let mut all: Vec<Vec<Vec<u8>>> = vec![head];
+    for row in list {
+        all.push(cells(&row)?);
+    }
+    written(all.iter().map(|row| row.iter()), separator)
+}

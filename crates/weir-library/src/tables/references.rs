@@ -1,0 +1,228 @@
+//! References between tables: a row names the key of a row of another table, which cannot be deleted, or takes it along.
+//!
+//! A write of a row looks up the rows that it references. A deletion collects the rows that go with it (`cascade`) and then
+//! fails if a row that stays references one of them. So its result does not depend on the order in which rows are found,
+//! nor on the store.
+//!
+//! The compiler makes all writes of tables with references exclude each other, and those of stored tables. So nothing
+//! changes between the check and the write.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use weir::{Failure, Value};
+
+use super::constraint;
+use super::open_table::OpenTable;
+use super::row::fields;
+use super::schema::{TableCondition, TableQuery, TableReference, TableSearch};
+use super::storage::TableStorage;
+
+/// A deletion of rows together with those that reference them.
+struct Deletion<'s> {
+    storage: &'s TableStorage,
+    transaction: i64,
+    tables: BTreeMap<String, DoomedRows>,
+    /// The rows whose references are still to be followed: their table and their key.
+    open: VecDeque<(Arc<OpenTable>, Value)>,
+    /// Rows that reference deleted ones without `cascade`.
+    blocking: Vec<BlockingRow>,
+}
+
+/// The rows of a table that a deletion deletes, by their keys.
+struct DoomedRows {
+    table: Arc<OpenTable>,
+    rows: BTreeMap<Value, Value>,
+}
+
+/// A row that references a deleted one.
+struct BlockingRow {
+    reference: TableReference,
+    table: Arc<OpenTable>,
+    row: Value,
+}
+
+impl OpenTable {
+    /// Fails if the row references a row that does not exist. `numbered` if the table gives the row its key.
+    pub(super) fn check_references(
+        &self,
+        storage: &TableStorage,
+        transaction: i64,
+        (row, numbered): (&Value, bool),
+    ) -> Result<(), Failure> {
+        let row = fields(row);
+        for reference in &self.schema.references {
+            let Some(key) = reference.key_in(row) else { continue };
+            let is_itself = !numbered && reference.target == self.schema.name && self.schema.key_of(row) == key;
+            let target = storage.table(&reference.target)?;
+            if !is_itself && target.rows.get(transaction, &key)?.is_none() {
+                return Err(constraint::no_referenced_row(&self.schema, reference, row));
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the row with the key, and returns whether there was one.
+    pub(super) fn delete(
+        self: &Arc<Self>,
+        storage: &TableStorage,
+        transaction: i64,
+        key: &Value,
+    ) -> Result<bool, Failure> {
+        if self.schema.referenced_by.is_empty() {
+            return self.rows.delete(transaction, key);
+        }
+        let row = self.rows.get(transaction, key)?;
+        Ok(self.delete_with_references(storage, transaction, row.into_iter().collect())? > 0)
+    }
+
+    /// Deletes the rows that fulfil the conditions, and returns their number.
+    pub(super) fn delete_all(
+        self: &Arc<Self>,
+        storage: &TableStorage,
+        transaction: i64,
+        search: &TableSearch,
+    ) -> Result<i64, Failure> {
+        if self.schema.referenced_by.is_empty() {
+            return self.rows.delete_all(transaction, search);
+        }
+        let rows = self.rows.select(transaction, search)?;
+        self.delete_with_references(storage, transaction, rows)
+    }
+
+    /// Deletes these rows, all or none, and returns their number.
+    pub(super) fn delete_rows(
+        self: &Arc<Self>,
+        storage: &TableStorage,
+        transaction: i64,
+        rows: Vec<Value>,
+    ) -> Result<i64, Failure> {
+        if self.schema.referenced_by.is_empty() {
+            return self.rows.delete_rows(transaction, &rows);
+        }
+        self.delete_with_references(storage, transaction, rows)
+    }
+
+    fn delete_with_references(
+        self: &Arc<Self>,
+        storage: &TableStorage,
+        transaction: i64,
+        rows: Vec<Value>,
+    ) -> Result<i64, Failure> {
+        let count = rows.len() as i64;
+        let mut deletion =
+            Deletion { storage, transaction, tables: BTreeMap::new(), open: VecDeque::new(), blocking: Vec::new() };
+        deletion.add(self, rows);
+        deletion.follow()?;
+        deletion.check()?;
+        deletion.carry_out()?;
+        Ok(count)
+    }
+}
+
+impl Deletion<'_> {
+    /// Adds rows that are deleted.
+    fn add(&mut self, table: &Arc<OpenTable>, rows: Vec<Value>) {
+        let name = table.schema.name.clone();
+        let doomed = || DoomedRows { table: Arc::clone(table), rows: BTreeMap::new() };
+        let known = self.tables.entry(name).or_insert_with(doomed);
+        for row in rows {
+            let key = table.schema.key_of(fields(&row));
+            if known.rows.insert(key.clone(), row).is_none() {
+                self.open.push_back((Arc::clone(table), key));
+            }
+        }
+    }
+
+    /// Follows the references to deleted rows.
+    fn follow(&mut self) -> Result<(), Failure> {
+        while let Some((table, key)) = self.open.pop_front() {
+            for reference in &table.schema.referenced_by {
+                let source = self.storage.table(&reference.source)?;
+                if reference.cascade {
+                    let rows = source.rows.select(self.transaction, &reference.search(&key, usize::MAX))?;
+                    self.add(&source, rows);
+                    continue;
+                }
+                // One row decides, unless it may itself be deleted.
+                let may_go = source.schema.name == table.schema.name
+                    || self.tables.contains_key(&source.schema.name)
+                    || source.schema.references.iter().any(|reference| reference.cascade);
+                let limit = if may_go { usize::MAX } else { 1 };
+                let rows = source.rows.select(self.transaction, &reference.search(&key, limit))?;
+                self.blocking.extend(rows.into_iter().map(|row| BlockingRow {
+                    reference: reference.clone(),
+                    table: Arc::clone(&source),
+                    row,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a row that is not deleted references one that is.
+    fn check(&self) -> Result<(), Failure> {
+        let stays = |blocking: &&BlockingRow| {
+            let schema = &blocking.table.schema;
+            let doomed = self.tables.get(&schema.name);
+            doomed.is_none_or(|doomed| !doomed.rows.contains_key(&schema.key_of(fields(&blocking.row))))
+        };
+        match self.blocking.iter().find(stays) {
+            Some(BlockingRow { reference, table, row }) => {
+                Err(constraint::referenced(&table.schema, reference, fields(row)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes the rows, in a transaction of its own if the statement is in none.
+    fn carry_out(self) -> Result<(), Failure> {
+        let number = if self.transaction == 0 { self.storage.next_transaction() } else { self.transaction };
+        let mut tables: Vec<DoomedRows> = self.tables.into_values().collect();
+        // The last of the stored tables commits them all; those in memory follow.
+        tables.sort_by_key(|doomed| doomed.table.schema.soft.is_some());
+        for DoomedRows { table, rows } in &mut tables {
+            let rows: Vec<Value> = std::mem::take(rows).into_values().collect();
+            table.rows.delete_rows(number, &rows)?;
+        }
+        if self.transaction == 0 {
+            let stored = tables.iter().filter(|doomed| doomed.table.schema.soft.is_none()).count();
+            for (at, doomed) in tables.iter().enumerate() {
+                doomed.table.rows.commit(number, at + 1 == stored)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TableReference {
+    /// Returns the key that a row of the source references; `None` if a part of it is absent.
+    fn key_in(&self, row: &[Value]) -> Option<Value> {
+        let part = |at: &usize| match &row[*at] {
+            Value::Variant(Value::NONE, None) if self.is_optional(*at) => None,
+            Value::Variant(Value::SOME, Some(held)) if self.is_optional(*at) => held.first().cloned(),
+            present => Some(present.clone()),
+        };
+        let parts: Option<Vec<Value>> = self.columns.iter().map(part).collect();
+        let mut parts = parts?;
+        if parts.len() == 1 { parts.pop() } else { Some(Value::Record(parts.into())) }
+    }
+
+    /// Returns the search for the rows of the source that reference the row with a key.
+    fn search(&self, key: &Value, limit: usize) -> TableSearch {
+        let parts = match key {
+            Value::Record(parts) if self.columns.len() > 1 => parts.to_vec(),
+            only => vec![only.clone()],
+        };
+        let limit = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
+        let value = |(part, optional): (Value, &bool)| if *optional { Value::some(part) } else { part };
+        let values = [limit, Value::Unit].into_iter().chain(parts.into_iter().zip(&self.optional).map(value));
+        let equal = |column: &usize| TableCondition { column: *column, comparison: "==".to_owned() };
+        let query = TableQuery { conditions: self.columns.iter().map(equal).collect(), order: Vec::new() };
+        TableSearch::new(query, Value::Record(values.collect()))
+    }
+
+    fn is_optional(&self, column: usize) -> bool {
+        self.columns.iter().position(|at| *at == column).is_some_and(|at| self.optional[at])
+    }
+}

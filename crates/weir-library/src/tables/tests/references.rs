@@ -1,0 +1,214 @@
+//! References between tables in memory and in the database against each other, and rows that a new reference finds broken.
+
+use std::sync::Arc;
+
+use test_support::random::Random;
+use weir::{FailureKind, Value};
+
+use super::{Folder, STATEMENTS, column};
+use crate::tables::open_table::OpenTable;
+use crate::tables::row::fields;
+use crate::tables::schema::{IndexSchema, Schema, TableCondition, TableQuery, TableReference, TableSearch};
+use crate::tables::storage::TableStorage;
+
+const TABLES: [&str; 3] = ["users", "posts", "likes"];
+
+fn reference(
+    source: &str,
+    columns: &[(usize, &str, bool)],
+    (target, key): (&str, &str),
+    cascade: bool,
+) -> TableReference {
+    TableReference {
+        source: source.to_owned(),
+        columns: columns.iter().map(|(at, _, _)| *at).collect(),
+        names: columns.iter().map(|(_, name, _)| (*name).to_owned()).collect(),
+        optional: columns.iter().map(|(_, _, optional)| *optional).collect(),
+        target: target.to_owned(),
+        key: vec![key.to_owned()],
+        cascade,
+        stored: true,
+    }
+}
+
+/// Returns users, their posts, which may answer other posts, and what users like.
+fn schemas(authors_cascade: bool) -> [Schema; 3] {
+    let references = [
+        reference("posts", &[(1, "author", false)], ("users", "name"), authors_cascade),
+        reference("posts", &[(2, "answers", true)], ("posts", "id"), true),
+        reference("likes", &[(0, "user", false)], ("users", "name"), true),
+        reference("likes", &[(1, "post", false)], ("posts", "id"), false),
+    ];
+    let table = |name: &str, columns, key| Schema {
+        name: name.to_owned(),
+        columns,
+        key,
+        auto: false,
+        indexes: Vec::new(),
+        soft: None,
+        references: references.iter().filter(|reference| reference.source == name).cloned().collect(),
+        referenced_by: references.iter().filter(|reference| reference.target == name).cloned().collect(),
+    };
+    let index = |column| IndexSchema { columns: vec![column], unique: false };
+    let posts = vec![column("id", "Int", false), column("author", "Text", false), column("answers", "Int", true)];
+    [
+        table("users", vec![column("name", "Text", false)], vec![0]),
+        Schema { indexes: vec![index(1), index(2)], ..table("posts", posts, vec![0]) },
+        Schema {
+            indexes: vec![index(1)],
+            ..table("likes", vec![column("user", "Text", false), column("post", "Int", false)], vec![0, 1])
+        },
+    ]
+}
+
+fn everything() -> TableSearch {
+    let query = TableQuery { conditions: Vec::new(), order: Vec::new() };
+    TableSearch::new(query, Value::Record([Value::Int(i64::MAX), Value::Unit].into()))
+}
+
+fn row(table: &str, random: &mut Random) -> Value {
+    let mut user = || Value::text(["ada", "bob", "eve", "joe"][random.below(4) as usize]);
+    let name = user();
+    let mut number = || Value::Int(random.below(8) as i64);
+    let row = match table {
+        "users" => vec![name],
+        "likes" => vec![name, number()],
+        _ => {
+            let (id, answered) = (number(), number());
+            let answers = if random.below(2) == 0 { Value::none() } else { Value::some(answered) };
+            vec![id, name, answers]
+        }
+    };
+    Value::Record(row.into())
+}
+
+/// Runs a random statement on a table, and returns the result as a text.
+fn statement(storage: &TableStorage, transaction: i64, seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let name = TABLES[random.below(3) as usize];
+    let table = storage.table(name).unwrap();
+    let row = row(name, &mut random);
+    let key = table.schema.key_of(fields(&row));
+    let checked = |numbered| table.check_references(storage, transaction, (&row, numbered));
+    let result = match random.below(8) {
+        0..=2 => checked(false).and_then(|()| table.rows.insert(transaction, row.clone())).map(|_| "inserted".into()),
+        3 => checked(false).and_then(|()| table.rows.upsert(transaction, row.clone())).map(|_| "upserted".into()),
+        4 => table.delete(storage, transaction, &key).map(|deleted| deleted.to_string()),
+        5 => {
+            let condition = TableCondition { column: 0, comparison: ["==", "<"][random.below(2) as usize].to_owned() };
+            let query = TableQuery { conditions: vec![condition], order: Vec::new() };
+            let values = [Value::Int(i64::MAX), Value::Unit, fields(&row)[0].clone()];
+            let search = TableSearch::new(query, Value::Record(values.into()));
+            table.delete_all(storage, transaction, &search).map(|count| count.to_string())
+        }
+        6 => {
+            let rows = table.rows.select(transaction, &everything()).unwrap();
+            let rows = rows.into_iter().filter(|_| random.below(3) == 0).collect();
+            table.delete_rows(storage, transaction, rows).map(|count| count.to_string())
+        }
+        _ => table.rows.select(transaction, &everything()).map(|rows| format!("{rows:?}")),
+    };
+    result.unwrap_or_else(|failure| {
+        assert_eq!(failure.kind, FailureKind::Constraint, "{failure}");
+        failure.message.to_string()
+    })
+}
+
+/// Returns the rows of all tables, after checking that every reference has its row.
+fn checked_rows(storage: &TableStorage, transaction: i64) -> Vec<Vec<Value>> {
+    let rows = TABLES.map(|name| {
+        let table: Arc<OpenTable> = storage.table(name).unwrap();
+        let rows = table.rows.select(transaction, &everything()).unwrap();
+        for row in &rows {
+            table.check_references(storage, transaction, (row, false)).unwrap();
+        }
+        rows
+    });
+    rows.into()
+}
+
+#[test]
+fn references_agree_in_memory_and_in_the_database_and_hold() {
+    for seed in 0..4 {
+        let folder = Folder::new(&format!("references-{seed}"));
+        let (memory, stored) = (TableStorage::default(), folder.storage());
+        for schema in schemas(seed % 2 == 0) {
+            memory.open(schema.clone()).unwrap();
+            stored.open(schema).unwrap();
+        }
+        let mut random = Random::new(seed);
+        let mut transaction = 0;
+        for at in 0..STATEMENTS / 4 {
+            match random.below(12) {
+                0 if transaction == 0 => {
+                    transaction = memory.next_transaction().max(stored.next_transaction());
+                }
+                0 | 1 if transaction != 0 => {
+                    for (place, name) in TABLES.iter().enumerate() {
+                        memory.table(name).unwrap().rows.commit(transaction, true).unwrap();
+                        stored.table(name).unwrap().rows.commit(transaction, place == 2).unwrap();
+                    }
+                    transaction = 0;
+                }
+                // Left unfinished: the next statement takes it back.
+                2 if transaction != 0 => transaction = 0,
+                _ => {}
+            }
+            let of = random.below(u64::MAX);
+            let (one, other) = (statement(&memory, transaction, of), statement(&stored, transaction, of));
+            assert_eq!(one, other, "statement {at} of seed {seed}");
+            let rows = checked_rows(&memory, transaction);
+            assert_eq!(rows, checked_rows(&stored, transaction), "after statement {at} of seed {seed}");
+        }
+    }
+}
+
+/// Opens the tables in this order, and returns the first failure.
+fn started(folder: &Folder, schemas: &[Schema]) -> String {
+    let storage = folder.storage();
+    let failed = schemas.iter().find_map(|schema| storage.open(schema.clone()).err());
+    failed.map_or_else(String::new, |failure| failure.message.to_string())
+}
+
+#[test]
+fn a_start_checks_the_rows_for_a_new_reference() {
+    let folder = Folder::new("new-reference");
+    let without = |schema: &Schema| Schema { references: Vec::new(), referenced_by: Vec::new(), ..schema.clone() };
+    let [users, posts, _] = schemas(false);
+    let posts =
+        Schema { indexes: Vec::new(), references: posts.references[..1].to_vec(), referenced_by: Vec::new(), ..posts };
+    let users = Schema { referenced_by: posts.references.clone(), ..users };
+    let storage = folder.storage();
+    let open = storage.open(without(&posts)).unwrap();
+    let post = |id, author| Value::Record([Value::Int(id), Value::text(author), Value::none()].into());
+    for (id, author) in [(1, "ada"), (2, "eve"), (3, "eve")] {
+        open.rows.insert(0, post(id, author)).unwrap();
+    }
+    drop((open, storage));
+    // The table of the users is new.
+    for order in [[&users, &posts], [&posts, &users]] {
+        let failure = started(&folder, &order.map(Clone::clone));
+        assert!(
+            failure.starts_with("`references author: users` of `posts` does not hold: 3 rows name no row of `users`"),
+            "{failure}"
+        );
+    }
+    let storage = folder.storage();
+    let open = storage.open(without(&users)).unwrap();
+    open.rows.insert(0, Value::Record([Value::text("ada")].into())).unwrap();
+    drop((open, storage));
+    for order in [[&users, &posts], [&posts, &users]] {
+        let failure = started(&folder, &order.map(Clone::clone));
+        assert!(failure.contains("2 rows name no row of `users`, such as 'eve'"), "{failure}");
+    }
+    let storage = folder.storage();
+    storage.open(without(&users)).unwrap().rows.insert(0, Value::Record([Value::text("eve")].into())).unwrap();
+    drop(storage);
+    assert_eq!(started(&folder, &[posts.clone(), users.clone()]), "");
+    // A program that does not declare the reference may break it.
+    let storage = folder.storage();
+    storage.open(without(&users)).unwrap().rows.delete(0, &Value::text("eve")).unwrap();
+    drop(storage);
+    let failure = started(&folder, &[posts, users]);
+    assert!(failure.contains("2 rows name no row of `users`"), "{failure}");
+}

@@ -1,0 +1,178 @@
+//! Calls of batched functions wait for further calls while their flow waits for something slower anyway, under every
+//! engine, on a scripted clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use test_support::flows::batches::{BatchGates, WaitingBatch, started};
+use test_support::flows::{Feed, options};
+use weir_host::{Batch, Value, World};
+use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
+use weir_trace::{Detail, EventKind, Recorder, TraceEvent, TraceReader};
+
+const MS: u64 = 1_000_000;
+
+/// The time limit for an event that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The flows from which latencies are learned.
+const LEARNING: usize = 4;
+
+/// One call of a slow function, and two of a fast one, of which the second needs the answer of a third function.
+const BESIDE: &str = "%1: Result(Int, Failure) = call slow.get at s (%0)\n\
+                      %2: Result(Int, Failure) = call fast.get at f1 (1)\n\
+                      %3: Result(Int, Failure) = call key.get at k (%0)\n\
+                      %4: Int = switch %3\n  tag 0 (%5: Int)\n    yield %5\n  tag 1 (%6: Failure)\n    yield -1\n\
+                      %7: Result(Int, Failure) = call fast.get at f2 (%4)\n\
+                      %8: List(Result(Int, Failure)) = list(%1, %2, %7)\nyield 0";
+
+/// The same, but the slow function is called only if the answer of the third function is a failure.
+const PERHAPS: &str = "%2: Result(Int, Failure) = call fast.get at f1 (1)\n\
+                       %3: Result(Int, Failure) = call key.get at k (%0)\n\
+                       %4: Int = switch %3\n  tag 0 (%5: Int)\n    yield %5\n  tag 1 (%6: Failure)\n    \
+                       %1: Result(Int, Failure) = call slow.get at s (%0)\n    %9: Bool = equal(%1, %1)\n    yield -1\n\
+                       %7: Result(Int, Failure) = call fast.get at f2 (%4)\n\
+                       %8: List(Result(Int, Failure)) = list(%2, %7)\nyield 0";
+
+/// A program with a slow function (10 ms), a fast one (2 ms), and one that takes 3 ms.
+struct Scripted {
+    platform: Arc<ScriptedPlatform>,
+    gates: BatchGates,
+    feed: Feed,
+    trace: TraceReader,
+    _running: RunningProgram,
+}
+
+impl Scripted {
+    fn start(body: &str, options: Options) -> Scripted {
+        let (platform, gates) = (Arc::new(ScriptedPlatform::new(7)), BatchGates::new());
+        let limits = Batch { at_most: 100, in_flight: 4, gathered: 0 };
+        let functions = ["slow.get", "fast.get", "key.get"].map(|path| gates.batched(path, World::Reads, limits));
+        let (recorder, trace) = Recorder::new(Detail::Flows, 1_000);
+        let options = Options { platform: Arc::<ScriptedPlatform>::clone(&platform), recorder, ..options };
+        let (feed, running) = started(functions, "", body, options);
+        Scripted { platform, gates, feed, trace, _running: running }
+    }
+
+    /// Waits for this many batches; returns them in the order of the functions' names.
+    fn batches<const N: usize>(&self) -> [WaitingBatch; N] {
+        let mut batches = std::array::from_fn(|_| self.gates.next());
+        batches.sort_by_key(|batch| batch.path);
+        batches
+    }
+
+    /// Lets time pass, and then answers a batch and waits until its calls have their answers.
+    fn answer_after(&self, ms: u64, batch: WaitingBatch) {
+        self.platform.pass_ns(ms * MS);
+        batch.answer();
+        let is_answer = |event: &TraceEvent| matches!(event.kind, EventKind::BatchAnswered { .. });
+        while !self.trace.wait(PATIENCE).iter().any(is_answer) {}
+    }
+}
+
+fn sent(batch: &WaitingBatch) -> (&str, Vec<i64>) {
+    let mut arguments = batch.arguments.clone();
+    arguments.sort_unstable();
+    (batch.path, arguments)
+}
+
+/// Starts [`BESIDE`], and lets it learn the latencies.
+fn learned(options: Options) -> Scripted {
+    let scripted = Scripted::start(BESIDE, options);
+    for _ in 0..LEARNING {
+        let flow = scripted.feed.begin(vec![Value::Int(0)]);
+        let [first, key, slow] = scripted.batches();
+        scripted.answer_after(2, first);
+        scripted.answer_after(1, key);
+        let [second] = scripted.batches();
+        scripted.answer_after(2, second);
+        scripted.answer_after(5, slow);
+        flow.blocking_recv().expect("the flow is answered").expect("no call fails");
+    }
+    scripted
+}
+
+fn every_engine(test: impl Fn(Options, &'static str)) {
+    ENGINES.iter().for_each(|row| test(options(row.name, 2), row.name));
+}
+
+#[test]
+fn a_call_waits_for_a_later_one_while_its_flow_waits_for_a_slower_one() {
+    every_engine(|options, name| {
+        let scripted = learned(options);
+        let flow = scripted.feed.begin(vec![Value::Int(5)]);
+        let [key, slow] = scripted.batches();
+        assert!(scripted.gates.is_quiet(), "{name}: the fast function can wait");
+        scripted.platform.pass_ns(3 * MS);
+        key.answer();
+        let [fast] = scripted.batches();
+        assert_eq!(sent(&fast), ("fast.get", vec![1, 50]), "{name}");
+        fast.answer();
+        slow.answer();
+        flow.blocking_recv().expect("the flow is answered").expect("no call fails");
+    });
+}
+
+#[test]
+fn a_call_leaves_before_its_flow_would_end_later() {
+    every_engine(|options, name| {
+        let scripted = learned(options);
+        let flow = scripted.feed.begin(vec![Value::Int(5)]);
+        let [key, slow] = scripted.batches();
+        scripted.platform.pass_ns(8 * MS);
+        let [first] = scripted.batches();
+        assert_eq!(sent(&first), ("fast.get", vec![1]), "{name}");
+        [first, slow].into_iter().for_each(WaitingBatch::answer);
+        key.answer();
+        let [second] = scripted.batches();
+        assert_eq!(sent(&second), ("fast.get", vec![50]), "{name}");
+        second.answer();
+        flow.blocking_recv().expect("the flow is answered").expect("no call fails");
+    });
+}
+
+#[test]
+fn calls_of_several_flows_that_have_time_wait_together() {
+    every_engine(|options, name| {
+        let scripted = learned(options);
+        let flows = [5, 6].map(|number| scripted.feed.begin(vec![Value::Int(number)]));
+        let slow_and_key = |batches: usize| (0..batches).map(|_| scripted.gates.next()).collect::<Vec<_>>();
+        let mut batches = slow_and_key(2);
+        while batches.iter().map(|batch| batch.arguments.len()).sum::<usize>() < 4 {
+            batches.push(scripted.gates.next());
+        }
+        assert!(scripted.gates.is_quiet(), "{name}");
+        scripted.platform.pass_ns(3 * MS);
+        batches.into_iter().for_each(WaitingBatch::answer);
+        // The calls after the keys, and those that waited for them.
+        let mut gathered = Vec::new();
+        while gathered.len() < 3 {
+            let fast = scripted.gates.next();
+            gathered.extend(fast.arguments.clone());
+            fast.answer();
+        }
+        gathered.sort_unstable();
+        assert_eq!(gathered, [1, 50, 60], "{name}");
+        flows.into_iter().for_each(|flow| drop(flow.blocking_recv().expect("the flow is answered")));
+    });
+}
+
+#[test]
+fn nothing_waits_for_the_sake_of_a_call_that_may_not_be_made() {
+    every_engine(|options, name| {
+        let scripted = Scripted::start(PERHAPS, options);
+        for _ in 0..=LEARNING {
+            let flow = scripted.feed.begin(vec![Value::Int(0)]);
+            let [fast, key] = scripted.batches();
+            assert_eq!(sent(&fast), ("fast.get", vec![1]), "{name}");
+            scripted.answer_after(2, fast);
+            scripted.platform.pass_ns(MS);
+            key.fail("no key");
+            let [second, slow] = scripted.batches();
+            assert_eq!(sent(&second), ("fast.get", vec![-1]), "{name}");
+            scripted.platform.pass_ns(10 * MS);
+            [second, slow].into_iter().for_each(WaitingBatch::answer);
+            flow.blocking_recv().expect("the flow is answered").expect("no call fails");
+        }
+    });
+}

@@ -1,0 +1,119 @@
+//! Values that are read from JSON, forms and rows as the type that their place expects.
+
+use crate::support::{Scratch, say};
+
+const TESTS: &str = r#"
+use client, csv, html, http, json
+
+enum Kind { Plain as "plain", Tagged(Text), Sized(width: Int, height: Int) }
+record Item { name: Text, price: Float, kind: Kind = Plain }
+record Order {
+  id: Int as "order-id"
+  items: List(Item)
+  note: Option(Text)
+  at: Time
+  wait: Duration = 2s
+  by_day: Map(Int, Bool) as "by-day"
+}
+
+fn order(text: Text) -> Result(Order) { json.decode(text) }
+
+fn said(result: Result(a)) -> Text {
+  match result {
+    Ok(_) => "no failure"
+    Err(failure) => "{failure}"
+  }
+}
+
+const text = """
+  \{"order-id": 7, "unknown": [], "items": [\{"name": "a", "price": 1}, \{"name": "b", "price": 2.5,
+  "kind": \{"Sized": \{"width": 1, "height": 2}}}], "at": "2026-11-22T20:15:00Z", "by-day": \{"-3": true}}
+  """
+
+test "JSON is read, and written as it is read" {
+  let read = order(text)?
+  expect read.id == 7 && read.wait == 2s && read.note == None && read.by_day[-3] == Some(true)
+  expect read.items[0].kind == Plain && read.items[1].kind == Sized(width: 1, height: 2)
+  let again: Order = json.decode(json.encode(read))?
+  expect again == read
+  let from_value: Order = json.parse(text)?.decode_value()?
+  expect from_value == read
+  let as_map: Map(Text, json.Value) = json.decode(text)?
+  expect as_map.length() == 5
+}
+
+test "a failure says where, what was expected and what was found" {
+  expect said(order("[]")) == "expected an object, found a list of 0"
+  expect said(order("{text} x")) == "not JSON: trailing characters at line 2 column 103"
+  let cases = [
+    ("\{}", "order-id: missing, expected a whole number"),
+    ("\{\"order-id\": 1.5}", "order-id: expected a whole number, found `1.5`"),
+    ("\{\"order-id\": 1, \"items\": [1]}", "items[0]: expected an object, found `1`"),
+    ("\{\"order-id\": 1, \"items\": [\{\"name\": \"a\", \"price\": \"x\"}]}",
+      "items[0].price: expected a number, found \"x\""),
+    ("\{\"order-id\": 1, \"items\": [\{\"name\": \"a\", \"price\": 1, \"kind\": \"Plain\"}]}",
+      "items[0].kind: expected one of `plain`, `Tagged`, `Sized`, found \"Plain\""),
+    ("\{\"order-id\": 1, \"items\": [], \"at\": \"today\"}",
+      "at: expected a time such as `2026-11-22T20:15:00Z`, found \"today\""),
+    ("\{\"order-id\": 1, \"items\": [], \"at\": \"2026-11-22T20:15:00Z\", \"by-day\": \{\"x\": true}}",
+      "by-day.x: a key: expected a whole number, found \"x\""),
+    ("\{\"order-id\": 1, \"order-id\": 2}", "the key \"order-id\" is repeated at line 1 column 26")
+  ]
+  for (json, wanted) in cases { expect said(order(json)) == wanted }
+}
+
+record Sale { shop: Text, amount: Float as "Amount", note: Option(Int), tags: List(Text) = [], paid: Bool = false }
+
+test "rows are read, and written as they are read" {
+  let sales: List(Sale) = csv.decode("other;Amount;shop;note\n1;1.5;\"a;b\";\n2;2;c;7\n", separator: ";")?
+  expect sales == [
+    Sale { shop: "a;b", amount: 1.5, note: None },
+    Sale { shop: "c", amount: 2.0, note: Some(7) }
+  ]
+  let written = csv.encode(sales)?
+  expect written == "shop,Amount,note,tags,paid\na;b,1.5,,[],false\nc,2.0,7,[],false\n"
+  expect said(csv.encode(7)) == "`csv.encode` writes a list of records, not `Int`"
+  let wrong: Result(List(Sale)) = csv.decode("shop,Amount\na,1\nb,x\n")
+  expect said(wrong) == "`Amount` in line 3: expected a number, found \"x\""
+  let without: Result(List(Sale)) = csv.decode("shop\na\n")
+  expect said(without) == "`Amount` in line 2: missing, expected a number"
+  let sale: Sale = csv.decode_row(["shop": "d", "Amount": "3"])?
+  expect sale.shop == "d"
+  let numbers: Result(List(Int)) = csv.decode("a\n1\n")
+  expect said(numbers) == "texts with names are read as a record or a map, not as `Int`"
+  let maps: List(Map(Text, Int)) = csv.decode("a,b\n1,2\n")?
+  expect maps == [["a": 1, "b": 2]]
+}
+
+test "a form is read" {
+  let sale: Sale = html.decode_form("shop=a+b&tags=x&Amount=2&paid=on&tags=y&note=")?
+  expect sale == Sale { shop: "a b", amount: 2.0, note: None, tags: ["x", "y"], paid: true }
+  let wrong: Result(Sale) = html.decode_form("shop=&Amount=")
+  expect said(wrong) == "`Amount` in the form: missing, expected a number"
+}
+
+record Short { name: Text, price: Int }
+record Draft { name: Text, price: Int, kind: Option(Text) }
+
+service orders on http(port: 0) {
+  post "/" (body order: Item) { http.json(order) }
+}
+
+test "bodies of requests and responses are read in the same way" {
+  let item: Item = orders.post("/", Short { name: "n", price: 1 }).decode_json()?
+  expect item == Item { name: "n", price: 1.0, kind: Plain }
+  let refused = orders.post("/", Draft { name: "n", price: 1, kind: Some("Tagged") })
+  expect refused.status() == 400
+  let wrong: Result(Item) = orders.post("/", item).decode_json()
+  expect said(wrong) == "no failure"
+  let bare: Result(Int) = client.response(body: "\{}").decode_json()
+  expect said(bare) == "expected a whole number, found an object"
+}
+"#;
+
+#[test]
+fn values_of_all_types_are_read_and_failures_say_where() {
+    let program = Scratch::new("decoding.weir", TESTS.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+}
