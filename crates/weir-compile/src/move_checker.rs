@@ -78,7 +78,7 @@ impl MoveChecker<'_, '_> {
                 let parameters = self.context.parameters(&call.function);
                 for (atom, parameter) in call.arguments.iter().zip(parameters) {
                     match parameter.passing {
-                        Passing::Value | Passing::Typed => self.take(atom, origin),
+                        Passing::Value | Passing::Typed | Passing::Named => self.take(atom, origin),
                         Passing::Borrow | Passing::Change | Passing::Start | Passing::TypeOf(_) => {
                             self.lend(atom, origin)
                         }

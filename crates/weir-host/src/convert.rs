@@ -27,7 +27,7 @@ use crate::{Failure, Outcome, Passing, Type, TypeDefinition, Value};
 )]
 pub trait HostType: Sized + Send + 'static {
     /// Passing mode of a parameter that takes this type by value: another one than [`Passing::Value`] for
-    /// [`crate::Typed`] and [`crate::TypeArgument`].
+    /// [`crate::Typed`], [`crate::NamedArguments`] and [`crate::TypeArgument`].
     const PASSING: Passing = Passing::Value;
 
     /// `true` for scalars, whose values are passed as words by typed entry points ([`crate::WordCode`]).

@@ -47,6 +47,7 @@ mod listen_address;
 mod location;
 mod outcome;
 mod passing;
+mod reachable_hosts;
 mod resource;
 mod secret;
 mod signature;
@@ -76,6 +77,7 @@ pub use location::Location;
 pub use macros::FunctionOptions;
 pub use outcome::Outcome;
 pub use passing::Passing;
+pub use reachable_hosts::ReachableHosts;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use secret::Secret;
 pub use signature::{Effects, Parameter, Signature, StateOf, World};
@@ -84,7 +86,7 @@ pub use source::{
     SourceSignature, Stop,
 };
 pub use text::Text;
-pub use typed::{TypeArgument, TypeOf, Typed};
+pub use typed::{NamedArguments, TypeArgument, TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{Element, Elements, Entries, HostValue, Unique, Value, Values, Walk};
 pub use weir_macros::{FunctionOptions, Type, batched, function, library};

@@ -11,6 +11,8 @@ pub enum Passing {
     Change,
     /// By value together with its type, as a [`crate::Typed`].
     Typed,
+    /// All arguments that name no other parameter, as a [`crate::NamedArguments`]. Only the last parameter can be passed so.
+    Named,
     /// Not by an argument: the compiler passes the type that the call has for this type parameter, as a
     /// [`crate::TypeArgument`]. Such parameters stand last, and the result of the function mentions the type parameter.
     TypeOf(char),
@@ -23,6 +25,6 @@ impl Passing {
     /// Returns `true` if the call takes ownership of the value.
     #[must_use]
     pub fn takes(self) -> bool {
-        matches!(self, Passing::Value | Passing::Typed)
+        matches!(self, Passing::Value | Passing::Typed | Passing::Named)
     }
 }

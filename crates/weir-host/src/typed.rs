@@ -39,6 +39,13 @@ pub struct TypeOf {
     pub definitions: Vec<TypeDefinition>,
 }
 
+impl Default for TypeOf {
+    /// Returns the type `()`.
+    fn default() -> Self {
+        TypeOf { ty: Type::Unit, definitions: Vec::new() }
+    }
+}
+
 impl TypeOf {
     /// Returns the shape of a named type; `None` if the type does not mention the name.
     #[must_use]
@@ -123,6 +130,38 @@ impl<const NAME: char> HostType for Typed<NAME> {
     fn into_value(self) -> Result<Value, Failure> {
         let of = self.of.to_string();
         Ok(Value::Record([self.value, Value::text(&of)].into()))
+    }
+}
+
+/// The arguments of a call that name no parameter of the function, as `order: 7` in `log.info("paid", order: 7)`: a record
+/// together with its type, or `()` if there are none.
+#[derive(Clone, Debug)]
+pub struct NamedArguments(pub Typed<'n'>);
+
+impl NamedArguments {
+    /// The name of the record type of the arguments.
+    pub const TYPE_NAME: &'static str = "arguments";
+}
+
+impl Default for NamedArguments {
+    fn default() -> Self {
+        NamedArguments(Typed { value: Value::Unit, of: Arc::default() })
+    }
+}
+
+impl HostType for NamedArguments {
+    const PASSING: Passing = Passing::Named;
+
+    fn ty() -> Type {
+        Typed::<'n'>::ty()
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        Typed::from_value(value).map(NamedArguments)
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        self.0.into_value()
     }
 }
 

@@ -196,7 +196,7 @@ impl<'a> GraphBuilder<'a> {
         for (argument, parameter) in call.arguments.iter().zip(&function.signature.parameters) {
             match parameter.passing {
                 Passing::Change => self.alone(argument),
-                Passing::Value | Passing::Typed => self.moves(argument),
+                Passing::Value | Passing::Typed | Passing::Named => self.moves(argument),
                 Passing::Borrow | Passing::Start | Passing::TypeOf(_) => {}
             }
         }

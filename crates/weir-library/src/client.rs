@@ -9,7 +9,6 @@
 //! Addresses of private networks are refused unless the call says `private: true`, because a URL that comes from a
 //! request could otherwise reach what only this machine is meant to reach.
 
-mod addresses;
 mod body;
 mod connector;
 mod exchange;
@@ -19,7 +18,6 @@ mod redirect;
 mod response;
 mod url;
 
-pub use addresses::is_public;
 pub use exchange::Client;
 pub use options::{CallOptions, Headers};
 pub use response::{ClientResponse, body, cookie, decode_json, header, json, response, status, text, url};

@@ -4,7 +4,9 @@
 //! route's types, or answered with a 400 that names what is wrong. Then a flow begins, and its [`Response`] is sent.
 //! The [`server`] is independent of all this.
 
+mod client_address;
 mod cookies;
+mod cross_origin;
 mod cross_site;
 mod fields;
 mod input;

@@ -14,6 +14,7 @@ mod connection_table;
 pub mod crypto;
 pub mod csv;
 pub mod descriptors;
+pub mod dns;
 pub mod encoding;
 pub mod failure;
 pub mod files;
@@ -29,8 +30,10 @@ pub mod jwt;
 mod limited;
 pub mod lines;
 pub mod list;
+pub mod log;
 pub mod map;
 mod named_texts;
+pub mod network;
 pub mod output;
 pub mod random;
 pub mod regex;
@@ -56,10 +59,13 @@ pub use limited::Limited;
 pub fn library() -> weir::Library {
     let mut library = weir::Library::default();
     library.environment.insert_closing(output::Outputs::default());
+    library.environment.insert(log::LogSettings::default());
     library.environment.insert(random::Randomness::default());
     library.environment.insert(uuid::LastUuid::default());
     library.environment.insert_closing(tables::TableStorage::default());
-    library.environment.insert(client::Client::default());
+    let network = network::Network::default();
+    library.environment.insert(client::Client::new(network.clone()));
+    library.environment.insert(network);
     library.environment.insert(http::TestedServices::default());
     library.environment.insert(crypto::Secrets::default());
     library.environment.insert(weir::IssuedIds::new(crypto::is_issued));
@@ -86,7 +92,10 @@ pub fn library() -> weir::Library {
         csv::csv(),
         json::json(),
         stdio::stdio(),
+        log::log(),
         tcp::tcp(),
+        tcp::tls(),
+        dns::dns(),
         udp::udp(),
         http1::http1(),
         random::random(),

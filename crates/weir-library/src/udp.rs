@@ -1,14 +1,18 @@
 //! UDP: receiving and sending packets.
 
-use std::net::{SocketAddr, UdpSocket as StdSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::net::UdpSocket;
-use weir::{Failure, HostType, Module, Type, Value};
+use weir::{Failure, FailureKind, HostType, Module, Text, Type, Value};
+use weir_events::{after, until};
 
+use crate::network::{Network, Reach};
 use crate::stream_source::{Emitter, Stream, StreamDefinition, optional, parameter};
-use crate::tcp::address;
+use crate::tcp::{address, remote_port};
 
 /// Maximum size of a packet in bytes.
 const PACKET_BYTES_MAX: usize = 65_535;
@@ -35,6 +39,8 @@ struct Inner {
     socket: StdSocket,
     /// The socket registered with the event loop that first waits for it.
     watched: OnceLock<UdpSocket>,
+    /// `true` for the socket of `udp.packets`, which sends replies.
+    receives: bool,
 }
 
 /// Builds the module `udp`.
@@ -49,8 +55,8 @@ pub(crate) fn udp() -> Module {
         ordered: false,
         open: |arguments| {
             let at = address(arguments)?;
-            let socket =
-                Socket::bind(at).map_err(|error| Failure::function(format!("cannot receive at {at}: {error}")))?;
+            let socket = Socket::bind(at, true)
+                .map_err(|error| Failure::function(format!("cannot receive at {at}: {error}")))?;
             Ok(Packets { address: socket.0.socket.local_addr()?, socket })
         },
     };
@@ -67,15 +73,15 @@ mod functions {
 
     weir::library! {
         /// UDP: receiving and sending packets.
-        pub(crate) udp: super::socket, super::send
+        pub(crate) udp: super::socket, super::send, super::ask
     }
 }
 
 impl Socket {
-    fn bind(address: SocketAddr) -> std::io::Result<Socket> {
+    fn bind(address: SocketAddr, receives: bool) -> std::io::Result<Socket> {
         let socket = StdSocket::bind(address)?;
         socket.set_nonblocking(true)?;
-        Ok(Socket(Arc::new(Inner { socket, watched: OnceLock::new() })))
+        Ok(Socket(Arc::new(Inner { socket, watched: OnceLock::new(), receives })))
     }
 
     fn watched(&self) -> std::io::Result<&UdpSocket> {
@@ -94,20 +100,60 @@ impl Socket {
 /// Fails if the operating system provides none.
 #[weir::function]
 pub fn socket() -> Result<Socket, Failure> {
-    Ok(Socket::bind(SocketAddr::from(([0, 0, 0, 0], 0)))?)
+    Ok(Socket::bind(SocketAddr::from(([0, 0, 0, 0], 0)), false)?)
 }
 
 /// Sends a packet to an address and port, such as `127.0.0.1:9000`.
 ///
 /// # Errors
-/// Fails if `to` is not an address with a port, the packet is too large, or the operating system refuses.
+/// Fails if `to` is not an address with a port, the packet is too large, or the operating system refuses. A socket of
+/// `udp.packets` answers anybody; for another one, the plan may permit certain addresses only.
 #[weir::function]
-pub async fn send(socket: Socket, to: String, bytes: Bytes) -> Result<(), Failure> {
+pub async fn send(#[environment] network: &Network, socket: Socket, to: String, bytes: Bytes) -> Result<(), Failure> {
     let address: SocketAddr = to.parse().map_err(|_| {
         Failure::argument(format!("`to` must be an address and port such as 127.0.0.1:9000, not {to:?}"))
     })?;
+    if !socket.0.receives {
+        network.check_host(&address.ip().to_string())?;
+    }
     socket.watched()?.send_to(&bytes, address).await?;
     Ok(())
+}
+
+/// Sends a packet to a host and returns the answer: the first packet that comes back from the same address and port. A
+/// packet can be lost, so ask again after a failure: `retry(3) { udp.ask(…) }`.
+///
+/// # Errors
+/// Fails if there is no answer within `timeout`; if all addresses of the host are private, unless `private: true` permits
+/// them; and if the plan does not permit the host.
+#[weir::function]
+pub async fn ask(
+    #[environment] network: &Network,
+    host: Text,
+    port: i64,
+    bytes: Bytes,
+    #[default(Duration::from_secs(5))] timeout: Duration,
+    #[default(false)] private: bool,
+) -> Result<Bytes, Failure> {
+    let late = || Failure::new(FailureKind::Timeout, format!("no answer from `{host}` within {timeout:?}"));
+    let asking = asked(network, (&host, remote_port(port)?), &bytes, Reach::of(private));
+    until(pin!(asking), &after(timeout)).await.unwrap_or_else(|()| Err(late()))
+}
+
+async fn asked(network: &Network, to: (&str, u16), bytes: &[u8], reach: Reach) -> Result<Bytes, Failure> {
+    let (host, port) = to;
+    let addresses = network.addresses(host, port, reach).await?;
+    let to = *addresses.first().ok_or_else(|| Failure::function(format!("`{host}` has no address")))?;
+    let own: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind(SocketAddr::new(own, 0)).await?;
+    // The kernel drops packets of all others.
+    socket.connect(to).await?;
+    socket.send(bytes).await.map_err(|error| Failure::function(format!("cannot send to {to}: {error}")))?;
+    let mut answer = BytesMut::with_capacity(PACKET_BYTES_MAX);
+    let received = socket.recv_buf(&mut answer).await;
+    received.map_err(|error| Failure::function(format!("no answer from {to}: {error}")))?;
+    // Copied, so that a small packet does not keep a buffer of the maximum size alive.
+    Ok(Bytes::copy_from_slice(&answer))
 }
 
 /// The source `udp.packets(9000)`.

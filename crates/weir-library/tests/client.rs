@@ -12,6 +12,7 @@ use indexmap::IndexMap;
 use peer::{CLOSE, Peer, response};
 use weir::{Bytes, Failure, FailureKind, Secret, Size, Text};
 use weir_library::client::{self, CallOptions, Client, ClientResponse};
+use weir_library::network::Network;
 
 /// Longest time that a call may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -57,7 +58,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// Returns a client that knows these hosts.
 fn knowing<const COUNT: usize>(hosts: [(&str, SocketAddr); COUNT]) -> Client {
-    Client::default().with_hosts(hosts.map(|(name, address)| (name.to_owned(), address)))
+    Client::new(Network::default().with_hosts(hosts.map(|(name, address)| (name.to_owned(), address))))
 }
 
 fn text(result: Result<ClientResponse, Failure>) -> String {

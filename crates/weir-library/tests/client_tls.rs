@@ -2,73 +2,23 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 #![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
 
+mod certificates;
+
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use certificates::Certificate;
 use http_body_util::Full;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::RootCertStore;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use weir::{Failure, Size};
 use weir_library::client::{self, Client, ClientResponse};
-
-/// A folder with a certificate for `a.example` and its key, removed at the end.
-struct Certificate(PathBuf);
-
-impl Certificate {
-    /// Makes a certificate that signs itself; `None` if `openssl` is not installed.
-    fn new(name: &str) -> Option<Certificate> {
-        let folder = std::env::temp_dir().join(format!("weir-tls-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let made = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
-            .args(["-subj", "/CN=a.example", "-addext", "subjectAltName=DNS:a.example", "-keyout", "key.pem"])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE", "-out", "certificate.pem"])
-            .current_dir(&folder)
-            .output();
-        let Ok(made) = made else {
-            eprintln!("skipped: openssl is not installed");
-            return None;
-        };
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        Some(Certificate(folder))
-    }
-
-    fn certificate(&self) -> CertificateDer<'static> {
-        CertificateDer::from_pem_file(self.0.join("certificate.pem")).unwrap()
-    }
-
-    /// Returns the roots of a client that trusts this certificate.
-    fn roots(&self) -> RootCertStore {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate()).unwrap();
-        roots
-    }
-
-    fn acceptor(&self, protocols: &[&[u8]]) -> TlsAcceptor {
-        let key = PrivateKeyDer::from_pem_file(self.0.join("key.pem")).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-        let mut config = config.with_no_client_auth().with_single_cert(vec![self.certificate()], key).unwrap();
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        TlsAcceptor::from(Arc::new(config))
-    }
-}
-
-impl Drop for Certificate {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use weir_library::network::Network;
 
 /// Serves connections whose answers name the version of HTTP; returns the address.
 async fn serve(acceptor: TlsAcceptor) -> SocketAddr {
@@ -105,7 +55,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn knowing(host: &str, address: SocketAddr, roots: RootCertStore) -> Client {
-    Client::default().with_hosts([(host.to_owned(), address)]).with_roots(roots)
+    Client::new(Network::default().with_hosts([(host.to_owned(), address)]).with_roots(roots))
 }
 
 #[test]

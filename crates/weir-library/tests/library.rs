@@ -15,6 +15,7 @@ fn parameters(parameters: &[Parameter]) -> String {
             weir::Passing::Change => "&mut ",
             weir::Passing::Start => "at start ",
             weir::Passing::Typed => "typed ",
+            weir::Passing::Named => "named ",
             weir::Passing::TypeOf(_) => "type of the result ",
         };
         let default = default.as_ref().map(|default| format!(" = {default}")).unwrap_or_default();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use streaming::{PATIENCE, Place, Running, open};
 use weir::{FailureKind, HostType, Value};
+use weir_library::network::Network;
 use weir_library::tcp::{self, Connection};
 use weir_library::{files, udp};
 
@@ -249,7 +250,7 @@ fn packets_come_with_their_sender_and_are_answered() {
         client.send_to(payload, running.address()).unwrap();
         let packet = udp::Packet::from_value(running.next()).unwrap();
         assert_eq!((&*packet.bytes, packet.sender.as_str()), (payload, &*client.local_addr().unwrap().to_string()));
-        wait(udp::send(packet.socket, packet.sender, packet.bytes)).unwrap();
+        wait(udp::send(&Network::default(), packet.socket, packet.sender, packet.bytes)).unwrap();
         let mut answer = vec![0; 65_535];
         let (length, from) = client.recv_from(&mut answer).unwrap();
         assert_eq!((&answer[..length], from), (payload, running.address()));
@@ -260,11 +261,12 @@ fn packets_come_with_their_sender_and_are_answered() {
 #[test]
 fn packets_are_sent_to_addresses_only() {
     wait(async {
-        let failure = udp::send(udp::socket().unwrap(), "nowhere".into(), Bytes::new()).await.unwrap_err();
+        let failure =
+            udp::send(&Network::default(), udp::socket().unwrap(), "nowhere".into(), Bytes::new()).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Argument);
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = client.local_addr().unwrap().to_string();
-        udp::send(udp::socket().unwrap(), to, "there".into()).await.unwrap();
+        udp::send(&Network::default(), udp::socket().unwrap(), to, "there".into()).await.unwrap();
         let mut packet = [0; 10];
         assert_eq!(client.recv(&mut packet).unwrap(), 5);
     });

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, ValueEnum};
+use weir_library::log::{LogFormat, LogLevel, LogSettings};
 
 use crate::{Exit, programs};
 
@@ -45,9 +46,49 @@ pub(crate) struct RunArguments {
     pub(crate) port: Option<u16>,
     #[command(flatten)]
     pub(crate) configuration: ConfigurationArguments,
+    /// Least important messages of the module `log` that are written
+    #[arg(long, value_enum, default_value_t = LogLevelArgument::Info)]
+    pub(crate) log_level: LogLevelArgument,
+    /// Format of the messages of the module `log`
+    #[arg(long, value_enum, default_value_t = LogFormatArgument::Text)]
+    pub(crate) log_format: LogFormatArgument,
     /// Format of diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
+}
+
+/// The levels of `log`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevelArgument {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// The formats of `log`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormatArgument {
+    Text,
+    Json,
+}
+
+impl RunArguments {
+    /// Returns the settings of the log.
+    pub(crate) fn log_settings(&self) -> LogSettings {
+        LogSettings {
+            level: match self.log_level {
+                LogLevelArgument::Debug => LogLevel::Debug,
+                LogLevelArgument::Info => LogLevel::Info,
+                LogLevelArgument::Warn => LogLevel::Warn,
+                LogLevelArgument::Error => LogLevel::Error,
+            },
+            format: match self.log_format {
+                LogFormatArgument::Text => LogFormat::Text,
+                LogFormatArgument::Json => LogFormat::Json,
+            },
+        }
+    }
 }
 
 /// Values of the program's `config` declarations.

@@ -17,7 +17,10 @@ pub(crate) mod signals;
 
 use std::path::Path;
 
+use weir_host::{ReachableHosts, Text};
+use weir_library::client::Client;
 use weir_library::files::{FileCacheOptions, Root};
+use weir_library::network::Network;
 use weir_library::output::Outputs;
 use weir_library::tables::TableStorage;
 use weir_runtime::{Options, PrepareError, RunningProgram, StartError};
@@ -48,6 +51,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Ok(effective) => effective,
         Err(exit) => return exit,
     };
+    restrict_network(&mut library, &effective);
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
     let options = Options {
         plan: effective.plan.clone(),
@@ -78,6 +82,17 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     }
     let log = EventLog::begin(reader, locator, terminal.messages());
     wait(running, log, socket.ok(), terminal)
+}
+
+/// Lets the program reach only the hosts that its plan names, if it names any.
+fn restrict_network(library: &mut Library, effective: &EffectivePlan) {
+    let Some(hosts) = &effective.plan.hosts else { return };
+    let hosts = hosts.value.iter().map(Text::as_str);
+    let reachable = ReachableHosts::only(hosts).expect("the check of the plan accepts only hosts");
+    let network = library.environment.get::<Network>().map_or_else(Network::default, |network| (*network).clone());
+    let network = network.with_reachable(reachable);
+    library.environment.insert(Client::new(network.clone()));
+    library.environment.insert(network);
 }
 
 /// Describes this program for readers of the trace.
@@ -121,6 +136,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
         None => open_root(&folder(&arguments.file), terminal)?.without_programs(),
     };
     library.environment.insert(root.with_cache_options(keeping(arguments)));
+    library.environment.insert(arguments.log_settings());
     let tables = database_of(&arguments.file, arguments.data.as_deref());
     library.environment.insert_closing(TableStorage::in_file(tables));
     if program.entries.is_empty() {

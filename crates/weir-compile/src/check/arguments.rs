@@ -73,7 +73,10 @@ impl<'a> TypeChecker<'a, '_> {
         taken: Vec<CalleeParameter>,
         given: CallArguments<'a>,
     ) -> Vec<ArgumentSource> {
-        let mut supplied: Vec<Option<(ArgumentSource, Span)>> = vec![None; taken.len()];
+        // The arguments that name no parameter need none.
+        let takes_further = taken.last().is_some_and(|last| last.passing == Some(Passing::Named));
+        let mut further: Vec<&Name> = Vec::new();
+        let mut supplied: Vec<Option<(ArgumentSource, Span)>> = vec![None; taken.len() - usize::from(takes_further)];
         let implicit = given.object.as_ref().map(|(object, _)| (ArgumentSource::Object, object.span));
         let implicit = implicit.into_iter().chain(given.piped.map(|piped| (ArgumentSource::Piped, piped.span)));
         let mut position = 0;
@@ -83,6 +86,10 @@ impl<'a> TypeChecker<'a, '_> {
         }
         for (at, argument) in given.arguments.iter().enumerate() {
             let index = match &argument.name {
+                Some(name) if takes_further && !names_one(&taken[..supplied.len()], name) => {
+                    self.further_argument(&mut further, name, argument);
+                    continue;
+                }
                 Some(name) => self.named_parameter(callee, &taken, name),
                 None => {
                     position += 1;
@@ -93,7 +100,7 @@ impl<'a> TypeChecker<'a, '_> {
                 Some(index) => self.place(callee, &mut supplied, index, (ArgumentSource::Argument(at), argument.span)),
                 None => _ = self.expr(&argument.value, Some(&Expected::plain(Ty::Error))),
             }
-            if index.is_some_and(|index| index >= taken.len()) {
+            if index.is_some_and(|index| index >= supplied.len()) {
                 self.expr(&argument.value, None);
             }
         }
@@ -108,7 +115,21 @@ impl<'a> TypeChecker<'a, '_> {
             self.argument(callee, parameter, *supplied, &given);
         }
         self.missing(callee, &taken, &supplied, &given);
+        supplied.resize(taken.len(), None);
         supplied.iter().map(|supplied| supplied.map_or(ArgumentSource::Default, |(how, _)| how)).collect()
+    }
+
+    /// Checks an argument that names no parameter, of a function that takes such arguments.
+    fn further_argument(&mut self, further: &mut Vec<&'a Name>, name: &'a Name, argument: &'a Argument) {
+        if let Some(first) = further.iter().find(|other| other.as_str() == name.as_str()) {
+            let diagnostic = Diagnostic::new(Code::UnknownArgument, format!("the name `{name}` is given twice"))
+                .at(name.span, "also given here")
+                .because(first.span, "first given here")
+                .hint("choose another name");
+            self.report(diagnostic);
+        }
+        further.push(name);
+        self.expr(&argument.value, None);
     }
 
     fn named_parameter(&mut self, callee: &str, taken: &[CalleeParameter], name: &Name) -> Option<usize> {
@@ -288,6 +309,11 @@ impl<'a> TypeChecker<'a, '_> {
         }
         self.report(diagnostic);
     }
+}
+
+/// Returns whether a parameter has this name.
+fn names_one(parameters: &[CalleeParameter], name: &Name) -> bool {
+    parameters.iter().any(|parameter| parameter.name.as_deref() == Some(name.as_str()))
 }
 
 /// Returns whether a parameter gets a closure.

@@ -1,6 +1,6 @@
 //! Lowers calls: of host functions to call operations, of everything else by inlining.
 
-use weir_host::{Passing, Text, Type, Value};
+use weir_host::{Passing, Text, Type, TypeOf, Value};
 use weir_ir::expr::{Atom, Call, InlinedCall, InlinedCallId};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
@@ -46,7 +46,10 @@ impl<'a> Lowering<'a, '_> {
             ArgumentSource::Argument(at) => values.get(*at).cloned(),
             ArgumentSource::Default => None,
         });
-        let given: Vec<Option<ArgumentBinding<'a>>> = given.collect();
+        let mut given: Vec<Option<ArgumentBinding<'a>>> = given.collect();
+        if let (CallTarget::Host(path), Some(last)) = (target, given.last_mut()) {
+            *last = self.named_arguments(path, arguments, &values, expr.span).or(last.take());
+        }
         let ty = self.ty(expr);
         let written = supplied.iter().map(|supplied| match supplied {
             ArgumentSource::Object => object_of(function),
@@ -162,8 +165,11 @@ impl<'a> Lowering<'a, '_> {
                 match parameter.passing {
                     Passing::Start => self.constant_argument(atom, path, parameter, place),
                     Passing::Typed => self.with_type(atom, path, written, place),
-                    Passing::Value | Passing::Borrow | Passing::Change | Passing::TypeOf(_) => atom,
+                    Passing::Value | Passing::Borrow | Passing::Change | Passing::Named | Passing::TypeOf(_) => atom,
                 }
+            }
+            _ if parameter.passing == Passing::Named => {
+                self.typed_pair((Atom::Value(Value::Unit), Type::Unit), &TypeOf::default(), span)
             }
             None if let Passing::TypeOf(name) = parameter.passing => self.type_argument(name, result, path, span),
             _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),

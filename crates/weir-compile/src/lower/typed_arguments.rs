@@ -1,17 +1,17 @@
 //! Arguments that carry types: `http.json(post)` receives the post and the definition of `Post`, and `json.decode(text)` that
 //! of the type that it is expected to create.
 
-use weir_host::{Text, Type, TypeDefinition, TypeOf, TypeShape, Value};
+use weir_host::{Field, NamedArguments, Passing, Text, Type, TypeDefinition, TypeOf, TypeShape, Value};
 use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
-use weir_syntax::ast::Expr;
+use weir_syntax::ast::{Argument, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::Lowering;
+use super::{Binding, Lowering};
 use crate::lang_items::{JSON_VALUE, SERVICE};
 use crate::types::{fields_of, names_in};
 
-impl Lowering<'_, '_> {
+impl<'a> Lowering<'a, '_> {
     /// Returns the pair of an argument and its type. Reports an opaque part, which the function could not read.
     pub(super) fn with_type(&mut self, argument: Atom, path: &Text, written: Option<&Expr>, span: Span) -> Atom {
         let of = self.type_of(written.map_or(Type::Unit, |written| self.ty(written)));
@@ -20,8 +20,50 @@ impl Lowering<'_, '_> {
         if let Some(part) = closed_part(&of).filter(|_| !is_body) {
             self.cannot_look_into(&of.ty, &part, path, span);
         }
-        let pair = Type::tuple(vec![of.ty.clone(), Type::Text]);
-        self.prim(Prim::Record, vec![argument, Atom::Value(Value::text(&of.to_string()))], pair, span)
+        self.typed_pair((argument, of.ty.clone()), &of, span)
+    }
+
+    /// Returns the pair of a value and its type.
+    pub(super) fn typed_pair(&mut self, (value, ty): (Atom, Type), of: &TypeOf, span: Span) -> Atom {
+        let pair = Type::tuple(vec![ty, Type::Text]);
+        self.prim(Prim::Record, vec![value, Atom::Value(Value::text(&of.to_string()))], pair, span)
+    }
+
+    /// Returns the arguments that name no parameter of the host function, as one record with its type; `None` if there are
+    /// none.
+    pub(super) fn named_arguments(
+        &mut self,
+        path: &Text,
+        arguments: &'a [Argument],
+        values: &[Binding<'a>],
+        span: Span,
+    ) -> Option<Binding<'a>> {
+        let parameters = &self.context.library.function(path)?.signature.parameters;
+        parameters.last().filter(|last| last.passing == Passing::Named)?;
+        let is_parameter = |name: &str| parameters.iter().any(|parameter| parameter.name.as_str() == name);
+        let (mut fields, mut atoms, mut definitions) = (Vec::new(), Vec::new(), Vec::new());
+        for (argument, value) in arguments.iter().zip(values) {
+            let (Some(name), Binding::Atom(atom)) = (&argument.name, value) else { continue };
+            if is_parameter(name.as_str()) {
+                continue;
+            }
+            let ty = self.ty(&argument.value);
+            let of = TypeOf { definitions: self.definitions_in(&ty), ty: ty.clone() };
+            if let Some(part) = closed_part(&of) {
+                self.cannot_look_into(&of.ty, &part, path, argument.value.span);
+            }
+            self.no_shared(std::slice::from_ref(atom), argument.value.span);
+            definitions.extend(of.definitions);
+            fields.push(Field::new(name.as_str(), ty));
+            atoms.push(atom.clone());
+        }
+        if fields.is_empty() {
+            return None;
+        }
+        let ty = Type::tuple(fields.iter().map(|field| field.ty.clone()).collect());
+        let of = record_of(fields, definitions);
+        let record = self.prim(Prim::Record, atoms, ty.clone(), span);
+        Some(Binding::Atom(self.typed_pair((record, ty), &of, span)))
     }
 
     /// Returns the type that a call has for the type parameter of the function's result. Reports a part of it that no text
@@ -78,6 +120,16 @@ impl Lowering<'_, '_> {
                 .hint("pass plain data: numbers, texts, lists, maps, records, enums");
         self.context.report_once(diagnostic);
     }
+}
+
+/// Returns the type of a record of named arguments; its definition is the first.
+fn record_of(fields: Vec<Field>, mut definitions: Vec<TypeDefinition>) -> TypeOf {
+    let name = Text::from(NamedArguments::TYPE_NAME);
+    definitions.sort_by(|one, other| one.name.cmp(&other.name));
+    definitions.dedup_by(|one, other| one.name == other.name);
+    let record = TypeDefinition { name: name.clone(), doc: Text::default(), shape: TypeShape::Record(fields) };
+    definitions.insert(0, record);
+    TypeOf { ty: Type::named(&name), definitions }
 }
 
 /// Returns the type that stands for a type parameter, if the declared type mentions it.

@@ -48,6 +48,8 @@ pub struct Plan {
     pub memory_per_flow: Option<Located<u64>>,
     /// Number of cores that compute for one flow.
     pub parallel: Option<Located<Parallelism>>,
+    /// Hosts that the program may reach; all if there is no such list.
+    pub hosts: Option<Located<Vec<Text>>>,
     /// Sections, in the order of the file.
     pub sections: Vec<Section>,
 }
@@ -101,6 +103,8 @@ pub(super) enum KeyValue<T> {
     Required(fn(&T) -> &Located<Text>),
     /// A number of cores up to this maximum, `"auto"` or `"off"`.
     Parallelism(FieldAccess<T, Parallelism>, usize),
+    /// A list of hosts.
+    Hosts(FieldAccess<T, Vec<Text>>),
     /// A list of patterns of node names that is not empty.
     Patterns(fn(&T) -> &[Located<NodePattern>], fn(&mut T, Vec<Located<NodePattern>>)),
 }
@@ -209,6 +213,14 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         meaning: "number of cores that compute for one flow while they are idle, `\"auto\"` for all of them, or `\"off\"`; \
                   default: `\"auto\"`",
     },
+    PlanKey {
+        name: "hosts",
+        deprecated: &[],
+        value: KeyValue::Hosts(field!(hosts)),
+        check: KeyCheck::Fits,
+        example: "[\"api.example\", \"*.cdn.example\", \"10.0.0.7\"]",
+        meaning: "hosts that the program may reach; default: all",
+    },
 ];
 
 /// Keys of a section, in the order in which a plan is printed.
@@ -304,13 +316,17 @@ impl<T> PlanKey<T> {
             KeyValue::Duration(field, _) => (field.get)(table).map(|duration| quoted(&format_duration(duration.value))),
             KeyValue::Parallelism(field, _) => (field.get)(table).map(|located| located.value.to_string()),
             KeyValue::Size(field) => (field.get)(table).map(|size| quoted(&Value::Size(size.value).to_string())),
+            KeyValue::Hosts(field) => (field.get)(table).map(|hosts| list(hosts.value.iter().map(Text::as_str))),
             KeyValue::Required(get) => Some(quoted(&get(table).value)),
-            KeyValue::Patterns(get, _) => {
-                let patterns: Vec<String> = get(table).iter().map(|pattern| quoted(pattern.value.as_str())).collect();
-                Some(format!("[{}]", patterns.join(", ")))
-            }
+            KeyValue::Patterns(get, _) => Some(list(get(table).iter().map(|pattern| pattern.value.as_str()))),
         }
     }
+}
+
+/// Returns a list of texts as TOML.
+fn list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let quoted: Vec<String> = texts.map(quoted).collect();
+    format!("[{}]", quoted.join(", "))
 }
 
 /// Returns a duration as programs and plans write it.

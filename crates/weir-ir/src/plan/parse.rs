@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use weir_host::ReachableHosts;
 
 use super::check::closest;
 use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section, longest};
@@ -78,6 +79,7 @@ impl PlanReader {
                 KeyValue::Parallelism(field, max) => {
                     self.parallelism(entry, *max).into_iter().for_each(|found| (field.set)(target, found));
                 }
+                KeyValue::Hosts(field) => self.hosts(entry).into_iter().for_each(|hosts| (field.set)(target, hosts)),
                 KeyValue::Patterns(_, set) => set(target, self.patterns(entry)),
                 KeyValue::Required(_) => {}
             }
@@ -164,6 +166,25 @@ impl PlanReader {
             }
         };
         Some(Located { value, at })
+    }
+
+    fn hosts(&mut self, entry: KeyedValue<'_, '_>) -> Option<Located<Vec<weir_host::Text>>> {
+        let Some(array) = entry.1.get_ref().as_array() else {
+            self.expected(entry, "a list of hosts");
+            return None;
+        };
+        let mut hosts = Vec::new();
+        for host in array.iter() {
+            match host.get_ref().as_str() {
+                Some(text) if ReachableHosts::only([text]).is_ok() => hosts.push(text.into()),
+                Some(text) => {
+                    let help = "write a name such as \"api.example\" or \"*.cdn.example\", or an address".to_owned();
+                    self.error(host.span(), format!("`{text}` is not a host"), Some(help));
+                }
+                None => self.expected((entry.0, host), "a list of hosts"),
+            }
+        }
+        Some(Located { value: hosts, at: entry.1.span() })
     }
 
     fn patterns(&mut self, entry: KeyedValue<'_, '_>) -> Vec<Located<NodePattern>> {

@@ -69,12 +69,23 @@ fn report(text: &str) -> String {
 
 #[test]
 fn a_plan_prints_as_it_is_read() {
-    let text = "engine = \"manual\"\nthreads = 2\nqueue_length_max = 64\nsessions_max = 500\nsession_idle_timeout = \"90m\"\ndrain_timeout = \"5s\"\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
+    let text = "engine = \"manual\"\nthreads = 2\nqueue_length_max = 64\nsessions_max = 500\nsession_idle_timeout = \"90m\"\ndrain_timeout = \"5s\"\nhosts = [\"a.example\", \"*.b.example\", \"::1\"]\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
                 threads = 2\nreplicas = 2\nreason = \"97 % of the \\\"time\\\"\"\n";
     let (plan, problems) = Plan::parse(text);
     assert_eq!(problems, []);
     assert_eq!(plan.to_string(), text);
     assert_eq!(report(text), "");
+}
+
+#[test]
+fn a_text_that_is_no_host_is_reported() {
+    let said = report("hosts = [\"a.example\", \"https://b.example\", 7]\n");
+    assert_eq!(
+        said,
+        "1:23: `https://b.example` is not a host\n  help: write a name such as \"api.example\" or \"*.cdn.example\", or an \
+         address\n1:44: `hosts` must be a list of hosts, found integer\n"
+    );
+    assert_eq!(report("hosts = \"a.example\"\n"), "1:9: `hosts` must be a list of hosts, found string\n");
 }
 
 #[test]

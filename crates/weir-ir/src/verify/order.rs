@@ -85,7 +85,7 @@ fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: u
             let passing = function.and_then(|function| function.signature.parameters.get(input)).map(|p| p.passing);
             match passing {
                 Some(Passing::Change) => true,
-                Some(Passing::Value | Passing::Typed) => is_move_only(checker, graph, node, input),
+                Some(Passing::Value | Passing::Typed | Passing::Named) => is_move_only(checker, graph, node, input),
                 _ => false,
             }
         }

@@ -1,7 +1,6 @@
 //! The client: its connections, and the exchange of a request for a response.
 
 use std::error::Error;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +14,18 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use parking_lot::Mutex;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use tokio::sync::OnceCell;
 use weir::{Failure, FailureKind};
 use weir_events::{after, until};
 
 use super::body;
-use super::connector::{CheckedConnector, ConnectError, KnownHosts, Reach};
+use super::connector::CheckedConnector;
 use super::options::Call;
 use super::permits::Permits;
 use super::redirect::following;
 use super::response::ClientResponse;
+use crate::network::{ConnectError, Network, Reach};
 
 /// Maximum number of idle connections to one host, and the time for which they are kept: less than servers usually keep
 /// theirs, so that a request seldom meets a connection that is being closed.
@@ -40,9 +40,7 @@ type Pool = legacy::Client<HttpsConnector<CheckedConnector>, Full<Bytes>>;
 pub struct Client {
     pools: OnceCell<Pools>,
     permits: Permits,
-    known: KnownHosts,
-    /// Certificates of authorities; those of the system if there are none.
-    roots: Option<RootCertStore>,
+    network: Network,
 }
 
 /// The permit or response for which a call waits, with its host.
@@ -70,22 +68,15 @@ struct Pools {
 
 impl Default for Client {
     fn default() -> Self {
-        let permits = Permits::default();
-        Client { pools: OnceCell::new(), permits, known: KnownHosts::default(), roots: None }
+        Client::new(Network::default())
     }
 }
 
 impl Client {
-    /// Returns a client for which hosts have given addresses, which are neither looked up nor checked.
+    /// Returns the client of a program that uses the network in this way.
     #[must_use]
-    pub fn with_hosts(self, hosts: impl IntoIterator<Item = (String, SocketAddr)>) -> Self {
-        Client { known: Arc::new(hosts.into_iter().collect()), ..self }
-    }
-
-    /// Returns a client that trusts these authorities instead of the system's.
-    #[must_use]
-    pub fn with_roots(self, roots: RootCertStore) -> Self {
-        Client { roots: Some(roots), ..self }
+    pub fn new(network: Network) -> Self {
+        Client { pools: OnceCell::new(), permits: Permits::default(), network }
     }
 
     /// Performs a call within its time.
@@ -148,11 +139,7 @@ impl Client {
     async fn pools(&self) -> &Pools {
         self.pools
             .get_or_init(|| async {
-                let roots = match &self.roots {
-                    Some(roots) => roots.clone(),
-                    None => tokio::task::spawn_blocking(system_roots).await.unwrap_or_else(|_| RootCertStore::empty()),
-                };
-                let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+                let config = Arc::unwrap_or_clone(self.network.tls().await);
                 let pool = |reach| self.pool(reach, config.clone());
                 Pools { public: pool(Reach::Public), private: pool(Reach::Private) }
             })
@@ -160,7 +147,7 @@ impl Client {
     }
 
     fn pool(&self, reach: Reach, config: ClientConfig) -> Pool {
-        let connector = CheckedConnector { reach, known: Arc::clone(&self.known) };
+        let connector = CheckedConnector { reach, network: self.network.clone() };
         let https = HttpsConnectorBuilder::new()
             .with_tls_config(config)
             .https_or_http()
@@ -183,14 +170,6 @@ fn host_of(call: &Call) -> String {
 
 fn too_many_redirects(redirects: u8) -> Failure {
     Failure::new(FailureKind::Limit, format!("more than {redirects} redirects (`redirects_max`)"))
-}
-
-/// Returns the certificates of the authorities that the system trusts (or `SSL_CERT_FILE` and `SSL_CERT_DIR` name). If
-/// there are none, no server of TLS is trusted.
-fn system_roots() -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots
 }
 
 /// Returns `true` if a connection was established, and ended before the response began.

@@ -11,8 +11,8 @@ use hyper::{Method, Uri};
 use indexmap::IndexMap;
 use weir::{Failure, Secret, Size, Text};
 
-use super::connector::Reach;
 use super::url;
+use crate::network::Reach;
 
 /// Header fields that the client sets itself.
 const OWN_FIELDS: [HeaderName; 8] =
@@ -83,7 +83,7 @@ impl Call {
             timeout: options.timeout,
             bytes_max: usize::try_from(options.bytes_max.0).unwrap_or(usize::MAX),
             redirects_max: options.redirects_max,
-            reach: if options.private { Reach::Private } else { Reach::Public },
+            reach: Reach::of(options.private),
         })
     }
 

@@ -5,9 +5,9 @@ use hyper::http::response::Parts;
 use hyper::{Method, StatusCode, Uri};
 use weir::Failure;
 
-use super::connector::Reach;
 use super::options::Call;
 use super::url::{is_same_origin, joined};
+use crate::network::Reach;
 
 /// Header fields that a request keeps when it is redirected to another origin. All others may be credentials.
 const KEPT_ACROSS_ORIGINS: [HeaderName; 5] = [ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_TYPE, USER_AGENT];

@@ -2,10 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use weir::{Failure, ListenAddress, Parameter, Passing, SourceSignature, Type, Value};
+use weir::{Failure, HostType, ListenAddress, Parameter, Passing, SourceSignature, Text, Type, Value};
 
+use super::client_address::TrustedProxies;
+use super::cross_origin::{CrossOriginArguments, CrossOriginPolicy};
 use super::server::{Limits, TlsFiles};
 
 /// A limit that a program may set, as an accessor of its field.
@@ -36,6 +39,18 @@ const CROSS_SITE_WRITES: &str = "cross_site_writes";
 const HALF_CLOSE: &str = "half_close";
 /// Names of the parameters with the files of TLS.
 const TLS_FILES: [&str; 3] = ["certificate", "key", "client_authorities"];
+/// Names of the parameters on pages of other origins (CORS).
+const ALLOWED_ORIGINS: &str = "allowed_origins";
+const ALLOWED_CREDENTIALS: &str = "allowed_credentials";
+const ALLOWED_HEADERS: &str = "allowed_headers";
+const EXPOSED_HEADERS: &str = "exposed_headers";
+const PREFLIGHT_MAX_AGE: &str = "preflight_max_age";
+/// Name of the parameter with the addresses of proxies whose header fields are used.
+const TRUSTED_PROXIES: &str = "trusted_proxies";
+/// Number of parameters before those of other origins.
+const BEFORE_ORIGINS: usize = 2 + LIMITS.len() + 2 + TLS_FILES.len();
+/// Time for which a browser uses the answer to a preflight, by default.
+const PREFLIGHT_MAX_AGE_NS: i64 = 600_000_000_000;
 /// Minimum value of `header_bytes_max`; below it no browser's request is accepted.
 const HEADER_BYTES_LEAST: usize = 1024;
 
@@ -49,6 +64,18 @@ pub(super) fn signature() -> SourceSignature {
     let switch = |name| parameter(name, Type::Bool, Some(Value::Bool(false)));
     let switches = [switch(CROSS_SITE_WRITES), switch(HALF_CLOSE)];
     let files = TLS_FILES.map(|name| parameter(name, Type::Text, Some(Value::text(""))));
+    let texts = |name, default: &[&str]| {
+        let default = default.iter().copied().map(Value::text).collect();
+        parameter(name, Type::List(Arc::new(Type::Text)), Some(Value::list(default)))
+    };
+    let origins = [
+        texts(ALLOWED_ORIGINS, &[]),
+        switch(ALLOWED_CREDENTIALS),
+        texts(ALLOWED_HEADERS, &["Content-Type", "Authorization"]),
+        texts(EXPOSED_HEADERS, &[]),
+        parameter(PREFLIGHT_MAX_AGE, Type::Duration, Some(Value::Duration(PREFLIGHT_MAX_AGE_NS))),
+        texts(TRUSTED_PROXIES, &[]),
+    ];
     let place = [parameter("port", Type::Int, None), parameter("address", Type::Text, Some(Value::text("127.0.0.1")))];
     SourceSignature {
         module: "http".into(),
@@ -57,7 +84,7 @@ pub(super) fn signature() -> SourceSignature {
              connections from other machines; port 0 lets the operating system choose a port. With the files of a \
              `certificate` and its `key`, connections use TLS."
             .into(),
-        parameters: place.into_iter().chain(limits).chain(switches).chain(files).collect(),
+        parameters: place.into_iter().chain(limits).chain(switches).chain(files).chain(origins).collect(),
         element: None,
         answer: Some(Type::named("http.Response")),
         ordered: false,
@@ -77,9 +104,37 @@ pub(super) fn address(arguments: &[Value]) -> Result<SocketAddr, Failure> {
     Ok(SocketAddr::new(address, port))
 }
 
-/// Returns `true` if pages of other sites may send requests that change something.
-pub(super) fn permits_cross_site_writes(arguments: &[Value]) -> bool {
-    is_on(arguments, 0)
+/// Returns the rules for pages of other origins.
+///
+/// # Errors
+/// Fails if an argument is not an origin or the name of a header field.
+pub(super) fn cross_origin(arguments: &[Value]) -> Result<CrossOriginPolicy, Failure> {
+    let texts = |index| texts(arguments.get(BEFORE_ORIGINS + index));
+    let max_age = match arguments.get(BEFORE_ORIGINS + 4) {
+        Some(Value::Duration(nanos)) => u64::try_from(*nanos).map_or(Duration::ZERO, Duration::from_nanos),
+        _ => Duration::ZERO,
+    };
+    CrossOriginPolicy::new(&CrossOriginArguments {
+        writes: is_on(arguments, 0),
+        origins: texts(0),
+        credentials: matches!(arguments.get(BEFORE_ORIGINS + 1), Some(Value::Bool(true))),
+        headers: texts(2),
+        exposed: texts(3),
+        max_age,
+    })
+}
+
+/// Returns the proxies whose header fields are used.
+///
+/// # Errors
+/// Fails if an argument is neither an address nor a block of addresses.
+pub(super) fn trusted_proxies(arguments: &[Value]) -> Result<TrustedProxies, Failure> {
+    TrustedProxies::new(texts(arguments.get(BEFORE_ORIGINS + 5)).iter().map(Text::as_str))
+}
+
+/// Returns the elements of a list of texts.
+fn texts(list: Option<&Value>) -> Vec<Text> {
+    list.and_then(|list| Vec::from_value(list.clone()).ok()).unwrap_or_default()
 }
 
 /// Returns `true` if the switch of this index, behind the limits, is on.
@@ -92,7 +147,7 @@ fn is_on(arguments: &[Value], index: usize) -> bool {
 /// # Errors
 /// Fails if there is a certificate without a key, or a key without a certificate.
 pub(super) fn tls_files(arguments: &[Value], folder: &Path) -> Result<Option<TlsFiles>, Failure> {
-    let given = arguments.iter().skip(2 + LIMITS.len() + 2);
+    let given = arguments.iter().skip(2 + LIMITS.len() + 2).take(TLS_FILES.len());
     let mut paths = given.map(|path| match path {
         Value::Text(path) if !path.is_empty() => Some(folder.join(&**path)),
         _ => None,

@@ -1,16 +1,22 @@
 //! Routing of requests, and the inputs of a route's flow.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderValue};
 use matchit::{Match, Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
+use super::client_address::TrustedProxies;
 use super::cookies::HOST_PREFIX;
 use super::fields;
 use super::input::{InputError, NamedTypes, decode_path, encode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
 use crate::json::decode;
+
+/// Name of the parameter `(header client_address: Text)`, which no request can set.
+const CLIENT_ADDRESS: &str = "client_address";
 
 /// The routes of a service, compiled for lookup.
 pub(super) struct Routes {
@@ -37,6 +43,8 @@ enum ParameterSource {
     Query,
     /// The header field of this name.
     Header(String),
+    /// The address of the client.
+    ClientAddress,
     /// The cookie of this name.
     Cookie(String),
     Body,
@@ -44,6 +52,13 @@ enum ParameterSource {
 
 /// The routes of a path, and the parts of the path that fill the pattern's placeholders.
 pub(super) type PathMatch<'r, 'p> = Match<'r, 'p, &'r usize>;
+
+/// The header of a request, and from where it came.
+pub(super) struct RequestSender<'r> {
+    pub(super) fields: &'r HeaderMap,
+    pub(super) peer: IpAddr,
+    pub(super) proxies: &'r TrustedProxies,
+}
 
 /// Result of matching a method and a path.
 pub(super) enum RouteMatch<'f, 'r, 'p> {
@@ -128,6 +143,19 @@ impl Routes {
         }
     }
 
+    /// Returns the methods of a path, for a preflight.
+    pub(super) fn methods<'f, 'r, 'p>(
+        &self,
+        path: &str,
+        found: Option<&'f PathMatch<'r, 'p>>,
+    ) -> RouteMatch<'f, 'r, 'p> {
+        match found {
+            _ if path == "*" => RouteMatch::Options(self.allow.clone()),
+            Some(found) => RouteMatch::Options(self.paths[*found.value].allow.clone()),
+            None => RouteMatch::NotFound,
+        }
+    }
+
     /// Appends the inputs of the route's flow to `inputs`. Returns the index of the input that is the body, which is
     /// still [`Value::Absent`].
     ///
@@ -138,14 +166,14 @@ impl Routes {
         route: usize,
         parts: &Params<'_, '_>,
         query: Option<&str>,
-        header: &HeaderMap,
+        sender: &RequestSender<'_>,
         inputs: &mut Vec<Value>,
     ) -> Result<Option<usize>, Vec<InputError>> {
         let Route { parameters, types, .. } = &self.routes[route];
         if parameters.is_empty() && query.is_none() {
             return Ok(None);
         }
-        let definitions = NamedTypes(types);
+        let (definitions, header) = (NamedTypes(types), sender.fields);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());
         for (index, (parameter, place)) in parameters.iter().zip(&self.sources[route]).enumerate() {
@@ -154,6 +182,14 @@ impl Routes {
                     path_input(parameter, parts.iter().nth(*number).map_or("", |(_, part)| part), definitions)
                 }
                 ParameterSource::Query => query.input(parameter, definitions),
+                ParameterSource::ClientAddress => {
+                    let client = sender.proxies.client(sender.peer, header).to_string();
+                    scalar_or_error(&parameter.ty, &client, definitions)
+                        .map_err(|what| InputError::new(format!("`{CLIENT_ADDRESS}`"), what))
+                }
+                ParameterSource::Header(field) if sender.proxies.is_untrusted(field, sender.peer) => {
+                    fields::field_input(parameter, field, &HeaderMap::new(), definitions)
+                }
                 ParameterSource::Header(field) => fields::field_input(parameter, field, header, definitions),
                 ParameterSource::Cookie(name) => fields::cookie_input(parameter, name, header, definitions),
                 ParameterSource::Body => {
@@ -224,6 +260,7 @@ fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSour
             ParameterSource::Path(number.ok_or_else(|| cannot_hold(parameter))?)
         }
         ParameterFrom::Query => ParameterSource::Query,
+        ParameterFrom::Header if &*parameter.name == CLIENT_ADDRESS => ParameterSource::ClientAddress,
         ParameterFrom::Header => ParameterSource::Header(fields::field_of(&parameter.name)),
         ParameterFrom::Cookie => ParameterSource::Cookie(format!("{HOST_PREFIX}{}", parameter.name)),
         ParameterFrom::UnprefixedCookie => ParameterSource::Cookie(parameter.name.to_string()),
@@ -234,6 +271,7 @@ fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSour
 /// Checks that a request can hold the parameter. The compiler has already checked it; this is for other callers.
 fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: NamedTypes<'_>) -> Result<(), String> {
     let fits = match (place, &parameter.ty) {
+        (ParameterSource::ClientAddress, ty) => *ty == Type::Text,
         (ParameterSource::Path(_), ty) => is_scalar(ty, definitions),
         (ParameterSource::Header(field), ty) => fields::can_hold(field, ty, definitions),
         (ParameterSource::Cookie(_), ty) => fields::can_hold("cookie", ty, definitions),
@@ -259,7 +297,9 @@ fn allow(methods: &[(Method, usize)]) -> HeaderValue {
     if names.contains(&"GET") && !names.contains(&"HEAD") {
         names.push("HEAD");
     }
-    names.push("OPTIONS");
+    if !names.contains(&"OPTIONS") {
+        names.push("OPTIONS");
+    }
     HeaderValue::try_from(names.join(", ")).expect("methods are tokens")
 }
 

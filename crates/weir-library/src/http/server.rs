@@ -33,7 +33,7 @@ pub use tls::TlsFiles;
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -66,9 +66,13 @@ pub enum HandlerResponse<F> {
 
 /// Handler of requests.
 pub trait Handler: 'static {
-    /// Returns the response to one request. Its future stays on the connection's event loop, and is dropped if the
+    /// Returns the response to one request, which came from `peer`. Its future stays on the connection's event loop, and is dropped if the
     /// client disconnects.
-    fn handle(&self, request: Request<Incoming>) -> HandlerResponse<impl Future<Output = Response<Bytes>>>;
+    fn handle(
+        &self,
+        request: Request<Incoming>,
+        peer: IpAddr,
+    ) -> HandlerResponse<impl Future<Output = Response<Bytes>>>;
 
     /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
     fn source_retries(&self, _error: &io::Error) {}

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::mem;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,11 +21,12 @@ use weir_events::until;
 
 use crate::files::Root;
 
-use super::cross_site::is_cross_site_write;
+use super::client_address::TrustedProxies;
+use super::cross_origin::CrossOriginPolicy;
 use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::response::Response;
-use super::routes::{RouteMatch, Routes};
+use super::routes::{RequestSender, RouteMatch, Routes};
 use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
@@ -51,8 +52,8 @@ impl Source for Http {
             None => server,
         };
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
-        let cross_site_writes = parameters::permits_cross_site_writes(&arguments);
-        Ok(Arc::new(HttpService { server, routes, scheme, address, cross_site_writes }))
+        let policy = Arc::new(RequestPolicy::of(&arguments)?);
+        Ok(Arc::new(HttpService { server, routes, scheme, address, policy }))
     }
 
     fn listens(&self) -> Option<ListenProtocol> {
@@ -78,8 +79,26 @@ struct HttpService {
     /// `http` or `https`.
     scheme: &'static str,
     address: SocketAddr,
-    /// `true` if pages of other sites may send requests that change something.
-    cross_site_writes: bool,
+    policy: Arc<RequestPolicy>,
+}
+
+/// The rules of a service for the senders of requests.
+pub(super) struct RequestPolicy {
+    cross_origin: CrossOriginPolicy,
+    proxies: TrustedProxies,
+}
+
+impl RequestPolicy {
+    /// Returns the rules that the arguments of `http` describe.
+    ///
+    /// # Errors
+    /// Fails if an argument is not an origin, the name of a header field, or an address.
+    pub(super) fn of(arguments: &[Value]) -> Result<RequestPolicy, Failure> {
+        Ok(RequestPolicy {
+            cross_origin: parameters::cross_origin(arguments)?,
+            proxies: parameters::trusted_proxies(arguments)?,
+        })
+    }
 }
 
 impl Opened for HttpService {
@@ -97,7 +116,7 @@ impl Opened for HttpService {
             let (routes, body_bytes_max) = (Arc::clone(&self.routes), limits.body_bytes_max);
             let answers = FlowHandler {
                 routes,
-                cross_site_writes: self.cross_site_writes,
+                policy: Arc::clone(&self.policy),
                 body_bytes_max,
                 deadlines: RequestDeadlines::of(limits),
                 flows,
@@ -111,7 +130,7 @@ impl Opened for HttpService {
 /// Handler that responds to requests with the results of flows.
 struct FlowHandler {
     routes: Arc<Routes>,
-    cross_site_writes: bool,
+    policy: Arc<RequestPolicy>,
     body_bytes_max: usize,
     deadlines: RequestDeadlines,
     flows: Arc<dyn Flows>,
@@ -135,11 +154,46 @@ impl Handler for FlowHandler {
         self.flows.report(SourceProblem::ShedsConnections(Failure::function(message)));
     }
 
-    fn handle(&self, mut request: Request<Incoming>) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
+    fn handle(
+        &self,
+        request: Request<Incoming>,
+        peer: IpAddr,
+    ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
+        let grant = self.policy.cross_origin.grant(request.method(), request.headers());
+        let response = self.respond(request, peer);
+        let Some(grant) = grant else { return response };
+        match response {
+            HandlerResponse::Now(mut response) => {
+                grant.apply(&mut response);
+                HandlerResponse::Now(response)
+            }
+            HandlerResponse::Later(response) => HandlerResponse::Later(Box::pin(async move {
+                let mut response = response.await;
+                grant.apply(&mut response);
+                response
+            })),
+        }
+    }
+}
+
+/// The future of a response.
+type ResponseFuture<'a> = Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>;
+
+/// Returns a later response, which reuses the allocation of the request's header map `done`.
+fn later<'a>(
+    answer: impl Future<Output = Response> + 'a,
+    to_head: bool,
+    mut done: HeaderMap,
+) -> HandlerResponse<ResponseFuture<'a>> {
+    HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, &mut done) }))
+}
+
+impl FlowHandler {
+    fn respond(&self, mut request: Request<Incoming>, peer: IpAddr) -> HandlerResponse<ResponseFuture<'_>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
-        let begun = match self.beginning(&request, &mut inputs) {
+        let begun = match self.beginning(&request, peer, &mut inputs) {
             Ok((route, None)) => self.begin(route, inputs),
             Ok((route, Some(parameter))) => {
                 if !self.flows.admits(route) {
@@ -162,18 +216,7 @@ impl Handler for FlowHandler {
             Begun::Full => HandlerResponse::Now(Response::overloaded().into_hyper(to_head, request.headers_mut())),
         }
     }
-}
 
-/// Returns a later response, which reuses the allocation of the request's header map `done`.
-fn later<'a>(
-    answer: impl Future<Output = Response> + 'a,
-    to_head: bool,
-    mut done: HeaderMap,
-) -> HandlerResponse<Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>> {
-    HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, &mut done) }))
-}
-
-impl FlowHandler {
     fn begin(&self, route: usize, mut inputs: Vec<Value>) -> Begun {
         let begun = self.flows.begin(route, &mut inputs);
         self.spare.set(inputs);
@@ -225,6 +268,7 @@ impl FlowHandler {
     fn beginning(
         &self,
         request: &Request<Incoming>,
+        peer: IpAddr,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
         if has_other_host(request) {
@@ -234,9 +278,10 @@ impl FlowHandler {
             method: request.method(),
             uri: request.uri(),
             fields: request.headers(),
+            peer,
             has_body: request.body().size_hint().exact() != Some(0),
         };
-        head.matched(&self.routes, self.cross_site_writes, inputs)
+        head.matched(&self.routes, &self.policy, inputs)
     }
 }
 
@@ -245,6 +290,8 @@ pub(super) struct RoutedRequest<'r> {
     pub(super) method: &'r Method,
     pub(super) uri: &'r Uri,
     pub(super) fields: &'r HeaderMap,
+    /// Address from which the request came.
+    pub(super) peer: IpAddr,
     pub(super) has_body: bool,
 }
 
@@ -254,20 +301,25 @@ impl RoutedRequest<'_> {
     pub(super) fn matched(
         &self,
         routes: &Routes,
-        cross_site_writes: bool,
+        policy: &RequestPolicy,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
         let path = normalized_path(self.uri.path());
-        if !cross_site_writes && is_cross_site_write(self.method, self.uri, self.fields) {
+        if policy.cross_origin.refuses(self.method, self.uri, self.fields) {
             let text = "a page of another site sent this request";
             return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
         }
         // Not moved into the result, because it is large.
         let found = routes.at(&path);
-        match routes.find(self.method, &path, found.as_ref()) {
+        let found = match policy.cross_origin.answers_preflight(self.method, self.fields) {
+            true => routes.methods(&path, found.as_ref()),
+            false => routes.find(self.method, &path, found.as_ref()),
+        };
+        match found {
             RouteMatch::Route(route, parts) => {
                 let query = self.uri.query();
-                let body = routes.inputs(route, parts, query, self.fields, inputs).map_err(|all| refusal(&all))?;
+                let sender = RequestSender { fields: self.fields, peer: self.peer, proxies: &policy.proxies };
+                let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
                 match body {
                     Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
                         Err(Box::new(not_json()))

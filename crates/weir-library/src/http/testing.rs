@@ -4,6 +4,7 @@
 //! and parses its inputs, as the server would; the test computes the route's body, and [`answer`] turns the response into
 //! the one that a client would receive.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use super::cookies::HOST_PREFIX;
 use super::parameters;
 use super::response::Response;
 use super::routes::Routes;
-use super::service::{RoutedRequest, refusal};
+use super::service::{RequestPolicy, RoutedRequest, refusal};
 use crate::Limited;
 use crate::client::ClientResponse;
 use crate::json::encode::written;
@@ -45,7 +46,7 @@ pub struct TestedServices(IndexMap<Text, Arc<TestedService>>);
 
 struct TestedService {
     routes: Routes,
-    cross_site_writes: bool,
+    policy: RequestPolicy,
     body_bytes_max: usize,
 }
 
@@ -57,7 +58,7 @@ impl TestedServices {
     pub fn add(&mut self, name: Text, arguments: &[Value], routes: Arc<[Route]>) -> Result<(), Failure> {
         let service = TestedService {
             routes: Routes::new(routes)?,
-            cross_site_writes: parameters::permits_cross_site_writes(arguments),
+            policy: RequestPolicy::of(arguments)?,
             body_bytes_max: parameters::limits(arguments)?.body_bytes_max,
         };
         self.0.insert(name, Arc::new(service));
@@ -176,8 +177,9 @@ impl TestedServices {
             None => (Bytes::new(), None),
         };
         let fields = fields_of(options, media_type)?;
-        let matched = tested
-            .matched(&RoutedRequest { method: &method, uri: &url, fields: &fields, has_body: !body.is_empty() }, body);
+        let (peer, has_body) = (Ipv4Addr::LOCALHOST.into(), !body.is_empty());
+        let head = RoutedRequest { method: &method, uri: &url, fields: &fields, peer, has_body };
+        let matched = tested.matched(&head, body);
         let url = Uri::try_from(format!("http://{service}.invalid{path}")).map_err(|_| invalid())?;
         Ok(ServiceRequest { matched, method, url, fields })
     }
@@ -186,7 +188,7 @@ impl TestedServices {
 impl TestedService {
     fn matched(&self, head: &RoutedRequest<'_>, body: Bytes) -> Result<(usize, Vec<Value>), Box<Response>> {
         let mut inputs = Vec::new();
-        let (route, parameter) = head.matched(&self.routes, self.cross_site_writes, &mut inputs)?;
+        let (route, parameter) = head.matched(&self.routes, &self.policy, &mut inputs)?;
         if body.len() > self.body_bytes_max {
             return Err(Box::new(Response::of_status(StatusCode::PAYLOAD_TOO_LARGE)));
         }

@@ -6,14 +6,18 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 use weir::{Failure, FailureKind, Text};
+use weir_events::never;
 
 use super::idle_timeout::{ConnectionClient, IdleLimits, IdleTimer};
+use super::transport::TcpTransport;
 use crate::files::OpenFile;
 
 /// Maximum number of bytes returned by one read.
@@ -27,19 +31,33 @@ const SPAN_BYTES_MAX: usize = 16 * 1024 * 1024;
 #[derive(Debug, weir::Type)]
 #[weir(opaque, unique, name = "tcp.Connection")]
 pub struct Connection {
-    stream: TcpStream,
+    stream: TcpTransport,
     peer: SocketAddr,
     /// Bytes that have arrived and have not been returned.
     buffer: BytesMut,
     idle_timer: IdleTimer,
+    /// The permit of a connection that the program has made.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Connection {
-    /// Creates a connection with these limits.
+    /// Creates a connection that a listener has accepted.
     pub(super) fn new(stream: TcpStream, peer: SocketAddr, limits: IdleLimits, client: ConnectionClient) -> Self {
         // A program's writes are meant to be sent; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
-        Connection { stream, peer, buffer: BytesMut::new(), idle_timer: IdleTimer::new(limits, client) }
+        let idle_timer = IdleTimer::new(limits, Some(client));
+        Connection { stream: TcpTransport::Plain(stream), peer, buffer: BytesMut::new(), idle_timer, _permit: None }
+    }
+
+    /// Creates a connection that the program has made.
+    pub(super) fn outgoing(
+        stream: TcpTransport,
+        peer: SocketAddr,
+        idle: Duration,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        let idle_timer = IdleTimer::new(IdleLimits::new(idle, &never()), None);
+        Connection { stream, peer, buffer: BytesMut::new(), idle_timer, _permit: Some(permit) }
     }
 
     /// Waits for the first bytes of a new message, unless the program stops; returns `false` at the end.
@@ -200,22 +218,22 @@ async fn write_all<const PARTS: usize>(connection: &mut Connection, parts: [&[u8
             written => io::IoSlice::advance_slices(&mut left, written),
         }
     }
-    Ok(())
+    idle_timer.within("accepted nothing", stream.flush()).await
 }
 
 /// Sends a short message without waiting; returns the number of bytes sent, or `None` if the message is too long or the
 /// socket is not ready.
-fn send_joined(stream: &TcpStream, parts: &[io::IoSlice<'_>]) -> Option<usize> {
+fn send_joined(stream: &TcpTransport, parts: &[io::IoSlice<'_>]) -> Option<usize> {
     let mut joined = [0; JOINED_BYTES_MAX];
     let mut length = 0;
     for part in parts {
         joined.get_mut(length..length + part.len())?.copy_from_slice(part);
         length += part.len();
     }
-    stream.try_write(&joined[..length]).ok()
+    stream.try_write(&joined[..length])
 }
 
-/// Sends `head` and then the whole file, which the kernel copies from its page cache to the connection (`sendfile`).
+/// Sends `head` and then the whole file, which the kernel copies from its page cache to a connection without TLS (`sendfile`).
 /// Parts that are not in the page cache are read from disk meanwhile, so reading is better for large files that are not
 /// cached.
 ///
@@ -225,8 +243,17 @@ fn send_joined(stream: &TcpStream, parts: &[io::IoSlice<'_>]) -> Option<usize> {
 #[weir::function(awaits_peer)]
 pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile) -> Result<(), Failure> {
     let Connection { stream, idle_timer, .. } = connection;
-    super::zero_copy::send_head(stream, idle_timer, &head, file.length > 0).await?;
-    super::zero_copy::send_file(stream, idle_timer, &file).await
+    if let TcpTransport::Plain(stream) = stream {
+        super::zero_copy::send_head(stream, idle_timer, &head, file.length > 0).await?;
+        return super::zero_copy::send_file(stream, idle_timer, &file).await;
+    }
+    write_all(connection, [&head]).await?;
+    let mut offset = 0;
+    while let Some(piece) = super::zero_copy::piece(&file, offset).await? {
+        offset += piece.len() as u64;
+        write_all(connection, [&piece]).await?;
+    }
+    Ok(())
 }
 
 /// Announces the end of the data and closes the connection.

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use weir::{Failure, FailureKind};
-use weir_events::{Event, Signal, Synchronisation, after, at};
+use weir_events::{Event, Signal, Synchronisation, after, at, never};
 
 use crate::connection_table::TablePlace;
 
@@ -59,7 +59,8 @@ enum WaitEnd {
 /// Idle timer of one connection, which waits for one thing at a time.
 pub(super) struct IdleTimer {
     limits: IdleLimits,
-    client: ConnectionClient,
+    /// Its place among the connections of its listener; `None` if the program has made it.
+    client: Option<ConnectionClient>,
     is_stopped: bool,
     is_shed: bool,
     over: Option<Synchronisation<WaitEnd>>,
@@ -72,7 +73,7 @@ impl fmt::Debug for IdleTimer {
 }
 
 impl IdleTimer {
-    pub(super) fn new(limits: IdleLimits, client: ConnectionClient) -> Self {
+    pub(super) fn new(limits: IdleLimits, client: Option<ConnectionClient>) -> Self {
         IdleTimer { limits, client, is_stopped: false, is_shed: false, over: None }
     }
 
@@ -123,8 +124,8 @@ impl IdleTimer {
 
     /// Notes that the connection no longer waits for its peer, if it has.
     fn note_end(&self, deadline: Option<Instant>) {
-        if deadline.is_some() {
-            self.client.place.entry().note(Instant::now(), true);
+        if let (Some(_), Some(client)) = (deadline, &self.client) {
+            client.place.entry().note(Instant::now(), true);
         }
     }
 
@@ -133,10 +134,12 @@ impl IdleTimer {
         let begins = deadline.is_none();
         let deadline = *deadline.get_or_insert_with(|| {
             let now = Instant::now();
-            self.client.place.entry().note(now, false);
+            if let Some(client) = &self.client {
+                client.place.entry().note(now, false);
+            }
             now + self.limits.idle
         });
-        let shed = || self.client.shed.fired().wrap(|()| WaitEnd::Shed);
+        let shed = || self.client.as_ref().map_or_else(never, |client| client.shed.fired().wrap(|()| WaitEnd::Shed));
         if begins && self.over.is_none() && !self.is_stopped && !self.is_shed {
             self.over = Some(self.limits.over.or(&shed()).synchronise());
         }

@@ -55,19 +55,37 @@ pub(super) async fn send_file(stream: &TcpStream, idle_timer: &mut IdleTimer, fi
 /// Sends the whole file through a buffer, for operating systems without Linux's `sendfile`.
 #[cfg(not(target_os = "linux"))]
 pub(super) async fn send_file(stream: &TcpStream, idle_timer: &mut IdleTimer, file: &OpenFile) -> Result<(), Failure> {
-    use std::os::unix::fs::FileExt;
-
     let mut offset = 0;
-    let mut chunk = vec![0; usize::try_from(file.length.min(CHUNK_BYTES)).unwrap_or(usize::MAX)];
-    while offset < file.length {
-        let count = file.file.read_at(&mut chunk, offset)?;
-        if count == 0 {
-            return Err(Failure::function(format!("the file ended after {offset} of {} bytes", file.length)));
-        }
-        send_head(stream, idle_timer, &chunk[..count], false).await?;
-        offset += count as u64;
+    while let Some(piece) = piece(file, offset).await? {
+        send_head(stream, idle_timer, &piece, false).await?;
+        offset += piece.len() as u64;
     }
     Ok(())
+}
+
+/// Reads the next piece of a file; `None` at its end.
+///
+/// # Errors
+/// Fails if the file cannot be read, or has become shorter since it was opened.
+pub(super) async fn piece(file: &OpenFile, offset: u64) -> Result<Option<Vec<u8>>, Failure> {
+    use std::os::unix::fs::FileExt;
+
+    if offset >= file.length {
+        return Ok(None);
+    }
+    let (file, length) = (file.clone(), file.length);
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut piece = vec![0; usize::try_from((length - offset).min(CHUNK_BYTES)).unwrap_or(usize::MAX)];
+        file.file.read_at(&mut piece, offset).map(|count| {
+            piece.truncate(count);
+            piece
+        })
+    });
+    let piece = reading.await.map_err(|_| Failure::function("the file was not read, because the program stops"))??;
+    if piece.is_empty() {
+        return Err(Failure::function(format!("the file ended after {offset} of {length} bytes")));
+    }
+    Ok(Some(piece))
 }
 
 /// Performs a system call as soon as the socket accepts data.

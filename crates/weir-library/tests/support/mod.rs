@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -52,7 +52,11 @@ struct Routes {
 }
 
 impl Handler for Routes {
-    fn handle(&self, request: Request<Incoming>) -> HandlerResponse<impl Future<Output = Response<Bytes>>> {
+    fn handle(
+        &self,
+        request: Request<Incoming>,
+        _peer: IpAddr,
+    ) -> HandlerResponse<impl Future<Output = Response<Bytes>>> {
         HandlerResponse::Later(self.answer(request))
     }
 }

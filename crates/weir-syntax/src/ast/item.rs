@@ -353,11 +353,13 @@ pub enum Method {
     Patch,
     /// `head`.
     Head,
+    /// `options`.
+    Options,
 }
 
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 6] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch, Self::Head];
+    pub const ALL: [Self; 7] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch, Self::Head, Self::Options];
 
     /// Returns the keyword of the method.
     #[must_use]
@@ -369,6 +371,7 @@ impl Method {
             Self::Delete => "delete",
             Self::Patch => "patch",
             Self::Head => "head",
+            Self::Options => "options",
         }
     }
 

@@ -15,6 +15,7 @@ mod overload;
 mod programs;
 mod references;
 mod serve;
+mod services;
 mod slices;
 mod streams;
 mod support;

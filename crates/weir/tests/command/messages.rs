@@ -97,6 +97,8 @@ fn the_tests_of_the_examples_pass() {
         ("guests", "5 passed"),
         ("orders", "2 passed"),
         ("hooks", "2 passed"),
+        ("login", "2 passed"),
+        ("cached_proxy", "1 passed"),
         ("todo", "2 passed"),
         ("uploads", "1 passed"),
         ("webhook", "2 passed"),

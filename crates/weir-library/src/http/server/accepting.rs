@@ -97,7 +97,8 @@ impl<H: Handler> Acceptor<'_, H> {
         let entry = Arc::clone(place.entry());
         let handle = self.shutdown.join(place);
         let tls = self.tls.map(|tls| tls.config(|error| self.handler.source_retries(error)));
-        let serving = serve_connection(stream, tls, Rc::clone(&self.limits), Rc::clone(&self.handler), handle);
+        let serving =
+            serve_connection((stream, peer.ip()), tls, Rc::clone(&self.limits), Rc::clone(&self.handler), handle);
         let task = connections.spawn_local(serving);
         attach(self.table, peer.ip(), &entry, Box::new(move || task.abort()));
     }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::mem::MaybeUninit;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ const HTTP2_HELD_BYTES_MAX: u64 = 1024 * 1024;
 /// response turns out to be too large to be copied, because hyper has to know before the first response whether it
 /// should copy.
 pub(super) async fn serve_connection<H: Handler>(
-    stream: TcpStream,
+    (stream, peer): (TcpStream, IpAddr),
     tls: Option<Arc<ServerConfig>>,
     limits: Rc<Limits>,
     handler: Rc<H>,
@@ -77,14 +78,16 @@ pub(super) async fn serve_connection<H: Handler>(
         Some(Protocol::Http1) => {}
         Some(Protocol::Http2) => {
             let validated = ValidatingStream::http2(stream, first, Rc::clone(&activity));
-            return Box::pin(serve_http2(validated, &limits, handler, Rc::clone(&activity), supervisor)).await;
+            return Box::pin(serve_http2((validated, peer), &limits, handler, Rc::clone(&activity), supervisor)).await;
         }
         None => return,
     }
     loop {
         let validated = ValidatingStream::http1(stream, first, Rc::clone(&activity));
         // Boxed separately, like the HTTP/2 future: an idle connection keeps only its own small future.
-        let Some(resting) = Box::pin(serve_http1(validated, &limits, &*handler, &mut supervisor)).await else { return };
+        let Some(resting) = Box::pin(serve_http1((validated, peer), &limits, &*handler, &mut supervisor)).await else {
+            return;
+        };
         (stream, first) = resting;
         if supervisor.before(|cx| stream.poll_read_ready(cx)).await.is_none() {
             return;
@@ -120,7 +123,7 @@ fn poll_protocol(stream: &mut ConnectionStream, first: &mut Vec<u8>, cx: &mut Co
 
 /// Serves HTTP/1. Returns the socket and the bytes already read if hyper's state is released between requests.
 async fn serve_http1<H: Handler>(
-    validated: ValidatingStream,
+    (validated, peer): (ValidatingStream, IpAddr),
     limits: &Limits,
     handler: &H,
     supervisor: &mut ConnectionSupervisor<'_>,
@@ -136,7 +139,7 @@ async fn serve_http1<H: Handler>(
             answer.map(|body| ChunkedBody::new(body, piece_bytes_max))
         };
         // Called outside the future, so that the request is not moved into it.
-        let answer = match if has_room { handler.handle(request) } else { HandlerResponse::Now(no_room()) } {
+        let answer = match if has_room { handler.handle(request, peer) } else { HandlerResponse::Now(no_room()) } {
             HandlerResponse::Now(answer) => Ok(held(answer)),
             HandlerResponse::Later(answer) => Err(answer),
         };
@@ -170,7 +173,7 @@ async fn serve_http1<H: Handler>(
 }
 
 async fn serve_http2<H: Handler>(
-    validated: ValidatingStream,
+    (validated, peer): (ValidatingStream, IpAddr),
     limits: &Limits,
     handler: Rc<H>,
     activity: Rc<ActivityTracker>,
@@ -185,7 +188,7 @@ async fn serve_http2<H: Handler>(
                 room_for_stream(&activity).await;
                 let body = HeldForStream::new(&activity, body_bytes(request.body(), body_bytes_max));
                 let _answering = CountGuard::one_more(&activity.answering);
-                match if body.has_room { handler.handle(request) } else { HandlerResponse::Now(no_room()) } {
+                match if body.has_room { handler.handle(request, peer) } else { HandlerResponse::Now(no_room()) } {
                     HandlerResponse::Now(answer) => answer,
                     HandlerResponse::Later(answer) => answer.await,
                 }

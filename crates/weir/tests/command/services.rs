@@ -1,0 +1,107 @@
+//! Services among other services: pages of other origins, proxies, the log, and the hosts that a plan permits.
+
+use std::io::{Read, Write};
+
+use crate::support::{Scratch, Served, say};
+
+const SERVICE: &[u8] = b"use client, http, log, tcp
+
+service api on http(port: 1, allowed_origins: [\"https://app.example\"], trusted_proxies: [\"127.0.0.0/8\"]) {
+  get \"/\" (header client_address: Text, header x_forwarded_proto: Text = \"none\") {
+    log.debug(\"hidden\")
+    log.info(\"asked\", from: client_address, numbers: [1, 2])
+    http.text(\"{client_address} {x_forwarded_proto}\")
+  }
+  put \"/\" { http.text(\"put\") }
+  options \"/own\" { http.text(\"own\") }
+  get \"/far\" { http.text(\"{client.get(\"http://localhost:1/\", private: true)?.status()}\") }
+  get \"/connection\" {
+    let connection = tcp.connect(\"127.0.0.1\", 1, private: true)?
+    http.text(tcp.peer(connection))
+  }
+}
+";
+
+/// Sends a request with these header fields, and returns the whole answer in lower case.
+fn exchange(served: &Served, line: &str, fields: &[&str]) -> String {
+    let mut stream = served.connect();
+    let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();
+    let request = format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n");
+    stream.write_all(request.as_bytes()).expect("the request is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the answer is a text");
+    answer.to_ascii_lowercase()
+}
+
+#[test]
+fn pages_of_permitted_origins_read_answers_and_ask_before() {
+    let program = Scratch::new("origins.weir", SERVICE);
+    let served = Served::start(program.path(), &[]);
+    let ours = "Origin: https://app.example";
+    assert!(exchange(&served, "GET /", &[ours]).contains("access-control-allow-origin: https://app.example"));
+    let preflight = exchange(&served, "OPTIONS /", &[ours, "Access-Control-Request-Method: PUT"]);
+    assert!(preflight.contains("access-control-allow-methods: get, put, head, options\r\n"), "{preflight}");
+    let own = exchange(&served, "OPTIONS /own", &[]);
+    assert!(own.ends_with("own") && own.starts_with("http/1.1 200"), "{own}");
+    let preflight = exchange(&served, "OPTIONS /own", &[ours, "Access-Control-Request-Method: PUT"]);
+    assert!(preflight.contains("access-control-allow-methods: options\r\n"), "{preflight}");
+    let other = exchange(&served, "PUT /", &["Origin: https://b.example"]);
+    assert!(other.starts_with("http/1.1 403") && !other.contains("access-control"), "{other}");
+    assert!(exchange(&served, "PUT /", &[ours]).ends_with("put"));
+    assert!(exchange(&served, "PUT /", &[ours, "Cookie: a=b"]).starts_with("http/1.1 403"));
+}
+
+#[test]
+fn proxies_say_who_the_client_is_and_lines_of_the_log_are_json() {
+    let program = Scratch::new("proxies.weir", SERVICE);
+    let mut served = Served::start(program.path(), &["--log-format", "json"]);
+    let said = exchange(&served, "GET /", &["X-Forwarded-For: 203.0.113.9, 198.51.100.7", "X-Forwarded-Proto: https"]);
+    assert!(said.ends_with("198.51.100.7 https"), "{said}");
+    let line = "\"level\":\"info\",\"message\":\"asked\",\"fields\":{\"from\":\"198.51.100.7\",\"numbers\":[1,2]}}";
+    served.wait_for(line);
+    let untrusted = String::from_utf8_lossy(SERVICE).replace("127.0.0.0/8", "10.0.0.1");
+    let program = Scratch::new("no_proxies.weir", untrusted.as_bytes());
+    let mut served = Served::start(program.path(), &["--log-level", "debug"]);
+    let said = exchange(&served, "GET /", &["X-Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: https"]);
+    assert!(said.ends_with("127.0.0.1 none"), "{said}");
+    served.wait_for("DEBUG hidden");
+    served.wait_for("INFO asked from=127.0.0.1 numbers=[1,2]");
+}
+
+#[test]
+fn a_plan_restricts_the_hosts_that_a_program_reaches() {
+    let program = Scratch::new("reach.weir", SERVICE);
+    let plan = Scratch::new("reach.plan.toml", b"hosts = [\"api.example\"]\n");
+    let mut served = Served::start(program.path(), &["--plan", plan.path()]);
+    assert_eq!(served.get("/far").status, 500);
+    served.wait_for("client.get: the plan does not permit the host `localhost`; add it to `hosts` in the plan");
+    assert_eq!(served.get("/connection").status, 500);
+    served.wait_for("tcp.connect: the plan does not permit the host `127.0.0.1`");
+}
+
+#[test]
+fn a_secret_cannot_be_logged() {
+    let program = b"use http, log\n\nsecret key: Text\n\nservice a on http(port: 1) {\n  get \"/\" {\n    log.info(\"key\", key: key)\n    http.text(\"\")\n  }\n}\n";
+    let program = Scratch::new("logged_secret.weir", program);
+    let said = say(&["check", program.path()]);
+    assert!(said.messages.contains("`log.info` cannot read values of the type `crypto.Secret`"), "{}", said.messages);
+    let wrong = Scratch::new("log_arguments.weir", b"use log, http\n\nservice a on http(port: 1) {\n  get \"/\" {\n    log.info(\"x\", a: 1, a: 2)\n    log.info(\"x\", 7)\n    http.text(\"\")\n  }\n}\n");
+    let said = say(&["check", wrong.path()]);
+    assert!(said.messages.contains("the name `a` is given twice"), "{}", said.messages);
+    assert!(said.messages.contains("`log.info` takes 1 argument"), "{}", said.messages);
+}
+
+#[test]
+fn wrong_origins_and_proxies_are_refused_at_start() {
+    for (wrong, expected) in [
+        ("allowed_origins: [\"https://app.example/\"]", "is not an origin"),
+        ("allowed_origins: [\"*\"], allowed_credentials: true", "needs `allowed_origins` by name"),
+        ("trusted_proxies: [\"localhost\"]", "is neither an address nor a block"),
+    ] {
+        let text =
+            format!("use http\n\nservice a on http(port: 1, {wrong}) {{\n  get \"/\" {{ http.text(\"\") }}\n}}\n");
+        let program = Scratch::new("wrong_policy.weir", text.as_bytes());
+        let said = say(&["run", program.path(), "--port", "0"]);
+        assert!(said.code != 0 && said.messages.contains(expected), "{wrong}: {}", said.messages);
+    }
+}
