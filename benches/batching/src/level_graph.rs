@@ -11,6 +11,7 @@ const WIDTHS: [f64; 6] = [0.10, 0.30, 0.40, 0.10, 0.07, 0.03];
 const SOURCES: f64 = 0.4;
 
 /// A node.
+#[derive(Clone)]
 pub(crate) struct LevelNode {
     /// The source that it asks, if any.
     pub(crate) source: Option<usize>,

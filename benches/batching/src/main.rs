@@ -4,6 +4,7 @@
 //!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+mod dataloader;
 mod latency;
 mod level_graph;
 mod optimum;
@@ -64,6 +65,9 @@ fn main() -> BenchResult<()> {
     }
     let four = SETS[3].1;
     results.extend([small(four, graphs)?, random(four, graphs)?, changed(four, graphs)?]);
+    for (name, latencies) in [SETS[0], SETS[3]] {
+        results.push(peer(name, latencies, graphs)?);
+    }
     publish("bench-batching", &Value::Array(results))
 }
 
@@ -119,6 +123,29 @@ fn exact(name: &str, latencies: &[u64], graphs: Graphs) -> BenchResult<Value> {
     Ok(
         json!({ "sources": name, "latencies": latencies, "graphs": count, "calls_minimal": minimal, "gap_closed": closed, "rows": rows }),
     )
+}
+
+/// The largest number of graphs of each level that npm's `dataloader` runs, on a real clock.
+const PEER_GRAPHS: usize = 5;
+
+/// The calls of npm's `dataloader` and of Weir on the same graphs.
+fn peer(name: &str, latencies: &[u64], graphs: Graphs) -> BenchResult<Value> {
+    let graphs = Graphs { per_level: graphs.per_level.min(PEER_GRAPHS), ..graphs };
+    let (mut measured, mut all) = (0, Vec::new());
+    graphs.each(latencies.len(), |graph, _| {
+        measured += weir(graph, latencies.len(), fixed(latencies), 1)?[0].1;
+        all.push(LevelGraph(graph.0.clone()));
+        Ok(())
+    })?;
+    let calls = match dataloader::calls(&all, latencies) {
+        Ok(calls) => calls.into_iter().sum::<u64>(),
+        Err(error) => {
+            println!("SKIPPED: npm's dataloader over {name}: {error}");
+            return Ok(json!({ "dataloader": name, "skipped": error.to_string() }));
+        }
+    };
+    println!("{name} {latencies:?}, {} graphs: npm's dataloader makes {calls} calls, Weir {measured}", all.len());
+    Ok(json!({ "dataloader": name, "graphs": all.len(), "calls": calls, "weir_calls": measured }))
 }
 
 /// Graphs of few calls: the calls relative to the exact optimum at the latency of the critical path.

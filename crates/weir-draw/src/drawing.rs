@@ -1,6 +1,6 @@
 //! The input of every picture: a program, and the level of detail.
 
-use weir_host::Library;
+use weir_host::{Batch, Library};
 use weir_ir::graph::Program;
 use weir_ir::plan::Plan;
 
@@ -30,6 +30,11 @@ pub enum DetailLevel {
 }
 
 impl Drawing<'_> {
+    /// Returns the limits of batches if calls of this function are gathered.
+    pub(crate) fn batch(&self, function: &str) -> Option<Batch> {
+        self.library?.function(function)?.signature.batch
+    }
+
     /// Returns whether a call of this function may leave its thread, which ends a section.
     pub(crate) fn leaves_thread(&self, function: &str) -> bool {
         let known = self.library.and_then(|library| library.function(function));

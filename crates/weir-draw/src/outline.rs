@@ -133,7 +133,10 @@ fn steps(graph: &Graph, node: &Node) -> usize {
 
 fn note(drawing: &Drawing<'_>, node: &Node) -> String {
     let waits = match &node.kind {
-        NodeKind::Call { function } if drawing.leaves_thread(function) => Some("waits".to_owned()),
+        NodeKind::Call { function } => match drawing.batch(function) {
+            Some(batch) => Some(format!("waits in a batch of at most {}", batch.at_most)),
+            None => drawing.leaves_thread(function).then(|| "waits".to_owned()),
+        },
         _ => None,
     };
     let uses = node.uses.iter().map(|usage| format!("{} {}", mode(usage.mode), usage.resource));

@@ -101,12 +101,29 @@ fn every_engine_gives_the_same_pages_with_no_more_queries_than_calls() {
     }
 }
 
-/// Runs `weir check --explain io` on a program.
-fn explained(program: &Path) -> String {
+/// Runs the command on a program.
+fn run(subcommand: &str, program: &Path, options: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shop"));
-    let output = command.arg("check").arg(program).args(["--explain", "io"]).output().unwrap();
+    let output = command.arg(subcommand).arg(program).args(options).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+fn explained(program: &Path) -> String {
+    run("check", program, &["--explain", "io"])
+}
+
+#[test]
+fn plan_and_graph_show_which_calls_are_gathered() {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("main.weir");
+    let plan = run("plan", &program, &[]);
+    assert!(
+        plan.contains("\n  shop.convert, at most 100 calls in a batch, 8 batches at a time: get /, get /cart\n"),
+        "{plan}"
+    );
+    let graph = run("graph", &program, &[]);
+    let call = graph.lines().find(|line| line.contains("shop.product(each)")).unwrap();
+    assert!(call.ends_with("reads world shop, waits in a batch of at most 100"), "{graph}");
 }
 
 #[test]

@@ -7,10 +7,14 @@ use weir_ir::plan::{Parallelism, Plan};
 use weir_ir::program::Flow;
 use weir_runtime::{EngineRow, EngineSection, LoopRounds, Options};
 
+use batches::gathered_calls;
+
 use crate::commands::arguments::PlanArguments;
 use crate::effective_plan::{EffectivePlan, start_hints};
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, project};
+
+mod batches;
 
 /// Checks and prints a plan.
 pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut Terminal) -> Exit {
@@ -24,8 +28,10 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
     };
     if effective.is_default() {
         let row = &weir_runtime::ENGINES[0];
-        let rounds = rounds(&effective, &program, library, terminal.output());
-        let can = format!("{}{rounds}{}", all_nodes(&program), engines(terminal.output()));
+        let paint = terminal.output();
+        let rounds = rounds(&effective, &program, library, paint);
+        let gathered = gathered_calls(&program, library, paint);
+        let can = format!("{}{gathered}{rounds}{}", all_nodes(&program), engines(paint));
         return terminal.print(&format!("no plan; defaults: engine {} ({})\n{can}", row.name, row.doc));
     }
     let options = Options { plan: effective.plan.clone(), ..Options::default() };
@@ -34,8 +40,9 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
             let paint = terminal.output();
             let shown = shown(&effective, &program, &sections, paint);
             let held = if effective.engine() == POOL { held_threads(&program, library, paint) } else { String::new() };
+            let gathered = gathered_calls(&program, library, paint);
             let rounds = rounds(&effective, &program, library, paint);
-            terminal.print(&format!("{}{shown}{held}{rounds}", heading(&effective, paint)))
+            terminal.print(&format!("{}{shown}{gathered}{held}{rounds}", heading(&effective, paint)))
         }
         Err(error) => terminal.fail(Exit::Failure, &error.to_string(), start_hints(&error)),
     }

@@ -1,0 +1,141 @@
+//! Straight programs of batched calls, compared with the reference evaluator while their latencies are random: batches wait
+//! for further calls, or do not.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use test_support::flows::{Feed, options};
+use test_support::random::Random;
+use weir_events::{Event, always, never};
+use weir_host::Value;
+use weir_ir::generate::{Case, Execution, Recording, evaluate};
+use weir_runtime::{ENGINES, Options, Platform, start};
+
+/// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
+const PROGRAMS: u64 = 100;
+
+/// The flows of each program, from the first of which latencies are learned.
+const FLOWS: i64 = 12;
+
+/// A time that no program takes.
+const NEVER_NS: u64 = 3_600_000_000_000;
+
+/// A platform whose clock goes on by a random time whenever it is read. Its timers expire at once, but not those of the
+/// runtime's own periods.
+struct RandomClock {
+    now_ns: AtomicU64,
+    random: AtomicU64,
+}
+
+impl Platform for RandomClock {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.fetch_add(self.random() % 1_000_000, Ordering::Relaxed)
+    }
+
+    fn thread(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().name(name.to_owned()).spawn(body)
+    }
+
+    fn random(&self) -> u64 {
+        Random::new(self.random.fetch_add(1, Ordering::Relaxed)).below(u64::MAX)
+    }
+
+    fn at(&self, instant_ns: u64) -> Event<()> {
+        if instant_ns > self.now_ns() + NEVER_NS {
+            return never();
+        }
+        self.now_ns.fetch_max(instant_ns, Ordering::Relaxed);
+        always(())
+    }
+}
+
+/// A program under construction.
+struct Straight {
+    random: Random,
+    text: String,
+    /// The integers that statements can use.
+    integers: Vec<u64>,
+    next: u64,
+}
+
+impl Straight {
+    /// Returns a program of batched reads, some writes, choices and subtractions, in the text of the expression IR.
+    fn program(seed: u64) -> String {
+        let mut straight = Straight { random: Random::new(seed), text: String::new(), integers: vec![0], next: 1 };
+        let statements = 6 + straight.random.below(16);
+        (0..statements).for_each(|_| straight.statement());
+        let last = straight.next - 1;
+        format!(
+            "entry test from a.elements ordered\n  arguments\n    yield (0,)\n  flow elements (%0: Int) -> Int\n{}    yield \
+             %{last}\n",
+            straight.text
+        )
+    }
+
+    fn statement(&mut self) {
+        let (one, other) = (self.integer(), self.integer());
+        let operation = match self.random.below(10) {
+            0 => self.choice(one, other),
+            1 | 2 => format!("subtract(%{one}, %{other})"),
+            _ => self.call(one),
+        };
+        self.text += &format!("    %{}: Int = {operation}\n", self.next);
+        self.integers.push(self.next);
+        self.next += 1;
+    }
+
+    /// Returns a call in an arm of a switch on a comparison.
+    fn choice(&mut self, one: u64, other: u64) -> String {
+        let (test, inner, call) = (self.next, self.next + 1, self.call(one));
+        self.next += 2;
+        self.text += &format!("    %{test}: Bool = less(%{one}, %{other})\n");
+        format!(
+            "switch %{test}\n      value true\n        %{inner}: Int = {call}\n        yield %{inner}\n      \
+             otherwise\n        yield %{other}"
+        )
+    }
+
+    fn call(&mut self, argument: u64) -> String {
+        let module = ["a", "b", "c"][self.random.below(3) as usize];
+        let function = if self.random.below(8) == 0 { "gathered_change" } else { "gathered_look" };
+        format!("call {module}.{function} at n{} (%{argument})", self.next)
+    }
+
+    fn integer(&mut self) -> u64 {
+        self.integers[self.random.below(self.integers.len() as u64) as usize]
+    }
+}
+
+fn execute(case: &Case, seed: u64, engine: &str) -> Result<Execution, String> {
+    let recording = Recording::new(seed);
+    let mut library = recording.library();
+    let feed = Feed::new();
+    feed.put(&mut library, "a", "elements");
+    let platform = Arc::new(RandomClock { now_ns: AtomicU64::new(0), random: AtomicU64::new(seed) });
+    let options = Options { platform, ..options(engine, 2) };
+    let graph = weir_ir::optimize(&case.program, &library);
+    let running = start(&graph, &library, options).map_err(|error| error.to_string())?;
+    let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
+    drop(feed);
+    running.wait().map_err(|failure| failure.to_string())?;
+    Ok(Execution { results, effects: recording.effects() })
+}
+
+#[test]
+fn batches_that_wait_give_the_evaluators_answers_and_effects() {
+    let said = std::env::var("WEIR_SEEDS").ok();
+    let range = said.as_deref().and_then(|said| said.split_once(".."));
+    let seeds = range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?)).unwrap_or(0..PROGRAMS);
+    for seed in seeds {
+        let text = Straight::program(seed);
+        let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let case = Case { program, inputs: (0..FLOWS).map(|flow| vec![Value::Int(flow)]).collect() };
+        let expected = evaluate(&case, seed).unwrap_or_else(|failure| panic!("{failure}\n{text}"));
+        for row in ENGINES {
+            let found = execute(&case, seed, row.name);
+            assert_eq!(found, Ok(expected.clone()), "seed {seed} under `{}`\n{text}", row.name);
+        }
+    }
+}

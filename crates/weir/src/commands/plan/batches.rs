@@ -1,0 +1,31 @@
+//! The calls of a program that are gathered into batches.
+
+use indexmap::IndexMap;
+use weir_host::{Batch, Library};
+use weir_ir::graph::{NodeKind, Program};
+
+use crate::terminal::Paint;
+
+/// Lists the batched functions of a program, each with its limits and the flows that call it; empty if there are none.
+pub(super) fn gathered_calls(program: &Program, library: &Library, paint: Paint) -> String {
+    let mut flows_of: IndexMap<&str, (Batch, Vec<&str>)> = IndexMap::new();
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        flow.body.each_node(&mut |node| {
+            let NodeKind::Call { function: path } = &node.kind else { return };
+            let Some(function) = library.function(path) else { return };
+            let Some(batch) = function.signature.batch else { return };
+            let (_, flows) = flows_of.entry(path).or_insert((batch, Vec::new()));
+            if flows.last() != Some(&flow.name.as_str()) {
+                flows.push(&flow.name);
+            }
+        });
+    }
+    if flows_of.is_empty() {
+        return String::new();
+    }
+    let lines = flows_of.iter().map(|(path, (batch, flows))| {
+        let Batch { at_most, in_flight, .. } = batch;
+        format!("  {path}, at most {at_most} calls in a batch, {in_flight} batches at a time: {}\n", flows.join(", "))
+    });
+    format!("\n{}\n{}", paint.green("calls of all flows that are gathered into batches"), lines.collect::<String>())
+}
