@@ -134,27 +134,24 @@ macro_rules! packed {
                 }
             }
 
-            /// Returns the word of a scalar.
-            #[inline]
-            pub(super) fn word(&self, index: usize) -> Option<u64> {
+            #[inline(never)]
+            fn word_of_any(&self, index: usize) -> Option<u64> {
                 match self {
                     $(Packed::$form(all) => all.get(index).map(|scalar| Word::word(*scalar)),)+
                     Packed::Records(_) | Packed::Persistent(_) => None,
                 }
             }
 
-            /// Replaces a scalar; returns `false` if there is none.
-            #[inline]
-            pub(super) fn set_word(&mut self, index: usize, word: u64) -> bool {
+            #[inline(never)]
+            fn set_word_of_any(&mut self, index: usize, word: u64) -> bool {
                 match self {
                     $(Packed::$form(all) => all.get_mut(index).map(|scalar| *scalar = Word::of(word)).is_some(),)+
                     Packed::Records(_) | Packed::Persistent(_) => false,
                 }
             }
 
-            /// Adds a scalar at the end; returns `false` if the elements are no scalars.
-            #[inline]
-            pub(super) fn push_word(&mut self, word: u64) -> bool {
+            #[inline(never)]
+            fn push_word_to_any(&mut self, word: u64) -> bool {
                 match self {
                     $(Packed::$form(all) => all.push(Word::of(word)),)+
                     Packed::Records(_) | Packed::Persistent(_) => return false,
@@ -233,4 +230,48 @@ packed! {
     Times, Time, i64;
     Durations, Duration, i64;
     Sizes, Size, u64;
+}
+
+/// Does the same for the forms of most lists as for any other. Three tests are faster than a jump through a table, which a
+/// `match` with all forms would be.
+macro_rules! common_or_any {
+    ($packed:expr, $all:ident => $call:expr, $any:ident => $other:expr) => {
+        match $packed {
+            Packed::Ints($all) => $call,
+            Packed::Floats($all) => $call,
+            Packed::Bools($all) => $call,
+            $any => $other,
+        }
+    };
+}
+
+impl Packed {
+    /// Returns the word of a scalar.
+    #[inline]
+    pub(super) fn word(&self, index: usize) -> Option<u64> {
+        common_or_any!(self, all => all.get(index).map(|scalar| scalar.word()), any => any.word_of_any(index))
+    }
+
+    /// Replaces a scalar; returns `false` if there is none.
+    #[inline]
+    pub(super) fn set_word(&mut self, index: usize, word: u64) -> bool {
+        common_or_any!(
+            self,
+            all => all.get_mut(index).map(|scalar| *scalar = Word::of(word)).is_some(),
+            any => any.set_word_of_any(index, word)
+        )
+    }
+
+    /// Adds a scalar at the end; returns `false` if the elements are no scalars.
+    #[inline]
+    pub(super) fn push_word(&mut self, word: u64) -> bool {
+        common_or_any!(
+            self,
+            all => {
+                all.push(Word::of(word));
+                true
+            },
+            any => any.push_word_to_any(word)
+        )
+    }
 }

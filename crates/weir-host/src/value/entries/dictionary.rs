@@ -272,9 +272,29 @@ impl Dictionary {
         }
     }
 
-    /// Returns the position that a hash table has for a key.
+    /// Returns the position that a hash table has for a key. Keys of the most frequent types are compared inline.
+    #[inline]
     fn find_in(&self, table: &HashTable<HashedPosition>, wanted: HashedPosition, key: &Value) -> Option<usize> {
-        let is_key = |found: &HashedPosition| found.hash == wanted.hash && self.slots[found.index()].has(key);
+        match key {
+            Value::Text(key) => {
+                self.find_key(table, wanted, |found| matches!(found, Value::Text(found) if found == key))
+            }
+            Value::Int(key) => self.find_key(table, wanted, |found| matches!(found, Value::Int(found) if found == key)),
+            key => self.find_key(table, wanted, |found| found == key),
+        }
+    }
+
+    /// Returns the position that a hash table has for the key for which `is_same` holds.
+    #[inline]
+    fn find_key(
+        &self,
+        table: &HashTable<HashedPosition>,
+        wanted: HashedPosition,
+        is_same: impl Fn(&Value) -> bool,
+    ) -> Option<usize> {
+        let is_key = |found: &HashedPosition| {
+            found.hash == wanted.hash && self.slots[found.index()].entry().is_some_and(|(key, _)| is_same(key))
+        };
         table.find(wanted.table_hash(), is_key).map(HashedPosition::index)
     }
 
