@@ -78,10 +78,9 @@ impl BenchProgram {
         let mut sources = Sources::new();
         let file = SourceFile::new("parallel.weir".to_owned(), PROGRAM);
         let compiled = weir_compile::compile(sources.add(file.clone()), &file, &library);
-        for diagnostic in &compiled.diagnostics {
-            eprintln!("{}", render(&sources, diagnostic, Style::Plain));
-        }
-        let graph = compiled.graph.ok_or("the program does not compile")?;
+        let said = compiled.diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, Style::Plain));
+        let said: String = said.collect();
+        let graph = compiled.graph.ok_or(said)?;
         let (plan, _) = Plan::parse(&format!("parallel = \"{parallel}\""));
         let options = Options { plan, threads: None, ..options("event", 1) };
         let running = weir_runtime::start(&graph, &library, options)?;
