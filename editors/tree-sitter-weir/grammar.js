@@ -408,7 +408,8 @@ module.exports = grammar({
     text: ($) => seq('"', repeat(choice($.text_content, $.escape, $.interpolation)), token.immediate('"')),
     block_text: ($) => seq('"""', repeat(choice($.block_content, $.escape, $.interpolation)), token.immediate('"""')),
     escape: () => token.immediate(seq('\\', choice(/u\{[0-9a-fA-F]{1,6}\}/, /[nrt0"\\{}]/))),
-    interpolation: ($) => seq(token.immediate('{'), $._expression, '}'),
+    interpolation: ($) => seq(token.immediate('{'), $._expression, optional(seq(':', $.format)), '}'),
+    format: () => token(/[<>][0-9]+,?(\.[0-9]+)?|[0-9]+,?(\.[0-9]+)?|,(\.[0-9]+)?|\.[0-9]+/),
 
     identifier: () => /[\p{Ll}\p{Lo}_][\p{XID_Continue}]*/,
     type_identifier: () => /[\p{Lu}][\p{XID_Continue}]*/,

@@ -17,6 +17,7 @@ mod control;
 mod entry;
 mod expr;
 mod failures;
+mod formatted;
 mod generics;
 mod handlers;
 mod html;

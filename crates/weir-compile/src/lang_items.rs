@@ -1,5 +1,12 @@
 //! Lang items: the items of the library that the compiler knows by name.
 
+/// The functions that format interpolated values.
+pub(crate) const FORMATS: [&str; 4] = [FORMAT_INT, FORMAT_FLOAT, PAD_START, PAD_END];
+pub(crate) const FORMAT_INT: &str = "int.format";
+pub(crate) const FORMAT_FLOAT: &str = "float.format";
+pub(crate) const PAD_START: &str = "text.pad_start";
+pub(crate) const PAD_END: &str = "text.pad_end";
+
 /// The module whose functions every shared value has.
 pub const STATE: &str = "state";
 

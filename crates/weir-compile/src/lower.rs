@@ -15,6 +15,7 @@ mod constants;
 mod entry;
 mod expr;
 mod failures;
+mod formatted;
 mod full_scan;
 mod handled_calls;
 mod html;

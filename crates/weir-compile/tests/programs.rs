@@ -361,3 +361,16 @@ fn main() -> Text {
     let kind = "enum Kind {Plain() as \"plain\", Tagged(0: Text)}";
     assert_eq!(shown(text), format!("4 [1, 7] Float Map(Text, Option(Item)); {item}; {kind}"));
 }
+
+#[test]
+fn a_format_is_a_call_of_the_functions_that_format_and_pad() {
+    let text = "
+fn main() -> Text {
+  let (n, x, t) = (7, 1.5, \"é\")
+  \"{n:,} {n:08} {n:9,} {x:.2} {x:<9} {t:4} {t:>4} {[n]:4}\"
+}";
+    let floats = "float(1.5, Some(2), false, 0) end(float(1.5, None, false, 0), 9,  )";
+    let rest = "end(é, 4,  ) start(é, 4,  ) end([7], 4,  )";
+    let ints = "int(7, true, 0) int(7, false, 8) start(int(7, true, 0), 9,  )";
+    assert_eq!(shown(text), format!("{ints} {floats} {rest}"));
+}

@@ -1,6 +1,7 @@
 //! Comma-separated values (RFC 4180): reading the rows of a file as a stream or of a text as a list, and writing rows.
 
 mod decode;
+mod quotes;
 mod rows;
 
 use std::io::Cursor;
@@ -64,7 +65,8 @@ mod functions {
 /// Parses a text whose first row names the columns, and returns each further row as a map from column name to field.
 ///
 /// # Errors
-/// Fails if a row has more or fewer fields than the first, or if there are more than 1,000,000 rows.
+/// Fails if a row has more or fewer fields than the first or an unclosed quotation mark, or if there are more than 1,000,000
+/// rows.
 #[weir::function(pure, units = units::to_divide(text))]
 pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<CsvRow>, Failure> {
     each_row(text, separator, |row, _| Ok(row))

@@ -1,8 +1,12 @@
 //! Functions on floats: rounding, conversion, bounds, and roots and powers.
 
+use weir::Value;
+
+use crate::number_format;
+
 weir::library! {
     /// Functions on floats: rounding, conversion, bounds, and roots and powers.
-    pub(crate) float: to_int, round, floor, ceiling, truncate, abs, min, max, clamp, square_root, power, is_nan, is_finite
+    pub(crate) float: to_int, format, round, floor, ceiling, truncate, abs, min, max, clamp, square_root, power, is_nan, is_finite
 }
 
 /// Returns the number as an `Int` without its fraction; `None` if it does not fit into 64 bits or is not a number. To round
@@ -12,6 +16,24 @@ pub fn to_int(float: f64) -> Option<i64> {
     // 2^63 is a float, and the first one that is too large; -2^63 fits.
     let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&float);
     fits.then_some(float as i64)
+}
+
+/// Formats the number with this many digits behind the point, with a comma between thousands, and with zeros in front up to a
+/// number of characters: `1234.5.format(decimals: Some(2), thousands: true)` is `1,234.50`. Without `decimals`, there are as
+/// many digits as distinguish the number from all others. In a text, `{x:.2}`, `{x:,.2}` and `{x:08.2}` do the same.
+#[weir::function(pure, total)]
+pub fn format(
+    float: f64,
+    #[default(None)] decimals: Option<i64>,
+    #[default(false)] thousands: bool,
+    #[default(0)] zeros_to: i64,
+) -> String {
+    let digits = decimals.map(number_format::bounded);
+    let plain = match digits {
+        Some(digits) if float.is_finite() => format!("{float:.digits$}"),
+        _ => Value::Float(float).to_string(),
+    };
+    number_format::formatted(&plain, thousands, zeros_to)
 }
 
 /// Returns the nearest whole number; one half is rounded away from 0.

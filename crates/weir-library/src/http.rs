@@ -29,7 +29,7 @@ pub use response::{
 };
 pub use static_files::{compressed, file};
 pub(crate) use testing::service as tested_service;
-pub use testing::{ServiceRequest, TestedServices};
+pub use testing::{RouteFailure, RouteFailures, ServiceRequest, TestedServices};
 
 /// Builds the module `http`: its functions, and the source of services.
 pub(crate) fn http() -> weir::Module {

@@ -2,11 +2,11 @@
 
 use weir::{Failure, FailureKind};
 
-use crate::Limited;
+use crate::{Limited, number_format};
 
 weir::library! {
     /// Functions on whole numbers: conversion, bounds, and bits.
-    pub(crate) int: to_float, abs, min, max, clamp, power, bit_and, bit_or, bit_xor, bit_not, shift_left, shift_right,
+    pub(crate) int: to_float, format, abs, min, max, clamp, power, bit_and, bit_or, bit_xor, bit_not, shift_left, shift_right,
         count_ones
 }
 
@@ -14,6 +14,13 @@ weir::library! {
 #[weir::function(pure, total)]
 pub fn to_float(int: i64) -> f64 {
     int as f64
+}
+
+/// Formats the number with a comma between thousands, and with zeros in front up to a number of characters:
+/// `1234567.format(thousands: true)` is `1,234,567`. In a text, `{n:,}` and `{n:08}` do the same.
+#[weir::function(pure, total)]
+pub fn format(int: i64, #[default(false)] thousands: bool, #[default(0)] zeros_to: i64) -> String {
+    number_format::formatted(&int.to_string(), thousands, zeros_to)
 }
 
 /// Returns the number without its sign. That of the least `Int` does not fit into one and ends the flow, as `-` does.

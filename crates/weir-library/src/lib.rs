@@ -31,9 +31,11 @@ mod limited;
 pub mod lines;
 pub mod list;
 pub mod log;
+pub mod mail;
 pub mod map;
 mod named_texts;
 pub mod network;
+mod number_format;
 pub mod output;
 pub mod random;
 pub mod regex;
@@ -93,6 +95,7 @@ pub fn library() -> weir::Library {
         json::json(),
         stdio::stdio(),
         log::log(),
+        mail::mail(),
         tcp::tcp(),
         tcp::tls(),
         dns::dns(),

@@ -7,12 +7,13 @@ mod listen;
 mod transport;
 mod zero_copy;
 
-pub(crate) use connect::remote_port;
 pub use connect::{ConnectOptions, connect, connect_tls};
+pub(crate) use connect::{remote_port, transport_to};
 pub use connection::{
     Connection, close, peer, read, read_exactly, read_line, read_until, send_file, write, write_both, write_text,
 };
 pub(crate) use listen::address;
+pub(crate) use transport::TcpTransport;
 
 /// Builds the module `tls`.
 pub(crate) fn tls() -> weir::Module {

@@ -7,15 +7,15 @@ use std::fmt;
 use std::str::Utf8Error;
 
 use bytes::Bytes;
-use weir::Text;
+use weir::{Failure, FailureKind, Text};
 
 use crate::texts::Texts;
-use crate::{room, units};
+use crate::{Limited, room, units};
 
 weir::library! {
     /// Functions on texts: characters, parts, and conversion from and to numbers and bytes.
     pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, words, before, after, lines, join,
-        replace, repeat, slice, parse_int, parse_float, to_bytes, from_bytes
+        replace, repeat, pad_start, pad_end, slice, parse_int, parse_float, to_bytes, from_bytes
 }
 
 /// Maximum length in bytes of the result of [`repeat`], [`replace`] and [`join`]: 64 MiB, far above any page.
@@ -204,6 +204,22 @@ pub fn repeat(text: &str, times: i64) -> Result<String, TooLong> {
     Ok(if text.is_empty() { String::new() } else { text.repeat(usize::try_from(times).unwrap_or(0)) })
 }
 
+/// Returns the text with the character `fill` before it, as often as makes it `length` characters long; the text itself if it is
+/// as long already. In a text, `{value:>8}` does the same with blanks.
+/// A text that would be longer than 64 MiB, and a `fill` that is no single character, end the flow.
+#[weir::function(pure, room = 2 * padded_length(text, *length, fill).min(TEXT_BYTES_MAX), units = units::to_repeat(text, length))]
+pub fn pad_start(text: &str, length: i64, #[default(" ")] fill: &str) -> Limited<String> {
+    Limited(padding(text, length, fill).map(|padding| padding + text))
+}
+
+/// Returns the text with the character `fill` behind it, as often as makes it `length` characters long; the text itself if it is
+/// as long already. In a text, `{value:<8}` does the same with blanks.
+/// A text that would be longer than 64 MiB, and a `fill` that is no single character, end the flow.
+#[weir::function(pure, room = 2 * padded_length(text, *length, fill).min(TEXT_BYTES_MAX), units = units::to_repeat(text, length))]
+pub fn pad_end(text: &str, length: i64, #[default(" ")] fill: &str) -> Limited<String> {
+    Limited(padding(text, length, fill).map(|padding| text.to_owned() + &padding))
+}
+
 /// Returns the characters from position `from` (inclusive) to `to` (exclusive). Positions beyond the text are clamped
 /// to its ends.
 #[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
@@ -258,6 +274,22 @@ fn joined_length(parts: &Texts, separator: &str) -> usize {
 fn replaced_length(text: &str, part: &str, by: &str) -> usize {
     let removed = if by.len() > part.len() { text.matches(part).count() } else { 0 };
     text.len().saturating_add(removed.saturating_mul(by.len())).saturating_sub(removed * part.len())
+}
+
+/// Returns the length in bytes of a text that is padded to `length` characters.
+fn padded_length(text: &str, length: i64, fill: &str) -> usize {
+    let missing = usize::try_from(length).unwrap_or(0).saturating_sub(text.chars().count());
+    text.len().saturating_add(missing.saturating_mul(fill.len()))
+}
+
+/// Returns what has to be added to a text.
+fn padding(text: &str, length: i64, fill: &str) -> Result<String, Failure> {
+    if fill.chars().nth(1).is_some() || fill.is_empty() {
+        return Err(Failure::argument(format!("`fill` must be one character, not {fill:?}")));
+    }
+    let too_long = |error: TooLong| Failure::new(FailureKind::Limit, error.to_string());
+    let padded = within_limit(padded_length(text, length, fill)).map_err(too_long)?;
+    Ok(fill.repeat((padded - text.len()) / fill.len()))
 }
 
 fn repeated_length(text: &str, times: i64) -> usize {

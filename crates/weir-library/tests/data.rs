@@ -71,6 +71,13 @@ fn rows_round_trip() {
     assert_eq!(csv::row(&Texts::from_iter([""]), ",").unwrap(), "\"\"");
     assert_eq!(csv::row(&Texts::from_iter(["ends\n"]), ";").unwrap(), "\"ends\n\"");
     assert!(csv::parse("", ",").unwrap().is_empty());
+    for unclosed in ["a\n\"1\n2\n", "a\n1\n\"", "\"a", "a,b\n1,\"2", "a\n\"x\"\"\n"] {
+        let refused = csv::parse(unclosed, ",").map(|rows| rows.len()).unwrap_err();
+        assert!(refused.message.contains("a quotation mark is not closed"), "{unclosed:?}: {refused}");
+    }
+    for closed in ["a\n\"1\n2\"", "a\n1\n\"\"", "a\nx\"\n", "a\n\"x\"\"\"", "a;b\n1;\"2;\"\r\n", "a\n\"x\"y\"\n"] {
+        assert!(csv::parse(closed, if closed.contains(';') { ";" } else { "," }).is_ok(), "{closed:?}");
+    }
     assert!(csv::parse("a\n1,2\n", ",").is_err() && csv::row(&fields, "\"").is_err());
 }
 

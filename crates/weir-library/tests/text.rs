@@ -90,3 +90,16 @@ fn texts_become_bytes_and_bytes_texts() {
     let message = from_bytes(b"a\xff").unwrap_err().to_string();
     assert_eq!(message, "invalid utf-8 sequence of 1 bytes from index 1");
 }
+
+#[test]
+fn texts_are_padded_to_a_number_of_characters() {
+    let padded =
+        |text, length, fill| [pad_start(text, length, fill).0.unwrap(), pad_end(text, length, fill).0.unwrap()];
+    assert_eq!(padded("é!", 4, "ü"), ["üüé!", "é!üü"]);
+    assert_eq!(padded("é!", 2, " "), ["é!", "é!"]);
+    assert_eq!(padded("", i64::MIN, " "), ["", ""]);
+    let refused = |length, fill| pad_end("a", length, fill).0.unwrap_err().message.to_string();
+    assert_eq!(refused(4, "ab"), "`fill` must be one character, not \"ab\"");
+    assert_eq!(refused(4, ""), "`fill` must be one character, not \"\"");
+    assert_eq!(refused(i64::MAX, "é"), TooLong.to_string());
+}

@@ -14,6 +14,7 @@ mod outline;
 mod pattern;
 mod statement;
 mod table;
+mod text_format;
 mod types;
 mod visit;
 
@@ -25,6 +26,7 @@ pub use outline::{outline, outline_expr};
 pub use pattern::*;
 pub use statement::*;
 pub use table::*;
+pub use text_format::{Alignment, TextFormat};
 pub use types::*;
 pub use visit::*;
 

@@ -174,7 +174,7 @@ fn refused(error: &StartError, locator: &FailureLocator, arguments: &RunArgument
             format!("{}: {message}", weir_syntax::location(&locator.file, call.start))
         }
         StartError::Shared(of) | StartError::Table(of) | StartError::Source(of) => {
-            let trace = locator.initial(&of.name, &of.path).unwrap_or_default();
+            let trace = locator.initial(&of.name, &of.path, &of.failure).unwrap_or_default();
             let place = if trace.place.is_empty() { String::new() } else { format!("{}: ", trace.place) };
             let passed = trace.passed.iter().map(|line| format!("\n    {line}"));
             format!("{place}{error}{}", passed.collect::<String>())

@@ -149,6 +149,7 @@ impl<'a> TypeChecker<'a, '_> {
             ExprKind::Literal(literal) => literal_type(literal),
             ExprKind::Text(text) => self.text(text),
             ExprKind::Html(text) => self.html(expr, text),
+            ExprKind::Formatted { value, format, format_span } => self.formatted(value, *format, *format_span),
             ExprKind::Name(name) => self.name(expr, name, wanted),
             ExprKind::Field { object, name } => self.field(expr, object, name, wanted),
             ExprKind::TupleIndex { object, index, index_span } => self.tuple_index(expr, object, *index, *index_span),

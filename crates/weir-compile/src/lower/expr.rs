@@ -69,6 +69,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Literal(literal) => Atom::Value(literal_value(literal)),
             ExprKind::Text(text) => self.text(text),
             ExprKind::Html(text) => self.html(text),
+            ExprKind::Formatted { value, format, .. } => self.formatted(value, *format, span),
             ExprKind::Name(_) => self.name(expr),
             ExprKind::Field { object, .. } => self.field(expr, object),
             ExprKind::TupleIndex { object, .. } => self.field(expr, object),

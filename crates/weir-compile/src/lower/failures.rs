@@ -73,6 +73,7 @@ impl<'a> Lowering<'a, '_> {
             let failure = self.described(failure, ty, span);
             let route = self.failure_path().find(|at| self.frames[*at].kind == InlineFrameKind::Route);
             if let Some(route) = route {
+                let (failure, span) = self.propagated(failure, &Type::Failure, of, (route, span));
                 return self.answer_failure(route, failure, span);
             }
             let (failure, span) = self.propagated(failure, &Type::Failure, of, (0, span));

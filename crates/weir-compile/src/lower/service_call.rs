@@ -106,12 +106,14 @@ impl<'a> Lowering<'a, '_> {
         response
     }
 
-    /// Answers a failure that nothing in the route handles, as the server does.
+    /// Answers a failure that nothing in the route handles, as the server does. The report of the test shows it with its place
+    /// in the route.
     pub(super) fn answer_failure(&mut self, route: usize, failure: Atom, span: Span) -> Atom {
         let answer = self.frames[route].result.clone();
         let call = self.frames[route].inlined_call.and_then(|id| self.context.inlined_calls.get(id.0 as usize));
         let name = Value::Text(call.map(|call| call.function.clone()).unwrap_or_default());
-        let response = self.service_call(FAILED, vec![failure, Atom::Value(name)], answer, span);
+        let given = vec![failure, Atom::Value(name), Atom::Value(Value::Int(span.start.into()))];
+        let response = self.service_call(FAILED, given, answer, span);
         self.exit_frame(route, response, span)
     }
 

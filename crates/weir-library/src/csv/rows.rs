@@ -13,6 +13,7 @@ use csv::{ReaderBuilder, StringRecord};
 use parking_lot::Mutex;
 use weir::{Entries, Failure, FailureKind, HostType, Text, Type, Value};
 
+use super::quotes::{QuotePlace, Quotes};
 use super::separator_of;
 use crate::bad_elements::{BadElements, StreamElement};
 use crate::files::root_of;
@@ -42,11 +43,21 @@ impl RowError {
     }
 }
 
-/// A reader that fails if a row is too long.
+/// A reader that fails if a row is too long, and that knows whether its end is inside quotation marks.
 struct BoundedReader<R> {
     inner: R,
     /// Number of bytes that may still be read before the row has to end.
     left: u64,
+    quotes: Quotes,
+    /// True at the end of the input.
+    is_at_end: bool,
+}
+
+impl<R> BoundedReader<R> {
+    /// Returns true if the input has ended inside quotation marks.
+    fn ends_quoted(&self) -> bool {
+        self.is_at_end && self.quotes.place == QuotePlace::Quoted
+    }
 }
 
 impl<R: Read> Read for BoundedReader<R> {
@@ -57,12 +68,15 @@ impl<R: Read> Read for BoundedReader<R> {
         let length = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let read = self.inner.read(&mut buffer[..length])?;
         self.left -= read as u64;
+        self.quotes.pass(&buffer[..read]);
+        self.is_at_end = read == 0;
         Ok(read)
     }
 }
 
 impl<R: Seek> Seek for BoundedReader<R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.quotes.place = QuotePlace::FieldBegin;
         self.inner.seek(to)
     }
 }
@@ -102,12 +116,16 @@ pub(super) struct Rows<R> {
 
 impl<R: Read + Seek> Rows<R> {
     pub(super) fn new(reader: R, separator: u8) -> Result<Self, Failure> {
-        let bounded = BoundedReader { inner: reader, left: ROW_BYTES_MAX };
+        let quotes = Quotes::new(separator);
+        let bounded = BoundedReader { inner: reader, left: ROW_BYTES_MAX, quotes, is_at_end: false };
         let mut reader = ReaderBuilder::new().delimiter(separator).from_reader(bounded);
         let columns: Vec<Text> = match reader.headers() {
             Ok(columns) => columns.iter().map(Text::from).collect(),
             Err(error) => return Err(row_error(&error, (1, 1)).into_failure()),
         };
+        if reader.get_ref().ends_quoted() {
+            return Err(Failure::function("line 1: a quotation mark is not closed"));
+        }
         if columns.len() > FIELDS_MAX {
             return Err(Failure::new(FailureKind::Limit, format!("there are more than {FIELDS_MAX} columns")));
         }
@@ -126,6 +144,11 @@ impl<R: Read + Seek> Rows<R> {
         let begin = self.reader.position().clone();
         self.reader.get_mut().left = ROW_BYTES_MAX;
         let error = match self.reader.read_record(&mut self.record) {
+            // The row takes in the rest of the input.
+            Ok(true) if self.reader.get_ref().ends_quoted() => {
+                let message = format!("line {}: a quotation mark is not closed", first_line(&self.record, &begin));
+                return Err(RowError::Row(Failure::function(message)));
+            }
             Ok(true) => {
                 let fields = self.record.iter().map(|field| Value::Text(field.into()));
                 let columns = self.columns.iter().cloned().map(Value::Text);
@@ -162,6 +185,11 @@ impl<R: Read + Seek> Rows<R> {
         self.reader.seek_raw(SeekFrom::Start(byte), position)?;
         Ok(())
     }
+}
+
+/// Returns the first line of a row that was read after this position; empty lines are passed before it.
+fn first_line(record: &StringRecord, begin: &csv::Position) -> u64 {
+    record.position().unwrap_or(begin).line()
 }
 
 /// Converts an error of the CSV reader, with the lines of the row: the first, and the one behind the last.

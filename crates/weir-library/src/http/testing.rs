@@ -8,20 +8,21 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use weir::{Failure, Generic, Route, Text, Type, Typed, Value};
 
 use super::cookies::HOST_PREFIX;
 use super::parameters;
 use super::response::Response;
 use super::routes::Routes;
+use super::server::Limits;
 use super::service::{RequestPolicy, RoutedRequest, refusal};
 use crate::Limited;
 use crate::client::ClientResponse;
 use crate::json::encode::written;
-use crate::output::Outputs;
 
 /// Builds the module `service`, whose functions tests call on the name of a service.
 pub(crate) fn service() -> weir::Module {
@@ -47,7 +48,7 @@ pub struct TestedServices(IndexMap<Text, Arc<TestedService>>);
 struct TestedService {
     routes: Routes,
     policy: RequestPolicy,
-    body_bytes_max: usize,
+    limits: Limits,
 }
 
 impl TestedServices {
@@ -59,10 +60,43 @@ impl TestedServices {
         let service = TestedService {
             routes: Routes::new(routes)?,
             policy: RequestPolicy::of(arguments)?,
-            body_bytes_max: parameters::limits(arguments)?.body_bytes_max,
+            limits: parameters::limits(arguments)?,
         };
         self.0.insert(name, Arc::new(service));
         Ok(())
+    }
+}
+
+/// The failures of routes that a test has called, which their clients see as 500.
+#[derive(Clone, Default)]
+pub struct RouteFailures(Arc<Mutex<Vec<RouteFailure>>>);
+
+/// The failure of a route.
+#[derive(Clone, Debug)]
+pub struct RouteFailure {
+    /// The name of the service, and the method and path of the route.
+    pub route: Text,
+    /// The failure.
+    pub failure: Failure,
+    /// The place in the route where it arose, in bytes of the source.
+    pub position: u32,
+}
+
+impl RouteFailures {
+    /// The number of failures that are kept.
+    const KEPT_MAX: usize = 100;
+
+    fn add(&self, failure: RouteFailure) {
+        let mut kept = self.0.lock();
+        if kept.len() < Self::KEPT_MAX {
+            kept.push(failure);
+        }
+    }
+
+    /// Takes the failures, in the order of their requests.
+    #[must_use]
+    pub fn take(&self) -> Vec<RouteFailure> {
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -176,20 +210,31 @@ impl TestedServices {
             Some(body) => body_of(body)?,
             None => (Bytes::new(), None),
         };
-        let fields = fields_of(options, media_type)?;
+        let mut fields = fields_of(options, media_type)?;
+        let host = format!("{service}.invalid");
+        let takes_body = !body.is_empty() || [Method::POST, Method::PUT, Method::PATCH].contains(&method);
+        if takes_body && !fields.contains_key(CONTENT_LENGTH) {
+            fields.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        }
+        if !fields.contains_key(HOST) {
+            fields.insert(HOST, HeaderValue::try_from(&*host).map_err(|_| invalid())?);
+        }
         let (peer, has_body) = (Ipv4Addr::LOCALHOST.into(), !body.is_empty());
         let head = RoutedRequest { method: &method, uri: &url, fields: &fields, peer, has_body };
         let matched = tested.matched(&head, body);
-        let url = Uri::try_from(format!("http://{service}.invalid{path}")).map_err(|_| invalid())?;
+        let url = Uri::try_from(format!("http://{host}{path}")).map_err(|_| invalid())?;
         Ok(ServiceRequest { matched, method, url, fields })
     }
 }
 
 impl TestedService {
     fn matched(&self, head: &RoutedRequest<'_>, body: Bytes) -> Result<(usize, Vec<Value>), Box<Response>> {
+        if head_bytes(head) > self.limits.header_bytes_max {
+            return Err(Box::new(Response::of_status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)));
+        }
         let mut inputs = Vec::new();
         let (route, parameter) = head.matched(&self.routes, &self.policy, &mut inputs)?;
-        if body.len() > self.body_bytes_max {
+        if body.len() > self.limits.body_bytes_max {
             return Err(Box::new(Response::of_status(StatusCode::PAYLOAD_TOO_LARGE)));
         }
         if let Some(parameter) = parameter {
@@ -198,6 +243,13 @@ impl TestedService {
         }
         Ok((route, inputs))
     }
+}
+
+/// Returns the length of a request's head in HTTP/1: its first line and its fields.
+fn head_bytes(head: &RoutedRequest<'_>) -> usize {
+    let first = head.method.as_str().len() + head.uri.to_string().len() + "  HTTP/1.1\r\n".len();
+    let fields = head.fields.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    first + fields.sum::<usize>() + "\r\n".len()
 }
 
 /// Returns the bytes of a body, and its media type.
@@ -254,10 +306,16 @@ pub(crate) fn refused(request: &ServiceRequest) -> Response {
     }
 }
 
-/// Returns the response to a request whose flow has failed. The failure of `route` is printed with the output of the test.
+/// Returns the response to a request whose flow has failed. The failure of `route`, and its place in the source, are kept for
+/// the report of the test.
 #[weir::function(reads)]
-pub(crate) fn failed(#[environment] outputs: &Outputs, failure: Failure, route: &str) -> Response {
-    outputs.capture(&format!("failure in {route}: {}", failure.message));
+pub(crate) fn failed(
+    #[environment] failures: &RouteFailures,
+    failure: Failure,
+    route: Text,
+    position: i64,
+) -> Response {
+    failures.add(RouteFailure { route, failure, position: u32::try_from(position).unwrap_or(u32::MAX) });
     Response::of_status(StatusCode::INTERNAL_SERVER_ERROR)
 }
 

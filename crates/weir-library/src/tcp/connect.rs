@@ -4,7 +4,6 @@ use std::pin::pin;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_rustls::TlsConnector;
 use weir::{Failure, FailureKind, Text};
@@ -40,7 +39,8 @@ pub async fn connect(
     port: i64,
     #[options] options: ConnectOptions,
 ) -> Result<Connection, Failure> {
-    within(&host, options.timeout, connected(network, &host, port, &options)).await
+    let connecting = connected(network, (&host, port), &options, false);
+    within(&host, options.timeout, connecting).await
 }
 
 /// Connects to a host with TLS, and checks its certificate. The functions of `tcp` read and write the connection.
@@ -54,34 +54,42 @@ pub async fn connect_tls(
     #[default(443)] port: i64,
     #[options] options: ConnectOptions,
 ) -> Result<Connection, Failure> {
-    within(&host, options.timeout, secured(network, &host, port, &options)).await
+    let connecting = connected(network, (&host, port), &options, true);
+    within(&host, options.timeout, connecting).await
 }
 
-async fn connected(network: &Network, host: &str, port: i64, options: &ConnectOptions) -> Result<Connection, Failure> {
-    let (stream, permit) = opened(network, host, port, options).await?;
-    let peer = stream.peer_addr()?;
-    Ok(Connection::outgoing(TcpTransport::Plain(stream), peer, options.idle, permit))
-}
-
-async fn secured(network: &Network, host: &str, port: i64, options: &ConnectOptions) -> Result<Connection, Failure> {
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| Failure::argument(format!("{host:?} is neither the name of a host nor an address")))?;
-    let (stream, permit) = opened(network, host, port, options).await?;
-    let peer = stream.peer_addr()?;
-    let handshake = TlsConnector::from(network.tls().await).connect(name, stream).await;
-    let stream = handshake.map_err(|error| Failure::function(format!("no TLS with `{host}`: {error}")))?;
-    Ok(Connection::outgoing(TcpTransport::Tls(Box::new(stream)), peer, options.idle, permit))
-}
-
-async fn opened(
+async fn connected(
     network: &Network,
-    host: &str,
-    port: i64,
+    to: (&str, i64),
     options: &ConnectOptions,
-) -> Result<(TcpStream, OwnedSemaphorePermit), Failure> {
+    tls: bool,
+) -> Result<Connection, Failure> {
+    let (stream, permit) = transport_to(network, to, Reach::of(options.private), tls).await?;
+    let peer = stream.peer()?;
+    Ok(Connection::outgoing(stream, peer, options.idle, permit))
+}
+
+/// Connects to a host and port, with or without TLS. The permit is held as long as the connection.
+///
+/// # Errors
+/// Fails if there is no connection, and if the certificate of the server is not trusted.
+pub(crate) async fn transport_to(
+    network: &Network,
+    (host, port): (&str, i64),
+    reach: Reach,
+    tls: bool,
+) -> Result<(TcpTransport, OwnedSemaphorePermit), Failure> {
     let port = remote_port(port)?;
     let permit = network.permit().await;
-    Ok((network.connect(host, port, Reach::of(options.private)).await?, permit))
+    if !tls {
+        return Ok((TcpTransport::Plain(network.connect(host, port, reach).await?), permit));
+    }
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| Failure::argument(format!("{host:?} is neither the name of a host nor an address")))?;
+    let stream = network.connect(host, port, reach).await?;
+    let handshake = TlsConnector::from(network.tls().await).connect(name, stream).await;
+    let stream = handshake.map_err(|error| Failure::function(format!("no TLS with `{host}`: {error}")))?;
+    Ok((TcpTransport::Tls(Box::new(stream)), permit))
 }
 
 /// Returns the port of another machine.

@@ -1,6 +1,7 @@
 //! The transport of a connection: the socket itself, or TLS on it.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -10,7 +11,7 @@ use tokio_rustls::client::TlsStream;
 
 /// A connection as bytes in both directions.
 #[derive(Debug)]
-pub(super) enum TcpTransport {
+pub(crate) enum TcpTransport {
     /// The socket.
     Plain(TcpStream),
     /// TLS on the socket, as its client; boxed because it is large.
@@ -18,6 +19,14 @@ pub(super) enum TcpTransport {
 }
 
 impl TcpTransport {
+    /// Returns the address and port of the peer.
+    pub(crate) fn peer(&self) -> io::Result<SocketAddr> {
+        match self {
+            TcpTransport::Plain(stream) => stream.peer_addr(),
+            TcpTransport::Tls(stream) => stream.get_ref().0.peer_addr(),
+        }
+    }
+
     /// Writes without waiting, if the bytes go to the socket as they are.
     pub(super) fn try_write(&self, bytes: &[u8]) -> Option<usize> {
         match self {

@@ -25,6 +25,15 @@ pub enum ExprKind {
     Literal(Literal),
     /// `"hello {name}"`.
     Text(TextLiteral),
+    /// `price:.2` between the braces of an interpolation; its value is a text.
+    Formatted {
+        /// The value.
+        value: Box<Expr>,
+        /// Its format.
+        format: super::TextFormat,
+        /// Source range of the format, behind the colon.
+        format_span: Span,
+    },
     /// `html"<b>{name}</b>"`: a template.
     Html(TextLiteral),
     /// `name`: a variable, a function, a module, a shared value, or a variant without payload.

@@ -313,6 +313,7 @@ fn expr(it: &Expr) -> String {
         }
         ExprKind::Unary { operator, operand } => node(operator.symbol(), [expr(operand)]),
         ExprKind::Binary { operator, left, right, .. } => node(operator.symbol(), [expr(left), expr(right)]),
+        ExprKind::Formatted { value, format, .. } => node("format", [expr(value), format.to_string()]),
         ExprKind::Try(value) => node("?", [expr(value)]),
         ExprKind::Else { value, failure, otherwise: body } => {
             node("or-else", [expr(value), otherwise(failure.as_ref(), body)])

@@ -177,6 +177,7 @@ pub fn walk_expr<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, expr: &'a Expr) {
             visitor.expr(left);
             visitor.expr(right);
         }
+        ExprKind::Formatted { value, .. } => visitor.expr(value),
         ExprKind::Try(value) => visitor.expr(value),
         ExprKind::Else { value, otherwise, .. } => {
             visitor.expr(value);

@@ -175,8 +175,12 @@ impl SourcePrinter<'_> {
     }
 
     fn interpolation(&mut self, expr: &Expr) -> Doc {
-        let inner = self.inside(|printer| printer.expression(expr));
-        Doc::concat([Doc::text("{"), inner, Doc::text("}")]).flat()
+        let (value, format) = match &expr.kind {
+            ExprKind::Formatted { value, format, .. } => (&**value, format!(":{format}")),
+            _ => (expr, String::new()),
+        };
+        let inner = self.inside(|printer| printer.expression(value));
+        Doc::concat([Doc::text("{"), inner, Doc::text(format!("{format}}}"))]).flat()
     }
 
     /// Prints `"""`, the lines, and `"""`.

@@ -160,7 +160,7 @@ impl Parser<'_> {
         let alone = self.at_new_line()
             || self.peek().is_closing()
             || self.at_per_session()
-            || matches!(self.peek(), T::Semicolon | T::Comma | T::Else | T::End | T::FatArrow);
+            || matches!(self.peek(), T::Semicolon | T::Comma | T::Colon | T::Else | T::End | T::FatArrow);
         ExprKind::Return((!alone).then(|| Box::new(self.expression())))
     }
 

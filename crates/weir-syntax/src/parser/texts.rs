@@ -1,7 +1,7 @@
 //! Text literals: escapes, interpolations, and indented blocks.
 
 use super::{BraceRole, Parser};
-use crate::ast::{Expr, TextLiteral, TextPart, TextStyle};
+use crate::ast::{Expr, ExprKind, TextFormat, TextLiteral, TextPart, TextStyle};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
@@ -40,7 +40,9 @@ impl Parser<'_> {
         let open = self.bump();
         let before = self.diagnostics.len();
         let expr = self.within_mode(BraceRole::RecordLiteral, true, |parser| {
-            let expr = parser.expression();
+            let start = parser.span();
+            let value = parser.expression();
+            let expr = if parser.at(T::Colon) { parser.formatted(start, value) } else { value };
             if !parser.at(T::InterpolationClose) {
                 parser.unexpected("`}`");
             }
@@ -59,6 +61,26 @@ impl Parser<'_> {
             *first = first.clone().fix("write `\\{` for a literal brace", open, "\\{");
         }
         expr
+    }
+
+    /// `: format`, up to the end of the interpolation.
+    fn formatted(&mut self, start: Span, value: Expr) -> Expr {
+        let colon = self.bump();
+        let first = self.diagnostics.len();
+        while !self.at(T::InterpolationClose) && !self.at(T::End) {
+            self.skip_token();
+        }
+        // The signs of a format are no expression: what the parser says of them as tokens does not help.
+        self.diagnostics.truncate(first);
+        let format_span = Span { start: colon.end, end: self.span().start, ..colon };
+        let Some(format) = TextFormat::parse(&self.text[format_span.range()]) else {
+            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "this is no format of a value")
+                .at(colon.to(format_span), "after the colon")
+                .hint("write `.2` for decimals, `,` for thousands, and `8`, `<8`, `>8` or `08` for a width");
+            self.report(diagnostic);
+            return value;
+        };
+        self.expr(start, ExprKind::Formatted { value: Box::new(value), format, format_span })
     }
 
     fn line_parts(&mut self, pieces: Vec<Piece>) -> Vec<TextPart> {

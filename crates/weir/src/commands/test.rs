@@ -17,7 +17,7 @@ use weir_ir::evaluate::{Evaluator, InitialFailure};
 use weir_ir::expr::Program;
 use weir_library::crypto::Secrets;
 use weir_library::files::Root;
-use weir_library::http::TestedServices;
+use weir_library::http::{RouteFailure, TestedServices};
 use weir_syntax::SourceFile;
 use weir_syntax::ast::ItemKind;
 
@@ -206,7 +206,8 @@ fn line(name: &str, place: &str, outcome: &TestResult, (file, paint): (&SourceFi
             let sites = failure.backtrace().iter();
             let passed = sites.map(|site| "  ".to_owned() + &passed(file, &site.failed, &site.function, site.position));
             let lines = message.lines().map(str::to_owned).chain(passed);
-            let shown: String = lines.map(|line| format!("       {line}\n")).collect();
+            let routes = outcome.routes.iter().map(|failed| route_failure(failed, file));
+            let shown: String = lines.chain(routes.flatten()).map(|line| format!("       {line}\n")).collect();
             let printed = match outcome.printed.as_str() {
                 "" => String::new(),
                 printed => {
@@ -217,6 +218,15 @@ fn line(name: &str, place: &str, outcome: &TestResult, (file, paint): (&SourceFi
             format!("  {} {name} {took}\n       {place}\n{shown}{printed}", paint.red("FAIL"))
         }
     }
+}
+
+/// Describes the failure of a route that the test has called, with its places.
+fn route_failure(failed: &RouteFailure, file: &SourceFile) -> Vec<String> {
+    let place = weir_syntax::location(file, failed.position);
+    let whole = format!("failure in {} at {place}: {}", failed.route, difference::shortened(&failed.failure.message));
+    let sites = failed.failure.backtrace().iter();
+    let passed = sites.map(|site| "  ".to_owned() + &passed(file, &site.failed, &site.function, site.position));
+    whole.lines().map(str::to_owned).chain(passed).collect()
 }
 
 /// Formats a duration with at most three digits.

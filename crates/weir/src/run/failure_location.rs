@@ -3,7 +3,7 @@
 //! A `?` adds the `fn`s that a failure leaves to its backtrace when it passes. Other failures, such as those of arithmetic,
 //! end the flow where they arise: the calls around that place are those that were inlined (`Program::inlined_calls`).
 
-use weir_host::{PropagationSite, Text};
+use weir_host::{Failure, PropagationSite, Text};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Origin, Program};
 use weir_ir::program;
 use weir_syntax::SourceFile;
@@ -37,10 +37,11 @@ impl FailureLocator {
     }
 
     /// Returns the places of the failure of an initial value or of the arguments of a source.
-    pub(super) fn initial(&self, name: &str, path: &str) -> Option<FailureTrace> {
+    pub(super) fn initial(&self, name: &str, path: &str, failure: &Failure) -> Option<FailureTrace> {
         let shared = self.program.shared.iter().find(|shared| &*shared.name == name).map(|shared| &shared.init);
         let arguments = self.program.entries.iter().find(|entry| &*entry.name == name).map(|entry| &entry.arguments);
-        [shared, arguments].into_iter().flatten().find_map(|body| self.body(body, path, &[]))
+        let backtrace: Vec<BacktraceEntry> = failure.backtrace().iter().map(entry).collect();
+        [shared, arguments].into_iter().flatten().find_map(|body| self.body(body, path, &backtrace))
     }
 
     /// Describes an entry point by its source, as programs name it.
@@ -72,6 +73,11 @@ impl FailureLocator {
         let passed = backtrace.iter().map(|of| passed(&self.file, &of.failed, &of.function, of.position));
         FailureTrace { place: place.to_owned(), passed: passed.collect() }
     }
+}
+
+fn entry(site: &PropagationSite) -> BacktraceEntry {
+    let (failed, function) = (site.failed.as_str().into(), site.function.as_str().into());
+    BacktraceEntry { failed, function, position: site.position }
 }
 
 /// Returns the places in the inlined `fn`s around an operation that failed and passed no `?`, and the place of the outermost

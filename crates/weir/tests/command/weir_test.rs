@@ -232,11 +232,55 @@ fn routes_are_tested_without_a_socket() {
     for name in ["a todo is kept", "refusals", "sessions", "replaced", "boom", "sent"] {
         assert!(said.output.contains(&format!("ok   {name} ")), "{}", said.output);
     }
-    let failed = "       printed:\n         failure in api get /boom: \"x\" is not a whole number of 64 bits\n";
-    assert!(said.output.contains(failed), "{}", said.output);
+    assert!(said.output.contains("       failure in api get /boom at "), "{}", said.output);
+    assert!(said.output.contains(": \"x\" is not a whole number of 64 bits\n"), "{}", said.output);
     assert!(said.output.contains("100 divided by zero"), "{}", said.output);
     assert!(said.output.contains("\"x\" is not the path of a request"), "{}", said.output);
     assert!(said.output.contains("6 passed, 3 failed"), "{}", said.output);
+}
+
+#[test]
+fn a_request_of_a_test_has_the_fields_and_limits_of_a_real_one() {
+    let text = r#"use http, text
+
+fn number(word: Text) -> Result(Int) { Ok(word.parse_int()? + 1) }
+
+service web on http(port: 8080) {
+  get "/host" (header host: Text) { http.text(host) }
+  post "/length" (header content_length: Int, body body: Text) { http.text("{content_length} {body}") }
+  get "/number/{word}" (word: Text) {
+    let n = number(word)?
+    http.text("{n}")
+  }
+}
+
+test "host" { expect web.get("/host").text()? == "web.invalid" }
+test "other host" { expect web.get("/host", headers: ["host": "example.org"]).text()? == "example.org" }
+test "length" { expect web.post("/length", "abc").text()? == "3 abc" }
+test "head" { expect web.get("/host", headers: ["x-long": "a".repeat(40_000)?]).status() == 431 }
+test "path" { expect web.get("/host?{"a".repeat(40_000)?}").status() == 431 }
+test "failure" { expect web.get("/number/x").status() == 200 }
+"#;
+    let program = Scratch::new("fields.weir", text.as_bytes());
+    let said = say(&["test", program.path()]);
+    assert!(said.output.contains("5 passed, 1 failed"), "{}{}", said.output, said.messages);
+    let path = program.path();
+    let shown = format!(
+        "       failure in web get /number/{{word}} at {path}:9:13: \"x\" is not a whole number of 64 bits\n         \
+         text.parse_int at {path}:3:43, in `number`\n"
+    );
+    assert!(said.output.contains(&shown), "{}", said.output);
+}
+
+#[test]
+fn an_initial_value_that_cannot_be_created_shows_the_way_of_its_failure() {
+    let text = "use stdio, text\n\nfn inner(word: Text) -> Result(Int) { Ok(text.parse_int(word)?) }\n\n\
+                fn outer(word: Text) -> Result(Int) { Ok(inner(word)? + 1) }\n\nshared first = outer(\"x\")?\n\n\
+                for line in stdio.lines() { stdio.print(\"{first}{line}\")? }\n";
+    let program = Scratch::new("initial.weir", text.as_bytes());
+    let (said, path) = (say(&["run", program.path()]), program.path());
+    let way = format!("text.parse_int at {path}:3:42, in `inner`\n    inner at {path}:5:42, in `outer`");
+    assert!(said.messages.contains(&way), "{}", said.messages);
 }
 
 #[test]

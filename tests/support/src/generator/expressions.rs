@@ -5,7 +5,8 @@ use super::{Generator, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
     Argument, Arm, AtomicResource, BinaryOperator, Block, ClosureParameter, Expr, ExprId, ExprKind, FieldValue, Let,
-    MapEntry, Otherwise, Replacement, Statement, StatementKind, TextLiteral, TextPart, TextStyle, UnaryOperator,
+    MapEntry, Otherwise, Replacement, Statement, StatementKind, TextFormat, TextLiteral, TextPart, TextStyle,
+    UnaryOperator,
 };
 
 impl Generator {
@@ -226,7 +227,14 @@ impl Generator {
         for _ in 0..self.below(4) {
             let follows_literal = matches!(parts.last(), Some(TextPart::Literal { .. }));
             if follows_literal || self.chance(40) {
-                parts.push(TextPart::Expr(self.expr(depth.min(2))));
+                let value = self.expr(depth.min(2));
+                let format = self.pick(&["", "", "", ".2", ",", ">8", "<12,.0", "08.1"]);
+                parts.push(TextPart::Expr(match TextFormat::parse(format) {
+                    Some(format) => {
+                        expr(ExprKind::Formatted { value: Box::new(value), format, format_span: nowhere() })
+                    }
+                    None => value,
+                }));
             } else {
                 parts.push(self.text_piece(style));
             }

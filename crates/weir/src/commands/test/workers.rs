@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use weir_host::{Failure, FailureKind, Text};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::{Origin, Program};
+use weir_library::http::{RouteFailure, RouteFailures};
 use weir_library::output::Outputs;
 use weir_library::random::Randomness;
 use weir_library::tables::TableStorage;
@@ -41,13 +42,15 @@ pub(super) struct TestResult {
     pub(super) failed_at: Option<Origin>,
     /// The text that the test printed.
     pub(super) printed: String,
+    /// The failures of the routes that the test has called.
+    pub(super) routes: Vec<RouteFailure>,
     pub(super) took: Duration,
 }
 
 /// A message of a worker about the test at this position among the chosen ones.
 enum TestProgress {
     Begins(usize),
-    Ends(usize, TestResult),
+    Ends(usize, Box<TestResult>),
 }
 
 /// The tests and the number of those that were claimed.
@@ -78,7 +81,7 @@ fn collect(progress: &Receiver<TestProgress>, count: usize, limit: Duration, beg
             // The result of a test whose time was up comes too late.
             (Ok(TestProgress::Ends(at, result)), _) => {
                 if begun.remove(&at).is_some() {
-                    results.insert(at, result);
+                    results.insert(at, *result);
                 }
             }
             (Err(RecvTimeoutError::Timeout), Some((at, since))) => {
@@ -96,7 +99,7 @@ fn collect(progress: &Receiver<TestProgress>, count: usize, limit: Duration, beg
 fn overdue(limit: Duration, since: Instant) -> TestResult {
     let message = format!("the test takes longer than its limit of {limit:?}; `--time-limit` sets another one");
     let failure = Some(Failure::new(FailureKind::Timeout, message));
-    TestResult { failure, failed_at: None, printed: String::new(), took: since.elapsed() }
+    TestResult { failure, failed_at: None, printed: String::new(), routes: Vec::new(), took: since.elapsed() }
 }
 
 /// Starts a thread that runs tests until none is left.
@@ -107,7 +110,7 @@ fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<TestProgress>, runt
         while let Some(at) = tests.claim() {
             let ended = progress.send(TestProgress::Begins(at)).and_then(|()| {
                 let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tests.run.result(at)));
-                progress.send(TestProgress::Ends(at, result.unwrap_or_else(|_| panicked())))
+                progress.send(TestProgress::Ends(at, Box::new(result.unwrap_or_else(|_| panicked()))))
             });
             if ended.is_err() {
                 return;
@@ -118,7 +121,13 @@ fn begin_worker(tests: &Arc<ClaimedTests>, progress: &Sender<TestProgress>, runt
 
 fn panicked() -> TestResult {
     let failure = Failure::new(FailureKind::Panic, "the evaluator panicked: this is a bug of Weir");
-    TestResult { failure: Some(failure), failed_at: None, printed: String::new(), took: Duration::ZERO }
+    TestResult {
+        failure: Some(failure),
+        failed_at: None,
+        printed: String::new(),
+        routes: Vec::new(),
+        took: Duration::ZERO,
+    }
 }
 
 impl ClaimedTests {
@@ -136,6 +145,8 @@ impl TestRun {
         library.environment.insert_closing(TableStorage::default());
         let outputs = Outputs::capturing();
         library.environment.insert(outputs.clone());
+        let routes = RouteFailures::default();
+        library.environment.insert(routes.clone());
         let begun = Instant::now();
         let (failure, failed_at) = match Evaluator::new(&self.tests, &library) {
             Ok(mut evaluator) => {
@@ -145,13 +156,14 @@ impl TestRun {
             Err(initial) => (Some(initial.failure), initial.failed_at),
         };
         let (took, printed) = (begun.elapsed(), outputs.captured().unwrap_or_default());
-        match (failure, failed_at) {
+        let (failure, failed_at) = match (failure, failed_at) {
             (Some(failure), Some(origin)) => {
                 let (failure, origin) = with_inlined_calls(&self.tests, failure, origin);
-                TestResult { failure: Some(failure), failed_at: Some(origin), printed, took }
+                (Some(failure), Some(origin))
             }
-            (failure, failed_at) => TestResult { failure, failed_at, printed, took },
-        }
+            other => other,
+        };
+        TestResult { failure, failed_at, printed, routes: routes.take(), took }
     }
 }
 
