@@ -75,7 +75,7 @@ pub(crate) enum RegionRan {
 }
 
 /// The continuation of a region behind the last round of a loop.
-enum Joined {
+enum AfterLoop {
     GoOn(usize),
     Waits,
     Through,
@@ -115,10 +115,10 @@ impl RegionRun<'_> {
                     return RegionRan::Calls(next, long);
                 }
                 RegionStop::LoopEnds(split) => match self.join(split, context) {
-                    Joined::GoOn(next) => at = next,
-                    Joined::Waits => return RegionRan::Joins(self.region.splits[split].end),
-                    Joined::Through => return RegionRan::Through,
-                    Joined::Ends(at, how) => return self.ended(at, how),
+                    AfterLoop::GoOn(next) => at = next,
+                    AfterLoop::Waits => return RegionRan::Joins(self.region.splits[split].end),
+                    AfterLoop::Through => return RegionRan::Through,
+                    AfterLoop::Ends(at, how) => return self.ended(at, how),
                 },
                 RegionStop::Ends(at, how) => return self.ended(at, how),
                 RegionStop::Done => return RegionRan::Through,
@@ -213,7 +213,7 @@ impl RegionRun<'_> {
     }
 
     /// Joins the forks of a loop whose own rounds have all run.
-    fn join(&mut self, split: usize, context: &Context<'_>) -> Joined {
+    fn join(&mut self, split: usize, context: &Context<'_>) -> AfterLoop {
         let row = &self.region.splits[split];
         let (list, results) = (self.region.tables.loops[usize::from(row.row)].list, row.results);
         // The last fork of a loop has its lowest rounds.
@@ -222,7 +222,7 @@ impl RegionRun<'_> {
                 JoinedFork::Unbegun(mut rounds) => {
                     self.forks.handles.remove(lowest);
                     self.slots[usize::from(list)] = rounds.slots[usize::from(list)].take();
-                    return Joined::GoOn(row.first.into());
+                    return AfterLoop::GoOn(row.first.into());
                 }
                 JoinedFork::Ended(ForkEnd::Results(more)) => {
                     self.forks.handles.remove(lowest);
@@ -230,16 +230,16 @@ impl RegionRun<'_> {
                         results.append(more);
                     }
                 }
-                JoinedFork::Ended(ForkEnd::Exit(at, how)) => return Joined::Ends(at, how),
+                JoinedFork::Ended(ForkEnd::Exit(at, how)) => return AfterLoop::Ends(at, how),
                 JoinedFork::UnderWay if self.scene.fork.is_some() => {
                     self.scene.instance.helpers.resting(|| self.forks.handles[lowest].fork.wait());
                 }
-                JoinedFork::UnderWay => return Joined::Waits,
+                JoinedFork::UnderWay => return AfterLoop::Waits,
             }
         }
         match self.scene.fork {
-            Some((_, own)) if own == split => Joined::Through,
-            _ => Joined::GoOn(row.end + 1),
+            Some((_, own)) if own == split => AfterLoop::Through,
+            _ => AfterLoop::GoOn(row.end + 1),
         }
     }
 }
