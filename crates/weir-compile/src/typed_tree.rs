@@ -147,6 +147,8 @@ pub(crate) struct InsertedRow {
 pub(crate) enum TableStatement {
     /// `table.update(key, |row| …)`.
     Update,
+    /// `table.update_all(|row| …, |row| …)`.
+    UpdateAll,
     /// `table.count(|row| …)`.
     Count,
     /// `table.exists(|row| …)`.

@@ -46,8 +46,8 @@ pub use storage::TableStorage;
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, settle, get, get_all, select, count, sum, insert, upsert, replace, delete, delete_all,
-        delete_rows
+    pub(crate) tables: open, begin, commit, settle, get, get_all, select, count, sum, insert, upsert, replace,
+        replace_rows, delete, delete_all, delete_rows
 }
 
 /// A table of the program.
@@ -182,6 +182,26 @@ pub fn replace(
 ) -> Result<(), Failure> {
     table.0.check_references(storage, transaction, (&row.0, false))?;
     table.0.rows.replace(transaction, &key.0, row.0)
+}
+
+/// Replaces these rows by new ones with the same keys, all or none, and returns their number.
+///
+/// # Errors
+/// Fails if a new row has another key, two rows would have the values of a unique index, or a row that one references does
+/// not exist.
+#[weir::function(reads)]
+pub fn replace_rows(
+    table: &mut Table,
+    transaction: i64,
+    old: Vec<Row>,
+    new: Vec<Row>,
+    #[environment] storage: &TableStorage,
+) -> Result<i64, Failure> {
+    let (old, new): (Vec<Value>, Vec<Value>) = old.into_iter().zip(new).map(|(old, new)| (old.0, new.0)).unzip();
+    for row in &new {
+        table.0.check_references(storage, transaction, (row, false))?;
+    }
+    table.0.rows.replace_rows(transaction, &old, new)
 }
 
 /// Deletes the row with the key, and returns `true` if there was one.

@@ -13,7 +13,7 @@ use crate::typed_tree::{CallTarget, InsertedRow, Resolution, TableStatement};
 use crate::types::Ty;
 
 /// The statements on a table.
-const STATEMENTS: [&str; 7] = ["insert", "upsert", "update", "delete", "delete_all", "count", "exists"];
+const STATEMENTS: [&str; 8] = ["insert", "upsert", "update", "update_all", "delete", "delete_all", "count", "exists"];
 
 impl DeclaredTable {
     /// Returns the type of the rows.
@@ -38,6 +38,35 @@ impl DeclaredTable {
     pub(crate) fn may_omit(&self, column: usize, is_numbered: bool) -> bool {
         self.columns[column].default.is_some() || is_numbered && self.key == [column]
     }
+}
+
+/// The parameters of a statement behind the table: their names, their types, and true for each that may be left out.
+type StatementParameters = Vec<(&'static str, Ty, bool)>;
+
+/// Returns the target, the parameters and the result of a statement on a table.
+fn statement(name: &str, table: &DeclaredTable) -> Option<(CallTarget, StatementParameters, Ty)> {
+    let (row, key) = (table.row(), table.key_ty());
+    let condition = || Ty::function(vec![row.clone()], Ty::BOOL);
+    let change = || Ty::function(vec![row.clone()], row.clone());
+    let fallible = |ty: Ty| Ty::result(ty, Ty::FAILURE);
+    let host = || CallTarget::Host(format!("{TABLES}.{name}").into());
+    let own = CallTarget::Table;
+    Some(match name {
+        "insert" | "upsert" => (host(), vec![("row", row, false)], fallible(key)),
+        "delete" => (host(), vec![("key", key, false)], fallible(Ty::BOOL)),
+        "update" => {
+            let parameters = vec![("key", key, false), ("change", change(), false)];
+            (own(TableStatement::Update), parameters, fallible(Ty::option(row)))
+        }
+        "update_all" => {
+            let parameters = vec![("condition", condition(), false), ("change", change(), false)];
+            (own(TableStatement::UpdateAll), parameters, fallible(Ty::INT))
+        }
+        "delete_all" => (own(TableStatement::DeleteAll), vec![("condition", condition(), false)], fallible(Ty::INT)),
+        "count" => (own(TableStatement::Count), vec![("condition", condition(), true)], Ty::INT),
+        "exists" => (own(TableStatement::Exists), vec![("condition", condition(), false)], Ty::BOOL),
+        _ => return None,
+    })
 }
 
 impl<'a> TypeChecker<'a, '_> {
@@ -95,28 +124,9 @@ impl<'a> TypeChecker<'a, '_> {
     ) -> Ty {
         let given = CallArguments { object: Some((object, Ty::named(TABLE))), ..given };
         let declared = &self.typed.declarations.tables[table];
-        let (row, key) = (declared.row(), declared.key_ty());
-        let condition = || Ty::function(vec![row.clone()], Ty::BOOL);
-        let fallible = |ty: Ty| Ty::result(ty, Ty::FAILURE);
-        let host = |name: &str| CallTarget::Host(format!("{TABLES}.{name}").into());
-        let (target, parameters, result) = match name.as_str() {
-            word @ ("insert" | "upsert") => (host(word), vec![("row", row, false)], fallible(key)),
-            "delete" => (host("delete"), vec![("key", key, false)], fallible(Ty::BOOL)),
-            "update" => {
-                let change = Ty::function(vec![row.clone()], row.clone());
-                let parameters = vec![("key", key, false), ("change", change, false)];
-                (CallTarget::Table(TableStatement::Update), parameters, fallible(Ty::option(row)))
-            }
-            "delete_all" => {
-                let parameters = vec![("condition", condition(), false)];
-                (CallTarget::Table(TableStatement::DeleteAll), parameters, fallible(Ty::INT))
-            }
-            "count" => (CallTarget::Table(TableStatement::Count), vec![("condition", condition(), true)], Ty::INT),
-            "exists" => (CallTarget::Table(TableStatement::Exists), vec![("condition", condition(), false)], Ty::BOOL),
-            _ => {
-                self.no_statement(object, name);
-                return self.ignore(given);
-            }
+        let Some((target, parameters, result)) = statement(name.as_str(), declared) else {
+            self.no_statement(object, name);
+            return self.ignore(given);
         };
         let mode = if matches!(name.as_str(), "count" | "exists") { Mode::Read } else { Mode::Write };
         self.use_table(object, mode);

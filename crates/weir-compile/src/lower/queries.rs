@@ -75,6 +75,11 @@ impl<'a> Lowering<'a, '_> {
                 };
                 self.update(&table, (key, change), &ty, span)
             }
+            TableStatement::UpdateAll => {
+                let (condition, change) = (given.next().flatten(), given.next().flatten());
+                let condition = (condition, written.get(1).copied().flatten());
+                self.update_all(&table, condition, change, &ty, span)
+            }
             TableStatement::Count => {
                 let condition = given.next().flatten();
                 self.count(&table, condition, written.get(1).copied().flatten(), span)
@@ -110,6 +115,31 @@ impl<'a> Lowering<'a, '_> {
                 }),
             ];
             lowering.switch(found, arms, ty, span)
+        })
+    }
+
+    /// Lowers an update of the rows that fulfil a condition, in one step.
+    fn update_all(
+        &mut self,
+        table: &Text,
+        condition: (Option<Binding<'a>>, Option<&'a Expr>),
+        change: Option<Binding<'a>>,
+        ty: &Type,
+        span: Span,
+    ) -> Atom {
+        let element = self.row_type(table);
+        self.holding((table, false), ty, span, |lowering| {
+            let old = lowering.rows_where(table, condition, span);
+            let Some(Binding::Callable(change)) = change else { return Atom::Value(Value::Unit) };
+            let rows = Type::list(element.clone());
+            let new = lowering.collected((old.clone(), ""), (&element, &rows), span, |lowering, item, kept| {
+                let given = vec![Some(Binding::Atom(item.clone()))];
+                let changed = lowering.call_value(change, given, &element, (span, &[]));
+                lowering.appended(kept, &changed, &rows, span)
+            });
+            let given = [Atom::Shared(table.clone()), outside(), old, new];
+            let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+            lowering.call_host(&format!("{TABLES}.replace_rows").into(), given, ty.clone(), (span, &[]))
         })
     }
 
@@ -197,18 +227,12 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the elements of a list for which a function returns true.
     fn accepted_by(&mut self, list: Atom, condition: Callable<'a>, element_type: &Type, span: Span) -> Atom {
         let ty = Type::list(element_type.clone());
-        let element = self.vars.variable("", element_type.clone());
-        let so_far = self.vars.variable("", ty.clone());
-        let (item, kept) = (Atom::Var(element.var), Atom::Var(so_far.var));
-        let open_block = self.build_block(|lowering| {
+        self.collected((list, ""), (element_type, &ty), span, |lowering, item, kept| {
             let given = vec![Some(Binding::Atom(item.clone()))];
             let test = lowering.call_value(condition, given, &Type::Bool, (span, &[]));
-            let more = |lowering: &mut Self| lowering.appended(&kept, &item, &ty, span);
+            let more = |lowering: &mut Self| lowering.appended(kept, item, &ty, span);
             lowering.choose(test, &ty, span, more, |_| kept.clone())
-        });
-        let body = self.close_without_exits(open_block, &ty);
-        let init = vec![Atom::Value(Value::list(Vec::new()))];
-        self.emit(Op::Fold { list, init, state: vec![so_far], element, body }, ty, span)
+        })
     }
 
     fn appended(&mut self, list: &Atom, item: &Atom, ty: &Type, span: Span) -> Atom {
@@ -271,22 +295,37 @@ impl<'a> Lowering<'a, '_> {
             return list;
         }
         let ty = Type::list(element_type.clone());
-        let element = self.vars.variable(pattern_name(pattern), element_type.clone());
+        self.collected((list, pattern_name(pattern)), (element_type, &ty), span, |lowering, item, kept| {
+            lowering.bind(pattern, item.clone());
+            lowering.kept_if(conditions, (kept, item), &ty, span)
+        })
+    }
+
+    /// Folds a list into another one: `body` returns the second one with what an element adds to it.
+    fn collected(
+        &mut self,
+        (list, name): (Atom, &str),
+        (element_type, ty): (&Type, &Type),
+        span: Span,
+        body: impl FnOnce(&mut Self, &Atom, &Atom) -> Atom,
+    ) -> Atom {
+        let element = self.vars.variable(name, element_type.clone());
         let so_far = self.vars.variable("", ty.clone());
         let (item, kept) = (Atom::Var(element.var), Atom::Var(so_far.var));
-        let open_block = self.build_block(|lowering| {
-            lowering.bind(pattern, item.clone());
-            lowering.kept_if(conditions, (&kept, &item), &ty, span)
-        });
+        let open_block = self.build_block(|lowering| body(lowering, &item, &kept));
         let init = Atom::Value(Value::list(Vec::new()));
         let targets = exit_targets(&open_block);
         if targets.is_empty() {
-            let body = self.close_without_exits(open_block, &ty);
-            return self.emit(Op::Fold { list, init: vec![init], state: vec![so_far], element, body }, ty, span);
+            let body = self.close_without_exits(open_block, ty);
+            return self.emit(
+                Op::Fold { list, init: vec![init], state: vec![so_far], element, body },
+                ty.clone(),
+                span,
+            );
         }
-        self.fold_with_exits(span, (list, init, element), &ty, &targets, |lowering, going| {
+        self.fold_with_exits(span, (list, init, element), ty, &targets, |lowering, going| {
             lowering.rename(so_far, going, span);
-            lowering.join(open_block, &ty, span)
+            lowering.join(open_block, ty, span)
         })
     }
 

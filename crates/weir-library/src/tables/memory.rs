@@ -199,6 +199,15 @@ impl MemoryTable {
         Ok(())
     }
 
+    pub(super) fn replace_rows(&mut self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
+        self.enter(transaction);
+        let rows = self.schema.replacements(old, new)?;
+        self.no_conflicts(&rows)?;
+        let count = rows.len() as i64;
+        rows.into_iter().for_each(|(key, row)| self.put(key, row));
+        Ok(count)
+    }
+
     pub(super) fn delete(&mut self, transaction: i64, key: &Value) -> bool {
         self.enter(transaction);
         self.expire();
@@ -261,6 +270,25 @@ impl MemoryTable {
             let values: Vec<Value> = index.columns.iter().map(|at| row[*at].clone()).collect();
             if known.get(&values).is_some_and(|keys| keys.iter().any(|key| Some(key) != but)) {
                 return Err(constraint::taken(&self.schema, &index.columns, row));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes expired rows. Fails if two rows would have the values of a unique index after these are replaced.
+    fn no_conflicts(&mut self, rows: &[(Value, Value)]) -> Result<(), Failure> {
+        self.expire();
+        let replaced: BTreeSet<&Value> = rows.iter().map(|(key, _)| key).collect();
+        for (index, known) in self.schema.indexes.iter().zip(&self.indexes).filter(|(index, _)| index.unique) {
+            let mut seen = BTreeSet::new();
+            let present =
+                rows.iter().map(|(_, row)| fields(row)).filter(|row| !self.schema.has_absent(&index.columns, row));
+            for row in present {
+                let values: Vec<Value> = index.columns.iter().map(|at| row[*at].clone()).collect();
+                let stays = known.get(&values).is_some_and(|keys| keys.iter().any(|key| !replaced.contains(key)));
+                if stays || !seen.insert(values) {
+                    return Err(constraint::taken(&self.schema, &index.columns, row));
+                }
             }
         }
         Ok(())

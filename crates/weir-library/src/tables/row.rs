@@ -53,6 +53,18 @@ impl Schema {
         Ok(Value::Record(fields(&row).iter().map(positive).collect::<Values>()))
     }
 
+    /// Returns the rows that replace these as they are stored, with their keys.
+    ///
+    /// # Errors
+    /// Fails if a row cannot be stored, or has another key than the one that it replaces.
+    pub(super) fn replacements(&self, old: &[Value], new: Vec<Value>) -> Result<Vec<(Value, Value)>, Failure> {
+        let each = old.iter().zip(new).map(|(old, new)| {
+            let (new, key) = (self.stored(new)?, self.key_of(fields(old)));
+            if self.key_of(fields(&new)) == key { Ok((key, new)) } else { Err(constraint::changed_key(self)) }
+        });
+        each.collect()
+    }
+
     /// Returns the row with this number as its key.
     pub(super) fn numbered(&self, row: &Value, number: i64) -> Value {
         let field = |(at, value): (usize, &Value)| if self.key == [at] { Value::Int(number) } else { value.clone() };

@@ -20,6 +20,8 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure>;
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure>;
+    /// Replaces rows by new ones with the same keys, all or none. Constraints hold when all are replaced.
+    fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure>;
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure>;
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure>;
     /// Deletes these rows, all or none.
@@ -60,6 +62,10 @@ impl TableRows for Mutex<MemoryTable> {
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
         self.lock().replace(transaction, key, row)
+    }
+
+    fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
+        self.lock().replace_rows(transaction, old, new)
     }
 
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {

@@ -4,6 +4,7 @@
 //! an enum by the position of its variant, and each query ends its order with the key. Values of an enum are stored as the names of their variants, a `Time` as
 //! nanoseconds since 1970, a `Duration` as nanoseconds, a `Size` as bytes, and a `Bool` as 0 or 1.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -298,6 +299,33 @@ impl TableRows for StoredTable {
         Ok(())
     }
 
+    fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
+        let rows = self.schema.replacements(old, new)?;
+        let deletion = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
+        let all: Vec<usize> = (0..self.schema.columns.len()).collect();
+        let insertion = self.insertion(&all);
+        let failed = Cell::new(None);
+        self.database.check()?;
+        // All old rows go first: a unique value may move from one row to another.
+        let replaced = self.database.write(transaction, |connection| {
+            in_savepoint(connection, || {
+                for (key, _) in &rows {
+                    connection.prepare_cached(&deletion)?.execute(params_from_iter(self.key_parameters(key)))?;
+                }
+                for (_, row) in &rows {
+                    failed.set(Some(fields(row)));
+                    let parameters = self.parameters(all.iter().copied(), fields(row));
+                    connection.prepare_cached(&insertion)?.execute(params_from_iter(parameters))?;
+                }
+                Ok(rows.len() as i64)
+            })
+        });
+        replaced.map_err(|error| match failed.get() {
+            Some(row) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => self.taken(&error, row),
+            _ => self.database.failure(&error),
+        })
+    }
+
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
         let sql = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
         let parameters = self.key_parameters(key);
@@ -320,17 +348,12 @@ impl TableRows for StoredTable {
         let sql = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
         let keys: Vec<Value> = rows.iter().map(|row| self.schema.key_of(fields(row))).collect();
         let deleted = self.write(transaction, &[], |connection| {
-            connection.execute_batch("SAVEPOINT rows")?;
-            let each = keys
-                .iter()
-                .map(|key| connection.prepare_cached(&sql)?.execute(params_from_iter(self.key_parameters(key))));
-            let deleted: rusqlite::Result<usize> = each.sum();
-            connection.execute_batch(if deleted.is_ok() {
-                "RELEASE rows"
-            } else {
-                "ROLLBACK TO rows; RELEASE rows"
-            })?;
-            deleted
+            in_savepoint(connection, || {
+                let mut statement = connection.prepare_cached(&sql)?;
+                keys.iter()
+                    .map(|key| statement.execute(params_from_iter(self.key_parameters(key))))
+                    .sum::<rusqlite::Result<usize>>()
+            })
         })?;
         Ok(deleted as i64)
     }
@@ -338,6 +361,14 @@ impl TableRows for StoredTable {
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
         if last { self.database.commit(transaction) } else { Ok(()) }
     }
+}
+
+/// Runs statements that take effect together or not at all, in a transaction or as one.
+fn in_savepoint<T>(connection: &Connection, statements: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    connection.execute_batch("SAVEPOINT rows")?;
+    let result = statements();
+    connection.execute_batch(if result.is_ok() { "RELEASE rows" } else { "ROLLBACK TO rows; RELEASE rows" })?;
+    result
 }
 
 /// The column of a limit.

@@ -160,6 +160,19 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
             let keys = [key.clone(), key_of(&row), key];
             table.get_all(transaction, &keys).map(|rows| format!("{rows:?}"))
         }
+        12 if seed.is_multiple_of(2) => {
+            // The notes, which are unique, move from each row to the next one; sometimes one of them is doubled.
+            let old = table.select(transaction, &random.search()).unwrap();
+            let notes: Vec<Value> = old.iter().map(|row| super::row::fields(row)[4].clone()).collect();
+            let next =
+                |at: usize| notes[(at + 1 + usize::from(at == 0 && seed.is_multiple_of(8))) % notes.len()].clone();
+            let new = old.iter().enumerate().map(|(at, row)| {
+                let mut row = super::row::fields(row).to_vec();
+                (row[4], row[9]) = (next(at), Value::Bool(true));
+                Value::Record(row.into())
+            });
+            table.replace_rows(transaction, &old, new.collect()).map(|count| count.to_string())
+        }
         12 => table.get(transaction, &key).map(|row| format!("{row:?}")),
         _ => table.select(transaction, &random.search()).map(|rows| format!("{rows:?}")),
     };

@@ -505,3 +505,46 @@ fn a_backup_says_why_the_copy_cannot_be_written() {
     assert!(said.messages.contains("create its folder"), "{}", said.messages);
     assert!(!said.messages.contains("partial"), "{}", said.messages);
 }
+
+const TASKS: &str = r#"use http
+
+record Task { id: Int, owner: Text, place: Int, done: Bool }
+
+table tasks: Task key id unique (owner, place) index done default(done: false)
+
+fn failed(place: Int, id: Int) -> Text {
+  tasks.update_all(|t| t.owner == "ada", |t| Task { ..t, place, id: t.id + id }) else as failure { return "{failure}" }
+  "none"
+}
+
+fn all() -> Result(Text) {
+  for (id, owner, place) in [(1, "ada", 1), (2, "ada", 2), (3, "bob", 1)] { tasks.insert(Task { id, owner, place })? }
+  let moved = tasks.update_all(|t| t.owner == "ada", |t| Task { ..t, place: 3 - t.place })?
+  let shifted = tasks.update_all(|t| t.owner == "ada", |t| Task { ..t, place: t.place + 1 })?
+  let found_here = tasks.update_all(|t| t.place * 2 > 4, |t| Task { ..t, done: true })?
+  let none = atomic tasks { tasks.update_all(|t| t.place > 9, |t| Task { ..t, done: true })? }
+  let places = for t in tasks { t.place }
+  Ok("{moved} {shifted} {found_here} {none} {places} {tasks.count(|t| t.done)}\n{failed(9, 0)}\n{failed(1, 1)}\n{places == (for t in tasks { t.place })}")
+}
+
+service todo on http(port: 80) {
+  get "/" { http.text(all()?) }
+}
+
+test "all" { expect all()? == "EXPECTED" }
+"#;
+
+#[test]
+fn an_update_of_many_rows_takes_effect_as_a_whole() {
+    let expected = "2 2 1 0 [3, 2, 1] 1\n\
+                    a row of `tasks` with the owner \"ada\" and the place 9 exists already\n\
+                    an update of `tasks` cannot change the key: delete the row, and insert another one\n\
+                    true";
+    let program = TASKS.replace("EXPECTED", &expected.replace('"', "\\\"").replace('\n', "\\n"));
+    let (program, data) = (Scratch::new("todo.weir", program.as_bytes()), Scratch::folder("todo"));
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(text(&served.get("/")), expected);
+    served.stop();
+}
