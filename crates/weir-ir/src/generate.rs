@@ -29,13 +29,14 @@ mod random;
 mod recording;
 mod replacing;
 mod rewritable;
+mod rounds;
 mod shrink;
 mod timed;
 mod updates;
 mod values;
 
 pub use cover::constructs;
-pub use program::{arithmetic_case, case, computing_case, elements_case, rewritable_case};
+pub use program::{arithmetic_case, case, computing_case, elements_case, rewritable_case, rounds_case};
 pub use random::Random;
 pub use recording::Recording;
 pub use shrink::smaller;

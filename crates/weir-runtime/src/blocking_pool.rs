@@ -66,7 +66,8 @@ impl BlockingPool {
         self.shared.delay.is_overloaded(&*self.platform)
     }
 
-    fn add(&self, event_loop: &Handle, job: PoolJob) {
+    /// Adds a job whose result nobody awaits here.
+    pub(crate) fn add(&self, event_loop: &Handle, job: PoolJob) {
         let mut state = self.shared.state.lock();
         state.jobs.push_back(job);
         self.shared.delay.enter(&*self.platform);

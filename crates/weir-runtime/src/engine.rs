@@ -231,6 +231,16 @@ impl EngineRow {
         matches!(self.drive, Drive::Sections(_))
     }
 
+    /// Returns true if helpers may run parts of flows on idle cores. An engine whose threads belong to sections keeps to
+    /// them.
+    #[must_use]
+    pub fn may_fork(&self) -> bool {
+        match &self.drive {
+            Drive::Flows(_) => true,
+            Drive::Sections(threading) => threading.shares_threads,
+        }
+    }
+
     /// Returns the sections that the engine makes of a program; none if it runs each flow as one piece.
     pub(crate) fn sections(&self, planned: &PlannedProgram<'_>) -> Vec<EngineSection> {
         match self.drive {

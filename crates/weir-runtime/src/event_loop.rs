@@ -9,6 +9,7 @@
 //!    at once.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
@@ -17,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use weir_host::LocalFuture;
 
+use crate::helpers::CoreUse;
 use crate::platform::Platform;
 
 /// The work of an event loop, begun on its own thread.
@@ -34,14 +36,17 @@ impl EventLoop {
     ///
     /// # Errors
     /// Fails if the system provides no thread, no I/O readiness or no timers.
-    pub(crate) fn start(platform: &dyn Platform, index: usize) -> io::Result<EventLoop> {
+    pub(crate) fn start(platform: &dyn Platform, cores: &Arc<CoreUse>, index: usize) -> io::Result<EventLoop> {
+        let cores = Arc::clone(cores);
         let (made, is_made) = sync_channel(1);
         let (work, given) = oneshot::channel();
-        let body = move || match new_runtime() {
+        let body = move || match new_runtime(&cores) {
             Ok(runtime) => {
                 // The thread that starts the loop waits for this message, so sending cannot fail.
                 _ = made.send(Ok(runtime.handle().clone()));
+                cores.begin();
                 drive(runtime, given);
+                cores.rest();
             }
             Err(error) => _ = made.send(Err(explained(error))),
         };
@@ -67,9 +72,12 @@ impl EventLoop {
 /// disk or a name server need few, and calls of programs have pools of their own (`blocking_pool`).
 const BLOCKING_THREADS_MAX: usize = 32;
 
-fn new_runtime() -> io::Result<LocalRuntime> {
+fn new_runtime(cores: &Arc<CoreUse>) -> io::Result<LocalRuntime> {
+    let (parked, unparked) = (Arc::clone(cores), Arc::clone(cores));
     Builder::new_current_thread()
         .enable_all()
+        .on_thread_park(move || parked.rest())
+        .on_thread_unpark(move || unparked.begin())
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build_local(LocalOptions::default())
 }

@@ -9,6 +9,7 @@ use weir_host::{Failure, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::batching::{Claim, end_slice, resume};
+use crate::fork_account::FlowForks;
 use crate::frame::{Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;
@@ -44,6 +45,8 @@ pub(crate) struct FlowState {
     turns: FlowTurns,
     /// True if the flow has yielded and waits for its turn; it then counts in [`EntryInstance::computing`].
     computes: bool,
+    /// The account of its forks.
+    forks: FlowForks,
     /// The batches that wait for the flow, while it does not run because its slice was over.
     claims: Vec<Claim>,
 }
@@ -110,9 +113,21 @@ impl<'a> NewFlow<'a> {
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
-        let (assured, given_up, turns, computes, claims) = (0, false, FlowTurns::default(), false, Vec::new());
-        let state =
-            FlowState { key, frame, began_ns, records_nodes, balance, assured, given_up, turns, computes, claims };
+        let (assured, given_up, turns, computes) = (0, false, FlowTurns::default(), false);
+        let (forks, claims) = (FlowForks::default(), Vec::new());
+        let state = FlowState {
+            key,
+            frame,
+            began_ns,
+            records_nodes,
+            balance,
+            assured,
+            given_up,
+            turns,
+            computes,
+            forks,
+            claims,
+        };
         ActiveFlow { instance, state }
     }
 }
@@ -127,7 +142,8 @@ impl ActiveFlow<&ProgramInstance> {
     pub(crate) fn into_state(mut self) -> FlowState {
         let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
-        FlowState { key, frame, began_ns, records_nodes, balance, assured, given_up, turns, computes, claims }
+        let forks = std::mem::take(&mut self.state.forks);
+        FlowState { key, frame, began_ns, records_nodes, balance, assured, given_up, turns, computes, forks, claims }
     }
 }
 
@@ -299,10 +315,11 @@ impl FlowState {
     ) -> Advanced<Finished> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
         let given_up = self.given_up.then_some(0);
-        let env = Env { instance, key: self.key, records_nodes: self.records_nodes, permission, units, given_up };
+        let (key, records_nodes, forks) = (self.key, self.records_nodes, &self.forks);
+        let env = Env { instance, key, records_nodes, permission, units, forks, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
-        let entered = memory::enter(self.balance);
+        let entered = memory::enter(self.balance.saturating_add(self.forks.take_bytes()).max(0));
         if self.assured > 0 {
             entered.assure(self.assured);
         }
@@ -326,6 +343,7 @@ impl FlowState {
             self.assured = 0;
         }
         self.balance = entered.leave();
+        self.forks.note_bytes(self.balance);
         let yields = matches!(advanced, Advanced::Yields);
         if yields {
             self.count_turn(instance);
@@ -339,8 +357,10 @@ impl FlowState {
     }
 
     fn count_turn(&mut self, instance: &ProgramInstance) {
-        if let Some(level) = self.turns.count() {
-            instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
+        for _ in 0..=self.forks.take_slices() {
+            if let Some(level) = self.turns.count() {
+                instance.counters(self.key).queues.note_passed(ThreadQueue::Level(level));
+            }
         }
     }
 

@@ -27,6 +27,7 @@ use std::thread::LocalKey;
 use weir_host::{Argument, Failure, Value};
 use weir_trace::{Detail, EventKind};
 
+use crate::forks::rounds::RegionForks;
 use crate::instance::Env;
 use crate::lock::HeldLock;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
@@ -50,6 +51,8 @@ pub(crate) struct Frame {
     pub slots: Vec<Value>,
     /// The words of the region that runs.
     words: Vec<u64>,
+    /// The rounds of the region that runs which other threads run.
+    forks: RegionForks,
     /// The instruction of the region that runs, whose place is reported if a host function panics.
     region_at: Option<usize>,
     /// The arm that each switch has chosen, or [`NONE`].
@@ -172,6 +175,7 @@ impl Frame {
     }
 
     fn stop(&mut self) {
+        self.forks.give_up();
         self.waits.clear();
         (self.suspended, self.yielded) = (None, false);
         self.scopes.clear();

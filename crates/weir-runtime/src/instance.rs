@@ -1,7 +1,7 @@
 //! The program instance: the state that all flows of a running program share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crossbeam_utils::CachePadded;
 use tokio::runtime::Handle;
@@ -12,6 +12,8 @@ use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 use crate::admission::AdmissionLimiter;
 use crate::batching::at_rest;
 use crate::blocking_pool::BlockingPool;
+use crate::fork_account::FlowForks;
+use crate::helpers::Helpers;
 use crate::overload::{PassedQueues, ThreadQueue};
 use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
@@ -136,6 +138,10 @@ pub(crate) struct ProgramInstance {
     pub blocking_calls: BlockingPool,
     /// The threads of calls that compute for longer than the thread of their flow may.
     pub long_calls: BlockingPool,
+    /// The threads that run parts of flows on idle cores.
+    pub helpers: Helpers,
+    /// This instance, for those threads.
+    pub this: Weak<ProgramInstance>,
     /// The event loop inside whose runtime these calls run; set when the program starts.
     pub first_loop: OnceLock<Handle>,
     /// The recorder of the trace.
@@ -259,6 +265,8 @@ pub(crate) struct Env<'a> {
     pub permission: BlockingPermission,
     /// The units that the flow may still spend in its slice.
     pub units: &'a Units,
+    /// The account of the flow's forks.
+    pub forks: &'a FlowForks,
     /// Set if the frame, or one around it, is to be given up once it is in no atomic step: the number of atomic steps
     /// around that frame. No further atomic step begins in it.
     pub given_up: Option<usize>,

@@ -14,7 +14,10 @@ mod blocking_pool;
 mod engine;
 mod event_loop;
 mod flow;
+mod fork_account;
+mod forks;
 mod frame;
+mod helpers;
 mod instance;
 mod lock;
 #[cfg(test)]
@@ -35,9 +38,10 @@ mod ticket_gate;
 mod units;
 
 pub use engine::{ENGINES, EngineRow, EngineSection, ThreadCountPolicy, engine, engine_facts};
+pub use helpers::ForkPolicy;
 pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
 pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
-pub use prepare::PrepareError;
+pub use prepare::{LoopRounds, PrepareError};
 pub use running::{RunningProgram, Stopper, Watcher};
-pub use start::{Options, StartError, StartFailure, regions, sections, start};
+pub use start::{Options, StartError, StartFailure, loops, regions, sections, start};
 pub use units::SliceLength;

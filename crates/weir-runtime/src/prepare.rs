@@ -30,6 +30,7 @@ mod timed;
 pub use error::PrepareError;
 use error::error;
 use part::{NodePart, Resolved};
+pub use regions::LoopRounds;
 
 /// The deepest nesting of bodies; the compiler's own limit is lower.
 const NESTING_MAX: usize = 64;
@@ -101,6 +102,11 @@ impl<'a> Preparation<'a> {
     /// Describes the regions of a flow.
     pub(crate) fn regions(&self, flow: &Flow<Graph>, prepared: &PreparedFlow) -> String {
         regions::described(self.word_types(), &flow.name, &flow.body, &prepared.body)
+    }
+
+    /// Adds the loops of a flow that only compute to a list.
+    pub(crate) fn loops(flow: &Flow<Graph>, prepared: &PreparedFlow, found: &mut Vec<LoopRounds>) {
+        regions::loops(&format!("{}: ", flow.name), &flow.body, &prepared.body, found);
     }
 
     fn word_types(&self) -> WordTypes<'a> {

@@ -27,7 +27,7 @@ mod verify;
 
 pub(crate) use code::{
     CodePlace, ElementReplacement, ElementWords, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region, RegionOperand,
-    ScalarPrim, SlotCall, Tables, ValueArm, ValueSwitch, WordCall,
+    SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch, WordCall,
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};

@@ -16,8 +16,9 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::memory::{self, MemoryLimits};
 use weir_host::{Failure, Library, Opened, Text, Type, TypeDefinition, Value};
-use weir_ir::graph::Program;
+use weir_ir::graph::{Graph, Program};
 use weir_ir::plan::{Located, Plan, PlanProblem};
+use weir_ir::program::Flow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::admission::AdmissionLimiter;
@@ -28,11 +29,13 @@ use crate::engine::{
     engine_facts,
 };
 use crate::event_loop::EventLoop;
+use crate::fork_account::FlowForks;
 use crate::frame::{Finished, Frame};
+use crate::helpers::{ForkPolicy, Helpers};
 use crate::instance::{BlockingPermission, EntryInstance, Env, ProgramInstance, RouteCounters};
 use crate::lock::SessionLimits;
 use crate::platform::{Platform, SystemPlatform};
-use crate::prepare::{Preparation, PrepareError, source_of};
+use crate::prepare::{LoopRounds, Preparation, PrepareError, PreparedFlow, source_of};
 use crate::resources::Resources;
 use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
@@ -61,6 +64,8 @@ pub struct Options {
     pub memory_max: Option<u64>,
     /// The length of the slices by which flows that compute take turns.
     pub slice: SliceLength,
+    /// The rule by which flows use several cores.
+    pub forks: ForkPolicy,
     /// The recorder of the trace.
     pub recorder: Recorder,
     /// The platform that supplies clock, threads and random numbers.
@@ -80,6 +85,7 @@ impl Default for Options {
             memory_per_flow: None,
             memory_max: None,
             slice: SliceLength::default(),
+            forks: ForkPolicy::AsPlanned,
             recorder: Recorder::off(),
             platform: Arc::new(SystemPlatform::new()),
         }
@@ -157,7 +163,8 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     let settings = Settings::resolve(program, &options)?;
     settings.memory.apply();
     let (prepared, arguments) = prepare(program, library, &options, &settings)?;
-    let start_loop = |index| EventLoop::start(&*options.platform, index);
+    let cores = &prepared.instance.helpers.cores;
+    let start_loop = |index| EventLoop::start(&*options.platform, cores, index);
     let loops = (0..(settings.row.loops)(settings.threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
     let first = loops[0].handle().clone();
     let inside = first.enter();
@@ -192,17 +199,37 @@ pub fn sections(program: &Program, library: &Library, options: &Options) -> Resu
 /// # Errors
 /// Fails if the program does not fit the library.
 pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareError> {
+    let mut text = String::new();
+    each_flow(program, library, |preparation, flow, prepared| text += &preparation.regions(flow, prepared))?;
+    Ok(text)
+}
+
+/// Returns the loops of a program that only compute, and whether their rounds may run on several cores.
+///
+/// # Errors
+/// Fails if the program does not fit the library.
+pub fn loops(program: &Program, library: &Library) -> Result<Vec<LoopRounds>, PrepareError> {
+    let mut found = Vec::new();
+    each_flow(program, library, |_, flow, prepared| Preparation::loops(flow, prepared, &mut found))?;
+    Ok(found)
+}
+
+/// Prepares each flow of a program that is not started.
+fn each_flow(
+    program: &Program,
+    library: &Library,
+    mut see: impl FnMut(&Preparation<'_>, &Flow<Graph>, &PreparedFlow),
+) -> Result<(), PrepareError> {
     let options = Options::default();
     let mut resources = Resources::of(program, &library.environment, options.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources, gathering(library, &options));
-    let mut text = String::new();
     for entry in &program.entries {
         for flow in &entry.flows {
             let prepared = preparation.flow(flow, entry.ordered)?;
-            text += &preparation.regions(flow, &prepared);
+            see(&preparation, flow, &prepared);
         }
     }
-    Ok(text)
+    Ok(())
 }
 
 /// Returns what batches are sent with.
@@ -224,6 +251,8 @@ struct Settings {
     sessions: SessionLimits,
     drain_within: Duration,
     memory: MemoryLimits,
+    /// The number of forks that run at a time.
+    helpers: usize,
 }
 
 impl Settings {
@@ -238,8 +267,10 @@ impl Settings {
         let named = plan.engine.as_ref().and_then(|name| engine(&name.value));
         let needs_sections = !plan.sections.is_empty() && !options.engine.has_sections();
         let default = engine("manual").filter(|_| needs_sections).unwrap_or(options.engine);
+        let row = named.unwrap_or(default);
         Ok(Settings {
-            row: named.unwrap_or(default),
+            row,
+            helpers: if row.may_fork() { value(&plan.parallel).unwrap_or_default().helpers(cores()) } else { 0 },
             threads: value(&plan.threads).or(options.threads).unwrap_or_else(cores).max(1),
             queue: value(&plan.queue_length_max).unwrap_or(QUEUE_DEFAULT),
             flows_max: value(&plan.flows_max).unwrap_or(options.flows_max),
@@ -324,7 +355,9 @@ fn prepare(
             computing: AdmissionLimiter::new(settings.threads.max(cores())),
         });
     }
-    let instance = Arc::new(ProgramInstance {
+    let instance = Arc::new_cyclic(|this| ProgramInstance {
+        this: this.clone(),
+        helpers: Helpers::new(settings.helpers, options.forks, cores(), &options.platform),
         resources,
         own,
         entries,
@@ -379,8 +412,10 @@ fn advance_once(
 ) -> Poll<Finished> {
     loop {
         let units = Units::slice(instance.slice);
+        let forks = FlowForks::default();
         let env = Env {
             instance,
+            forks: &forks,
             key: FlowKey { entry: 0, route: 0, sequence: 0 },
             records_nodes: false,
             permission: BlockingPermission::Allowed,

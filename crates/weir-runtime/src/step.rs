@@ -148,8 +148,8 @@ impl Action {
 pub(crate) struct RegionStep {
     /// The step form of the region's first node.
     pub first: Action,
-    /// The region.
-    pub region: Region,
+    /// The region, which threads that run a part of it share.
+    pub region: Arc<Region>,
 }
 
 /// A call of the simplest kind.

@@ -1,15 +1,15 @@
 //! Regions against steps and the reference evaluator: random programs that compute, half of them in slices of one unit.
 //!
 //! A flow whose nodes are recorded runs in steps. So the same program, with and without a reader of the trace that wants
-//! every node, runs in both forms.
+//! every node, runs in both forms. A third run offers rounds of its loops to other threads at every safe point.
 
 use std::sync::Arc;
 
 use test_support::flows::{Feed, options};
 use weir_ir::generate::{
-    Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in,
+    Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, rounds_case,
 };
-use weir_runtime::{ENGINES, EngineRow, Options, SliceLength, start};
+use weir_runtime::{ENGINES, EngineRow, ForkPolicy, Options, SliceLength, start};
 use weir_trace::{Detail, EventKind, Recorder};
 
 /// The programs that are tried.
@@ -37,15 +37,29 @@ struct Outcome {
     places: Vec<Arc<str>>,
 }
 
-/// Runs the case's flows one after the other, in steps if every node is recorded.
-fn execute(case: &Case, seed: u64, detail: Detail, engine: &'static EngineRow) -> Result<Outcome, String> {
+/// The form in which a program runs.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// As steps, because every node is recorded.
+    Steps,
+    /// In regions.
+    Regions,
+    /// In regions that offer rounds to other threads at every safe point.
+    Forks,
+}
+
+/// Runs the case's flows one after the other.
+fn execute(case: &Case, seed: u64, form: Form, engine: &'static EngineRow) -> Result<Outcome, String> {
     let recording = Recording::new(seed);
     let mut library = recording.library();
     let feed = Feed::new();
     feed.put(&mut library, "a", "elements");
+    let detail = if form == Form::Steps { Detail::Nodes } else { Detail::Flows };
     let (recorder, reader) = Recorder::new(detail, EVENTS_MAX);
-    let slice = if seed.is_multiple_of(2) { SliceLength::ONE_UNIT } else { SliceLength::default() };
-    let options = Options { recorder, slice, ..options(engine.name, 2) };
+    let is_short = form == Form::Forks || seed.is_multiple_of(2);
+    let slice = if is_short { SliceLength::ONE_UNIT } else { SliceLength::default() };
+    let forks = if form == Form::Forks { ForkPolicy::Always } else { ForkPolicy::AsPlanned };
+    let options = Options { recorder, slice, forks, ..options(engine.name, 2) };
     let running =
         start(&weir_ir::optimize(&case.program, &library), &library, options).map_err(|error| error.to_string())?;
     let mut places = Vec::new();
@@ -62,26 +76,42 @@ fn execute(case: &Case, seed: u64, detail: Detail, engine: &'static EngineRow) -
     Ok(Outcome { execution: Execution { results, effects: recording.effects() }, places })
 }
 
+/// Compares the forms of a program with the evaluator.
+fn compare(case: Case, seed: u64) {
+    let engine = &ENGINES[(seed % ENGINES.len() as u64) as usize];
+    let compared = |case: &Case| {
+        let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
+        let found = execute(case, seed, Form::Regions, engine)?;
+        if found.execution != expected {
+            return Err(format!("evaluated {expected:#?}\nbut under `{}` {found:#?}", engine.name));
+        }
+        let steps = execute(case, seed, Form::Steps, engine)?;
+        if steps != found {
+            return Err(format!("in steps {steps:#?}\nbut in regions {found:#?}"));
+        }
+        let forked = execute(case, seed, Form::Forks, engine)?;
+        if forked == found { Ok(()) } else { Err(format!("forked {forked:#?}\nbut on one thread {found:#?}")) }
+    };
+    if let Some(found) = find_in(case, compared) {
+        panic!("seed {seed}: {found}");
+    }
+}
+
 #[test]
 fn regions_give_the_answers_effects_and_failures_of_the_evaluator_and_of_steps() {
     for seed in seeds() {
-        let engine = &ENGINES[(seed % ENGINES.len() as u64) as usize];
-        let compared = |case: &Case| {
-            let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
-            let found = execute(case, seed, Detail::Flows, engine)?;
-            if found.execution != expected {
-                return Err(format!("evaluated {expected:#?}\nbut under `{}` {found:#?}", engine.name));
-            }
-            let steps = execute(case, seed, Detail::Nodes, engine)?;
-            if steps == found { Ok(()) } else { Err(format!("in steps {steps:#?}\nbut in regions {found:#?}")) }
-        };
         let case = match seed % 3 {
             0 => computing_case(seed),
             1 => elements_case(seed),
             _ => arithmetic_case(seed),
         };
-        if let Some(found) = find_in(case, compared) {
-            panic!("seed {seed}: {found}");
-        }
+        compare(case, seed);
+    }
+}
+
+#[test]
+fn rounds_on_several_threads_give_the_answers_and_failures_of_the_evaluator() {
+    for seed in seeds() {
+        compare(rounds_case(seed), seed);
     }
 }

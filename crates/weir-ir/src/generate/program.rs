@@ -42,6 +42,12 @@ pub fn arithmetic_case(seed: u64) -> Case {
     generated(seed, Emphasis::Arithmetic)
 }
 
+/// Returns the case of this seed, which computes, and most of all in the rounds of `for`s, many of which have no order.
+#[must_use]
+pub fn rounds_case(seed: u64) -> Case {
+    generated(seed, Emphasis::Rounds)
+}
+
 /// Returns the case of this seed, with much for passes to rewrite; calls of it may fault, which engines do not order.
 #[must_use]
 pub fn rewritable_case(seed: u64) -> Case {
@@ -61,6 +67,8 @@ pub(super) enum Emphasis {
     Elements,
     /// Loops, and arithmetic whose primitives belong together.
     Arithmetic,
+    /// Nested `for`s over lists.
+    Rounds,
 }
 
 fn generated(seed: u64, emphasis: Emphasis) -> Case {
@@ -77,7 +85,8 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
         shared: shared.clone(),
         random,
         rewritable: emphasis == Emphasis::Rewritable,
-        computing: matches!(emphasis, Emphasis::Computing | Emphasis::Elements | Emphasis::Arithmetic),
+        computing: !matches!(emphasis, Emphasis::None | Emphasis::Rewritable),
+        rounds: emphasis == Emphasis::Rounds,
         elements: emphasis == Emphasis::Elements,
         arithmetic: emphasis == Emphasis::Arithmetic,
         result: result.clone(),
@@ -159,6 +168,8 @@ pub(super) struct Generator {
     pub(super) elements: bool,
     /// True if it prefers arithmetic whose primitives belong together.
     pub(super) arithmetic: bool,
+    /// True if it prefers `for`s over lists.
+    pub(super) rounds: bool,
     /// True if the program computes more than it waits.
     pub(super) computing: bool,
     result: Type,
@@ -237,6 +248,7 @@ impl Generator {
     /// Generates a binding of any type, if the budget allows one.
     fn any(&mut self, lets: &mut Vec<Let>) {
         let ty = if self.random.chance(8) { counter() } else { data_type(&mut self.random) };
+        let ty = self.list_of_rounds(ty);
         if self.budget > 0 {
             self.compute(&ty, lets);
         }
@@ -297,7 +309,7 @@ impl Generator {
         if let Some(op) = self.of_elements(ty, lets) {
             return Some(op);
         }
-        if let Some(op) = self.of_numbers(ty, lets) {
+        if let Some(op) = self.of_numbers(ty, lets).or_else(|| self.of_rounds(ty, nests, lets)) {
             return Some(op);
         }
         Some(match self.random.below(10) {
@@ -339,13 +351,13 @@ impl Generator {
         }
     }
 
-    fn map(&mut self, to: &Type, lets: &mut Vec<Let>) -> Op {
+    pub(super) fn map(&mut self, to: &Type, lets: &mut Vec<Let>) -> Op {
         let ty = if self.elements && self.random.chance(50) {
             entry()
         } else {
             self.random.pick(&[Type::Int, Type::Int, Type::Text]).clone()
         };
-        let list = self.operand(&Type::list(ty.clone()), lets);
+        let list = self.long_list(&ty).unwrap_or_else(|| self.operand(&Type::list(ty.clone()), lets));
         let element = self.variable(ty);
         let body = self.body_of_elements(std::slice::from_ref(&element), &element, to);
         Op::Map { list, element, body }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use weir_host::{Text, Value};
 
+use super::parallelism::Parallelism;
 use super::pattern::NodePattern;
 use super::problem::Located;
 
@@ -45,6 +46,8 @@ pub struct Plan {
     pub drain_timeout: Option<Located<Duration>>,
     /// Maximum number of bytes of memory that a flow may hold.
     pub memory_per_flow: Option<Located<u64>>,
+    /// Number of cores that compute for one flow.
+    pub parallel: Option<Located<Parallelism>>,
     /// Hosts that the program may reach; all if there is no such list.
     pub hosts: Option<Located<Vec<Text>>>,
     /// Sections, in the order of the file.
@@ -98,6 +101,8 @@ pub(super) enum KeyValue<T> {
     Size(FieldAccess<T, u64>),
     /// A required text, set when the table is created.
     Required(fn(&T) -> &Located<Text>),
+    /// A number of cores up to this maximum, `"auto"` or `"off"`.
+    Parallelism(FieldAccess<T, Parallelism>, usize),
     /// A list of hosts.
     Hosts(FieldAccess<T, Vec<Text>>),
     /// A list of patterns of node names that is not empty.
@@ -200,6 +205,15 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         meaning: "memory that a flow may hold; default: 256mb, or a quarter of the program's (`--memory`) if that is less",
     },
     PlanKey {
+        name: "parallel",
+        deprecated: &[],
+        value: KeyValue::Parallelism(field!(parallel), THREADS_MAX),
+        check: KeyCheck::Fits,
+        example: "\"auto\"",
+        meaning: "number of cores that compute for one flow while they are idle, `\"auto\"` for all of them, or `\"off\"`; \
+                  default: `\"auto\"`",
+    },
+    PlanKey {
         name: "hosts",
         deprecated: &[],
         value: KeyValue::Hosts(field!(hosts)),
@@ -300,6 +314,7 @@ impl<T> PlanKey<T> {
             KeyValue::Text(field) => (field.get)(table).map(|text| quoted(&text.value)),
             KeyValue::Number(field, _) => (field.get)(table).map(|number| number.value.to_string()),
             KeyValue::Duration(field, _) => (field.get)(table).map(|duration| quoted(&format_duration(duration.value))),
+            KeyValue::Parallelism(field, _) => (field.get)(table).map(|located| located.value.to_string()),
             KeyValue::Size(field) => (field.get)(table).map(|size| quoted(&Value::Size(size.value).to_string())),
             KeyValue::Hosts(field) => (field.get)(table).map(|hosts| list(hosts.value.iter().map(Text::as_str))),
             KeyValue::Required(get) => Some(quoted(&get(table).value)),

@@ -9,6 +9,7 @@ use weir_host::ReachableHosts;
 
 use super::check::closest;
 use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section, longest};
+use super::parallelism::Parallelism;
 use super::pattern::NodePattern;
 use super::problem::{Located, PlanProblem, ProblemSeverity};
 
@@ -75,6 +76,9 @@ impl PlanReader {
                     self.duration(entry, range).into_iter().for_each(|duration| (field.set)(target, duration));
                 }
                 KeyValue::Size(field) => self.size(entry).into_iter().for_each(|size| (field.set)(target, size)),
+                KeyValue::Parallelism(field, max) => {
+                    self.parallelism(entry, *max).into_iter().for_each(|found| (field.set)(target, found));
+                }
                 KeyValue::Hosts(field) => self.hosts(entry).into_iter().for_each(|hosts| (field.set)(target, hosts)),
                 KeyValue::Patterns(_, set) => set(target, self.patterns(entry)),
                 KeyValue::Required(_) => {}
@@ -147,6 +151,21 @@ impl PlanReader {
             return None;
         };
         Some(Located { value, at: text.at })
+    }
+
+    fn parallelism(&mut self, entry: KeyedValue<'_, '_>, max: usize) -> Option<Located<Parallelism>> {
+        let at = entry.1.span();
+        let value = match entry.1.get_ref().as_str() {
+            Some("auto") => Parallelism::Auto,
+            Some("off") => Parallelism::Off,
+            None if entry.1.get_ref().as_integer().is_some() => Parallelism::AtMost(self.number(entry, max)?.value),
+            _ => {
+                let message = format!("`{}` must be \"auto\", \"off\", or a number of cores from 1 to {max}", entry.0);
+                self.error(at, message, None);
+                return None;
+            }
+        };
+        Some(Located { value, at })
     }
 
     fn hosts(&mut self, entry: KeyedValue<'_, '_>) -> Option<Located<Vec<weir_host::Text>>> {

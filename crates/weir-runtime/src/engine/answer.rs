@@ -17,6 +17,7 @@ use weir_host::{Begun, Failure, Value};
 
 use crate::admission::Permit;
 use crate::flow::ActiveFlow;
+use crate::helpers::CoreUse;
 use crate::units::{Advanced, Units};
 
 /// An answer, or the waker of the task that awaits it.
@@ -104,13 +105,13 @@ impl Drop for PendingAnswer {
 
 /// Runs a flow on this thread until it yields, and returns it then; or to its end, and puts its answer, unless the event
 /// loop stops awaiting it first.
-pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) -> Option<ActiveFlow> {
+pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle, cores: &CoreUse) -> Option<ActiveFlow> {
     if answer.is_given_up() && flow.request_give_up() {
         return None;
     }
     let mut advanced = flow.advance(&Units::slice(flow.slice()), &mut Context::from_waker(Waker::noop()));
     if matches!(advanced, Advanced::Waits) {
-        advanced = handle.block_on(poll_fn(|context| {
+        let mut poll = |context: &mut Context<'_>| {
             let given_up = answer.poll_given_up(context);
             if given_up && flow.request_give_up() {
                 return Poll::Ready(Advanced::Waits);
@@ -119,7 +120,8 @@ pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) -> Opt
                 Advanced::Waits if !given_up || !flow.request_give_up() => Poll::Pending,
                 advanced => Poll::Ready(advanced),
             }
-        }));
+        };
+        advanced = cores.resting(|| handle.block_on(poll_fn(|context| cores.working(|| poll(context)))));
     }
     match advanced {
         Advanced::Ready(given) => {

@@ -36,6 +36,7 @@ use super::brevity::BrevityPredictor;
 use super::{Drive, Engine, EngineRow, EngineSetup, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
 use crate::flow::{ActiveFlow, NewFlow};
+use crate::helpers::CoreUse;
 use crate::instance::{BlockingPlacement, ProgramInstance};
 use crate::overload::{FlowDelays, MultilevelQueue, QueueDelay};
 use crate::platform::Platform;
@@ -78,6 +79,7 @@ struct FlowQueue {
     /// The delays of the queue.
     delays: FlowDelays,
     platform: Arc<dyn Platform>,
+    cores: Arc<CoreUse>,
     /// Limits the queued flows. Flows that yield may exceed the limit, by at most one for each thread.
     places: Arc<AdmissionLimiter>,
     /// For each entry and route, a prediction of whether its flows have a brief beginning; `None` if they never begin
@@ -143,6 +145,7 @@ impl PoolEngine {
             waiting: AtomicUsize::new(0),
             delays: FlowDelays::new(),
             platform: Arc::clone(setup.platform),
+            cores: Arc::clone(&setup.planned.instance.helpers.cores),
             places: Arc::clone(&queued),
             predictors: predictors.collect(),
         });
@@ -210,12 +213,15 @@ impl Engine for PoolEngine {
 /// Runs flows on a thread of the pool until the engine closes.
 fn work(queue: &Arc<FlowQueue>, handle: &Handle) {
     let _inside = handle.enter();
+    queue.cores.begin();
     while let Some(queued) = queue.next() {
         let Some(waiting) = queue.run(queued) else { continue };
         let Some(waiting) = queue.park_if_possible(waiting) else { continue };
         let mut held = vec![waiting];
-        handle.block_on(poll_fn(|context| queue.poll_held(&mut held, context)));
+        let poll = |context: &mut Context<'_>| queue.cores.working(|| queue.poll_held(&mut held, context));
+        queue.cores.resting(|| handle.block_on(poll_fn(poll)));
     }
+    queue.cores.rest();
 }
 
 impl HeldFlow {
@@ -352,7 +358,7 @@ impl FlowQueue {
             if jobs.closed {
                 return None;
             }
-            self.arrived.wait(&mut jobs);
+            self.cores.resting(|| self.arrived.wait(&mut jobs));
         }
     }
 

@@ -71,6 +71,14 @@ impl Work for SegmentRunner {
         });
     }
 
+    fn before_sleep(&self) {
+        self.job_context.instance.helpers.cores.rest();
+    }
+
+    fn after_sleep(&self) {
+        self.job_context.instance.helpers.cores.begin();
+    }
+
     fn platform(&self) -> &StdPlatform {
         &StdPlatform
     }

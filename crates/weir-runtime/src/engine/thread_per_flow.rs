@@ -13,6 +13,7 @@ use super::answer::{Answer, run};
 use super::{Drive, Engine, EngineRow, whole_flow_section};
 use crate::admission::AdmissionLimiter;
 use crate::flow::NewFlow;
+use crate::helpers::CoreUse;
 use crate::instance::{BlockingPlacement, ProgramInstance};
 use crate::platform::Platform;
 
@@ -28,6 +29,7 @@ pub(super) const ROW: EngineRow = EngineRow {
             awaited: AdmissionLimiter::new(usize::MAX),
             platform: Arc::clone(setup.platform),
             handle: setup.handle.clone(),
+            cores: Arc::clone(&setup.planned.instance.helpers.cores),
         }))
     }),
 };
@@ -42,6 +44,7 @@ struct ThreadPerFlowEngine {
     awaited: Arc<AdmissionLimiter>,
     platform: Arc<dyn Platform>,
     handle: Handle,
+    cores: Arc<CoreUse>,
 }
 
 impl Engine for ThreadPerFlowEngine {
@@ -50,14 +53,16 @@ impl Engine for ThreadPerFlowEngine {
             return Begun::Full;
         }
         let (answer, permit, flow) = (Arc::<Answer>::default(), self.flows.acquire(), new_flow.flow());
-        let (given, handle) = (Arc::clone(&answer), self.handle.clone());
+        let (given, handle, cores) = (Arc::clone(&answer), self.handle.clone(), Arc::clone(&self.cores));
         let body = move || {
             let inside = handle.enter();
+            cores.begin();
             let mut flow = Some(flow);
             // The system shares the processors among the threads.
             while let Some(yielded) = flow.take() {
-                flow = run(yielded, &given, &handle);
+                flow = run(yielded, &given, &handle, &cores);
             }
+            cores.rest();
             drop(inside);
             drop(permit);
         };

@@ -86,6 +86,8 @@ pub(super) enum Stage {
     Region(usize),
     /// The region that begins with the step waits for the call of this instruction, which takes long.
     RegionCall(Pending, usize),
+    /// The region that begins with the step waits at this instruction for rounds that run on other threads.
+    RegionJoin(usize),
     /// An atomic step has its locks, and makes the values of its sessions.
     Making(Making),
     /// An atomic step that does not begin, because its frame is given up once it is in no other.
@@ -121,7 +123,7 @@ impl Stage {
     pub(super) fn is_in_step(&self) -> bool {
         match self {
             Stage::Ticket(_) | Stage::Locks(_) | Stage::Function(..) | Stage::Refused | Stage::Making(_) => false,
-            Stage::Region(_) | Stage::RegionCall(..) | Stage::Batched(_) => false,
+            Stage::Region(_) | Stage::RegionCall(..) | Stage::RegionJoin(_) | Stage::Batched(_) => false,
             Stage::Body(run) => run.is_in_step(),
             Stage::Timed(timed) => timed.is_in_step(),
         }
@@ -132,7 +134,8 @@ impl Stage {
     pub(super) fn leaves_thread(&self) -> bool {
         match self {
             Stage::Function(.., leaves_thread) => *leaves_thread,
-            Stage::Batched(_) | Stage::RegionCall(..) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
+            Stage::RegionCall(..) | Stage::RegionJoin(_) => true,
+            Stage::Batched(_) | Stage::Making(_) | Stage::Ticket(_) | Stage::Locks(_) => true,
             Stage::Body(run) => run.leaves_thread(),
             Stage::Timed(timed) => timed.leaves_thread(),
             Stage::Refused | Stage::Region(_) => false,
@@ -242,7 +245,7 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         let stage = match (stage, &body.steps[node].action) {
-            (Stage::Region(at), Action::Region(region)) => {
+            (Stage::Region(at) | Stage::RegionJoin(at), Action::Region(region)) => {
                 return self.run_region(node, region, at, env, context);
             }
             (Stage::RegionCall(pending, at), Action::Region(region)) => {

@@ -1,7 +1,7 @@
 //! Regions within a frame: running them, yielding in the middle, and the place of a panic.
 //!
 //! A region runs as its first step does. When it has run, the cursor stands at its last node, and when it ends the flow, at
-//! the node that did.
+//! the node that did. It may run rounds of its loops on other threads ([`forks`](crate::forks)), and waits for them.
 
 use std::any::Any;
 use std::task::{Context, Poll};
@@ -10,9 +10,10 @@ use weir_host::{Failure, Pending, Value};
 
 use super::action::{Ran, Stage, StepExit};
 use super::{Frame, path_of};
+use crate::forks::rounds::{ForkScene, RegionRan, RegionRun};
 use crate::instance::Env;
 use crate::operations::panicked;
-use crate::region::{CodePlace, Machine, RegionStop};
+use crate::region::CodePlace;
 use crate::step::{Action, Body, RegionStep};
 
 impl Frame {
@@ -37,34 +38,37 @@ impl Frame {
             region.begin(&mut self.words);
             self.slots.resize(self.slots.len().max(region.slots), Value::Absent);
         }
-        let current = self.region_at.insert(at);
-        let stopped = region.run(
-            Machine {
-                slots: &mut self.slots,
-                words: &mut self.words,
-                choices: &mut self.choices,
-                shared: &env.instance.resources.shared,
-                environment: &env.instance.environment,
-                platform: &*env.instance.platform,
+        let is_in_step = !self.scopes.is_empty() || !self.inherited.is_empty();
+        let mut run = RegionRun {
+            region,
+            slots: &mut self.slots,
+            words: &mut self.words,
+            choices: &mut self.choices,
+            forks: &mut self.forks,
+            current: self.region_at.insert(at),
+            scene: ForkScene {
+                instance: env.instance,
+                units: env.units,
                 call_budget: env.instance.call_budget,
-                at: current,
+                forks: (!is_in_step).then_some(env.forks),
+                fork: None,
             },
-            at,
-            env.units,
-        );
+        };
+        let ran = run.run(at, context);
         self.region_at = None;
         self.cursor = node;
-        match stopped {
-            RegionStop::Done => {
+        match ran {
+            RegionRan::Through => {
                 self.cursor = region.nodes.end - 1;
                 Ran::Next
             }
-            RegionStop::Yields(at) => Ran::yields(Stage::Region(at)),
-            RegionStop::Calls(at, long) => {
+            RegionRan::Yields(at) => Ran::yields(Stage::Region(at)),
+            RegionRan::Joins(at) => Ran::wait(Stage::RegionJoin(at)),
+            RegionRan::Calls(at, long) => {
                 let pending = long.begin(Vec::new(), Vec::new(), env);
                 self.wait_for_call(step, (pending, at), context)
             }
-            RegionStop::Ends(at, how) => self.end_at(region.place(at), how),
+            RegionRan::Ends(at, how) => self.end_at(region.place(at), how),
         }
     }
 

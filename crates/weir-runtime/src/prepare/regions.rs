@@ -6,6 +6,7 @@
 //! arms around the first of them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use weir_ir::graph::Graph;
 
@@ -16,8 +17,10 @@ use borders::{Border, Survey};
 mod borders;
 mod build;
 mod print;
+mod splits;
 
-pub(super) use print::described;
+pub use print::LoopRounds;
+pub(super) use print::{described, loops};
 
 /// Forms the regions of a body, and those of the bodies within that belong to none.
 pub(super) fn form(types: WordTypes<'_>, graph: &Graph, body: &mut Body) {
@@ -26,7 +29,7 @@ pub(super) fn form(types: WordTypes<'_>, graph: &Graph, body: &mut Body) {
         if let Ok(region) = region {
             let step = &mut body.steps[nodes.start];
             let first = std::mem::replace(&mut step.action, Action::Nothing);
-            step.action = Action::Region(Box::new(RegionStep { first, region }));
+            step.action = Action::Region(Box::new(RegionStep { first, region: Arc::new(region) }));
         }
     }
     let is_covered = covered(body);

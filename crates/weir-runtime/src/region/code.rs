@@ -25,6 +25,8 @@ pub(crate) struct Region {
     pub(crate) words: Box<[(Register, u64)]>,
     /// The constants that slots get.
     pub(crate) constants: Box<[Value]>,
+    /// The loops whose rounds may run on several threads, each before those inside of it.
+    pub(crate) splits: Box<[SplitLoop]>,
     /// The places of instructions: the first instruction of each, in ascending order.
     pub(crate) places: Box<[(usize, CodePlace)]>,
 }
@@ -61,6 +63,8 @@ pub(crate) struct Tables {
     pub jumps: Vec<Vec<Target>>,
     /// Loops.
     pub loops: Vec<LoopRow>,
+    /// Loops whose rounds may run on several threads.
+    pub splits: Vec<SplitLoop>,
     /// Fields that are loaded from the current element of a loop.
     pub element_words: Vec<ElementWords>,
     /// Answers and failures with which the flow ends.
@@ -174,6 +178,24 @@ pub(crate) struct LoopRow {
     pub at_most: u64,
     /// The units that each round costs: the number of nodes in the body.
     pub units: u32,
+}
+
+/// The number of such loops in a region: a set of them is a word.
+pub(crate) const SPLITS_MAX: usize = 64;
+
+/// A `for` whose rounds may run on several threads: they have no order among each other.
+#[derive(Clone)]
+pub(crate) struct SplitLoop {
+    /// The row of the loop.
+    pub row: TableIndex,
+    /// The instruction that begins the loop with its first element.
+    pub first: Target,
+    /// The [`Instruction::EndFor`] behind the last round.
+    pub end: usize,
+    /// The slot of the results.
+    pub results: FrameSlot,
+    /// The slots of captured values, which rounds only read.
+    pub captured: Box<[u32]>,
 }
 
 /// Scalar fields of the record that is the current element of a loop, and their registers.
@@ -309,6 +331,12 @@ impl LoopRow {
 }
 
 impl Region {
+    /// Returns the numbers of the loops around an instruction whose rounds may run on several threads, the outermost first.
+    pub(crate) fn splits_around(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        let contains = move |split: &SplitLoop| usize::from(split.first) <= at && at <= split.end;
+        self.splits.iter().enumerate().filter(move |(_, split)| contains(split)).map(|(index, _)| index)
+    }
+
     /// Returns the place of an instruction.
     pub(crate) fn place(&self, at: usize) -> &CodePlace {
         let after = self.places.partition_point(|(first, _)| *first <= at);

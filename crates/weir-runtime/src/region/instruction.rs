@@ -168,6 +168,9 @@ pub(crate) enum Instruction {
     Push(FrameSlot, Register, u16),
     /// Moves a value to the end of a list: slot of the list, slot of the value.
     PushValue(FrameSlot, FrameSlot),
+    /// Ends a `for` whose rounds may run on several threads: stops the region if some of them do, and otherwise does nothing.
+    /// The number of the loop in [`Region::splits`](crate::region::Region::splits).
+    EndFor(TableIndex),
     /// Ends a round of a `loop`: falls through if the register is true, fails if it was the last round that is allowed,
     /// and jumps to the head of the loop otherwise: a row of `loops`, the register. A safe point.
     AgainUnless(TableIndex, Register),

@@ -32,6 +32,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) call_budget: UnitBudget,
     /// The instruction that is reported if a host function panics.
     pub(crate) at: &'a mut usize,
+    /// The loops at whose end the region stops, as a set of bits.
+    pub(crate) stops_after: u64,
 }
 
 /// The pattern of the instructions that are not in the interpreter's loop. With these names instead of `_`, the jump to an
@@ -72,6 +74,7 @@ macro_rules! out_of_line {
             | Instruction::ElementField(..)
             | Instruction::TakeElementField(..)
             | Instruction::PushValue(..)
+            | Instruction::EndFor(_)
             | Instruction::Return(_)
             | Instruction::Fail(_)
             | Instruction::Never
@@ -203,9 +206,14 @@ impl<const SIZE: usize> Window<'_, SIZE> {
 }
 
 impl Region {
+    /// Returns the number of words that the region works on.
+    pub(crate) fn window(&self) -> usize {
+        if self.registers <= WINDOW { WINDOW } else { LARGE_WINDOW }
+    }
+
     /// Sets the words to their initial state, for a run that begins at instruction 0.
     pub(crate) fn begin(&self, words: &mut Vec<u64>) {
-        let size = if self.registers <= WINDOW { WINDOW } else { LARGE_WINDOW };
+        let size = self.window();
         if words.len() < size {
             words.resize(size, 0);
         }
@@ -216,8 +224,10 @@ impl Region {
 
     /// Runs the code from an instruction on.
     pub(crate) fn run(&self, machine: Machine<'_>, at: usize, units: &Units) -> RegionStop {
-        let Machine { slots, words, choices, shared, environment, platform, call_budget, at: current } = machine;
-        let outside = Outside { slots, choices, shared, environment, platform, units, call_budget, current };
+        let Machine { slots, words, choices, shared, environment, platform, call_budget, .. } = machine;
+        let (current, stops_after) = (machine.at, machine.stops_after);
+        let outside =
+            Outside { slots, choices, shared, environment, platform, units, call_budget, current, stops_after };
         let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
         if let Some(window) = window {
             return self.run_in(&mut Window(window), outside, at);

@@ -18,6 +18,8 @@ pub(crate) struct Outside<'a> {
     pub call_budget: UnitBudget,
     /// The instruction that is reported if a host function panics.
     pub current: &'a mut usize,
+    /// The loops at whose end the region stops, as a set of bits.
+    pub stops_after: u64,
 }
 
 impl Outside<'_> {

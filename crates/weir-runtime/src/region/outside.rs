@@ -131,6 +131,10 @@ impl Region {
                 let value = slots[r(from)].take();
                 push(&mut slots[r(list)], value);
             }
+            EndFor(split) if outside.stops_after >> split & 1 != 0 => {
+                return After::Stop(RegionStop::LoopEnds(split.into()));
+            }
+            EndFor(_) => {}
             Return(row) | Fail(row) => return self.end(instruction, row, at, slots),
             End => return After::Stop(RegionStop::Done),
             _ => return fails(at, operations::never()),

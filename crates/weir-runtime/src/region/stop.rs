@@ -14,6 +14,8 @@ pub(crate) enum RegionStop {
     Yields(usize),
     /// The call of this instruction takes too long for the thread, and has not begun.
     Calls(usize, LongCall),
+    /// The last round of this loop has run, whose rounds run on several threads.
+    LoopEnds(usize),
     /// An instruction ends the flow, with an answer or a failure.
     Ends(usize, Result<Value, Box<Failure>>),
 }

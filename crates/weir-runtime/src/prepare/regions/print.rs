@@ -6,9 +6,10 @@ use std::ops::Range;
 use weir_ir::graph::Graph;
 
 use super::borders::OPERATIONS_MIN;
+use super::splits::obstacle;
 use super::{NoRegion, compiled, covered, runs};
 use crate::region::{Region, WordTypes};
-use crate::step::{Action, Body};
+use crate::step::{Action, Body, Repeat};
 
 /// Describes the regions of a body and of the bodies within; `path` is the path of the body.
 pub(crate) fn described(types: WordTypes<'_>, path: &str, graph: &Graph, body: &Body) -> String {
@@ -16,7 +17,10 @@ pub(crate) fn described(types: WordTypes<'_>, path: &str, graph: &Graph, body: &
     for (nodes, border) in runs(types, graph, body) {
         let names = named(graph, &nodes);
         let described = match &body.steps[nodes.start].action {
-            Action::Region(step) => with_code(&step.region, &names, &border.to_string()),
+            Action::Region(step) => {
+                let rounds = rounds(graph, body, nodes.clone());
+                with_code(&step.region, &names, &format!("{border}.{rounds}"))
+            }
             _ => stays(types, graph, body, nodes, &names),
         };
         // Writing to a `String` cannot fail.
@@ -48,7 +52,60 @@ fn named(graph: &Graph, nodes: &Range<usize>) -> String {
 }
 
 fn with_code(region: &Region, names: &str, border: &str) -> String {
-    format!("region of {names}\n  It ends here because {border}.\n{region}")
+    format!("region of {names}\n  It ends here because {border}\n{region}")
+}
+
+/// Describes which loops among these nodes may run their rounds on several cores, and what forbids it for the others.
+fn rounds(graph: &Graph, body: &Body, nodes: Range<usize>) -> String {
+    let mut found = Vec::new();
+    loops_among("", graph, body, nodes, &mut found);
+    let described = |LoopRounds { path, obstacle, .. }: &LoopRounds| match obstacle {
+        None => format!("\n  The rounds of `{path}` may run on several cores."),
+        Some(obstacle) => format!("\n  The rounds of `{path}` run one after the other: {obstacle}."),
+    };
+    found.iter().map(described).collect()
+}
+
+/// A loop that only computes.
+pub struct LoopRounds {
+    /// The flow, and the path of the loop in it.
+    pub path: String,
+    /// The reason why its rounds run one after the other; `None` if they may run on several cores.
+    pub obstacle: Option<String>,
+    /// True if it is a `fold` or `loop`, whose rounds need each other.
+    pub is_in_turn: bool,
+}
+
+/// Adds the loops in the regions of a body to a list; `path` is the path of the body.
+pub(crate) fn loops(path: &str, graph: &Graph, body: &Body, found: &mut Vec<LoopRounds>) {
+    for step in &body.steps {
+        if let Action::Region(step) = &step.action {
+            loops_among(path, graph, body, step.region.nodes.clone(), found);
+        }
+    }
+    let is_covered = covered(body);
+    for ((step, node), _) in body.steps.iter().zip(&graph.nodes).zip(is_covered).filter(|(_, is_covered)| !is_covered) {
+        let path = format!("{path}{}/", node.name);
+        match step.action.form() {
+            Action::Repeat(repeat) => loops(&path, &node.bodies()[0], &repeat.body, found),
+            Action::Timed(timed) => {
+                let bodies = timed.bodies.iter().zip(node.bodies());
+                bodies.for_each(|((body, _), graph)| loops(&path, graph, body, found));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn loops_among(path: &str, graph: &Graph, body: &Body, nodes: Range<usize>, found: &mut Vec<LoopRounds>) {
+    for (node, step) in graph.nodes[nodes.clone()].iter().zip(&body.steps[nodes]) {
+        let Action::Repeat(repeat) = step.action.form() else { continue };
+        let path = format!("{path}{}", node.name);
+        let obstacle = obstacle(node, repeat).map(|obstacle| obstacle.to_string());
+        found.push(LoopRounds { path: path.clone(), obstacle, is_in_turn: repeat.repeat != Repeat::Map });
+        let inner = &node.bodies()[0];
+        loops_among(&format!("{path}/"), inner, &repeat.body, 0..inner.nodes.len(), found);
+    }
 }
 
 /// Describes nodes that are no region although they could run as one piece.

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::emitter::CodeEmitter;
 use super::problem::RegionProblem;
-use crate::region::Target;
-use crate::region::{LARGE_WINDOW, Region};
+use crate::region::{Instruction, LARGE_WINDOW, Region, SplitLoop, Target};
 
 /// Assembles the region of these nodes.
 pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
@@ -22,6 +21,13 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         // Loops over lists have no label in their rows.
         tables.targets(instruction, &mut resolved);
     }
+    let splits = std::mem::take(&mut tables.splits);
+    let splits = (0..).zip(splits).map(|(index, split)| {
+        // A loop that is never reached has no end, and is around no instruction.
+        let end = code.iter().position(|code| *code == Instruction::EndFor(index)).unwrap_or(0);
+        SplitLoop { first: targets[usize::from(split.first)], end, ..split }
+    });
+    let splits = splits.collect();
     tables.fallible.iter_mut().for_each(|(at, _)| *at += before);
     Ok(Region {
         nodes,
@@ -30,6 +36,7 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         tables: emitter.tables,
         registers: emitter.registers,
         words: emitter.words.into_iter().map(|(word, register)| (register, word)).collect(),
+        splits,
         constants: emitter.constants.into(),
         places: emitter.places.into_iter().map(|(first, place)| (first + before, place)).collect(),
     })

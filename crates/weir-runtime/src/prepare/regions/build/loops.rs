@@ -8,6 +8,9 @@
 //! out:  clear              the slots of the body
 //! ```
 //!
+//! Behind the end of a `for` whose rounds may run on several threads stands `end_for`, where the rounds of other threads are
+//! joined.
+//!
 //! A `loop` has no list: `again_unless done, head` ends a round. For states see `states.rs`.
 //!
 //! A captured value stays in its slot: the body refers to it there. A value that the body changes moves into a slot of
@@ -20,9 +23,10 @@ use super::Builder;
 use super::emitter::{add, slot};
 use super::problem::RegionProblem;
 use super::scope::Scope;
-use crate::region::LoopRow;
+use crate::prepare::regions::splits::obstacle;
 use crate::region::WordShape;
 use crate::region::{Instruction, TableIndex, Target};
+use crate::region::{LoopRow, SPLITS_MAX, SplitLoop};
 use crate::step::{Action, Repeat, RepeatStep};
 
 /// A loop under construction.
@@ -34,6 +38,8 @@ pub(super) struct LoopParts<'a, 's> {
     pub inner: Scope<'a>,
     pub outer: &'s mut Scope<'a>,
     pub node: usize,
+    /// The slots of captured values, which the body only reads.
+    pub captured: Vec<u32>,
 }
 
 impl<'a> Builder<'a> {
@@ -46,7 +52,8 @@ impl<'a> Builder<'a> {
         let count = before + step.body.slots;
         let first_slot = self.emitter.slots(count as usize) as u32;
         let inner = Scope::new(inner_graph, &step.body, first_slot + before, Some(scope.place(node)));
-        let mut parts = LoopParts { step, graph: inner_graph, first_slot, inner, outer: scope, node };
+        let mut parts =
+            LoopParts { step, graph: inner_graph, first_slot, inner, outer: scope, node, captured: Vec::new() };
         let captured = self.capture(&mut parts)?;
         match step.repeat {
             Repeat::Map => self.map(&mut parts)?,
@@ -86,6 +93,7 @@ impl<'a> Builder<'a> {
                 }
                 Argument::Slot { index, last } => {
                     parts.inner.captured[parameter] = Some(Argument::Slot { index, last: false });
+                    parts.captured.push(index);
                     if last {
                         after.push(Instruction::Clear(slot(index), 1));
                     }
@@ -123,12 +131,26 @@ impl<'a> Builder<'a> {
         let (list, results) = (parts.first_slot, parts.first_slot + 1);
         self.input_to(parts, 0, list)?;
         self.emitter.emit(Instruction::BeginMap(slot(results)));
+        let first = self.emitter.label();
+        self.emitter.bind(first);
         let round = self.begin_list(parts, 0)?;
+        let split = self.split(parts, first, round.row);
         self.nodes(&mut parts.inner)?;
         self.push_result(parts, results)?;
         self.end_list(parts, round);
+        split.into_iter().for_each(|split| self.emitter.emit(Instruction::EndFor(split)));
         self.put(parts.outer.base + parts.step.out, Argument::Slot { index: results, last: true });
         Ok(())
+    }
+
+    /// Adds a row to the table of loops whose rounds may run on several threads, if those of this one may.
+    fn split(&mut self, parts: &LoopParts<'a, '_>, first: Target, row: TableIndex) -> Option<TableIndex> {
+        let splits = &mut self.emitter.tables.splits;
+        if splits.len() == SPLITS_MAX || obstacle(&parts.outer.graph.nodes[parts.node], parts.step).is_some() {
+            return None;
+        }
+        let (results, captured) = (slot(parts.first_slot + 1), parts.captured.as_slice().into());
+        Some(add(splits, SplitLoop { row, first, end: 0, results, captured }))
     }
 
     /// Adds what a round yields to the results.
@@ -185,7 +207,7 @@ impl<'a> Builder<'a> {
             self.emitter.emit(Instruction::FirstElement(row, out));
             self.emitter.bind(head);
             parts.inner.elements[parameter] = Some(row);
-            return Ok(Round { next: Instruction::NextElement(row, head), out });
+            return Ok(Round { row, next: Instruction::NextElement(row, head), out });
         }
         let shape = self.types.shape(&parts.graph.parameters[parameter]);
         if let Some(fields) = shape.as_ref().and_then(WordShape::scalar_fields) {
@@ -197,7 +219,7 @@ impl<'a> Builder<'a> {
                 register
             });
             parts.inner.parameters[parameter] = Some(registers.collect());
-            return Ok(Round { next: Instruction::NextElement(row, head), out });
+            return Ok(Round { row, next: Instruction::NextElement(row, head), out });
         }
         let index = parts.inner.base + parameter as u32;
         let word = match &shape {
@@ -218,7 +240,7 @@ impl<'a> Builder<'a> {
             Some(word) => Instruction::NextWord(row, word, head),
             None => Instruction::NextValue(row, slot(index), head),
         };
-        Ok(Round { next, out })
+        Ok(Round { row, next, out })
     }
 
     /// Returns true if values of the type have fields.
@@ -243,6 +265,8 @@ impl<'a> Builder<'a> {
 
 /// The parts of a loop over a list that its end refers to.
 struct Round {
+    /// The row of the loop.
+    row: TableIndex,
     /// The instruction that goes on with the next element.
     next: Instruction,
     /// The label behind the loop.

@@ -1,0 +1,69 @@
+//! Rounds of one flow on all cores, beside the same rounds with rayon and on one core, in one run.
+//!
+//! ```sh
+//! cargo run --release -p bench-parallel            # options: --rounds 20
+//! ```
+//!
+//! Each round runs a case with every contender in turn; a ratio is taken between figures of the same round. Results are
+//! written to `target/bench-parallel.json`.
+
+use std::time::Instant;
+
+use bench_harness::{BenchResult, LoadOptions, results};
+use serde_json::{Map, Value as Json, json};
+
+use cases::{CASES, ParallelCase};
+use program::BenchProgram;
+
+mod cases;
+mod program;
+
+/// The contenders, the first of which is the peer of the others.
+const CONTENDERS: [&str; 4] = ["rayon", "weir", "weir, parallel = \"off\"", "one thread"];
+
+fn main() -> BenchResult<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let options = LoadOptions::read(&arguments)?;
+    let (on, off) = (BenchProgram::start("auto")?, BenchProgram::start("off")?);
+    let mut all = Map::new();
+    for case in CASES {
+        all.insert(case.name.into(), measured(case, (&on, &off), options.rounds)?);
+    }
+    results::publish("bench-parallel", &Json::Object(all))
+}
+
+/// Measures a case, prints the medians, and returns all figures.
+#[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
+fn measured(case: &ParallelCase, (on, off): (&BenchProgram, &BenchProgram), rounds: usize) -> BenchResult<Json> {
+    let mut times: [Vec<f64>; 4] = Default::default();
+    // The first round warms up.
+    for round in 0..=rounds {
+        let measured = [
+            milliseconds(|| Ok(case.with_rayon()))?,
+            milliseconds(|| on.run(case))?,
+            milliseconds(|| off.run(case))?,
+            milliseconds(|| Ok(case.on_one_thread()))?,
+        ];
+        let kept = times.iter_mut().zip(measured).filter(|_| round > 0);
+        kept.for_each(|(times, time)| times.push(time));
+    }
+    let mut figures = Map::new();
+    println!("{}", case.name);
+    for (name, times_of) in CONTENDERS.iter().zip(&times) {
+        let ratio = median(times_of.iter().zip(&times[0]).map(|(time, peer)| time / peer).collect());
+        println!("  {name:<26} {:>9.3} ms, {ratio:.2} of rayon", median(times_of.clone()));
+        figures.insert((*name).into(), json!({ "ms": times_of, "to_rayon": ratio }));
+    }
+    Ok(Json::Object(figures))
+}
+
+fn milliseconds(run: impl FnOnce() -> BenchResult<i64>) -> BenchResult<f64> {
+    let begin = Instant::now();
+    std::hint::black_box(run()?);
+    Ok(begin.elapsed().as_secs_f64() * 1e3)
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
+}

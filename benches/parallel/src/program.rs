@@ -1,0 +1,96 @@
+//! The program in Weir: a flow runs the rounds of a case.
+
+use test_support::flows::{Feed, options};
+use weir::Value;
+use weir_ir::plan::Plan;
+use weir_runtime::{Options, RunningProgram};
+use weir_syntax::{SourceFile, Sources, Style, render};
+
+use crate::BenchResult;
+use crate::cases::ParallelCase;
+
+/// A flow for each case. The rounds and steps of a case are one number, because a flow has one input.
+const PROGRAM: &str = "\
+use bench, list
+
+for number in bench.flows(0) {
+  let rounds = number / 1000000000
+  let steps = number % 1000000000
+  let numbers = list.numbers(0, rounds)?
+  if steps > 0 {
+    let results = for n in numbers { bench.work(n, steps) }
+    bench.take(results)
+  } else {
+    let results = for n in numbers { bench.small(n) }
+    bench.take(results)
+  }
+}
+";
+/// The factor of the rounds in the input of a flow.
+const ROUNDS_AT: i64 = 1_000_000_000;
+
+mod functions {
+    //! The functions that the program calls.
+
+    weir::library! {
+        /// The benchmark's own functions.
+        pub(super) bench: work, small, take
+    }
+
+    /// Computes for this many steps, of which a unit has two.
+    #[weir::function(pure, units = super::units(steps))]
+    pub(super) fn work(seed: i64, steps: i64) -> i64 {
+        crate::cases::work(seed, steps)
+    }
+
+    /// Computes for about 100 ns.
+    #[weir::function(pure)]
+    pub(super) fn small(seed: i64) -> i64 {
+        crate::cases::small(seed)
+    }
+
+    /// Takes the results.
+    #[weir::function]
+    pub(super) fn take(results: Vec<i64>) {
+        std::hint::black_box(results);
+    }
+}
+
+/// Returns the units of this many steps: one for two of them.
+fn units(steps: &Value) -> u64 {
+    if let Value::Int(steps) = steps { steps.unsigned_abs() / 2 } else { 0 }
+}
+
+/// The program, which runs.
+pub(crate) struct BenchProgram {
+    feed: Feed,
+    #[expect(dead_code, reason = "held while flows run")]
+    running: RunningProgram,
+}
+
+impl BenchProgram {
+    /// Starts the program on all cores, with this value of the plan's key `parallel`.
+    pub(crate) fn start(parallel: &str) -> BenchResult<BenchProgram> {
+        let feed = Feed::new();
+        let mut library = weir_library::library();
+        library.modules.insert("bench".into(), functions::bench());
+        feed.put(&mut library, "bench", "flows");
+        let mut sources = Sources::new();
+        let file = SourceFile::new("parallel.weir".to_owned(), PROGRAM);
+        let compiled = weir_compile::compile(sources.add(file.clone()), &file, &library);
+        let said = compiled.diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, Style::Plain));
+        let said: String = said.collect();
+        let graph = compiled.graph.ok_or(said)?;
+        let (plan, _) = Plan::parse(&format!("parallel = \"{parallel}\""));
+        let options = Options { plan, threads: None, ..options("event", 1) };
+        let running = weir_runtime::start(&graph, &library, options)?;
+        Ok(BenchProgram { feed, running })
+    }
+
+    /// Runs the rounds of a case in a flow; returns their number.
+    pub(crate) fn run(&self, case: &ParallelCase) -> BenchResult<i64> {
+        let input = case.rounds * ROUNDS_AT + case.steps;
+        self.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;
+        Ok(case.rounds)
+    }
+}
