@@ -77,7 +77,7 @@ pub use location::Location;
 pub use macros::FunctionOptions;
 pub use outcome::Outcome;
 pub use passing::Passing;
-pub use reachable_hosts::ReachableHosts;
+pub use reachable_hosts::{ReachableHosts, ends_in_number};
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use secret::Secret;
 pub use signature::{Effects, Parameter, Signature, StateOf, World};

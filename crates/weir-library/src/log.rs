@@ -1,20 +1,20 @@
 //! Log of a program: messages with a level and named fields, on the standard error.
 //!
-//! As text, a line is for people: `2026-11-23T06:50:00.123Z INFO paid order=7`. As JSON, it is for programs that collect logs:
-//! `{"time":"…","level":"info","message":"paid","fields":{"order":7}}`. Neither a message nor a field can begin a new line,
-//! and a secret cannot be a field, because the compiler refuses it.
+//! As text, a line is for people; as JSON, it is for programs that collect logs (`line`). A secret cannot be a field, because
+//! the compiler refuses it.
 
-use std::fmt::Write;
+mod line;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::time::SystemTime;
 
-use serde_json::{Value as Tree, json};
+use serde_json::{Map, Value as Tree};
 use weir::NamedArguments;
 
 use crate::json::encode::written;
 use crate::output::Outputs;
+pub use line::{LogLine, escaped, now};
 
 /// Maximum length of a message, and of its fields as JSON, in bytes.
 const PART_BYTES_MAX: usize = 16 * 1024;
@@ -112,7 +112,7 @@ pub fn error(
 }
 
 impl LogLevel {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             LogLevel::Debug => "debug",
             LogLevel::Info => "info",
@@ -129,16 +129,14 @@ impl LogSettings {
         if level < self.level {
             return;
         }
-        let (message, fields) = (shortened(message), fields_of(fields));
+        let line = LogLine { level, message: shortened(message).to_owned(), fields: fields_of(fields) };
         // In tests, lines are the same each time.
-        if outputs.capture(&text(None, level, message, &fields)) {
+        if outputs.capture(&line.text(None)) {
             return;
         }
-        let now = jiff::Timestamp::try_from(SystemTime::now()).unwrap_or_default();
-        let now = format!("{now:.3}");
         let line = match self.format {
-            LogFormat::Text => text(Some(&now), level, message, &fields),
-            LogFormat::Json => json_line(&now, level, message, fields),
+            LogFormat::Text => line.text(Some(&now())),
+            LogFormat::Json => line.json(&now()),
         };
         let open = || io::stderr().as_fd().try_clone_to_owned().map(File::from);
         if let Ok(output) = outputs.open("the standard error", open) {
@@ -153,44 +151,35 @@ fn shortened(message: &str) -> &str {
 }
 
 /// Returns the fields, by name.
-fn fields_of(NamedArguments(fields): &NamedArguments) -> serde_json::Map<String, Tree> {
-    let text = written(&fields.value, &fields.of).ok().filter(|text| text.len() <= PART_BYTES_MAX);
+fn fields_of(NamedArguments(fields): &NamedArguments) -> Map<String, Tree> {
+    let text = written(&fields.value, &fields.of);
     match text.map(|text| serde_json::from_slice(&text)) {
-        Some(Ok(Tree::Object(fields))) => fields,
+        Ok(Ok(Tree::Object(fields))) => bounded(fields),
         // A call without fields.
-        Some(Ok(Tree::Null | Tree::Array(_))) => serde_json::Map::new(),
-        _ => {
-            let said = format!("left out: they take more than {PART_BYTES_MAX} bytes");
-            serde_json::Map::from_iter([("fields".to_owned(), Tree::from(said))])
-        }
+        Ok(Ok(_)) => Map::new(),
+        Ok(Err(error)) => left_out(&error.to_string()),
+        Err(failure) => left_out(failure.message.as_str()),
     }
 }
 
-fn text(time: Option<&str>, level: LogLevel, message: &str, fields: &serde_json::Map<String, Tree>) -> String {
-    let mut line = time.map_or(String::new(), |time| format!("{time} "));
-    let message = if message.contains(char::is_control) { format!("{message:?}") } else { message.to_owned() };
-    _ = write!(line, "{} {message}", level.word().to_uppercase());
-    for (name, value) in fields {
-        match value {
-            Tree::String(text) if is_plain(text) => _ = write!(line, " {name}={text}"),
-            value => _ = write!(line, " {name}={value}"),
-        }
-    }
-    line
+/// Returns the field that stands for fields that JSON cannot represent.
+fn left_out(why: &str) -> Map<String, Tree> {
+    Map::from_iter([("fields_left_out".to_owned(), Tree::from(shortened(why)))])
 }
 
-/// Returns `true` for a text that needs no quotation marks.
-fn is_plain(text: &str) -> bool {
-    let is_plain = |char: char| !char.is_whitespace() && !char.is_control() && !matches!(char, '"' | '=' | '\\');
-    !text.is_empty() && text.chars().all(is_plain)
-}
-
-fn json_line(time: &str, level: LogLevel, message: &str, fields: serde_json::Map<String, Tree>) -> String {
-    let mut line = json!({ "time": time, "level": level.word(), "message": message });
-    if !fields.is_empty() {
-        line["fields"] = Tree::Object(fields);
+/// Returns the fields, without the values of the longest ones if all together are too long.
+fn bounded(mut fields: Map<String, Tree>) -> Map<String, Tree> {
+    let mut sizes: Vec<(usize, String)> =
+        fields.iter().map(|(name, value)| (name.len() + value.to_string().len(), name.clone())).collect();
+    let mut size: usize = sizes.iter().map(|(size, _)| size).sum();
+    sizes.sort();
+    while size > PART_BYTES_MAX
+        && let Some((longest, name)) = sizes.pop()
+    {
+        size -= longest;
+        fields[&name] = Tree::from(format!("left out: it takes {longest} bytes"));
     }
-    line.to_string()
+    fields
 }
 
 #[cfg(test)]
@@ -198,19 +187,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_stays_one_line() {
-        let fields = json!({"order": 7, "by": "ada", "note": "a b\nINFO forged", "list": [1, "x"], "none": null});
-        let fields = fields.as_object().unwrap();
-        assert_eq!(
-            text(Some("T"), LogLevel::Warn, "paid\nERROR forged", fields),
-            "T WARN \"paid\\nERROR forged\" order=7 by=ada note=\"a b\\nINFO forged\" list=[1,\"x\"] none=null"
-        );
-        assert_eq!(
-            json_line("T", LogLevel::Warn, "paid\n", fields.clone()),
-            "{\"time\":\"T\",\"level\":\"warn\",\"message\":\"paid\\n\",\"fields\":{\"order\":7,\"by\":\"ada\",\
-             \"note\":\"a b\\nINFO forged\",\"list\":[1,\"x\"],\"none\":null}}"
-        );
-        assert_eq!(text(None, LogLevel::Info, "", &serde_json::Map::new()), "INFO ");
+    fn of_fields_that_are_too_long_only_the_longest_is_left_out() {
+        let fields = Map::from_iter([
+            ("order".to_owned(), Tree::from(7)),
+            ("body".to_owned(), Tree::from("x".repeat(PART_BYTES_MAX))),
+            ("by".to_owned(), Tree::from("y".repeat(PART_BYTES_MAX - 100))),
+        ]);
+        let kept = bounded(fields.clone());
+        assert_eq!((&kept["order"], &kept["by"]), (&fields["order"], &fields["by"]));
+        assert_eq!(kept["body"], "left out: it takes 16390 bytes");
+        assert_eq!(kept.keys().collect::<Vec<_>>(), fields.keys().collect::<Vec<_>>());
     }
 
     #[test]

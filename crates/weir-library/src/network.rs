@@ -20,7 +20,7 @@ use indexmap::IndexMap;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
-use weir::ReachableHosts;
+use weir::{ReachableHosts, ends_in_number};
 use weir_events::{after, until};
 
 /// Maximum number of addresses of a name that are tried.
@@ -64,6 +64,8 @@ pub struct Network {
 pub(crate) enum ConnectError {
     /// The plan does not permit this host.
     Unreachable(String),
+    /// The text is neither a name nor an address. The second text is what to do.
+    NoHost(String, &'static str),
     /// The name has no address, or the look-up failed.
     Lookup(String, io::Error),
     /// All addresses of the name are private.
@@ -78,11 +80,14 @@ impl fmt::Display for ConnectError {
             ConnectError::Unreachable(host) => {
                 write!(f, "the plan does not permit the host `{host}`; add it to `hosts` in the plan")
             }
+            ConnectError::NoHost(host, help) => {
+                write!(f, "{host:?} is neither the name of a host nor an address: {help}")
+            }
             ConnectError::Lookup(host, error) => write!(f, "`{host}` has no address: {error}"),
             ConnectError::Private(host, address) => write!(
                 f,
-                "`{host}` has the private address {address}; `private: true` permits private addresses, for URLs that \
-                 do not come from outside"
+                "`{host}` has the private address {address}; `private: true` permits private addresses, for hosts that \
+                 no client chooses"
             ),
             ConnectError::Refused(address, error) => write!(f, "cannot connect to {address}: {error}"),
         }
@@ -168,6 +173,12 @@ impl Network {
     pub(crate) async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
         self.check_host(host)?;
         match host.parse::<IpAddr>() {
+            Err(_) if ends_in_number(host) => {
+                Err(ConnectError::NoHost(host.to_owned(), "an address of IPv4 has four parts, such as \"192.0.2.1\""))
+            }
+            Err(_) if host.starts_with('[') => {
+                Err(ConnectError::NoHost(host.to_owned(), "an address of IPv6 is written without brackets here"))
+            }
             Ok(address) => Ok(vec![SocketAddr::new(address, port)]),
             Err(_) => {
                 let found = lookup_host((host, port)).await;
@@ -218,6 +229,16 @@ mod tests {
         let private = permitted("a", found[..1].to_vec(), Reach::Public).unwrap_err();
         assert!(private.to_string().starts_with("`a` has the private address 10.0.0.1"), "{private}");
         assert!(permitted("a", Vec::new(), Reach::Public).is_err());
+    }
+
+    #[test]
+    fn other_ways_to_write_an_address_are_refused() {
+        let network = Network::default();
+        for host in ["0x7f000001", "127.1", "2130706433", "127.0.0.1.", "a.0x1", "010.0.0.1", "[::1]"] {
+            let refused = at_once(network.resolve(host, 1)).expect("nothing is looked up").unwrap_err();
+            assert!(refused.to_string().contains("neither the name of a host nor an address"), "{refused}");
+        }
+        assert_eq!(at_once(network.resolve("::1", 1)).unwrap().unwrap(), ["[::1]:1".parse().unwrap()]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) struct RunArguments {
     /// Least important messages of the module `log` that are written
     #[arg(long, value_enum, default_value_t = LogLevelArgument::Info)]
     pub(crate) log_level: LogLevelArgument,
-    /// Format of the messages of the module `log`
+    /// Format of the log: messages of the module `log`, failures, and the start and end of the program
     #[arg(long, value_enum, default_value_t = LogFormatArgument::Text)]
     pub(crate) log_format: LogFormatArgument,
     /// Format of diagnostics

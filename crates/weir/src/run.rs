@@ -20,6 +20,7 @@ use std::path::Path;
 use weir_host::{ReachableHosts, Text};
 use weir_library::client::Client;
 use weir_library::files::{FileCacheOptions, Root};
+use weir_library::log::{LogFormat, LogLevel, escaped};
 use weir_library::network::Network;
 use weir_library::output::Outputs;
 use weir_library::tables::TableStorage;
@@ -37,7 +38,7 @@ use crate::trace_socket::message::{Hello, VERSION};
 use crate::trace_socket::serve::TraceServer;
 use crate::{Exit, Library};
 use failure_location::FailureLocator;
-use log::EventLog;
+use log::{EventLog, LogStyle};
 use progress::ProgressLine;
 
 /// Runs a program to its end.
@@ -76,12 +77,14 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     }
     // The socket is open before the banner is printed, so a client that has read the banner can connect.
     let socket = TraceServer::start(hello(&arguments.file, &effective, &running), recorder);
-    terminal.eprint(&banner::banner(&arguments.file, &effective, program, &running, terminal.messages()));
+    let style = LogStyle { format: arguments.log_settings().format, paint: terminal.messages() };
+    terminal.eprint(&banner::banner(&arguments.file, &effective, program, &running, style));
     if let Err(error) = &socket {
-        terminal.eprint(&format!("  `weir top` cannot watch this program: {error}\n"));
+        let message = format!("`weir top` cannot watch this program: {error}");
+        terminal.eprint(&style.notice(LogLevel::Warn, &message));
     }
-    let log = EventLog::begin(reader, locator, terminal.messages());
-    wait(running, log, socket.ok(), terminal)
+    let log = EventLog::begin(reader, locator, style);
+    wait(running, log, socket.ok(), (style, terminal))
 }
 
 /// Lets the program reach only the hosts that its plan names, if it names any.
@@ -108,8 +111,13 @@ fn hello(file: &Path, effective: &EffectivePlan, running: &RunningProgram) -> He
     }
 }
 
-fn wait(running: RunningProgram, log: EventLog, socket: Option<TraceServer>, terminal: &mut Terminal) -> Exit {
-    let progress = ProgressLine::begin(running.watcher());
+fn wait(
+    running: RunningProgram,
+    log: EventLog,
+    socket: Option<TraceServer>,
+    (style, terminal): (LogStyle, &mut Terminal),
+) -> Exit {
+    let progress = ProgressLine::begin(running.watcher(), style.format);
     let ended = running.wait();
     progress.end();
     let takes_messages = log.end();
@@ -117,7 +125,16 @@ fn wait(running: RunningProgram, log: EventLog, socket: Option<TraceServer>, ter
     match ended {
         Ok(()) => Exit::Success,
         Err(_) if !takes_messages => Exit::Environment,
-        Err(failure) => terminal.fail(Exit::Environment, &format!("source failed: {failure}"), &[]),
+        Err(failure) => {
+            let message = format!("source failed: {failure}");
+            match style.format {
+                LogFormat::Text => terminal.fail(Exit::Environment, &escaped(&message), &[]),
+                LogFormat::Json => {
+                    terminal.eprint(&style.notice(LogLevel::Error, &message));
+                    Exit::Environment
+                }
+            }
+        }
     }
 }
 

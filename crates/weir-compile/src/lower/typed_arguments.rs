@@ -39,15 +39,16 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
     ) -> Option<Binding<'a>> {
         let parameters = &self.context.library.function(path)?.signature.parameters;
-        parameters.last().filter(|last| last.passing == Passing::Named)?;
-        let is_parameter = |name: &str| parameters.iter().any(|parameter| parameter.name.as_str() == name);
+        let (_, others) = parameters.split_last().filter(|(last, _)| last.passing == Passing::Named)?;
+        let is_parameter = |name: &str| others.iter().any(|parameter| parameter.name.as_str() == name);
         let (mut fields, mut atoms, mut definitions) = (Vec::new(), Vec::new(), Vec::new());
         for (argument, value) in arguments.iter().zip(values) {
-            let (Some(name), Binding::Atom(atom)) = (&argument.name, value) else { continue };
-            if is_parameter(name.as_str()) {
-                continue;
-            }
+            let Some(name) = argument.name.as_ref().filter(|name| !is_parameter(name.as_str())) else { continue };
             let ty = self.ty(&argument.value);
+            let Binding::Atom(atom) = value else {
+                self.cannot_look_into(&ty, &ty, path, argument.value.span);
+                continue;
+            };
             let of = TypeOf { definitions: self.definitions_in(&ty), ty: ty.clone() };
             if let Some(part) = closed_part(&of) {
                 self.cannot_look_into(&of.ty, &part, path, argument.value.span);

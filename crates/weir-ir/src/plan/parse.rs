@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use weir_host::ReachableHosts;
+use weir_host::{ReachableHosts, ends_in_number};
 
 use super::check::closest;
 use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section, longest};
@@ -178,8 +178,11 @@ impl PlanReader {
             match host.get_ref().as_str() {
                 Some(text) if ReachableHosts::only([text]).is_ok() => hosts.push(text.into()),
                 Some(text) => {
-                    let help = "write a name such as \"api.example\" or \"*.cdn.example\", or an address".to_owned();
-                    self.error(host.span(), format!("`{text}` is not a host"), Some(help));
+                    let help = match ends_in_number(text) {
+                        true => "a host that ends in a number is an address: write all four parts, as in \"10.0.0.7\"",
+                        false => "write a name such as \"api.example\" or \"*.cdn.example\", or an address",
+                    };
+                    self.error(host.span(), format!("`{text}` is not a host"), Some(help.to_owned()));
                 }
                 None => self.expected((entry.0, host), "a list of hosts"),
             }

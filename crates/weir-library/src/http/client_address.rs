@@ -43,7 +43,18 @@ impl TrustedProxies {
             let said = format!("`trusted_proxies`: {text:?} is neither an address nor a block such as \"10.0.0.0/8\"");
             Failure::argument(said)
         };
-        let blocks = texts.into_iter().map(|text| AddressBlock::parse(text).ok_or_else(|| invalid(text)));
+        let blocks = texts.into_iter().map(|text| {
+            let block = AddressBlock::parse(text).ok_or_else(|| invalid(text))?;
+            let begins = block.begins();
+            if block.first == begins {
+                return Ok(block);
+            }
+            let meant = format!("{begins}/{}", block.bits);
+            Err(Failure::argument(format!(
+                "`trusted_proxies`: the block {text:?} begins at {begins}; write {meant:?} for it, or {:?} for the one address",
+                block.first.to_string()
+            )))
+        });
         Ok(TrustedProxies(blocks.collect::<Result<_, _>>()?))
     }
 
@@ -86,9 +97,27 @@ impl AddressBlock {
     fn parse(text: &str) -> Option<AddressBlock> {
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let first: IpAddr = address.parse().ok()?;
+        // Addresses of clients never have the form `::ffff:10.0.0.1`.
+        if first.to_canonical() != first {
+            return None;
+        }
         let most = if first.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Some(most), |bits| bits.parse().ok().filter(|bits| *bits <= most))?;
         Some(AddressBlock { first, bits })
+    }
+
+    /// Returns the first address of the block.
+    fn begins(&self) -> IpAddr {
+        match self.first {
+            IpAddr::V4(first) => {
+                let mask = u32::MAX.checked_shl(32 - self.bits).unwrap_or(0);
+                IpAddr::V4((first.to_bits() & mask).into())
+            }
+            IpAddr::V6(first) => {
+                let mask = u128::MAX.checked_shl(128 - self.bits).unwrap_or(0);
+                IpAddr::V6((first.to_bits() & mask).into())
+            }
+        }
     }
 
     fn contains(&self, address: IpAddr) -> bool {
@@ -142,9 +171,23 @@ mod tests {
 
     #[test]
     fn blocks_have_as_many_bits_as_an_address() {
-        for text in ["", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/-1", "localhost", "10.0.0"] {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "::/129",
+            "10.0.0.0/",
+            "10.0.0.0/-1",
+            "localhost",
+            "10.0.0",
+            "10.1.0.0/8",
+            "fd00::1/8",
+            "1.2.3.4/0",
+            "::ffff:10.0.0.1",
+        ] {
             assert!(TrustedProxies::new([text]).is_err(), "{text}");
         }
+        let refused = TrustedProxies::new(["10.1.0.0/8"]).unwrap_err().message;
+        assert!(refused.contains("write \"10.0.0.0/8\" for it, or \"10.1.0.0\""), "{refused}");
         for text in ["0.0.0.0/0", "::/0"] {
             let all = TrustedProxies::new([text]).unwrap();
             assert_ne!(all.trusts("203.0.113.7".parse().unwrap()), all.trusts("2001:db8::1".parse().unwrap()));

@@ -16,7 +16,7 @@ use hyper::header::{
     ALLOW, COOKIE, HeaderMap, HeaderName, HeaderValue, ORIGIN, VARY,
 };
 use hyper::{Method, Response, Uri};
-use weir::{Failure, Text};
+use weir::{Failure, ReachableHosts, Text};
 
 use super::cross_site::is_cross_site_write;
 
@@ -75,6 +75,11 @@ impl CrossOriginPolicy {
                                act as its visitor";
                 return Err(Failure::argument(message));
             }
+            [] if arguments.credentials => {
+                return Err(Failure::argument(
+                    "`allowed_credentials` needs `allowed_origins`: pages of no other origin read answers",
+                ));
+            }
             ["*"] => AllowedOrigins::All,
             listed => {
                 AllowedOrigins::Listed(listed.iter().map(|origin| checked_origin(origin)).collect::<Result<_, _>>()?)
@@ -95,7 +100,7 @@ impl CrossOriginPolicy {
         if self.writes || !is_cross_site_write(method, uri, fields) {
             return false;
         }
-        let is_permitted = fields.get(ORIGIN).is_some_and(|origin| self.permits(origin));
+        let is_permitted = only_origin(fields).is_some_and(|origin| self.permits(origin));
         !is_permitted || (!self.credentials && fields.contains_key(COOKIE))
     }
 
@@ -111,7 +116,7 @@ impl CrossOriginPolicy {
         let origin = match &self.origins {
             AllowedOrigins::Listed(origins) if origins.is_empty() => return None,
             AllowedOrigins::All => Some(HeaderValue::from_static("*")),
-            AllowedOrigins::Listed(_) => fields.get(ORIGIN).filter(|origin| self.permits(origin)).cloned(),
+            AllowedOrigins::Listed(_) => only_origin(fields).filter(|origin| self.permits(origin)).cloned(),
         };
         let preflight = is_preflight(method, fields).then(|| (self.headers.clone(), self.max_age.clone()));
         Some(OriginGrant { origin, credentials: self.credentials, exposed: self.exposed.clone(), preflight })
@@ -149,6 +154,12 @@ impl OriginGrant {
     }
 }
 
+/// Returns the origin of the page that sends a request; `None` if there are several.
+fn only_origin(fields: &HeaderMap) -> Option<&HeaderValue> {
+    let mut origins = fields.get_all(ORIGIN).iter();
+    origins.next().filter(|_| origins.next().is_none())
+}
+
 fn is_preflight(method: &Method, fields: &HeaderMap) -> bool {
     method == Method::OPTIONS && fields.contains_key(ORIGIN) && fields.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
@@ -159,6 +170,8 @@ fn checked_origin(text: &str) -> Result<String, Failure> {
         let authority = url.authority().map_or("", |authority| authority.as_str());
         matches!(url.scheme_str(), Some("http" | "https"))
             && !authority.contains('@')
+            && is_host(url.host().unwrap_or_default())
+            && (url.port().is_none() || url.port_u16().is_some_and(|port| port > 0))
             && text == format!("{}://{}", url.scheme_str().unwrap_or_default(), authority.to_ascii_lowercase())
             && !matches!((url.scheme_str(), url.port_u16()), (Some("https"), Some(443)) | (Some("http"), Some(80)))
     };
@@ -167,9 +180,14 @@ fn checked_origin(text: &str) -> Result<String, Failure> {
     }
     let said = format!(
         "`allowed_origins`: {text:?} is not an origin; write the scheme, the host in lower case and a port that is not the \
-         usual one, such as \"https://app.example\", or only \"*\" for all"
+         usual one, such as \"https://app.example\", or only \"*\" for all; a part of a name cannot be \"*\""
     );
     Err(Failure::argument(said))
+}
+
+/// Returns `true` for the host of an origin: an address, or a name, which has no `*`.
+fn is_host(host: &str) -> bool {
+    !host.contains('*') && ReachableHosts::only([host]).is_ok()
 }
 
 fn names(parameter: &str, names: &[Text]) -> Result<HeaderValue, Failure> {
@@ -238,6 +256,18 @@ mod tests {
     }
 
     #[test]
+    fn two_origins_are_none() {
+        let listed = policy(&["https://app.example"], false).unwrap();
+        let (ours, other) = (("origin", "https://app.example"), ("origin", "https://b.example"));
+        for given in [[ours, other], [ours, ours], [other, ours]] {
+            let mut fields = HeaderMap::new();
+            given.iter().for_each(|(name, value)| _ = fields.append(*name, HeaderValue::from_static(value)));
+            assert!(listed.refuses(&Method::POST, &Uri::from_static("/"), &fields), "{given:?}");
+            assert!(listed.grant(&Method::GET, &fields).unwrap().origin.is_none(), "{given:?}");
+        }
+    }
+
+    #[test]
     fn a_preflight_learns_methods_and_fields() {
         let listed = policy(&["https://app.example"], false).unwrap();
         assert_eq!(
@@ -274,9 +304,14 @@ mod tests {
     fn what_is_no_origin_is_refused() {
         let texts =
             ["", "null", "app.example", "https://app.example/", "https://APP.example", "ftp://a", "https://u@a"];
-        for text in texts.iter().chain(&["https://a:443", "http://a:80", "https://a/b", "https://*.example", "a b"]) {
-            assert!(policy(&[text], false).is_err() || *text == "https://*.example", "{text}");
+        let further = ["https://a:443", "http://a:80", "https://a/b", "https://*.example", "a b", "https://a:99999"];
+        for text in texts.iter().chain(&further).chain(&["https://a:0", "https://a:", "https://127.1", "https://a."]) {
+            assert!(policy(&[text], false).is_err(), "{text}");
         }
+        for text in ["https://a_b.example", "http://10.0.0.7:8080", "http://[::1]:3000", "https://a:65535"] {
+            assert!(policy(&[text], false).is_ok(), "{text}");
+        }
+        assert!(policy(&[], true).unwrap_err().message.contains("needs `allowed_origins`"));
         assert!(policy(&["*"], true).unwrap_err().message.contains("by name"));
         assert!(policy(&["*", "https://a.example"], false).is_err());
     }

@@ -1,7 +1,8 @@
 //! Protection against requests that pages of other sites make with the cookies of this one.
 //!
 //! Browsers say from where a request comes: in `Sec-Fetch-Site`, or, older ones, in `Origin`. A client that says neither
-//! is not a browser, and has no cookies of somebody else.
+//! is not a browser, and has no cookies of somebody else. Neither field has two values: a request with two is refused, because
+//! another program on its way may have read the other one.
 
 use hyper::header::{HOST, HeaderMap, ORIGIN};
 use hyper::{Method, Uri};
@@ -11,6 +12,9 @@ use hyper::{Method, Uri};
 pub(super) fn is_cross_site_write(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return false;
+    }
+    if headers.get_all("sec-fetch-site").iter().nth(1).is_some() || headers.get_all(ORIGIN).iter().nth(1).is_some() {
+        return true;
     }
     if let Some(site) = headers.get("sec-fetch-site") {
         return !matches!(site.as_bytes(), b"same-origin" | b"none");
@@ -30,7 +34,7 @@ mod tests {
     fn is_refused(method: &str, fields: &[(&'static str, &str)]) -> bool {
         let mut headers = HeaderMap::new();
         for (name, value) in fields {
-            headers.insert(*name, value.parse().unwrap());
+            headers.append(*name, value.parse().unwrap());
         }
         is_cross_site_write(&method.parse().unwrap(), &Uri::from_static("/"), &headers)
     }
@@ -45,6 +49,15 @@ mod tests {
                 assert!(is_refused(method, &[("host", "a"), ("origin", origin)]), "{method} {origin}");
             }
         }
+    }
+
+    #[test]
+    fn fields_with_two_values_are_refused() {
+        assert!(is_refused("POST", &[("host", "a"), ("origin", "https://a"), ("origin", "https://b")]));
+        assert!(is_refused("POST", &[("host", "a"), ("origin", "https://a"), ("origin", "https://a")]));
+        let site = ("sec-fetch-site", "same-origin");
+        assert!(is_refused("POST", &[("host", "a"), site, ("sec-fetch-site", "cross-site")]));
+        assert!(is_refused("POST", &[("host", "a"), site, ("origin", "https://a"), ("origin", "https://b")]));
     }
 
     #[test]

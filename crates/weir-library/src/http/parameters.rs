@@ -111,7 +111,10 @@ pub(super) fn address(arguments: &[Value]) -> Result<SocketAddr, Failure> {
 pub(super) fn cross_origin(arguments: &[Value]) -> Result<CrossOriginPolicy, Failure> {
     let texts = |index| texts(arguments.get(BEFORE_ORIGINS + index));
     let max_age = match arguments.get(BEFORE_ORIGINS + 4) {
-        Some(Value::Duration(nanos)) => u64::try_from(*nanos).map_or(Duration::ZERO, Duration::from_nanos),
+        Some(Value::Duration(nanos)) => {
+            let negative = || Failure::argument(format!("`{PREFLIGHT_MAX_AGE}` must not be negative"));
+            Duration::from_nanos(u64::try_from(*nanos).map_err(|_| negative())?)
+        }
         _ => Duration::ZERO,
     };
     CrossOriginPolicy::new(&CrossOriginArguments {

@@ -64,8 +64,7 @@ pub(super) fn no_number_left(schema: &Schema) -> Failure {
 fn shown(column: &ColumnSchema, value: &Value) -> String {
     match value {
         Value::Variant(Value::SOME, Some(held)) if column.optional => {
-            let held = held.first().map_or_else(String::new, |held| held_value(column, held));
-            format!("Some({held})")
+            held.first().map_or_else(String::new, |held| held_value(column, held))
         }
         Value::Variant(Value::NONE, None) if column.optional => "None".to_owned(),
         other => held_value(column, other),

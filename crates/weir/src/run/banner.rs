@@ -2,22 +2,57 @@
 
 use std::path::Path;
 
+use serde_json::{Map, json};
 use weir_ir::graph::{Graph, Program};
 use weir_ir::program::{Entry, Flow};
+use weir_library::log::{LogFormat, LogLevel, LogLine, now};
 use weir_runtime::RunningProgram;
 
+use super::log::LogStyle;
 use crate::effective_plan::EffectivePlan;
 use crate::terminal::Paint;
 
-/// Formats the banner.
+/// Formats the banner; as JSON, it is one line, without the routes.
 pub(super) fn banner(
     file: &Path,
     effective: &EffectivePlan,
     program: &Program,
     running: &RunningProgram,
-    paint: Paint,
+    style: LogStyle,
 ) -> String {
     let threads = effective.plan.threads.as_ref().map_or_else(cores, |threads| threads.value);
+    match style.format {
+        LogFormat::Text => text(file, (effective, threads), program, running, style.paint),
+        LogFormat::Json => json_line(file, (effective, threads), program, running),
+    }
+}
+
+fn json_line(
+    file: &Path,
+    (effective, threads): (&EffectivePlan, usize),
+    program: &Program,
+    running: &RunningProgram,
+) -> String {
+    let places = program.entries.iter().zip(running.descriptions());
+    let sources: Vec<_> = places.map(|(entry, at)| json!({ "name": &*entry.name, "at": at.as_str() })).collect();
+    let fields = Map::from_iter([
+        ("event".to_owned(), "started".into()),
+        ("file".to_owned(), file.display().to_string().into()),
+        ("engine".to_owned(), effective.engine().to_string().into()),
+        ("threads".to_owned(), threads.into()),
+        ("plan".to_owned(), effective.path.as_ref().map(|path| path.display().to_string()).into()),
+        ("sources".to_owned(), sources.into()),
+    ]);
+    LogLine { level: LogLevel::Info, message: "started".to_owned(), fields }.json(&now()) + "\n"
+}
+
+fn text(
+    file: &Path,
+    (effective, threads): (&EffectivePlan, usize),
+    program: &Program,
+    running: &RunningProgram,
+    paint: Paint,
+) -> String {
     let plural = if threads == 1 { "" } else { "s" };
     let plan = effective.path.as_ref().map(|path| format!(", plan {}", path.display())).unwrap_or_default();
     let engine = format!("engine {}, {threads} thread{plural}{plan}", effective.engine());

@@ -1,10 +1,12 @@
-//! Event log: one line on standard error for each event that a person should see.
+//! Event log: one line on standard error for each event that a person should see, in the format of `--log-format`.
 
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value};
+use weir_library::log::{LogFormat, LogLevel, LogLine, escaped, now};
 use weir_trace::{EventKind, TraceEvent, TraceReader};
 
 use super::failure_location::FailureLocator;
@@ -25,14 +27,34 @@ pub(super) struct EventLog {
 /// Formats and writes events.
 struct LogWriter {
     locator: FailureLocator,
-    paint: Paint,
+    style: LogStyle,
     rate: LogRate,
 }
 
+/// Appearance of lines.
+#[derive(Clone, Copy)]
+pub(super) struct LogStyle {
+    pub(super) format: LogFormat,
+    pub(super) paint: Paint,
+}
+
+/// A line about an event.
+#[derive(Default)]
+pub(super) struct EventLine {
+    pub(super) level: LogLevel,
+    /// The kind of the event, such as `failure`.
+    pub(super) event: &'static str,
+    /// Where it happened.
+    pub(super) place: Option<String>,
+    pub(super) message: Option<String>,
+    /// The places that a failure has passed, innermost first.
+    pub(super) passed: Vec<String>,
+}
+
 impl EventLog {
-    pub(super) fn begin(reader: TraceReader, locator: FailureLocator, paint: Paint) -> EventLog {
+    pub(super) fn begin(reader: TraceReader, locator: FailureLocator, style: LogStyle) -> EventLog {
         let reader = Arc::new(reader);
-        let mut writer = LogWriter { locator, paint, rate: LogRate::default() };
+        let mut writer = LogWriter { locator, style, rate: LogRate::default() };
         let (events, (writing, written)) = (Arc::clone(&reader), channel());
         std::thread::spawn(move || {
             while let Some(some) = events.next() {
@@ -62,10 +84,12 @@ impl LogWriter {
 
     /// Reports what was left out.
     fn end(self, lost: u64) {
-        let mut lines: String =
-            self.rate.left_out().map(|(place, count)| format!("{count} more were left out: {place}\n")).collect();
+        let style = self.style;
+        let mut lines: String = self.rate.left_out().map(|(place, count)| style.left_out(&place, count)).collect();
         if lost > 0 {
-            lines += &format!("{lost} earlier events were lost, because they came faster than they could be written\n");
+            let message =
+                format!("{lost} earlier events were lost, because they came faster than they could be written");
+            lines += &style.notice(LogLevel::Warn, &message);
         }
         if !lines.is_empty() {
             say(&lines);
@@ -74,53 +98,114 @@ impl LogWriter {
 
     /// Formats an event; `None` for events that the log leaves out.
     fn line(&mut self, kind: &EventKind) -> Option<String> {
-        let (place, words) = match kind {
-            EventKind::FlowFailed { flow, path, kind, message, backtrace } => {
-                let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
-                let trace = self.locator.flow(*flow, path, backtrace);
-                let passed = trace.passed.iter().map(|line| format!("\n    {line}"));
-                (
-                    format!("{} in {}{kind}", self.paint.red("failure"), trace.place),
-                    Some(message.to_string() + &passed.collect::<String>()),
-                )
-            }
-            EventKind::ElementSkipped { entry, count, message } => {
-                let place = format!("{} in {}", self.paint.yellow("element skipped"), self.locator.source(*entry));
-                (place, Some(format!("{message} ({count} so far)")))
-            }
-            EventKind::SourceRetries { entry, message } => {
-                let place = format!("{} in {}", self.paint.yellow("trying again"), self.locator.source(*entry));
-                (place, Some(message.to_string()))
-            }
-            EventKind::ConnectionsShed { entry, message } => {
-                let place = format!("{} in {}", self.paint.yellow("too many connections"), self.locator.source(*entry));
-                (place, Some(message.to_string()))
-            }
-            EventKind::Refused { reason, .. } => (format!("flow refused: {reason}"), None),
-            EventKind::SourceEnded { failure: Some(message), .. } => {
-                return Some(self.timed(&format!("source failed: {message}")));
-            }
-            EventKind::Stopping => return Some(self.timed("stopping after the flows in progress have finished")),
-            _ => return None,
-        };
+        let line = event_line(kind, &self.locator)?;
+        let place = line.rate_key();
         let left_out = match self.rate.admit(&place, Instant::now())? {
             0 => String::new(),
-            count => self.timed(&format!("{count} more were left out: {place}")),
+            count => self.style.left_out(&place, count),
         };
-        let message = words.map(|message| format!(": {message}")).unwrap_or_default();
-        Some(left_out + &self.timed(&(place + &message)))
-    }
-
-    fn timed(&self, words: &str) -> String {
-        format!("{} {words}\n", self.paint.faint(&clock()))
+        Some(left_out + &self.style.line(line))
     }
 }
 
-/// Returns the time of day in UTC.
-fn clock() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (seconds, millis) = (since.as_secs() % 86_400, since.subsec_millis());
-    format!("{:02}:{:02}:{:02}.{millis:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
+/// Describes an event; `None` for events that the log leaves out.
+fn event_line(kind: &EventKind, locator: &FailureLocator) -> Option<EventLine> {
+    let warning = |event, entry: u32, message: String| EventLine {
+        level: LogLevel::Warn,
+        event,
+        place: Some(locator.source(entry).to_owned()),
+        message: Some(message),
+        passed: Vec::new(),
+    };
+    let plain = |level, event, message: Option<String>| EventLine { level, event, message, ..EventLine::default() };
+    Some(match kind {
+        EventKind::FlowFailed { flow, path, kind, message, backtrace } => {
+            let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
+            let trace = locator.flow(*flow, path, backtrace);
+            EventLine {
+                level: LogLevel::Error,
+                event: "failure",
+                place: Some(trace.place + &kind),
+                message: Some(message.to_string()),
+                passed: trace.passed,
+            }
+        }
+        EventKind::ElementSkipped { entry, count, message } => {
+            warning("element skipped", *entry, format!("{message} ({count} so far)"))
+        }
+        EventKind::SourceRetries { entry, message } => warning("trying again", *entry, message.to_string()),
+        EventKind::ConnectionsShed { entry, message } => warning("too many connections", *entry, message.to_string()),
+        EventKind::Refused { reason, .. } => plain(LogLevel::Warn, "flow refused", Some(reason.to_string())),
+        EventKind::SourceEnded { failure: Some(message), .. } => {
+            plain(LogLevel::Error, "source failed", Some(message.to_string()))
+        }
+        EventKind::Stopping => plain(LogLevel::Info, "stopping after the flows in progress have finished", None),
+        _ => return None,
+    })
+}
+
+impl EventLine {
+    /// Returns what lines of the same place have in common.
+    fn rate_key(&self) -> String {
+        match (&self.place, &self.message) {
+            (Some(place), _) => format!("{} in {place}", self.event),
+            (None, Some(message)) => format!("{}: {message}", self.event),
+            (None, None) => self.event.to_owned(),
+        }
+    }
+}
+
+impl LogStyle {
+    /// Formats a line, with the end of the line.
+    pub(super) fn line(self, line: EventLine) -> String {
+        match self.format {
+            LogFormat::Text => self.text(&line),
+            LogFormat::Json => json(line),
+        }
+    }
+
+    /// Formats a message of the program itself.
+    pub(super) fn notice(self, level: LogLevel, message: &str) -> String {
+        match self.format {
+            LogFormat::Text => format!("{}\n", escaped(message)),
+            LogFormat::Json => {
+                let line = LogLine { level, message: message.to_owned(), fields: Map::new() };
+                line.json(&now()) + "\n"
+            }
+        }
+    }
+
+    fn left_out(self, place: &str, count: u64) -> String {
+        self.notice(LogLevel::Warn, &format!("{count} more were left out: {place}"))
+    }
+
+    fn text(self, line: &EventLine) -> String {
+        let event = match line.level {
+            LogLevel::Error if line.place.is_some() => self.paint.red(line.event),
+            LogLevel::Warn if line.place.is_some() => self.paint.yellow(line.event),
+            _ => line.event.to_owned(),
+        };
+        let place = line.place.as_ref().map(|place| format!(" in {}", escaped(place))).unwrap_or_default();
+        let message = line.message.as_ref().map(|message| format!(": {}", escaped(message))).unwrap_or_default();
+        let passed: String = line.passed.iter().map(|passed| format!("\n    {}", escaped(passed))).collect();
+        format!("{} {event}{place}{message}{passed}\n", self.paint.faint(&now()))
+    }
+}
+
+fn json(line: EventLine) -> String {
+    let EventLine { level, event, place, message, passed } = line;
+    let mut fields = Map::new();
+    if message.is_some() {
+        fields.insert("event".to_owned(), event.into());
+    }
+    if let Some(place) = place {
+        fields.insert("place".to_owned(), place.into());
+    }
+    if !passed.is_empty() {
+        fields.insert("passed".to_owned(), Value::from(passed));
+    }
+    let message = message.unwrap_or_else(|| event.to_owned());
+    LogLine { level, message, fields }.json(&now()) + "\n"
 }
 
 fn say(text: &str) {

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use weir_host::Progress as Extent;
+use weir_library::log::LogFormat;
 use weir_runtime::Watcher;
 
 use crate::humanize::{grouped, rounded};
@@ -17,12 +18,12 @@ const COLUMNS: usize = 80;
 /// Clears the current line.
 const CLEAR: &str = "\r\u{1b}[K";
 
-/// Draws on a thread of its own, if standard error is a terminal.
+/// Draws on a thread of its own, if standard error is a terminal and shows text.
 pub(super) struct ProgressLine(Option<(mpsc::Sender<()>, JoinHandle<()>)>);
 
 impl ProgressLine {
-    pub(super) fn begin(watcher: Watcher) -> ProgressLine {
-        if !std::io::stderr().is_terminal() {
+    pub(super) fn begin(watcher: Watcher, format: LogFormat) -> ProgressLine {
+        if format == LogFormat::Json || !std::io::stderr().is_terminal() {
             return ProgressLine(None);
         }
         let (end, ended) = mpsc::channel();

@@ -98,7 +98,7 @@ test "all" { expect text.join(all()?, "\n")? == "EXPECTED" }
 
 const EXPECTED: &str = r#"a row of `posts` cannot reference `users` by the author \"eve\": there is no such row
 posted
-a row of `posts` cannot reference `posts` by the answers Some(9): there is no such row
+a row of `posts` cannot reference `posts` by the answers 9: there is no such row
 answered
 answered
 a row of `posts` cannot reference `users` by the author \"eve\": there is no such row

@@ -4,6 +4,22 @@ use std::io::{Read, Write};
 
 use crate::support::{Scratch, Served, say};
 
+const LOGGING: &[u8] = b"use http, log
+
+fn checked(text: Text) -> Result(Text) {
+  if text != \"\" { fail(\"bad {text}\")? }
+  text
+}
+
+service api on http(port: 1) {
+  get \"/fail\" (why: Text) { http.text(checked(why)?) }
+  get \"/log\" (text: Text) {
+    log.info(text, order: 7, fields: text)
+    http.text(\"\")
+  }
+}
+";
+
 const SERVICE: &[u8] = b"use client, http, log, tcp
 
 service api on http(port: 1, allowed_origins: [\"https://app.example\"], trusted_proxies: [\"127.0.0.0/8\"]) {
@@ -80,6 +96,41 @@ fn a_plan_restricts_the_hosts_that_a_program_reaches() {
 }
 
 #[test]
+fn clients_cannot_write_lines_of_the_log() {
+    let program = Scratch::new("forged.weir", LOGGING);
+    let forged = "x%0A%7B%22level%22:%22info%22%7D%1B%5B2J%C2%9B%E2%80%A8";
+    let mut served = Served::start(program.path(), &[]);
+    assert_eq!(served.get(&format!("/fail?why={forged}")).status, 500);
+    served.wait_for("bad x\\n{\"level\":\"info\"}\\u001b[2J\\u009b\\u2028");
+    assert_eq!(served.get("/log?text=paid%20order=9").status, 200);
+    served.wait_for("INFO \"paid order=9\" order=7 fields=\"paid order=9\"");
+    let mut served = Served::start(program.path(), &["--log-format", "json"]);
+    assert!(served.greeting.starts_with("{\"time\":\"20"), "{}", served.greeting);
+    assert_eq!(served.get(&format!("/fail?why={forged}")).status, 500);
+    assert_eq!(served.get(&format!("/log?text={forged}")).status, 200);
+    served.wait_for("\"message\":\"x");
+    assert_eq!(served.get("/fail?why=last").status, 500);
+    let (_, rest) = served.stop();
+    let lines: Vec<serde_json::Value> =
+        rest.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"))).collect();
+    assert!(lines.iter().all(|line| line["time"].as_str().is_some_and(|time| time.len() == 24)), "{rest}");
+    let last = lines.iter().find(|line| line["message"].as_str().is_some_and(|said| said.ends_with("bad last")));
+    let last = last.expect("the failure is logged");
+    assert_eq!((&last["level"], &last["fields"]["event"]), (&"error".into(), &"failure".into()));
+    assert!(last["fields"]["place"].as_str().is_some_and(|place| place.starts_with("get /fail at ")), "{last}");
+    assert!(last["fields"]["passed"][0].as_str().is_some_and(|line| line.contains("in `checked`")), "{last}");
+    assert!(lines.iter().any(|line| line["message"] == "stopping after the flows in progress have finished"), "{rest}");
+}
+
+#[test]
+fn a_function_cannot_be_logged() {
+    let program = b"use http, log\n\nservice a on http(port: 1) {\n  get \"/\" {\n    log.info(\"x\", field: fn(a) { a + 1 })\n    http.text(\"\")\n  }\n}\n";
+    let program = Scratch::new("logged_function.weir", program);
+    let said = say(&["check", program.path()]);
+    assert!(said.messages.contains("E0320"), "{}", said.messages);
+}
+
+#[test]
 fn a_secret_cannot_be_logged() {
     let program = b"use http, log\n\nsecret key: Text\n\nservice a on http(port: 1) {\n  get \"/\" {\n    log.info(\"key\", key: key)\n    http.text(\"\")\n  }\n}\n";
     let program = Scratch::new("logged_secret.weir", program);
@@ -96,6 +147,11 @@ fn wrong_origins_and_proxies_are_refused_at_start() {
     for (wrong, expected) in [
         ("allowed_origins: [\"https://app.example/\"]", "is not an origin"),
         ("allowed_origins: [\"*\"], allowed_credentials: true", "needs `allowed_origins` by name"),
+        ("allowed_origins: [\"https://*.example\"]", "is not an origin"),
+        ("allowed_origins: [\"https://a.example:99999\"]", "is not an origin"),
+        ("allowed_credentials: true", "`allowed_credentials` needs `allowed_origins`"),
+        ("preflight_max_age: -1s", "`preflight_max_age` must not be negative"),
+        ("trusted_proxies: [\"10.1.0.0/8\"]", "the block \"10.1.0.0/8\" begins at 10.0.0.0"),
         ("trusted_proxies: [\"localhost\"]", "is neither an address nor a block"),
     ] {
         let text =

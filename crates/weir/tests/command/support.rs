@@ -165,11 +165,11 @@ impl Served {
     /// Waits for the banner.
     pub(crate) fn greet(&mut self) {
         let mut greeting = String::new();
-        while !greeting.contains("Ctrl-C") {
+        while !greeting.contains("Ctrl-C") && !greeting.contains("\"message\":\"started\"") {
             let read = self.messages.read_line(&mut greeting).expect("standard error can be read");
             assert_ne!(read, 0, "the program ended instead of running: {greeting}");
         }
-        let address = greeting.split("://").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let address = greeting.split("://").nth(1).and_then(|rest| rest.split([' ', '\n', '"']).next());
         self.address = address.expect("the greeting says where it listens").to_owned();
         self.greeting = greeting;
     }
@@ -267,7 +267,7 @@ pub(crate) fn read_answer(mut stream: TcpStream) -> Answer {
 
 fn without_time(line: &str) -> String {
     match line.split_once("Z ") {
-        Some((time, rest)) if time.len() == "00:00:00.000".len() => format!("TIME {rest}"),
+        Some((time, rest)) if time.len() == "2026-11-23T00:00:00.000".len() => format!("TIME {rest}"),
         _ => line.to_owned(),
     }
 }
