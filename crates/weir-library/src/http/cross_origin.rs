@@ -171,7 +171,7 @@ fn checked_origin(text: &str) -> Result<String, Failure> {
         matches!(url.scheme_str(), Some("http" | "https"))
             && !authority.contains('@')
             && is_host(url.host().unwrap_or_default())
-            && (url.port().is_none() || url.port_u16().is_some_and(|port| port > 0))
+            && has_port_or_none(authority)
             && text == format!("{}://{}", url.scheme_str().unwrap_or_default(), authority.to_ascii_lowercase())
             && !matches!((url.scheme_str(), url.port_u16()), (Some("https"), Some(443)) | (Some("http"), Some(80)))
     };
@@ -183,6 +183,16 @@ fn checked_origin(text: &str) -> Result<String, Failure> {
          usual one, such as \"https://app.example\", or only \"*\" for all; a part of a name cannot be \"*\""
     );
     Err(Failure::argument(said))
+}
+
+/// Returns `true` unless a colon follows the host without a port from 1 to 65,535.
+fn has_port_or_none(authority: &str) -> bool {
+    match authority.rsplit_once(':') {
+        Some((_, port)) if !port.ends_with(']') => {
+            port.parse::<u16>().is_ok_and(|number| number.to_string() == port && number > 0)
+        }
+        _ => true,
+    }
 }
 
 /// Returns `true` for the host of an origin: an address, or a name, which has no `*`.

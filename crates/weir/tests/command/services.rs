@@ -8,7 +8,7 @@ const LOGGING: &[u8] = b"use http, log
 
 fn checked(text: Text) -> Result(Text) {
   if text != \"\" { fail(\"bad {text}\")? }
-  text
+  Ok(text)
 }
 
 service api on http(port: 1) {
@@ -124,7 +124,7 @@ fn clients_cannot_write_lines_of_the_log() {
 
 #[test]
 fn a_function_cannot_be_logged() {
-    let program = b"use http, log\n\nservice a on http(port: 1) {\n  get \"/\" {\n    log.info(\"x\", field: fn(a) { a + 1 })\n    http.text(\"\")\n  }\n}\n";
+    let program = b"use http, log\n\nservice a on http(port: 1) {\n  get \"/\" {\n    log.info(\"x\", field: |a| a + 1)\n    http.text(\"\")\n  }\n}\n";
     let program = Scratch::new("logged_function.weir", program);
     let said = say(&["check", program.path()]);
     assert!(said.messages.contains("E0320"), "{}", said.messages);
