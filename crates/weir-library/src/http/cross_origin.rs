@@ -315,7 +315,7 @@ mod tests {
         let texts =
             ["", "null", "app.example", "https://app.example/", "https://APP.example", "ftp://a", "https://u@a"];
         let further = ["https://a:443", "http://a:80", "https://a/b", "https://*.example", "a b", "https://a:99999"];
-        for text in texts.iter().chain(&further).chain(&["https://a:0", "https://a:", "https://127.1", "https://a."]) {
+        for text in texts.iter().chain(&further).chain(&["https://a:0", "https://a:", "https://127.1"]) {
             assert!(policy(&[text], false).is_err(), "{text}");
         }
         for text in ["https://a_b.example", "http://10.0.0.7:8080", "http://[::1]:3000", "https://a:65535"] {
