@@ -59,31 +59,40 @@ struct Gathered {
 impl HandBatcher {
     async fn get(self: &Arc<Self>, key: i64) -> i64 {
         let (sender, answer) = oneshot::channel();
-        let mut gathered = self.gathered.lock();
-        gathered.waiting.push((key, sender));
-        if gathered.senders < LIMITS.in_flight {
-            gathered.senders += 1;
+        if self.gathered.lock().add(key, sender) {
             tokio::spawn(Arc::clone(self).send());
         }
-        drop(gathered);
         answer.await.unwrap_or_default()
     }
 
     async fn send(self: Arc<Self>) {
         loop {
             yield_now().await;
-            let mut gathered = self.gathered.lock();
-            let count = gathered.waiting.len().min(LIMITS.at_most);
-            if count == 0 {
-                gathered.senders -= 1;
-                return;
-            }
-            let (keys, answers): (Vec<i64>, Vec<_>) = gathered.waiting.drain(..count).unzip();
-            drop(gathered);
+            let Some((keys, answers)) = self.gathered.lock().take() else { return };
             for (answer, sender) in store(keys, self.latency).await.into_iter().zip(answers) {
                 _ = sender.send(answer);
             }
         }
+    }
+}
+
+impl Gathered {
+    /// Adds a request; returns true if it needs a sender.
+    fn add(&mut self, key: i64, sender: oneshot::Sender<i64>) -> bool {
+        self.waiting.push((key, sender));
+        let begins = self.senders < LIMITS.in_flight;
+        self.senders += usize::from(begins);
+        begins
+    }
+
+    /// Takes the next batch; `None` if the sender is not needed any more.
+    fn take(&mut self) -> Option<(Vec<i64>, Vec<oneshot::Sender<i64>>)> {
+        let count = self.waiting.len().min(LIMITS.at_most);
+        if count == 0 {
+            self.senders -= 1;
+            return None;
+        }
+        Some(self.waiting.drain(..count).unzip())
     }
 }
 
