@@ -10,7 +10,7 @@ use crate::dependency_order::{DependencyOrder, dependencies_first};
 
 /// A declaration with constant expressions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Constant {
+pub(crate) enum ConstantOwner {
     /// A `const`, by its index.
     Item(usize),
     /// The defaults of the fields of a record, by the index of its item in the tree.
@@ -40,19 +40,19 @@ impl<'a> ConstantUses<'a> {
     }
 
     /// Orders the constants: each follows those that it names.
-    pub(crate) fn ordered(&self) -> DependencyOrder<Constant> {
+    pub(crate) fn ordered(&self) -> DependencyOrder<ConstantOwner> {
         let defaults = self.tree.items.iter().enumerate();
         let defaults = defaults.filter(|(_, item)| matches!(item.kind, ItemKind::Record(_)));
-        let defaults = defaults.map(|(at, _)| Constant::Defaults(at));
-        let items = (0..self.declarations.constants.len()).map(Constant::Item);
+        let defaults = defaults.map(|(at, _)| ConstantOwner::Defaults(at));
+        let items = (0..self.declarations.constants.len()).map(ConstantOwner::Item);
         dependencies_first(defaults.chain(items), |constant| self.named_by(*constant))
     }
 
     /// Returns the constants that the expressions of a constant name.
-    fn named_by(&self, constant: Constant) -> Vec<Constant> {
+    fn named_by(&self, constant: ConstantOwner) -> Vec<ConstantOwner> {
         let item = match constant {
-            Constant::Item(at) => self.declarations.constants[at].item,
-            Constant::Defaults(item) => item,
+            ConstantOwner::Item(at) => self.declarations.constants[at].item,
+            ConstantOwner::Defaults(item) => item,
         };
         let mut named = NamedConstants { uses: self, file: self.files[item], found: Vec::new() };
         match &self.tree.items[item].kind {
@@ -71,7 +71,7 @@ struct NamedConstants<'u> {
     uses: &'u ConstantUses<'u>,
     /// The index of the file of the expression.
     file: usize,
-    found: Vec<Constant>,
+    found: Vec<ConstantOwner>,
 }
 
 impl NamedConstants<'_> {
@@ -81,7 +81,7 @@ impl NamedConstants<'_> {
         let declarations = self.uses.declarations;
         let whole = declarations.name_in_program(self.file, &path);
         let at = whole.and_then(|whole| declarations.constants.get_index_of(whole.as_str()));
-        self.found.extend(at.map(Constant::Item));
+        self.found.extend(at.map(ConstantOwner::Item));
     }
 
     fn record(&mut self, path: &Path) {
@@ -89,7 +89,7 @@ impl NamedConstants<'_> {
         let Some(whole) = declarations.name_in_program(self.file, path) else { return };
         let meant = declarations.aliases.get(&whole).and_then(|alias| alias.ty.name());
         let item = self.uses.records.get(meant.unwrap_or(&whole));
-        self.found.extend(item.map(|item| Constant::Defaults(*item)));
+        self.found.extend(item.map(|item| ConstantOwner::Defaults(*item)));
     }
 }
 

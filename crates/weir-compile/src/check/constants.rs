@@ -6,7 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Exits, Expected, TypeChecker};
 use crate::constant::{NotConstant, is_small, too_large};
-use crate::constant_uses::{Constant, ConstantUses};
+use crate::constant_uses::{ConstantOwner, ConstantUses};
 use crate::declare::private_item;
 use crate::symbol::Symbol;
 use crate::typed_tree::Resolution;
@@ -18,15 +18,15 @@ impl<'a> TypeChecker<'a, '_> {
         let tree = self.context.tree();
         let ordered = ConstantUses::of(&self.typed.declarations, self.context).ordered();
         for use_of in &ordered.circular {
-            if let Constant::Item(at) = use_of {
+            if let ConstantOwner::Item(at) = use_of {
                 self.endless_constant(*at);
             }
         }
         for constant in ordered.order {
             match constant {
-                Constant::Item(_) if ordered.circular.contains(&constant) => {}
-                Constant::Item(at) => self.constant_item(at),
-                Constant::Defaults(at) => {
+                ConstantOwner::Item(_) if ordered.circular.contains(&constant) => {}
+                ConstantOwner::Item(at) => self.constant_item(at),
+                ConstantOwner::Defaults(at) => {
                     let item = &tree.items[at];
                     self.enter_file(item);
                     if let ItemKind::Record(record) = &item.kind {
