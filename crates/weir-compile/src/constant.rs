@@ -10,7 +10,6 @@ use weir_syntax::ast::{
     BinaryOperator, Expr, ExprKind, FieldValue, Literal, LiteralValue, MapEntry, TextLiteral, TextPart, UnaryOperator,
 };
 
-use crate::declarations::ConstantState;
 use crate::typed_tree::{ArgumentSource, CallTarget, Resolution, TypedTree};
 
 /// The maximum number of parts of a constant: characters, bytes, elements and fields, at any depth.
@@ -48,10 +47,10 @@ impl TypedTree {
         match &expr.kind {
             ExprKind::Name(_) | ExprKind::Field { .. } => match self.resolutions.get(&expr.id)? {
                 Resolution::Variant(tag) => Some(Ok(Value::Variant(*tag, None))),
-                Resolution::Constant(at) => match &self.declarations.constants[*at].state {
-                    ConstantState::Checked { value: Some(value), .. } => Some(Ok(value.clone())),
-                    _ => Some(Err(not_constant(expr, ""))),
-                },
+                Resolution::Constant(at) => {
+                    let value = self.declarations.constants[*at].value.clone();
+                    Some(value.ok_or_else(|| not_constant(expr, "")))
+                }
                 _ => None,
             },
             ExprKind::Call { arguments, .. } => {
@@ -136,7 +135,12 @@ fn applied(expr: &Expr, prim: Prim, operands: &[&Value]) -> ConstantResult {
     if is_small(&value) {
         return Ok(value);
     }
-    Err(not_constant(expr, &format!("has more than {PARTS_MAX} characters or elements")))
+    Err(too_large(expr))
+}
+
+/// Returns the error for a constant that [`is_small`] refuses.
+pub(crate) fn too_large(expr: &Expr) -> NotConstant {
+    not_constant(expr, &format!("has more than {PARTS_MAX} characters or elements"))
 }
 
 /// Returns true if the operator works on values of these types, which `Prim::apply` relies on: the expression may have errors.

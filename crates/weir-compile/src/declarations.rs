@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 use weir_host::{Library, Text, Type, TypeDefinition, Value};
-use weir_syntax::ast::Name;
+use weir_syntax::ast::{Name, Path};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::suggest::nearest;
@@ -96,20 +96,10 @@ pub(crate) struct DeclaredConstant {
     /// The index of the item in the tree.
     pub(crate) item: usize,
     pub(crate) span: Span,
-    pub(crate) state: ConstantState,
-}
-
-/// The progress of checking a `const`: one that names another has it checked first.
-#[derive(Clone)]
-pub(crate) enum ConstantState {
-    Unchecked,
-    /// Its value is being checked, and must not name it.
-    InProgress,
-    Checked {
-        ty: Ty,
-        /// `None` if the value has an error.
-        value: Option<Value>,
-    },
+    /// [`Ty::Error`] until the value is checked, which is done before it is needed.
+    pub(crate) ty: Ty,
+    /// `None` until the value is checked, and if it has an error.
+    pub(crate) value: Option<Value>,
 }
 
 /// A declared `type`.
@@ -119,16 +109,8 @@ pub(crate) struct DeclaredAlias {
     /// The index of the item in the tree.
     pub(crate) item: usize,
     pub(crate) span: Span,
-    pub(crate) state: AliasState,
-}
-
-/// The progress of resolving a `type`: one that names another has it resolved first.
-#[derive(Clone)]
-pub(crate) enum AliasState {
-    Unresolved,
-    /// Its type is being resolved, and must not name it.
-    InProgress,
-    Resolved(Ty),
+    /// The type that it stands for; [`Ty::Error`] until that is resolved, and if it has an error.
+    pub(crate) ty: Ty,
 }
 
 pub(crate) struct DeclaredShared {
@@ -225,6 +207,19 @@ impl Declarations {
     /// Returns the name in the program of a name that the current file declares; an empty one if it declares none.
     pub(crate) fn own<'n>(&'n self, name: &'n str) -> &'n str {
         self.here().whole(name)
+    }
+
+    /// Returns the name in the program of a declaration that a path in a file names, whether there is one or not; `None` if
+    /// no file of the program can declare it.
+    pub(crate) fn name_in_program(&self, file: usize, path: &Path) -> Option<Text> {
+        match path.qualifier() {
+            [] => Some(self.files[file].whole(path.last().as_str()).into()),
+            [module] => {
+                let file = self.files[file].modules.get(&module.text)?.file?;
+                Some(self.files[file].whole(path.last().as_str()).into())
+            }
+            _ => None,
+        }
     }
 
     /// Adds a name to the current file, and returns its name in the program.

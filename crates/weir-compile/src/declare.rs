@@ -2,6 +2,7 @@
 
 mod references;
 mod tables;
+mod type_order;
 mod type_resolution;
 
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::declarations::{
-    AliasState, ConstantState, Declarations, DeclaredAlias, DeclaredConfig, DeclaredConstant, DeclaredFn,
-    DeclaredParameter, DeclaredShared, DeclaredType, FileScope, ImportedModule,
+    Declarations, DeclaredAlias, DeclaredConfig, DeclaredConstant, DeclaredFn, DeclaredParameter, DeclaredShared,
+    DeclaredType, FileScope, ImportedModule,
 };
 use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
@@ -202,20 +203,17 @@ impl Declarer<'_, '_> {
         if self.take(name) {
             let whole: Text = (&*self.declarations.add_name(&name.text)).into();
             self.declarations.define(name, Symbol::Type(whole.clone()));
-            let declared = DeclaredAlias { public, item, span: name.span, state: AliasState::Unresolved };
+            let declared = DeclaredAlias { public, item, span: name.span, ty: Ty::Error };
             self.declarations.aliases.insert(whole, declared);
         }
     }
 
     fn type_shapes(&mut self) {
+        self.resolve_aliases();
         let tree = self.context.tree();
         for item in &tree.items {
             self.begin(item);
             let (name, shape) = match &item.kind {
-                ItemKind::Alias(alias) => {
-                    type_resolution::resolve_alias(&mut self.declarations, self.context, &alias.name);
-                    continue;
-                }
                 ItemKind::Record(record) => (&record.name, self.record(record)),
                 ItemKind::Enum(declared) => (&declared.name, self.variants(declared)),
                 _ => continue,
@@ -310,41 +308,6 @@ impl Declarer<'_, '_> {
         true
     }
 
-    /// Reports records that contain themselves: such a value would be infinitely large.
-    fn endless_types(&mut self) {
-        let names: Vec<Text> = self.declarations.types.keys().cloned().collect();
-        for name in names {
-            if self.holds(&name, &name, &mut Vec::new()) {
-                let span = self.declarations.types[&name].span;
-                let diagnostic = Diagnostic::new(Code::EndlessType, format!("the record `{name}` contains itself"))
-                    .at(span, "a value would be infinitely large")
-                    .hint(format!("wrap it: `Option({name})` or `List({name})`"));
-                self.context.report(diagnostic);
-                self.declarations.types[&name].definition.shape = TypeShape::Record(Vec::new());
-            }
-        }
-    }
-
-    /// Returns whether every value of the record `outer` contains a value of the type `wanted`.
-    fn holds(&self, outer: &Text, wanted: &Text, seen: &mut Vec<Text>) -> bool {
-        if seen.contains(outer) {
-            return false;
-        }
-        seen.push(outer.clone());
-        let Some(TypeShape::Record(fields)) = self.declarations.types.get(outer).map(|ty| &ty.definition.shape) else {
-            return false;
-        };
-        fields.iter().any(|field| self.type_holds(&field.ty, wanted, seen))
-    }
-
-    fn type_holds(&self, ty: &Type, wanted: &Text, seen: &mut Vec<Text>) -> bool {
-        match ty {
-            Type::Named(name) => name == wanted || self.holds(name, wanted, seen),
-            Type::Tuple(parts) => parts.iter().any(|part| self.type_holds(part, wanted, seen)),
-            _ => false,
-        }
-    }
-
     fn values(&mut self) {
         let tree = self.context.tree();
         for (at, item) in tree.items.iter().enumerate() {
@@ -372,9 +335,7 @@ impl Declarer<'_, '_> {
             }
         }
         for (name, declared) in self.declarations.aliases.iter().filter(|(_, declared)| declared.public) {
-            if let AliasState::Resolved(ty) = &declared.state {
-                found.extend(self.private_in(&ty.to_type(), &format!("the type `{name}`"), declared.span));
-            }
+            found.extend(self.private_in(&declared.ty.to_type(), &format!("the type `{name}`"), declared.span));
         }
         for (name, declared) in self.declarations.types.iter().filter(|(_, declared)| declared.public) {
             for field in crate::types::fields_of(&declared.definition.shape) {
@@ -431,7 +392,7 @@ impl Declarer<'_, '_> {
         if self.take(name) {
             let whole = self.declarations.add_name(&name.text);
             self.declarations.define(name, Symbol::Constant((&*whole).into()));
-            let declared = DeclaredConstant { public, item, span: name.span, state: ConstantState::Unchecked };
+            let declared = DeclaredConstant { public, item, span: name.span, ty: Ty::Error, value: None };
             self.declarations.constants.insert(whole, declared);
         }
     }

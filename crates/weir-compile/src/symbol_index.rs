@@ -5,7 +5,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind};
 
 use crate::checked::Checked;
-use crate::declarations::{AliasState, ConstantState, DeclaredFn};
+use crate::declarations::DeclaredFn;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 use crate::weir_modules::{WeirModule, WeirModules};
@@ -131,16 +131,15 @@ impl Checked {
 
     fn describe_constant(&self, name: &Text) -> Option<SymbolInfo> {
         let declared = self.typed.declarations.constants.get(name.as_str())?;
-        let ConstantState::Checked { ty, value } = &declared.state else { return None };
-        let value = value.as_ref().map_or_else(String::new, shown_default);
+        let ty = &declared.ty;
+        let value = declared.value.as_ref().map_or_else(String::new, shown_default);
         let doc = self.item_doc(declared.item);
         Some(SymbolInfo { signature: format!("const {name}: {ty}{value}"), doc, effects: None })
     }
 
     fn describe_type(&self, name: &Text, library: &Library) -> Option<SymbolInfo> {
         if let Some(alias) = self.typed.declarations.aliases.get(name) {
-            let AliasState::Resolved(ty) = &alias.state else { return None };
-            let signature = format!("type {name} = {ty}");
+            let signature = format!("type {name} = {}", alias.ty);
             return Some(SymbolInfo { signature, doc: self.item_doc(alias.item), effects: None });
         }
         let definition = self.typed.declarations.definition(library, name)?;

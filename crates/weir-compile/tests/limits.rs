@@ -5,6 +5,7 @@ extern crate weir_host as weir;
 
 mod running;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use running::compiled;
@@ -193,4 +194,55 @@ fn templates_with_very_many_elements_or_faults() {
         let found: Vec<_> = codes(page(content)).into_iter().filter(|code| code.starts_with("E03")).collect();
         assert_eq!(found, said, "{beginning}");
     }
+}
+
+#[test]
+fn constants_and_types_that_name_one_another_in_a_long_chain() {
+    let chain = |length: usize, link: &dyn Fn(usize) -> String, last: &str| {
+        (0..length).map(link).collect::<String>() + last + "\nfn main() -> Int { 1 }"
+    };
+    let constant = |at: usize| format!("const a{at} = a{} + 1\n", at + 1);
+    let alias = |at: usize| format!("type A{at} = A{}\n", at + 1);
+    let pair = |at: usize| format!("type A{at} = (A{0}, A{0})\n", at + 1);
+    let field = |at: usize| format!("record A{at} {{ a: Option(A{}) }}\n", at + 1);
+    let held = |at: usize| format!("record A{at} {{ a: A{} }}\n", at + 1);
+    let cases: [(String, &[&str]); 10] = [
+        (chain(3_000, &constant, "const a3000 = 0"), &[]),
+        (chain(3_000, &constant, "const a3000 = a0"), &["E0208"]),
+        (chain(3_000, &alias, "type A3000 = Int\nfn f(x: A0) -> Int { x }"), &[]),
+        (chain(3_000, &alias, "type A3000 = A0"), &["E0318"]),
+        (chain(3_000, &|at| format!("type A{at} = List(A{})\n", at + 1), "type A3000 = Int"), &["E0321"]),
+        (chain(40, &pair, "type A40 = Int\nfn f(x: A0) { }"), &["E0321"]),
+        (chain(100, &field, "record A100 { a: Int }\nfn f(x: A0) { }"), &[]),
+        (chain(3_000, &field, "record A3000 { a: Int }\nfn f(x: A0) { }"), &["E0321"]),
+        (chain(3_000, &held, "record A3000 { a: Int }\nfn f(x: A0) { }"), &["E0321"]),
+        (chain(3_000, &held, "record A3000 { a: A0 }"), &["E0318", "E0321"]),
+    ];
+    for (text, said) in cases {
+        let beginning: String = text.lines().next().unwrap().to_owned();
+        let found: Vec<_> = codes(text).into_iter().filter(|code| code.starts_with('E')).collect();
+        let found: BTreeSet<_> = found.iter().map(String::as_str).collect();
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), said, "{beginning}");
+    }
+}
+
+#[test]
+fn constants_with_very_many_parts() {
+    let list = |length: usize| format!("const all = [{}]\nfn main() -> Int {{ all.length() }}", "1, ".repeat(length));
+    let mut doubled = String::from("record R0 { x: Int = 1 }\n");
+    for at in 1..20 {
+        _ = writeln!(doubled, "record R{at} {{ a: R{0} = R{0} {{ }}, b: R{0} = R{0} {{ }} }}", at - 1);
+    }
+    let cases = [(list(9_999), vec![]), (list(10_000), vec!["E0315"]), (doubled, vec!["E0315"; 2])];
+    for (text, said) in cases {
+        let found: Vec<_> = codes(text).into_iter().filter(|code| code.starts_with("E0315")).collect();
+        assert_eq!(found, said);
+    }
+}
+
+#[test]
+fn a_default_may_use_a_record_that_is_declared_below() {
+    let text = "record A { b: B = B { }, c: Int = most }\nrecord B { x: Int = 1 }\nconst most = 3\n\
+                fn main() -> Int { (A { }).b.x + (A { }).c }";
+    assert_eq!(running::shown(text), "4");
 }

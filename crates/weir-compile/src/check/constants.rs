@@ -5,26 +5,45 @@ use weir_syntax::ast::{Expr, ExprKind, FieldDeclaration, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Exits, Expected, TypeChecker};
-use crate::constant::NotConstant;
-use crate::declarations::ConstantState;
+use crate::constant::{NotConstant, is_small, too_large};
+use crate::constant_uses::{ConstantOwner, ConstantUses};
 use crate::declare::private_item;
 use crate::symbol::Symbol;
 use crate::typed_tree::Resolution;
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a, '_> {
-    /// Checks all defaults of fields, then all `const`s. A constant that names another has it checked first.
+    /// Checks all `const`s and all defaults of fields, each after those that it names.
     pub(super) fn constants(&mut self) {
-        for item in &self.context.tree().items {
-            self.enter_file(item);
-            if let ItemKind::Record(record) = &item.kind {
-                let whole: Text = self.typed.declarations.own(&record.name.text).into();
-                record.fields.iter().for_each(|field| self.field_default(&whole, field));
+        let tree = self.context.tree();
+        let ordered = ConstantUses::of(&self.typed.declarations, self.context).ordered();
+        for use_of in &ordered.circular {
+            if let ConstantOwner::Item(at) = use_of {
+                self.endless_constant(*at);
             }
         }
-        for at in 0..self.typed.declarations.constants.len() {
-            self.constant_item(at);
+        for constant in ordered.order {
+            match constant {
+                ConstantOwner::Item(_) if ordered.circular.contains(&constant) => {}
+                ConstantOwner::Item(at) => self.constant_item(at),
+                ConstantOwner::Defaults(at) => {
+                    let item = &tree.items[at];
+                    self.enter_file(item);
+                    if let ItemKind::Record(record) = &item.kind {
+                        let whole: Text = self.typed.declarations.own(&record.name.text).into();
+                        record.fields.iter().for_each(|field| self.field_default(&whole, field));
+                    }
+                }
+            }
         }
+    }
+
+    fn endless_constant(&mut self, at: usize) {
+        let Some((name, declared)) = self.typed.declarations.constants.get_index(at) else { return };
+        let diagnostic = Diagnostic::new(Code::Recursion, format!("the constant `{name}` is its own value"))
+            .at(declared.span, "names itself, directly or through others")
+            .hint("write the value itself in one of them");
+        self.report(diagnostic);
     }
 
     fn field_default(&mut self, record: &str, field: &'a FieldDeclaration) {
@@ -41,24 +60,9 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    /// Checks a `const`, unless that has been done, and returns its type.
-    fn constant_item(&mut self, at: usize) -> Ty {
-        let (name, declared) = self.typed.declarations.constants.get_index(at).expect("it is an index of a constant");
-        let (name, item, span) = (name.clone(), declared.item, declared.span);
-        match &declared.state {
-            ConstantState::Checked { ty, .. } => return ty.clone(),
-            ConstantState::InProgress => {
-                let diagnostic = Diagnostic::new(Code::Recursion, format!("the constant `{name}` is its own value"))
-                    .at(span, "names itself, directly or through others")
-                    .hint("write the value itself in one of them");
-                self.report(diagnostic);
-                return Ty::Error;
-            }
-            ConstantState::Unchecked => self.typed.declarations.constants[at].state = ConstantState::InProgress,
-        }
-        let item = &self.context.tree().items[item];
-        let ItemKind::Constant(constant) = &item.kind else { return Ty::Error };
-        let (file, scope) = (self.typed.declarations.file, std::mem::take(&mut self.scope));
+    fn constant_item(&mut self, at: usize) {
+        let item = &self.context.tree().items[self.typed.declarations.constants[at].item];
+        let ItemKind::Constant(constant) = &item.kind else { return };
         self.enter_file(item);
         self.begin_body(Exits::Start);
         let expected = constant.ty.as_ref().map(|ty| {
@@ -66,10 +70,9 @@ impl<'a> TypeChecker<'a, '_> {
             Expected::new(written, ty.span, "the declared type")
         });
         let (ty, value) = self.constant_expression(&constant.value, expected.as_ref(), "the value of a `const`");
-        let ty = expected.map_or(ty, |expected| expected.ty);
-        (self.typed.declarations.file, self.scope) = (file, scope);
-        self.typed.declarations.constants[at].state = ConstantState::Checked { ty: ty.clone(), value };
-        ty
+        let declared = &mut self.typed.declarations.constants[at];
+        declared.ty = expected.map_or(ty, |expected| expected.ty);
+        declared.value = value;
     }
 
     /// Checks a constant expression, and returns its type and its value.
@@ -79,7 +82,9 @@ impl<'a> TypeChecker<'a, '_> {
         if self.context.reported() > before || matches!(expr.kind, ExprKind::Error) {
             return (ty, None);
         }
-        match self.typed.constant(expr) {
+        let value =
+            self.typed.constant(expr).and_then(|value| if is_small(&value) { Ok(value) } else { Err(too_large(expr)) });
+        match value {
             Ok(value) => (ty, Some(value)),
             Err(NotConstant { why, .. }) if why.is_empty() => (ty, None),
             Err(NotConstant { span, why }) => {
@@ -99,7 +104,7 @@ impl<'a> TypeChecker<'a, '_> {
             let symbol = Symbol::Constant((&**name).into());
             self.refer(span, symbol);
         }
-        self.constant_item(at)
+        self.typed.declarations.constants[at].ty.clone()
     }
 
     /// Returns the index of a constant of another file. Reports one that is not public.

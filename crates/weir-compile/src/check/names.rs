@@ -9,7 +9,6 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::generics::GenericCallee;
 use super::{OpenType, TypeChecker};
-use crate::declarations::AliasState;
 use crate::declare::private_item;
 use crate::dialects::{self, Advice};
 use crate::lang_items::SHARED_READ;
@@ -134,10 +133,7 @@ impl TypeChecker<'_, '_> {
 
     /// Returns the named type that a `type` stands for.
     fn alias_of(&self, whole: &str) -> Option<Text> {
-        match &self.typed.declarations.aliases.get(whole)?.state {
-            AliasState::Resolved(ty) => ty.name().cloned(),
-            _ => None,
-        }
+        self.typed.declarations.aliases.get(whole)?.ty.name().cloned()
     }
 
     pub(super) fn refer_shared(&mut self, span: weir_syntax::Span, at: usize) {

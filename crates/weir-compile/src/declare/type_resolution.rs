@@ -1,16 +1,16 @@
 //! Type resolution: turns types in the source into [`Ty`].
 
 use weir_host::Text;
-use weir_syntax::ast::{self, ItemKind, Name};
+use weir_syntax::ast::{self, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
-use crate::declarations::{AliasState, Declarations};
+use crate::declarations::Declarations;
 use crate::dialects::{self, Advice};
 use crate::lang_items::HTML;
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
-use crate::types::Ty;
+use crate::types::{Inference, TYPE_PARTS_MAX, Ty};
 
 /// The type parameters that a type may mention: names in lower case, each of which stands for any type.
 #[derive(Debug, Default)]
@@ -44,25 +44,22 @@ impl TypeParameters {
     }
 }
 
-/// Returns the type that a type in the source denotes. Reports an unknown one.
+/// Returns the type that a type in the source denotes. Reports an unknown one, and one that is too large.
 pub(crate) fn resolve_type(
     declarations: &mut Declarations,
     context: &mut CheckContext<'_>,
     ty: &ast::Type,
     parameters: &mut TypeParameters,
 ) -> Ty {
-    TypeResolver { declarations, context, parameters }.ty(ty)
-}
-
-/// Resolves the type that a `type` of the current file declares.
-pub(super) fn resolve_alias(declarations: &mut Declarations, context: &mut CheckContext<'_>, name: &Name) {
-    let whole: Text = declarations.own(&name.text).into();
-    if let Some(declared) = declarations.aliases.get(&whole)
-        && declared.span == name.span
-    {
-        let mut parameters = TypeParameters::none();
-        TypeResolver { declarations, context, parameters: &mut parameters }.alias_declared(name, whole);
+    let resolved = TypeResolver { declarations, context, parameters }.ty(ty);
+    if !Inference::default().is_too_large(&resolved) {
+        return resolved;
     }
+    let diagnostic = Diagnostic::new(Code::TypeTooLarge, format!("this type has more than {TYPE_PARTS_MAX} parts"))
+        .at(ty.span, "a type that is too large")
+        .hint("use a record, whose name is one part, or a list");
+    context.report(diagnostic);
+    Ty::Error
 }
 
 struct TypeResolver<'a, 'c> {
@@ -181,31 +178,7 @@ impl TypeResolver<'_, '_> {
     /// Returns the type that a name of a type stands for.
     fn alias(&mut self, name: &Name, whole: Text) -> Ty {
         self.declarations.refer(name.span, Symbol::Type(whole.clone()));
-        self.alias_declared(name, whole)
-    }
-
-    fn alias_declared(&mut self, name: &Name, whole: Text) -> Ty {
-        let declared = &mut self.declarations.aliases[&whole];
-        match &declared.state {
-            AliasState::Resolved(ty) => return ty.clone(),
-            AliasState::InProgress => {
-                let diagnostic = Diagnostic::new(Code::EndlessType, format!("the type `{name}` stands for itself"))
-                    .at(declared.span, "never becomes another type")
-                    .hint("a type that contains itself is a `record` or an `enum`");
-                self.context.report(diagnostic);
-                return Ty::Error;
-            }
-            AliasState::Unresolved => declared.state = AliasState::InProgress,
-        }
-        let item = declared.item;
-        let ItemKind::Alias(alias) = &self.context.tree().items[item].kind else { return Ty::Error };
-        let file = self.context.files.index_at(alias.name.span.start);
-        let outer = std::mem::replace(&mut self.declarations.file, file);
-        let mut parameters = TypeParameters::none();
-        let resolved = resolve_type(self.declarations, self.context, &alias.ty, &mut parameters);
-        self.declarations.file = outer;
-        self.declarations.aliases[&whole].state = AliasState::Resolved(resolved.clone());
-        resolved
+        self.declarations.aliases[&whole].ty.clone()
     }
 
     /// Resolves a name in lower case. The signature of a `fn` introduces it; elsewhere it must be known.

@@ -7,7 +7,6 @@ use weir_syntax::Span;
 use weir_syntax::ast::ItemKind;
 
 use super::{Binding, Lowering};
-use crate::declarations::ConstantState;
 use crate::lang_items::{CONFIGURED_SECRET, SECRET};
 
 impl Lowering<'_, '_> {
@@ -32,10 +31,8 @@ impl Lowering<'_, '_> {
 impl Lowering<'_, '_> {
     /// Returns the value of a `const`, by its index.
     pub(super) fn constant_value(&self, at: usize) -> Value {
-        match self.typed.declarations.constants.get_index(at).map(|(_, declared)| &declared.state) {
-            Some(ConstantState::Checked { value: Some(value), .. }) => value.clone(),
-            _ => Value::Unit,
-        }
+        let declared = self.typed.declarations.constants.get_index(at);
+        declared.and_then(|(_, declared)| declared.value.clone()).unwrap_or(Value::Unit)
     }
 
     /// Returns the default of the field of a record with this index.

@@ -11,7 +11,7 @@ mod tests;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use weir::memory::check;
-use weir::{Field, HostType, Type, TypeOf, TypeShape, Value};
+use weir::{Entries, Field, HostType, Type, TypeOf, TypeShape, Value};
 
 use super::tree::JSON_VALUE;
 use super::unique_keys::UniqueKeys;
@@ -91,12 +91,17 @@ impl JsonDecoder<'_> {
                 Ok(Value::Record(self.elements(types.iter(), elements)?.into()))
             }
             (Type::Map(pair), Json::Object(entries)) => {
-                let entry = |(key, json): (&String, _)| {
+                let mut map = Entries::with_capacity(entries.len());
+                for (key, json) in entries {
                     self.at(&format!(".{key}"), |decoder| {
-                        Ok((decoder.key(&pair.0, key)?, decoder.value(&pair.1, json)?))
-                    })
-                };
-                Ok(Value::Map(entries.iter().map(entry).collect::<Result<_, _>>()?))
+                        let value = decoder.value(&pair.1, json)?;
+                        match map.insert(decoder.key(&pair.0, key)?, value) {
+                            None => Ok(()),
+                            Some(_) => Err(decoder.key_again(key)),
+                        }
+                    })?;
+                }
+                Ok(Value::Map(map))
             }
             (Type::Named(name), json) if &**name == JSON_VALUE => {
                 let value = super::Json::deserialize(json).map(HostType::into_value);
@@ -110,6 +115,11 @@ impl JsonDecoder<'_> {
     /// Converts the key of an object to a key of a map.
     fn key(&self, ty: &Type, key: &str) -> Result<Value, InputError> {
         scalar_or_error(ty, key, self.definitions).map_err(|what| InputError::new(&self.path, format!("a key: {what}")))
+    }
+
+    /// Returns the error for a key that another one of the object equals, such as `"007"` beside `"7"`.
+    fn key_again(&self, key: &str) -> InputError {
+        InputError::new(&self.path, format!("the key {} is there twice, in another spelling", shown(key)))
     }
 
     fn named(&mut self, ty: &Type, name: &str, json: &Json) -> Result<Value, InputError> {

@@ -2,7 +2,7 @@
 //!
 //! Records become objects, lists and tuples become arrays, and maps become objects, whose keys are texts or the JSON of
 //! other keys. A variant is `"Name"` or `{"Name": payload}`; an `Option` is its value or `null`. Sizes, durations and
-//! times are formatted as in programs; `NaN` and the infinities, which JSON cannot express, become `null`.
+//! times are formatted as in programs; `NaN` and the infinities, which JSON cannot express, become `null`, and are refused as keys.
 
 use std::io;
 
@@ -260,6 +260,11 @@ impl Serialize for JsonKey<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         if let Value::Text(text) = self.0.value {
             return to.serialize_str(text);
+        }
+        if let Value::Float(number) = self.0.value
+            && !number.is_finite()
+        {
+            return Err(S::Error::custom(format!("JSON cannot express the key `{}`", self.0.value)));
         }
         let written = serde_json::to_value(self.0).map_err(serde::ser::Error::custom)?;
         match written {

@@ -182,6 +182,25 @@ fn an_invalid_body_is_refused_with_its_position() {
 }
 
 #[test]
+fn keys_that_are_equal_once_they_are_read_are_refused() {
+    for (ty, one, other) in [(Type::Int, "7", "007"), (Type::Duration, "60s", "1m"), (Type::Size, "1kb", "1024b")] {
+        let ty = Type::map(ty, Type::Int);
+        let text = format!("{{\"{one}\":1,\"{other}\":2}}");
+        let refused = parse(text.as_bytes(), "body", &ty, NamedTypes(&[])).expect_err("one key").to_string();
+        assert!(refused.contains("is there twice, in another spelling"), "{refused}");
+    }
+    let of = TypeOf { ty: Type::map(Type::Float, Type::Int), definitions: Vec::new() };
+    let written = |key: f64| written(&Value::Map([(Value::Float(key), Value::Int(1))].into_iter().collect()), &of);
+    assert_eq!(written(1.5).as_deref(), Ok(&br#"{"1.5":1}"#[..]));
+    for key in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        assert_eq!(
+            written(key).expect_err("no number").message.as_str(),
+            format!("JSON cannot express the key `{}`", Value::Float(key))
+        );
+    }
+}
+
+#[test]
 fn json_of_any_shape_is_read_and_written_as_it_is() {
     use crate::json;
     let shape = TypeShape::Record(vec![field("from", Type::Text), field("event", Type::named("json.Value"))]);
