@@ -44,7 +44,7 @@ pub(super) struct EventLine {
     pub(super) level: LogLevel,
     /// The kind of the event, such as `failure`.
     pub(super) event: &'static str,
-    /// Where it happened.
+    /// Place of the event in the program.
     pub(super) place: Option<String>,
     pub(super) message: Option<String>,
     /// The places that a failure has passed, innermost first.
