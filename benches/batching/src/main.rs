@@ -70,7 +70,8 @@ fn main() -> BenchResult<()> {
     for (name, latencies) in [SETS[0], SETS[3]] {
         results.push(peer(name, latencies, graphs)?);
     }
-    results.extend([saturation::saturation()?, saturation::element()?]);
+    results.extend(saturation::saturation()?);
+    results.push(saturation::element()?);
     publish("bench-batching", &Value::Array(results))
 }
 

@@ -19,8 +19,9 @@ use crate::host::{batched, library, once};
 /// The limits of the store, for both.
 const LIMITS: Batch = Batch { at_most: 64, in_flight: 4, gathered: 0 };
 
-/// The time that the store takes for a batch.
-const LATENCY: Duration = Duration::from_millis(1);
+/// The times that the store takes for a batch, in milliseconds: with the first one it is the limit, and with the second the
+/// processor is.
+const LATENCIES_MS: [u64; 2] = [8, 1];
 
 /// The clients, each of which makes one request after the other.
 const CLIENTS: i64 = 512;
@@ -38,14 +39,16 @@ const RUNS: usize = 15;
 /// The latencies of the requests of a run, in nanoseconds.
 type Latencies = Vec<u64>;
 
-async fn store(keys: Vec<i64>) -> Vec<i64> {
-    tokio::time::sleep(LATENCY).await;
+async fn store(keys: Vec<i64>, latency: Duration) -> Vec<i64> {
+    tokio::time::sleep(latency).await;
     keys.into_iter().map(|key| key * 10).collect()
 }
 
 /// A batcher as one writes it by hand: as many senders as may be under way, each of which takes what has gathered.
-#[derive(Default)]
-struct HandBatcher(Mutex<Gathered>);
+struct HandBatcher {
+    gathered: Mutex<Gathered>,
+    latency: Duration,
+}
 
 #[derive(Default)]
 struct Gathered {
@@ -57,52 +60,71 @@ struct Gathered {
 impl HandBatcher {
     async fn get(self: &Arc<Self>, key: i64) -> i64 {
         let (sender, answer) = oneshot::channel();
-        let mut gathered = self.0.lock();
-        gathered.waiting.push((key, sender));
-        if gathered.senders < LIMITS.in_flight {
-            gathered.senders += 1;
+        if self.gathered.lock().add(key, sender) {
             tokio::spawn(Arc::clone(self).send());
         }
-        drop(gathered);
         answer.await.unwrap_or_default()
     }
 
     async fn send(self: Arc<Self>) {
         loop {
             yield_now().await;
-            let mut gathered = self.0.lock();
-            let count = gathered.waiting.len().min(LIMITS.at_most);
-            if count == 0 {
-                gathered.senders -= 1;
-                return;
-            }
-            let (keys, answers): (Vec<i64>, Vec<_>) = gathered.waiting.drain(..count).unzip();
-            drop(gathered);
-            for (answer, sender) in store(keys).await.into_iter().zip(answers) {
+            let Some((keys, answers)) = self.gathered.lock().take() else { return };
+            for (answer, sender) in store(keys, self.latency).await.into_iter().zip(answers) {
                 _ = sender.send(answer);
             }
         }
     }
 }
 
-/// Measures throughput and p99 of both, in pairs of runs.
-pub(crate) fn saturation() -> BenchResult<Json> {
+impl Gathered {
+    /// Adds a request; returns true if it needs a sender.
+    fn add(&mut self, key: i64, sender: oneshot::Sender<i64>) -> bool {
+        self.waiting.push((key, sender));
+        let begins = self.senders < LIMITS.in_flight;
+        self.senders += usize::from(begins);
+        begins
+    }
+
+    /// Takes the next batch; `None` if the sender is not needed any more.
+    fn take(&mut self) -> Option<(Vec<i64>, Vec<oneshot::Sender<i64>>)> {
+        let count = self.waiting.len().min(LIMITS.at_most);
+        if count == 0 {
+            self.senders -= 1;
+            return None;
+        }
+        Some(self.waiting.drain(..count).unzip())
+    }
+}
+
+/// Measures throughput and p99 of both, in pairs of runs, for each latency.
+pub(crate) fn saturation() -> BenchResult<Vec<Json>> {
+    LATENCIES_MS.into_iter().map(|ms| saturated(Duration::from_millis(ms))).collect()
+}
+
+fn saturated(latency: Duration) -> BenchResult<Json> {
     let (mut rates, mut tails) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        let first = if round % 2 == 0 { Some(weir_run()?) } else { None };
-        let hand = hand_run()?;
-        let weir = first.map_or_else(weir_run, Ok)?;
+        let first = if round % 2 == 0 { Some(weir_run(latency)?) } else { None };
+        let hand = hand_run(latency)?;
+        let weir = first.map_or_else(|| weir_run(latency), Ok)?;
         rates.push(weir.len() as f64 / hand.len() as f64);
         tails.push(p99(weir) as f64 / p99(hand) as f64);
     }
     let (rate, tail) = (median(rates), median(tails));
-    println!("{CLIENTS} clients of one store: Weir relative to batching by hand: throughput {rate:.3}, p99 {tail:.3}");
-    Ok(json!({ "clients": CLIENTS, "throughput_relative": rate, "p99_relative": tail, "rounds": ROUNDS }))
+    println!(
+        "{CLIENTS} clients of a store that takes {latency:?} for a batch: Weir relative to batching by hand: throughput \
+         {rate:.3}, p99 {tail:.3}"
+    );
+    let latency_ns = u64::try_from(latency.as_nanos())?;
+    Ok(
+        json!({ "clients": CLIENTS, "latency_ns": latency_ns, "throughput_relative": rate, "p99_relative": tail, "rounds": ROUNDS }),
+    )
 }
 
-fn hand_run() -> BenchResult<Latencies> {
+fn hand_run(latency: Duration) -> BenchResult<Latencies> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let batcher = Arc::new(HandBatcher::default());
+    let batcher = Arc::new(HandBatcher { gathered: Mutex::default(), latency });
     let client = move |key: i64| {
         let batcher = Arc::clone(&batcher);
         async move { batcher.get(key).await }
@@ -110,12 +132,13 @@ fn hand_run() -> BenchResult<Latencies> {
     Ok(runtime.block_on(clients(client)))
 }
 
-fn weir_run() -> BenchResult<Latencies> {
+fn weir_run(latency: Duration) -> BenchResult<Latencies> {
     let latencies = Arc::<Mutex<Latencies>>::default();
-    let code = |keys: Vec<Value>| -> PendingBatch {
+    let code = move |keys: Vec<Value>| -> PendingBatch {
         let keys = keys.iter().map(|key| if let Value::Int(key) = key { *key } else { 0 }).collect();
-        Box::pin(async {
-            let answers = store(keys).await.into_iter().map(|answer| Outcome::Value(Value::Int(answer))).collect();
+        Box::pin(async move {
+            let answers =
+                store(keys, latency).await.into_iter().map(|answer| Outcome::Value(Value::Int(answer))).collect();
             BatchAnswers { answers, failed_as_a_whole: false }
         })
     };
