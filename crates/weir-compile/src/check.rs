@@ -319,6 +319,9 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
     /// Reports expressions whose type is still unknown.
     fn unknown_types(&mut self) {
         for OpenType { span, ty, function } in std::mem::take(&mut self.open) {
+            if function.is_some() {
+                self.typed.created.push(self.inference.resolve(&ty));
+            }
             if let Ty::Unknown(_) = self.inference.shallow(&ty) {
                 // One report is enough for everything that depends on the same unknown.
                 self.inference.unify(&ty, &Ty::Error);

@@ -26,6 +26,8 @@ pub struct TypedTree {
     /// By the offset of each handler.
     pub(crate) handlers: BTreeMap<u32, ResolvedHandler>,
     pub(crate) locals: Vec<Local>,
+    /// The types of the values that functions such as `json.decode` create.
+    pub(crate) created: Vec<Ty>,
     pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
     /// The local that the name of a pattern hides, by the pattern.
     pub(crate) hidden_locals: BTreeMap<PatternId, LocalId>,
@@ -268,6 +270,7 @@ impl TypedTree {
             per_session: BTreeSet::new(),
             held_names: BTreeMap::new(),
             unreachable: Vec::new(),
+            created: Vec::new(),
             unit_blocks: BTreeSet::new(),
         }
     }

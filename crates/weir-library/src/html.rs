@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
 use weir::{Failure, FailureKind, Text, TypeArgument, Value};
 
-use crate::named_texts::NamedTexts;
+use crate::named_texts::{NamedTextSource, NamedTexts};
 use crate::units;
 
 pub use contexts::{json_in_script, url, url_part, url_segment, value_in_script};
@@ -97,8 +97,9 @@ pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
 }
 
 /// Reads the fields of a form as a value of the type that the place of the call expects: `let order: Order =
-/// html.decode_form(body)?`. A field of the record takes the form's field of its name: a list takes all fields of the name, a
-/// `Bool` is true for a checkbox that is checked, and an `Option` is `None` if the field is missing or empty.
+/// html.decode_form(body)?`. A field of the record takes the form's field of its name: a list takes all fields of the name, of
+/// which other types take the last; a `Bool` is true for a checkbox that is checked and false for a missing field, and an
+/// `Option` is `None` if the field is missing or empty.
 ///
 /// # Errors
 /// Fails as `form` does, and if a field is missing or is not of its type; the message names it:
@@ -107,7 +108,7 @@ pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
 pub fn decode_form(body: &str, of: TypeArgument<'a'>) -> Result<Value, Failure> {
     let fields = fields_of(body)?;
     let texts: Vec<_> = fields.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
-    Ok(NamedTexts { texts: &texts, place: " in the form" }.decode(&of.0)?)
+    Ok(NamedTexts { texts: &texts, from: NamedTextSource::Form, place: " in the form" }.decode(&of.0)?)
 }
 
 /// Returns the decoded names and values of a form.

@@ -2,20 +2,30 @@
 //! at run time.
 //!
 //! A record takes for each of its fields the text of that name, and a map from texts takes all of them. A text is read as in a
-//! route or a JSON string; a list takes all texts of its name, and any other type is read as JSON. An empty text counts as
-//! missing, except for a field of type `Text`: browsers send fields that nobody filled in.
+//! route or a JSON string, a variant without payload by its name, and any other type as JSON; in a form, a list takes all texts
+//! of its name. An empty text counts as missing, except for a field of type `Text`: browsers send fields that nobody filled in.
 
 use std::borrow::Cow;
 
 use weir::memory::check;
-use weir::{Field, Type, TypeOf, TypeShape, Value};
+use weir::{Field, Type, TypeOf, TypeShape, Value, Variant};
 
 use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
 use crate::json::decode;
 
+/// The origin of texts with names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedTextSource {
+    /// A form, which has several texts of a name for a list, and none for a checkbox that is not checked.
+    Form,
+    /// A row with columns, which has one text of a name.
+    Row,
+}
+
 /// Texts with names, in order.
 pub(crate) struct NamedTexts<'a> {
     pub(crate) texts: &'a [(Cow<'a, str>, Cow<'a, str>)],
+    pub(crate) from: NamedTextSource,
     /// The place of the texts in messages, such as ` in line 3`; empty if it has no name.
     pub(crate) place: &'a str,
 }
@@ -46,20 +56,37 @@ impl NamedTexts<'_> {
     fn field(&self, field: &Field, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
         let name = field.external_name().as_str();
         let mut all = self.texts.iter().filter(|(other, _)| other == name).map(|(_, text)| &**text);
-        if let Type::List(element) = &field.ty {
+        if let Some((element, is_optional)) = self.repeated(&field.ty) {
             let values: Vec<Value> =
                 all.map(|text| self.value(name, text, element, definitions)).collect::<Result<_, _>>()?;
-            let default = field.default.clone().filter(|_| values.is_empty());
-            return Ok(default.unwrap_or_else(|| Value::list(values)));
+            return Ok(match &field.default {
+                Some(default) if values.is_empty() => default.clone(),
+                _ if is_optional && values.is_empty() => Value::none(),
+                _ if is_optional => Value::some(Value::list(values)),
+                _ => Value::list(values),
+            });
         }
         let given = all.next_back().filter(|text| !text.is_empty() || field.ty == Type::Text);
         match (given, &field.default, &field.ty) {
             (Some(text), _, ty) => self.value(name, text, ty, definitions),
             (None, Some(default), _) => Ok(default.clone()),
             (None, None, Type::Option(_)) => Ok(Value::none()),
+            (None, None, Type::List(_)) => Ok(Value::list(Vec::new())),
+            (None, None, Type::Unit) => Ok(Value::Unit),
+            (None, None, Type::Bool) if self.from == NamedTextSource::Form => Ok(Value::Bool(false)),
             (None, None, ty) => {
                 Err(InputError::new(self.place_of(name), format!("missing, expected {}", expected(ty, definitions))))
             }
+        }
+    }
+
+    /// Returns the type of the elements if the type is a list that takes all texts of its name, and whether it is optional.
+    fn repeated<'t>(&self, ty: &'t Type) -> Option<(&'t Type, bool)> {
+        match ty {
+            _ if self.from == NamedTextSource::Row => None,
+            Type::List(element) => Some((element, false)),
+            Type::Option(some) => self.repeated(some).map(|(element, _)| (element, true)),
+            _ => None,
         }
     }
 
@@ -72,6 +99,9 @@ impl NamedTexts<'_> {
             ty if is_scalar(ty, definitions) => {
                 scalar_or_error(ty, text, definitions).map_err(|what| InputError::new(self.place_of(name), what))
             }
+            Type::Named(enumeration) if let Some(tag) = plain_variant(enumeration, text, definitions) => {
+                Ok(Value::Variant(tag, None))
+            }
             ty => decode::parse(text.as_bytes(), &self.place_of(name), ty, definitions),
         }
     }
@@ -79,4 +109,11 @@ impl NamedTexts<'_> {
     fn place_of(&self, name: &str) -> String {
         format!("`{name}`{}", self.place)
     }
+}
+
+/// Returns the tag of the variant without payload that the text names.
+fn plain_variant(enumeration: &str, text: &str, definitions: NamedTypes<'_>) -> Option<u32> {
+    let Some(TypeShape::Enum(variants)) = definitions.shape(enumeration) else { return None };
+    let named = |variant: &Variant| variant.fields.is_empty() && variant.external_name().as_str() == text;
+    variants.iter().position(named).and_then(|tag| u32::try_from(tag).ok())
 }

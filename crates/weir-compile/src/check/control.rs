@@ -1,6 +1,7 @@
 //! Checks control flow: branches, failures, loops, closures, atomic steps.
 
-use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name, Pattern, QueryClauses};
+use weir_host::Value;
+use weir_syntax::ast::{Arm, AtomicResource, Block, ClosureParameter, Expr, ExprKind, Name, Pattern, QueryClauses};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{ExhaustivenessCheck, Exits, Expected, TypeChecker};
@@ -167,7 +168,7 @@ impl<'a> TypeChecker<'a, '_> {
         join.ty()
     }
 
-    pub(super) fn match_(&mut self, value: &'a Expr, arms: &'a [ast::Arm], expected: Option<&Expected>) -> Ty {
+    pub(super) fn match_(&mut self, value: &'a Expr, arms: &'a [Arm], expected: Option<&Expected>) -> Ty {
         let ty = self.expr(value, None);
         let mut join = Join::new(expected);
         let mut clean = true;
@@ -257,22 +258,19 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn rounds(&mut self, expr: &Expr, at_most: &Expr) {
-        let rounds = match &at_most.kind {
-            ast::ExprKind::Literal(literal) => match literal.value {
-                ast::LiteralValue::Int(rounds) => Some(rounds),
-                _ => return,
-            },
-            ast::ExprKind::Error => return,
-            _ => None,
-        };
-        match rounds {
-            Some(rounds) if (1..=LOOP_ROUNDS_MAX).contains(&rounds) => {
+        if matches!(at_most.kind, ExprKind::Error) {
+            return;
+        }
+        match self.typed.constant(at_most) {
+            Ok(Value::Int(rounds)) if (1..=LOOP_ROUNDS_MAX).contains(&rounds) => {
                 _ = self.typed.at_most.insert(expr.id, rounds as u64)
             }
+            // Its type has been reported.
+            Ok(value) if !matches!(value, Value::Int(_)) => {}
             _ => {
-                let diagnostic = Diagnostic::new(Code::NotConstant, "the bound of a loop must be a number")
+                let diagnostic = Diagnostic::new(Code::NotConstant, "the bound of a loop must be a constant number")
                     .at(at_most.span, format!("expected a number from 1 to {LOOP_ROUNDS_MAX}"))
-                    .hint("write the number, as in `at most 100`");
+                    .hint("write the number, as in `at most 100`, or name a `const`");
                 self.report(diagnostic);
             }
         }

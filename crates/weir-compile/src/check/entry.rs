@@ -247,7 +247,7 @@ impl<'a> TypeChecker<'a, '_> {
             Ty::Function(_) | Ty::Unknown(_) => false,
             Ty::Error => true,
             Ty::List(part) | Ty::Option(part) => self.is_data(part, seen),
-            Ty::Map(pair) => pair.0 == Ty::TEXT && self.is_data(&pair.1, seen),
+            Ty::Map(pair) => (self.is_word(&pair.0) || pair.0 == Ty::TIME) && self.is_data(&pair.1, seen),
             Ty::Result(_) => false,
             Ty::Tuple(parts) => parts.iter().all(|part| self.is_data(part, seen)),
             Ty::Plain(Type::Named(name)) => {

@@ -16,6 +16,7 @@ use crate::context::CheckContext;
 use crate::program_files::FileModules;
 use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
+use crate::types::Ty;
 
 /// Warns of every declaration that nothing uses.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
@@ -131,14 +132,18 @@ fn unused_variants<'a>(
     unused
 }
 
-/// Returns the declared types that elements of sources, requests and rows of tables may contain.
+/// Returns the declared types that elements of sources, requests, rows of tables and decoded texts may contain.
 fn received_types(typed: &TypedTree) -> BTreeSet<Text> {
     let mut found = BTreeSet::new();
     let routes = typed.entries.iter().flat_map(|entry| &entry.routes);
     let parameters = routes.flat_map(|route| &route.locals).map(|local| typed.local(*local).ty.to_type());
     let elements = typed.entries.iter().filter_map(|entry| entry.element.clone());
     let rows = typed.declarations.tables.values().filter_map(|table| table.row.as_ref());
-    for ty in parameters.chain(elements).chain(rows.map(|row| Type::named(row))) {
+    let created = typed.created.iter().map(Ty::to_type);
+    // A generic `fn` may create values of the types that it is used with.
+    let is_generic = typed.created.iter().any(Ty::mentions_parameter);
+    let generic = typed.instances.values().filter(|_| is_generic).flat_map(|types| types.values().map(Ty::to_type));
+    for ty in parameters.chain(elements).chain(rows.map(|row| Type::named(row))).chain(created).chain(generic) {
         add_named(&ty, typed, &mut found);
     }
     found

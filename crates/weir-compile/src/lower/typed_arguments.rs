@@ -8,7 +8,7 @@ use weir_syntax::ast::{Argument, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Binding, Lowering};
-use crate::lang_items::{JSON_VALUE, SERVICE};
+use crate::lang_items::{JSON_VALUE, READERS_OF_NAMED_TEXTS, SERVICE};
 use crate::types::{fields_of, names_in};
 
 impl<'a> Lowering<'a, '_> {
@@ -83,6 +83,12 @@ impl<'a> Lowering<'a, '_> {
             let diagnostic = Diagnostic::new(Code::ClosedValue, message)
                 .at(span, format!("expected to create `{}`{place}", of.ty))
                 .hint("read plain data: numbers, texts, times, lists, maps, records, enums");
+            self.context.report_once(diagnostic);
+        } else if READERS_OF_NAMED_TEXTS.contains(&path.as_str()) && !has_names(&of) {
+            let message = format!("`{path}` cannot create values of the type `{}`", of.ty);
+            let diagnostic = Diagnostic::new(Code::ClosedValue, message)
+                .at(span, "reads texts with names, such as those of columns")
+                .hint("read records, whose fields have these names, or maps from `Text`");
             self.context.report_once(diagnostic);
         }
         Atom::Value(Value::text(&of.to_string()))
@@ -180,6 +186,15 @@ fn unreadable_in(ty: &Type, of: &TypeOf) -> Option<Type> {
         Type::Map(_) => Some(ty.clone()),
         Type::Tuple(parts) => parts.iter().find_map(|part| unreadable_in(part, of)),
         _ => None,
+    }
+}
+
+/// Returns true if the type is a record or a map from texts.
+fn has_names(of: &TypeOf) -> bool {
+    match &of.ty {
+        Type::Named(name) => matches!(of.shape(name), Some(TypeShape::Record(_))),
+        Type::Map(pair) => pair.0 == Type::Text,
+        _ => false,
     }
 }
 

@@ -6,12 +6,12 @@ use weir::{Failure, Type, TypeArgument, TypeOf, TypeShape, Typed, Value};
 
 use super::{CsvRow, each_row, written};
 use crate::json::encode::cell;
-use crate::named_texts::NamedTexts;
+use crate::named_texts::{NamedTextSource, NamedTexts};
 use crate::units;
 
 /// Reads a text whose first row names the columns, and returns each further row as a value of the type that the place of the
 /// call expects: `let sales: List(Sale) = csv.decode(text)?`. A field of the record takes the text of the column of its name;
-/// an `Option` is `None` if the text is empty. Other columns are ignored.
+/// a list is read as JSON, `["a","b"]`, and an `Option` is `None` if the text is empty. Other columns are ignored.
 ///
 /// # Errors
 /// Fails as `parse` does, and if a column is missing or a text is not of its type; the message names the column and the line:
@@ -36,11 +36,14 @@ fn decoded(row: &CsvRow, place: &str, of: &TypeOf) -> Result<Value, Failure> {
         (Value::Text(name), Value::Text(text)) => Some((Cow::Borrowed(name.as_str()), Cow::Borrowed(text.as_str()))),
         _ => None,
     });
-    Ok(NamedTexts { texts: &texts.collect::<Vec<_>>(), place }.decode(of)?)
+    let texts: Vec<_> = texts.collect();
+    Ok(NamedTexts { texts: &texts, from: NamedTextSource::Row, place }.decode(of)?)
 }
 
-/// Formats a list of records as text: a row with the names of their fields, and a row for each record. Texts, numbers, times
-/// and the like are written as they are, `None` as an empty text, and other values as JSON, so that `decode` reads them again.
+/// Formats a list of records as text: a row with the names of their fields, and a row for each record. Texts, numbers, times,
+/// variants without payload and the like are written as they are, and other values as JSON, so that `decode` reads them again.
+/// `None`, `()` and numbers that are not finite are written as an empty text, which `decode` reads as the default of the field,
+/// or else as `None`: it cannot tell them apart, nor from an empty text in an `Option`.
 ///
 /// # Errors
 /// Fails if the value is no list of records, or if the separator is not a single ASCII character.

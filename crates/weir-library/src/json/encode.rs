@@ -13,7 +13,7 @@ use weir::{Failure, FailureKind, Field, HostType, Type, TypeOf, TypeShape, Value
 
 use super::Json;
 use super::TEXT_BYTES_MAX;
-use super::tree::DEPTH_MAX;
+use super::tree::{DEPTH_MAX, JSON_VALUE};
 
 /// Encodes the value as JSON.
 ///
@@ -38,13 +38,19 @@ fn part_written(part: JsonView<'_>) -> Result<Vec<u8>, Failure> {
 }
 
 /// Encodes the value as a text of a row: a value that JSON represents as a text without its quotes, `None` as nothing, and any
-/// other value as JSON.
+/// other value as JSON. Arbitrary JSON stays JSON.
 ///
 /// # Errors
 /// Fails as [`written`] does.
 pub(crate) fn cell(value: &Value, ty: &Type, of: &TypeOf) -> Result<Vec<u8>, Failure> {
+    if let (Type::Option(some), Value::Variant(Value::SOME, Some(payload))) = (ty, value)
+        && let Some(value) = payload.first()
+    {
+        return cell(value, some, of);
+    }
     let json = part_written(JsonView { value, ty, of, left: DEPTH_MAX })?;
     Ok(match json.as_slice() {
+        _ if matches!(ty, Type::Named(name) if name.as_str() == JSON_VALUE) => json,
         b"null" => Vec::new(),
         [b'"', ..] => serde_json::from_slice::<String>(&json).map_or(json, String::into_bytes),
         _ => json,

@@ -62,6 +62,7 @@ test "a failure says where, what was expected and what was found" {
   for (json, wanted) in cases { expect said(order(json)) == wanted }
 }
 
+record Cells { kind: Kind, all: List(Text), perhaps: Option(List(Int)), any: json.Value, nothing: () = () }
 record Sale { shop: Text, amount: Float as "Amount", note: Option(Int), tags: List(Text) = [], paid: Bool = false }
 
 test "rows are read, and written as they are read" {
@@ -79,8 +80,15 @@ test "rows are read, and written as they are read" {
   expect said(without) == "`Amount` in line 2: missing, expected a number"
   let sale: Sale = csv.decode_row(["shop": "d", "Amount": "3"])?
   expect sale.shop == "d"
-  let numbers: Result(List(Int)) = csv.decode("a\n1\n")
-  expect said(numbers) == "texts with names are read as a record or a map, not as `Int`"
+  let cells = [
+    Cells { kind: Plain, all: ["x", ""], perhaps: Some([1]), any: json.parse("\"text\"")? },
+    Cells { kind: Tagged("a, b"), all: [], perhaps: None, any: json.parse("null")? }
+  ]
+  let again: List(Cells) = csv.decode(csv.encode(cells)?)?
+  expect again.map(|cell| (cell.kind, cell.all, cell.perhaps)) == cells.map(|cell| (cell.kind, cell.all, cell.perhaps))
+  expect csv.encode(again)? == csv.encode(cells)?
+  let plain: List(Cells) = csv.decode("kind,any\nplain,1\n")?
+  expect plain[0].kind == Plain && plain[0].all == []
   let maps: List(Map(Text, Int)) = csv.decode("a,b\n1,2\n")?
   expect maps == [["a": 1, "b": 2]]
 }
@@ -92,12 +100,31 @@ test "a form is read" {
   expect said(wrong) == "`Amount` in the form: missing, expected a number"
 }
 
+record Filters { kind: Kind, tags: Option(List(Text)), exact: Bool }
+
+test "a form names variants, repeats the texts of a list, and leaves out what is not checked" {
+  let some: Filters = html.decode_form("kind=plain&tags=a&tags=b&exact=on")?
+  expect some == Filters { kind: Plain, tags: Some(["a", "b"]), exact: true }
+  let none: Filters = html.decode_form("kind=%7B%22Tagged%22%3A%22x%22%7D")?
+  expect none == Filters { kind: Tagged("x"), tags: None, exact: false }
+}
+
 record Short { name: Text, price: Int }
 record Draft { name: Text, price: Int, kind: Option(Text) }
 
 service orders on http(port: 0) {
   post "/" (body order: Item) { http.json(order) }
+  post "/by-number" (body days: Map(Int, Time)) { http.json(days) }
 }
+
+test "the body of a request has the keys that `json.decode` reads" {
+  let days: Map(Int, Text) = orders.post("/by-number", ["7": "2026-11-22T20:15:00Z"]).decode_json()?
+  expect days == [7: "2026-11-22T20:15:00Z"]
+}
+
+const rounds = 8
+fn doubled(n: Int) -> Int { loop state = n { state * 2 } until state > 100 at most rounds }
+test "the bound of a loop may be a constant" { expect doubled(1) == 128 }
 
 test "bodies of requests and responses are read in the same way" {
   let item: Item = orders.post("/", Short { name: "n", price: 1 }).decode_json()?
