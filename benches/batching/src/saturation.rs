@@ -56,7 +56,6 @@ struct Gathered {
     senders: usize,
 }
 
-#[allow(clippy::await_holding_lock, reason = "each guard is dropped before the `await`")]
 impl HandBatcher {
     async fn get(self: &Arc<Self>, key: i64) -> i64 {
         let (sender, answer) = oneshot::channel();
