@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use test_support::flows::{Feed, options};
 use weir_host::Value;
+use weir_ir::plan::Plan;
+use weir_runtime::Options;
 use weir_syntax::{SourceFile, Sources, Style, render};
 
 struct Counting;
@@ -71,7 +73,9 @@ fn with_flows<R>(program: &str, count: impl FnOnce(&dyn Fn(i64)) -> R) -> R {
         writeln!(said, "{}", render(&sources, diagnostic, Style::Plain)).unwrap();
     }
     let graph = compiled.graph.unwrap_or_else(|| panic!("{said}\n{program}"));
-    let running = weir_runtime::start(&graph, &library, options("event", 1)).unwrap();
+    // Forks allocate too, and there are more of them the slower the machine is.
+    let (plan, _) = Plan::parse("parallel = \"off\"");
+    let running = weir_runtime::start(&graph, &library, Options { plan, ..options("event", 1) }).unwrap();
     let counted = count(&|rounds| _ = feed.run(vec![Value::Int(rounds)]).unwrap());
     running.stop();
     counted

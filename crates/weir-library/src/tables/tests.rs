@@ -367,7 +367,7 @@ fn a_failure_shows_values_as_programs_write_them() {
     let folder = Folder::new("shown");
     for storage in [TableStorage::default(), folder.storage()] {
         for (at, expected) in [
-            (1, "the note Some(\"x\")"),
+            (1, "the note \"x\""),
             (2, "the state Closed"),
             (3, "the data 0x000102030405060708090a0b0c0d0e0f… (20 bytes)"),
         ] {
