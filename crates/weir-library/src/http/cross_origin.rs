@@ -1,4 +1,4 @@
-//! Pages of other origins: which of them may read answers (CORS, https://fetch.spec.whatwg.org/#http-cors-protocol), and
+//! Pages of other origins: which of them may read answers (CORS, <https://fetch.spec.whatwg.org/#http-cors-protocol>), and
 //! which may send requests that change something.
 //!
 //! 1. A browser sends a preflight, an `OPTIONS` request, before a request that a form could not make. Its answer names the
