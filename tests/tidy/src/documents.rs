@@ -30,6 +30,26 @@ pub fn links(markdown: &str) -> Vec<(usize, &str)> {
     targets.filter(|(_, target)| !target.is_empty() && !target.contains("://")).collect()
 }
 
+/// The links to sections in a Markdown text, with their lines: the file, which is empty for the text itself, and the anchor.
+#[must_use]
+pub fn section_links(markdown: &str) -> Vec<(usize, &str, &str)> {
+    let targets = markdown.lines().enumerate().flat_map(|(at, line)| {
+        let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next()?.split_once('#'));
+        targets.map(move |(file, anchor)| (at + 1, file, anchor))
+    });
+    targets.filter(|(_, file, _)| !file.contains("://")).collect()
+}
+
+/// The anchors of the headings of a Markdown text, as GitHub makes them: in lower case, with `-` for each blank, and
+/// without punctuation.
+#[must_use]
+pub fn anchors(markdown: &str) -> Vec<String> {
+    let headings = markdown.lines().filter(|line| line.starts_with('#'));
+    let kept = |letter: &char| letter.is_alphanumeric() || "-_ ".contains(*letter);
+    let anchor = |heading: &str| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-");
+    headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
+}
+
 /// Returns true if the span is the path of a file.
 #[must_use]
 pub fn is_path(span: &str) -> bool {

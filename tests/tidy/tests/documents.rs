@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tidy::documents::{code_spans, exists, is_identifier, is_path, links, packages};
+use tidy::documents::{anchors, code_spans, exists, is_identifier, is_path, links, packages, section_links};
 use tidy::{File, files, root};
 
 /// Documents of the repository, without the pages of diagnostics, whose examples name files of users.
@@ -20,6 +20,22 @@ fn documents_link_to_files_that_exist() {
             assert!(exists(target, &[&folder]), "{}:{line} links to {target}, which does not exist", document.path);
         }
     }
+}
+
+#[test]
+fn documents_link_to_sections_that_exist() {
+    let mut seen = 0;
+    for document in documents() {
+        let folder = root().join(&document.path).parent().map(Path::to_path_buf).unwrap_or_default();
+        for (line, file, anchor) in section_links(&document.text) {
+            let path = if file.is_empty() { root().join(&document.path) } else { folder.join(file) };
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let known = anchors(&text).iter().any(|known| known == anchor);
+            assert!(known, "{}:{line} links to the section #{anchor} of `{file}`, which does not exist", document.path);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "documents link to sections");
 }
 
 #[test]
