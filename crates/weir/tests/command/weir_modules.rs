@@ -153,6 +153,25 @@ test "groups" {
   expect titles(posts().unique_by(|post| post.id)) == "[\"c\", \"a\"]"
 }
 
+test "positions and counts" {
+  let none: List(Int) = []
+  expect none.is_empty() && ![1].is_empty()
+  expect [1, 5].at(1) == Some(5) && [1, 5].at(2) == None && [1, 5].at(-1) == None
+  expect ["a", "b", "a"].count_by(|word| word) == ["a": 2, "b": 1]
+  expect [1, 2, 3].scan(0, |sum, n| sum + n) == [1, 3, 6]
+  expect none.scan(0, |sum, n| sum + n).is_empty()
+  expect [1, 2, 3].intersperse(0) == [1, 0, 2, 0, 3] && [1].intersperse(0) == [1] && none.intersperse(0).is_empty()
+  expect [1, 2, 1, 3].difference([1, 4]) == [2, 3]
+  expect [1, 2, 1, 3].intersection([3, 1, 4]) == [1, 1, 3]
+}
+
+test "parts of maps" {
+  let none: Map(Text, Int) = [:]
+  expect none.is_empty() && !["a": 1].is_empty()
+  expect ["a": 1, "b": 2, "c": 3].only(["c", "x", "a"]) == ["c": 3, "a": 1]
+  expect ["a": 1, "b": 2, "c": 3].except(["c", "x"]) == ["a": 1, "b": 2]
+}
+
 test "maps" {
   expect ["a": 1, "b": 2].map_values(|n| "{n}") == ["a": "1", "b": "2"]
   expect ["a": 1, "b": 2].filter(|key, value| key == "a" || value > 2) == ["a": 1]
@@ -179,6 +198,8 @@ test "results" {
   expect good.ok() == Some(12) && bad.ok() == None
   expect (good.map(|n| n + 1) else { 0 }) == 13
   expect (good.then(|n| "{n}0".parse_int()) else { 0 }) == 120
+  expect good.failure().is_none() && bad.failure().is_some()
+  expect bad.or(good).ok() == Some(12) && good.or(bad).ok() == Some(12)
   match bad.map_failure(|failure| "{failure}".length()) {
     Ok(_) => fail("it is no number")
     Err(length) => expect_positive(length)

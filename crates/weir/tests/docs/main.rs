@@ -19,6 +19,7 @@ mod support;
 
 mod commands;
 mod explain;
+mod functions;
 mod grammar;
 mod markdown;
 mod programs;
