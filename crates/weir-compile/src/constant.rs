@@ -1,7 +1,8 @@
 //! Constant expressions: values that are known without running anything.
 //!
-//! They are literals, operators on constants, lists, tuples, maps, variants, records, and the names of constants. Before the
-//! program is checked, only the first four are known ([`constant`]); afterwards all of them ([`TypedTree::constant`]).
+//! They are literals, operators on constants, lists, tuples, maps, variants, records, and the names of constants.
+//! [`constant`] evaluates an expression that is not checked yet, and knows literals, operators, lists, tuples and maps;
+//! [`TypedTree::constant`] evaluates a checked one, and knows all of them.
 
 use weir_host::{TypeShape, Value, Values};
 use weir_ir::prim::Prim;

@@ -208,17 +208,9 @@ fn permitted(host: &str, found: Vec<SocketAddr>, reach: Reach) -> Result<Vec<Soc
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
+    use test_support::at_once;
 
     use super::*;
-
-    fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
-        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(value) => Some(value),
-            Poll::Pending => None,
-        }
-    }
 
     #[test]
     fn of_several_addresses_only_the_public_ones_are_used() {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use test_support::flows::batches::{BatchGates, WaitingBatch, started};
-use test_support::flows::{Feed, options};
+use test_support::flows::batches::{BatchGates, WaitingBatch};
+use test_support::flows::{Feed, options, started};
 use weir_host::{Batch, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 use weir_trace::{Detail, EventKind, Recorder, TraceEvent, TraceReader};

@@ -1,8 +1,8 @@
 //! Batches under every engine: which calls they gather, in which order, and what becomes of calls that are cancelled
 //! or fail.
 
-use test_support::flows::batches::{BatchGates, started};
-use test_support::flows::options;
+use test_support::flows::batches::BatchGates;
+use test_support::flows::{options, started};
 use tokio::sync::oneshot;
 use weir_host::{Batch, Failure, FailureKind, Value, World};
 use weir_runtime::{ENGINES, Options, SliceLength};

@@ -4,39 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use test_support::flows::gates::{Gates, failure, fallible, function, immediate, int, library, on_shared, with_state};
-use test_support::flows::{Feed, options, start_expr};
-use weir_host::{
-    Failure, FailureKind, Function, FunctionCode, Library, Mode, Outcome, Passing, StateOf, Type, Value, World,
-};
-use weir_ir::expr::Program;
-use weir_runtime::{ENGINES, Options, RunningProgram};
+use test_support::flows::{Feed, one_flow, options, started};
+use weir_host::{Failure, FailureKind, Function, FunctionCode, Mode, Outcome, Passing, StateOf, Type, Value, World};
+use weir_runtime::{ENGINES, Options};
 use weir_trace::{Detail, EventKind, Recorder};
-
-/// Starts a program of one flow that is fed by hand; `body` is in the text of the expression IR.
-fn started(
-    functions: impl IntoIterator<Item = Function>,
-    shared: &str,
-    body: &str,
-    options: Options,
-) -> (Feed, RunningProgram) {
-    let feed = Feed::new();
-    let mut library = library(functions);
-    feed.put(&mut library, "test", "feed");
-    let running = start(&library, shared, body, options);
-    (feed, running)
-}
-
-fn start(library: &Library, shared: &str, body: &str, options: Options) -> RunningProgram {
-    start_expr(&program(shared, body), library, options)
-}
-
-fn program(shared: &str, body: &str) -> Program {
-    let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
-    let text = format!(
-        "{shared}entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}"
-    );
-    weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
 
 const ONE_SHARED: &str = "shared s: Int\n  yield 0\n";
 
@@ -252,7 +223,7 @@ fn a_program_with_a_state_that_cannot_be_made_does_not_start() {
     let body = "%1: Int = call b.total at the/total (%0, 13)\nyield %1";
     let mut library = library([total_from()]);
     Feed::new().put(&mut library, "test", "feed");
-    let graph = weir_ir::lower(&program("", body), &library);
+    let graph = weir_ir::lower(&one_flow("", body), &library);
     let refused = weir_runtime::start(&graph, &library, options("event", 1)).err();
     let said = refused.expect("the state cannot be made").to_string();
     assert!(said.contains("the/total") && said.contains("no luck"), "{said}");

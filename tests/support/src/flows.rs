@@ -12,10 +12,13 @@ use std::task::Poll;
 use tokio::sync::{mpsc, oneshot};
 use weir_events::until;
 use weir_host::{
-    Begun, Environment, Failure, FailureKind, Flows, Library, LocalFuture, Module, Opened, Parameter, Passing, Route,
-    Source, SourceSignature, Stop, Type, Value,
+    Begun, Environment, Failure, FailureKind, Flows, Function, Library, LocalFuture, Module, Opened, Parameter,
+    Passing, Route, Source, SourceSignature, Stop, Type, Value,
 };
+use weir_ir::expr::Program;
 use weir_runtime::{Options, RunningProgram, engine, start};
+
+use gates::library;
 
 /// Time limit for each answer that a test waits for.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
@@ -159,6 +162,36 @@ pub fn options(name: &str, threads: usize) -> Options {
 }
 
 /// Lowers a program in the expression IR to a graph and starts it.
-pub fn start_expr(program: &weir_ir::expr::Program, library: &Library, options: Options) -> RunningProgram {
+pub fn start_expr(program: &Program, library: &Library, options: Options) -> RunningProgram {
     start(&weir_ir::lower(program, library), library, options).expect("the program starts")
+}
+
+/// Returns a program of one flow that takes an `Int` and is begun by a [`Feed`] at `test.feed`. `shared`, the
+/// declarations of its shared values, and `body` are in the text of the expression IR.
+///
+/// # Panics
+/// Panics if the program has a mistake.
+pub fn one_flow(shared: &str, body: &str) -> Program {
+    let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
+    let text = format!(
+        "{shared}entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}"
+    );
+    weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Starts the program of [`one_flow`], which may call these functions.
+///
+/// # Panics
+/// Panics if the program has a mistake.
+pub fn started(
+    functions: impl IntoIterator<Item = Function>,
+    shared: &str,
+    body: &str,
+    options: Options,
+) -> (Feed, RunningProgram) {
+    let feed = Feed::new();
+    let mut library = library(functions);
+    feed.put(&mut library, "test", "feed");
+    let running = start_expr(&one_flow(shared, body), &library, options);
+    (feed, running)
 }

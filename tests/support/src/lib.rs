@@ -12,3 +12,14 @@ pub mod flows;
 pub mod generator;
 pub mod long_program;
 pub mod random;
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+/// Polls a future once, and returns its output if it is ready.
+pub fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}

@@ -79,6 +79,10 @@ impl Declarer<'_, '_> {
                 "`{target}` is kept in memory, and `{name}` is stored: a restart would forget rows that are referenced"
             );
             self.table_fault(place, message, "leave out the reference, or store both tables");
+        } else if declared.references.iter().any(|known| known.columns == columns && *known.target == *target.as_str())
+        {
+            let message = format!("these columns reference `{target}` already");
+            self.table_fault(place, message, "leave out one of the two");
         } else {
             return Some(columns);
         }

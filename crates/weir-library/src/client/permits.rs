@@ -52,18 +52,9 @@ impl Permits {
 
 #[cfg(test)]
 mod tests {
-    use std::future::Future;
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
+    use test_support::at_once;
 
     use super::*;
-
-    fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
-        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(value) => Some(value),
-            Poll::Pending => None,
-        }
-    }
 
     #[test]
     fn a_host_that_takes_all_its_permits_leaves_some_to_others() {

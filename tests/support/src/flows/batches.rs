@@ -7,38 +7,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use weir_host::{Batch, BatchAnswers, Failure, Function, FunctionCode, Outcome, Passing, Settled, Type, Value, World};
 
-use weir_runtime::{Options, RunningProgram};
-
-use super::gates::{fallible, function, library};
-use super::{Feed, start_expr};
+use super::gates::{fallible, function};
 
 /// Time limit for each batch that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The time in which a batch would be sent that a test does not expect.
 const QUIET: Duration = Duration::from_millis(100);
-
-/// Starts a program of one flow that is fed by hand; `body` is in the text of the expression IR.
-///
-/// # Panics
-/// Panics if the program has a mistake.
-#[must_use]
-pub fn started(
-    functions: impl IntoIterator<Item = Function>,
-    shared: &str,
-    body: &str,
-    options: Options,
-) -> (Feed, RunningProgram) {
-    let feed = Feed::new();
-    let mut library = library(functions);
-    feed.put(&mut library, "test", "feed");
-    let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
-    let text = format!(
-        "{shared}entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}"
-    );
-    let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let running = start_expr(&program, &library, options);
-    (feed, running)
-}
 
 /// A batch that was sent and waits for its release.
 pub struct WaitingBatch {

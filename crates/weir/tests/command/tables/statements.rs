@@ -1,0 +1,290 @@
+//! Statements of tables in programs: what they answer, as `weir test` runs them and as a service does.
+
+use super::{post, text};
+use crate::support::{Scratch, Served, say};
+
+const STEPS: &str = r#"use http
+
+record Account { owner: Text, balance: Int }
+
+table accounts: Account key owner
+
+fn refused() -> Result(Int) { fail("refused") }
+
+fn write(how: Text) -> Result(Int) {
+  let written = atomic accounts {
+    accounts.upsert(Account { owner: how, balance: 1 })?
+    if how == "returned err" { return refused() }
+    if how == "returned ok" { return Ok(1) }
+    if how == "tried" { refused()? }
+    if how == "failed" { fail("refused") }
+    if how == "value err" { refused() } else { Ok(1) }
+  }
+  written
+}
+
+fn kept(how: Text) -> Bool {
+  let written = write(how) else { 0 }
+  let row = atomic accounts { accounts[how] }
+  accounts.exists(|a| a.owner == how) && row != None && written == 1
+}
+
+fn taken_back(how: Text) -> Bool {
+  let written = write(how) else { 0 }
+  !accounts.exists(|a| a.owner == how) && written == 0
+}
+
+fn right() -> Bool {
+  kept("returned ok") && kept("value ok") && taken_back("returned err") && taken_back("tried") && taken_back("failed")
+    && taken_back("value err")
+}
+
+service steps on http(port: 8080) {
+  get "/" { http.text("{right()} {accounts.count()}") }
+}
+
+test "a step that ends with an err has written nothing" { expect right() }
+"#;
+
+#[test]
+fn a_step_that_ends_with_an_err_takes_back_its_writes() {
+    let (program, data) = (Scratch::new("steps.weir", STEPS.as_bytes()), Scratch::folder("steps"));
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(text(&served.get("/")).trim(), "true 2");
+    served.stop();
+}
+
+const AGGREGATES: &str = r#"use http
+
+record Sale { id: Int, shop: Text, price: Int, weight: Float, at: Option(Int) }
+
+table sales: Sale key id auto index (shop, price)
+
+fn add(shop: Text, price: Int, weight: Float) -> Result(Int) {
+  sales.insert(Sale { shop, price, weight, at: None })
+}
+
+// Each aggregate, as the table computes it and as the list of the rows has it.
+fn both(shop: Text) -> List((Text, Text)) {
+  let prices = for s in sales if s.shop == shop { s.price }
+  let weights = for s in sales if s.shop == shop { s.weight }
+  [
+    ("{(for s in sales if s.shop == shop { s.price }).max()}", "{prices.max()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).min()}", "{prices.min()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).sum()}", "{prices.sum()}"),
+    ("{(for s in sales if s.shop == shop { s.price }).length()}", "{prices.length()}"),
+    ("{(for s in sales if s.shop == shop { s.weight }).max()}", "{weights.max()}"),
+    ("{(for s in sales if s.shop == shop { s.weight }).min()}", "{weights.min()}"),
+    ("{(for s in sales if s.shop == shop && s.weight > 0.0 { s.price }).sum()}", "{(for s in sales if s.shop == shop { s }).map(|s| if s.weight > 0.0 { s.price } else { 0 }).sum()}"),
+    ("{(for s in sales if s.shop == shop order by s.price limit 1 { s.price }).sum()}", "{prices.min() else { 0 }}")
+  ]
+}
+
+fn written() -> Result(Bool) {
+  add("a", 3, 0.5)?
+  add("a", 9_223_372_036_854_775_807, -1.5)?
+  add("a", -9_223_372_036_854_775_807, 2.25)?
+  add("a", -5, -0.0)?
+  add("b", 7, 1.0)?
+  Ok(true)
+}
+
+fn right() -> Bool {
+  let wrong = for shop in ["a", "b", "none"] { (for (table, list) in both(shop) if table != list { table }).length() }
+  wrong.sum() == 0
+}
+
+fn total() -> Int { (for s in sales { s.price }).sum() }
+
+service shops on http(port: 8080) {
+  post "/" { http.text("{written()?}") }
+  post "/more" { http.text("{add("a", 9_223_372_036_854_775_807, 0.0)?}") }
+  get "/" { http.text("{right()} {total()}") }
+}
+
+test "aggregates of the table are those of the list" {
+  written()?
+  expect right()
+  expect total() == 5
+}
+"#;
+
+#[test]
+fn aggregates_of_a_table_are_those_of_the_list_of_its_rows() {
+    let (program, data) = (Scratch::new("shops.weir", AGGREGATES.as_bytes()), Scratch::folder("shops"));
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(text(&post(&served, "/").unwrap()).trim(), "true");
+    assert_eq!(text(&served.get("/")).trim(), "true 5");
+    assert_eq!(post(&served, "/more").map(|answer| answer.status), Some(200));
+    assert_eq!(served.get("/").status, 500, "the sum does not fit into an `Int`");
+    served.stop();
+    let graph = say(&["graph", program.path(), "--format", "text"]);
+    assert!(graph.output.contains("tables.sum"), "{}{}", graph.output, graph.messages);
+}
+
+const JOINS: &str = r#"use http
+
+record User { name: Text, city: Text }
+
+record Message { id: Int, from: Text, to: Text }
+
+record Place { city: Text, number: Int, street: Text }
+
+table users: User key name
+table messages: Message key id auto
+table places: Place key (city, number)
+
+fn written() -> Result(Bool) {
+  users.upsert(User { name: "ada", city: "Rom" })?
+  users.upsert(User { name: "bob", city: "Ulm" })?
+  places.upsert(Place { city: "Rom", number: 2, street: "Via" })?
+  for (from, to) in [("ada", "bob"), ("bob", "eve"), ("eve", "ada"), ("ada", "ada")] {
+    messages.insert(Message { from, to })?
+  }
+  Ok(true)
+}
+
+fn shown(user: Option(User)) -> Text {
+  let user = user else { User { name: "?", city: "?" } }
+  "{user.name} of {user.city}"
+}
+
+fn cities() -> List((Int, Option(User), Option(User))) {
+  for m in messages order by m.id desc { (m.id, users[m.from], users[m.to]) }
+}
+
+fn streets(names: List(Text), number: Int) -> List(Text) {
+  for name in names {
+    let user = users[name] else { return ["{name} is unknown"] }
+    let place = places[(user.city, number)] else { Place { city: user.city, number, street: "none" } }
+    place.street
+  }
+}
+
+fn moved() -> Result(List(Text)) {
+  let seen = for name in ["ada", "ada"] {
+    let user = users[name] else { User { name, city: "" } }
+    users.upsert(User { ..user, city: "{user.city}!" })?
+    user.city
+  }
+  Ok(seen)
+}
+
+fn nested() -> List(Text) {
+  for user in users {
+    let twice = for n in [1, 2] {
+      let same = users[user.name] else { return [] }
+      if users[user.name] == Some(user) { "{same.city}{n}" } else { "" }
+    }
+    "{twice}"
+  }
+}
+
+fn all() -> Text {
+  let cities = for (id, from, to) in cities() { "{id} {shown(from)} {shown(to)}" }
+  "{cities} {streets(["ada", "bob"], 2)} {streets(["bob", "eve"], 2)} {nested()}"
+}
+
+service board on http(port: 8080) {
+  post "/" { http.text("{written()?}") }
+  post "/move" { http.text("{moved()?}") }
+  get "/" { http.text(all()) }
+}
+
+test "rows by keys" {
+  written()?
+  expect all() == JOINED
+  expect moved()? == ["Rom", "Rom!"]
+}
+"#;
+
+const JOINED: &str = r#"["4 ada of Rom ada of Rom", "3 ? of ? ada of Rom", "2 bob of Ulm ? of ?", "1 ada of Rom bob of Ulm"] ["Via", "none"] ["eve is unknown"] ["[\"Rom1\", \"Rom2\"]", "[\"Ulm1\", \"Ulm2\"]"]"#;
+
+#[test]
+fn keyed_reads_of_a_for_are_one_statement_unless_it_writes() {
+    let joins = JOINS.replace("JOINED", &format!("{JOINED:?}"));
+    let (program, data) = (Scratch::new("joins.weir", joins.as_bytes()), Scratch::folder("joins"));
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(text(&post(&served, "/").unwrap()).trim(), "true");
+    assert_eq!(text(&served.get("/")).trim(), JOINED);
+    assert_eq!(text(&post(&served, "/move").unwrap()).trim(), "[\"Rom\", \"Rom!\"]");
+    served.stop();
+    let graph = say(&["graph", program.path(), "--all"]).output;
+    let reads = |function: &str| {
+        graph.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')).filter(|word| *word == function).count()
+    };
+    assert!(reads("tables.get_all") > 0 && reads("tables.get") > 0, "{graph}");
+}
+
+const READINGS: &str = r#"use http
+
+record Reading { id: Int, mark: Text }
+
+table readings: Reading key id default(mark: "a\0b")
+
+service s on http(port: 80) {
+  post "/{id}" (id: Int) { http.text("{readings.insert(Reading { id })?}") }
+  get "/{id}" (id: Int) {
+    let found = readings[id] else { return http.not_found() }
+    http.text("{found.mark == "a\0b"} {found.mark.length()}")
+  }
+}
+"#;
+
+#[test]
+fn a_default_may_contain_nul() {
+    let (program, data) = (Scratch::new("nul.weir", READINGS.as_bytes()), Scratch::folder("nul"));
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(post(&served, "/1").map(|answer| answer.status), Some(200));
+    assert_eq!(text(&served.get("/1")).trim(), "true 3");
+    served.stop();
+}
+
+const TASKS: &str = r#"use http
+
+record Task { id: Int, owner: Text, place: Int, done: Bool }
+
+table tasks: Task key id unique (owner, place) index done default(done: false)
+
+fn failed(place: Int, id: Int) -> Text {
+  tasks.update_all(|t| t.owner == "ada", |t| Task { ..t, place, id: t.id + id }) else as failure { return "{failure}" }
+  "none"
+}
+
+fn all() -> Result(Text) {
+  for (id, owner, place) in [(1, "ada", 1), (2, "ada", 2), (3, "bob", 1)] { tasks.insert(Task { id, owner, place })? }
+  let moved = tasks.update_all(|t| t.owner == "ada", |t| Task { ..t, place: 3 - t.place })?
+  let shifted = tasks.update_all(|t| t.owner == "ada", |t| Task { ..t, place: t.place + 1 })?
+  let found_here = tasks.update_all(|t| t.place * 2 > 4, |t| Task { ..t, done: true })?
+  let none = atomic tasks { tasks.update_all(|t| t.place > 9, |t| Task { ..t, done: true })? }
+  let places = for t in tasks { t.place }
+  Ok("{moved} {shifted} {found_here} {none} {places} {tasks.count(|t| t.done)}\n{failed(9, 0)}\n{failed(1, 1)}\n{places == (for t in tasks { t.place })}")
+}
+
+service todo on http(port: 80) {
+  get "/" { http.text(all()?) }
+}
+
+test "all" { expect all()? == "EXPECTED" }
+"#;
+
+#[test]
+fn an_update_of_many_rows_takes_effect_as_a_whole() {
+    let expected = "2 2 1 0 [3, 2, 1] 1\n\
+                    a row of `tasks` with the owner \"ada\" and the place 9 exists already\n\
+                    an update of `tasks` cannot change the key: delete the row, and insert another one\n\
+                    true";
+    let program = TASKS.replace("EXPECTED", &expected.replace('"', "\\\"").replace('\n', "\\n"));
+    let (program, data) = (Scratch::new("todo.weir", program.as_bytes()), Scratch::folder("todo"));
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    assert_eq!(text(&served.get("/")), expected);
+    served.stop();
+}
