@@ -27,15 +27,21 @@ pub(crate) fn blocks_named(info: &str) -> Vec<Block> {
     blocks().into_iter().flatten().filter(|block| block.info == info).collect()
 }
 
-/// Returns the README files and everything in `docs/`.
+/// Returns the README files and everything in `docs/` and `docs/tasks/`.
 fn guides() -> Vec<PathBuf> {
     let mut guides = vec![repository().join("README.md"), repository().join("examples/README.md")];
-    let docs = std::fs::read_dir(repository().join("docs")).expect("the guides are there");
-    let mut files: Vec<PathBuf> = docs.map(|entry| entry.expect("an entry").path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    files.sort();
-    guides.extend(files);
+    guides.extend(pages_in("docs"));
+    guides.extend(pages_in("docs/tasks"));
     guides
+}
+
+/// Returns the pages in a folder, by name.
+fn pages_in(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repository().join(folder)).expect("the folder is there");
+    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages.sort();
+    pages
 }
 
 fn blocks_of(path: &Path) -> Vec<Block> {
