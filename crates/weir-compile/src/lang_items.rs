@@ -10,6 +10,9 @@ pub(crate) const PAD_END: &str = "text.pad_end";
 /// The module whose functions every shared value has.
 pub const STATE: &str = "state";
 
+/// The functions that add, each with its type parameter that only types with a sum can stand for.
+pub(crate) const ADDING: [(&str, &str); 2] = [("state.add", "a"), ("state.add_at", "v")];
+
 /// The function that returns the current value of a shared value.
 pub(crate) const SHARED_READ: &str = "state.read";
 

@@ -180,6 +180,8 @@ pub(crate) enum Demand {
     Order,
     /// `"{value}"`.
     Text,
+    /// A sum that a shared value can hold.
+    Sum,
 }
 
 /// The demands of a `fn` on its type parameters, each with the place that makes it.

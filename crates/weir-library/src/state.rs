@@ -11,7 +11,7 @@ pub const KEPT_MAX: usize = 10_000_000;
 
 weir::library! {
     /// Functions that read and change shared values of ordinary types.
-    pub(crate) state: read, set, add, get, put, remove, push
+    pub(crate) state: read, set, add, add_at, get, put, remove, push
 }
 
 /// Returns a snapshot of the value; a shared value in an expression is short for this.
@@ -26,11 +26,36 @@ pub fn set(value: &mut Value, to: Value) -> Value {
     std::mem::replace(value, to)
 }
 
-/// Adds to a shared number, and returns the sum. A sum that does not fit into 64 bits saturates.
+/// Adds to a shared `Int`, `Float`, `Duration` or `Size`, and returns the sum. A sum that does not fit into 64 bits saturates.
 #[weir::function(reads)]
-pub fn add(number: &mut i64, by: i64) -> i64 {
-    *number = number.saturating_add(by);
-    *number
+pub fn add(number: &mut Value, by: Value) -> Value {
+    *number = sum(number, &by);
+    number.clone()
+}
+
+/// Adds to the number under the key of a shared map, and returns the sum: `counts.add_at(word, 1)`. A key that the map does not
+/// have begins at zero. If the map then has more than `keep` entries, the oldest are removed.
+#[weir::function(reads)]
+pub fn add_at(
+    map: &mut Entries,
+    key: Generic<'k'>,
+    by: Generic<'v'>,
+    #[default(10_000_000)] keep: usize,
+) -> Generic<'v'> {
+    let total = map.get(&key.0).map_or_else(|| by.0.clone(), |number| sum(number, &by.0));
+    put(map, key, Generic(total.clone()), keep);
+    Generic(total)
+}
+
+/// Returns the sum of two numbers of one type. The compiler lets no other types pass.
+fn sum(number: &Value, by: &Value) -> Value {
+    match (number, by) {
+        (Value::Int(number), Value::Int(by)) => Value::Int(number.saturating_add(*by)),
+        (Value::Float(number), Value::Float(by)) => Value::Float(number + by),
+        (Value::Duration(number), Value::Duration(by)) => Value::Duration(number.saturating_add(*by)),
+        (Value::Size(number), Value::Size(by)) => Value::Size(number.saturating_add(*by)),
+        (other, _) => other.clone(),
+    }
 }
 
 /// Returns the value of a shared map under the key.
@@ -113,8 +138,20 @@ mod tests {
 
     #[test]
     fn addition_saturates() {
-        let mut number = i64::MAX - 1;
-        assert_eq!(add(&mut number, 5), i64::MAX);
-        assert_eq!(add(&mut number, -1), i64::MAX - 1);
+        let mut number = Value::Int(i64::MAX - 1);
+        assert_eq!(add(&mut number, Value::Int(5)), Value::Int(i64::MAX));
+        assert_eq!(add(&mut number, Value::Int(-1)), Value::Int(i64::MAX - 1));
+        assert_eq!(add(&mut Value::Size(u64::MAX), Value::Size(1)), Value::Size(u64::MAX));
+        assert_eq!(add(&mut Value::Duration(i64::MIN), Value::Duration(-1)), Value::Duration(i64::MIN));
+    }
+
+    #[test]
+    fn a_missing_number_begins_at_zero_and_the_oldest_is_removed() {
+        let mut entries = Entries::default();
+        let mut added = |key, by| add_at(&mut entries, Generic(Value::Int(key)), Generic(Value::Float(by)), 2).0;
+        assert_eq!(
+            [added(1, 0.5), added(1, 1.0), added(2, 1.0), added(3, 1.0), added(1, 2.0)],
+            [Value::Float(0.5), Value::Float(1.5), Value::Float(1.0), Value::Float(1.0), Value::Float(2.0)]
+        );
     }
 }

@@ -359,6 +359,7 @@ impl<'a> TypeChecker<'a, '_> {
         self.touches(signature, span);
         self.refer(span, Symbol::HostFunction(signature.path().into()));
         self.arguments(&signature.path(), CallTarget::Host(signature.path().into()), taken, given);
+        self.use_of_library(&signature.path(), parameters, span);
         result
     }
 

@@ -12,6 +12,7 @@ use weir_syntax::ast::ExprId;
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::TypeChecker;
+use crate::lang_items::ADDING;
 use crate::typed_tree::{Demand, Demands};
 use crate::types::{Substitution, Ty};
 use crate::weir_modules::WeirFunction;
@@ -39,6 +40,8 @@ pub(super) enum GenericCallee {
     Own(usize),
     /// A function of a module that is written in Weir, with its demands.
     Weir(Text, Demands),
+    /// A function of the library that is written in Rust, with its demands.
+    Host(Text, Demands),
 }
 
 impl GenericCallee {
@@ -47,10 +50,16 @@ impl GenericCallee {
         GenericCallee::Weir(function.path(), demands.unwrap_or_default())
     }
 
+    /// Returns the function of the library with this path if it demands something of its types.
+    fn of_library(path: &str, span: Span) -> Option<Self> {
+        let (_, parameter) = ADDING.iter().find(|(adding, _)| *adding == path)?;
+        Some(GenericCallee::Host(path.into(), Demands::from([(((*parameter).into(), Demand::Sum), span)])))
+    }
+
     fn demands<'d>(&'d self, own: &'d BTreeMap<usize, Demands>) -> Option<&'d Demands> {
         match self {
             GenericCallee::Own(function) => own.get(function),
-            GenericCallee::Weir(_, demands) => Some(demands),
+            GenericCallee::Weir(_, demands) | GenericCallee::Host(_, demands) => Some(demands),
         }
     }
 }
@@ -68,6 +77,13 @@ impl TypeChecker<'_, '_> {
             self.typed.instances.insert(expr, types.clone());
         }
         self.generics.uses.push(GenericUse { callee, user: self.current_fn, types, span });
+    }
+
+    /// Records the types with which an expression calls a function of the library, if it demands something of them.
+    pub(super) fn use_of_library(&mut self, path: &str, types: Substitution, span: Span) {
+        if let Some(callee) = GenericCallee::of_library(path, span) {
+            self.use_of_generic(callee, None, types, span);
+        }
     }
 
     /// Records a demand on every type parameter in a type.
@@ -97,7 +113,7 @@ impl TypeChecker<'_, '_> {
         let functions = &self.typed.declarations.functions;
         let name: Text = match &found.callee {
             GenericCallee::Own(at) => functions.get_index(*at).map_or("", |(name, _)| name).into(),
-            GenericCallee::Weir(path, _) => path.clone(),
+            GenericCallee::Weir(path, _) | GenericCallee::Host(path, _) => path.clone(),
         };
         for (parameter, ty) in &found.types {
             if ty.mentions_function() {
@@ -116,7 +132,9 @@ impl TypeChecker<'_, '_> {
                     let message = format!("`{name}` {what} values of its type parameter `{parameter}`");
                     let diagnostic = Diagnostic::new(Code::GenericFunction, message)
                         .at(found.span, format!("here `{parameter}` is `{ty}`, which does not allow that"));
-                    self.report(match place.source == found.span.source {
+                    let is_shown =
+                        place.source == found.span.source && !matches!(found.callee, GenericCallee::Host(..));
+                    self.report(match is_shown {
                         true => diagnostic.because(*place, "this needs it"),
                         false => diagnostic,
                     });
@@ -130,12 +148,16 @@ impl TypeChecker<'_, '_> {
             Demand::Equality => self.has_equality(ty),
             Demand::Order => matches!(ty, Ty::Unknown(_)) || ty.has_order(),
             Demand::Text => self.has_text(ty, &mut Vec::new()),
+            Demand::Sum => {
+                matches!(ty, Ty::Unknown(_))
+                    || [Ty::INT, Ty::FLOAT, Ty::DURATION, Ty::SIZE, Ty::Error, Ty::NEVER].contains(ty)
+            }
         }
     }
 }
 
-const DEMANDS: [(Demand, &str); 3] =
-    [(Demand::Equality, "compares"), (Demand::Order, "orders"), (Demand::Text, "shows")];
+const DEMANDS: [(Demand, &str); 4] =
+    [(Demand::Equality, "compares"), (Demand::Order, "orders"), (Demand::Text, "shows"), (Demand::Sum, "adds")];
 
 /// Adds the demands of each callee on a type parameter of its caller to those of the caller. Returns whether there were
 /// new ones.

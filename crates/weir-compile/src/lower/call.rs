@@ -175,6 +175,7 @@ impl<'a> Lowering<'a, '_> {
             _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
         });
         let arguments: Vec<Atom> = arguments.collect();
+        self.state_is_made(&function.signature, &arguments, span);
         self.retried(&function.signature, span);
         let site = format!("{}{path}", self.frame().call_path);
         let site = self.unique(site).into();

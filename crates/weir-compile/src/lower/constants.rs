@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_host::{Parameter, Text, Value};
+use weir_host::{Parameter, Passing, Signature, Text, Value, World};
 use weir_ir::expr::{Atom, Op, Var};
 use weir_ir::prim::Prim;
 use weir_syntax::{Code, Diagnostic, Span};
@@ -66,5 +66,20 @@ impl Lowering<'_, '_> {
             self.context.report_once(diagnostic);
         }
         argument
+    }
+
+    /// Makes the private state of a pure function from its constant arguments, as the start of the program will, and reports
+    /// the failure: a regular expression, for example, may have an error.
+    pub(super) fn state_is_made(&mut self, signature: &Signature, arguments: &[Atom], span: Span) {
+        let Some(state) = signature.state.as_ref().filter(|_| signature.effects.world == World::Pure) else { return };
+        let starts = arguments.iter().zip(&signature.parameters).filter(|(_, taken)| taken.passing == Passing::Start);
+        let values =
+            starts.map(|(argument, _)| if let Atom::Value(value) = argument { Some(value.clone()) } else { None });
+        let Some(values) = values.collect::<Option<Vec<Value>>>() else { return };
+        if let Err(failure) = (state.make)(&values) {
+            let message = format!("`{}` is called with an argument that it refuses", signature.path());
+            let diagnostic = Diagnostic::new(Code::NotConstant, message).at(span, "refused").note(failure.to_string());
+            self.context.report_once(diagnostic);
+        }
     }
 }

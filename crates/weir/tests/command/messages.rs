@@ -351,3 +351,40 @@ fn absurd_programs_are_refused_and_nothing_breaks() {
         assert!(said.messages.len() < 200_000, "{name}: {} bytes of messages", said.messages.len());
     }
 }
+
+/// Returns what `weir check` reports about a program.
+fn reported(text: &str) -> String {
+    let program = Scratch::new("reported.weir", text.as_bytes());
+    say(&["check", program.path()]).messages
+}
+
+#[test]
+fn a_pattern_with_an_error_is_reported_before_the_program_runs() {
+    let program = |pattern: &str| {
+        let route = format!("get \"/\" (t: Text) {{ http.json(regex.find_all(t, pattern: \"{pattern}\")) }}");
+        format!("use http, regex\n\nservice s on http(port: 8080) {{\n  {route}\n}}\n")
+    };
+    let refused = reported(&program("[0-9+"));
+    assert!(refused.contains("E0315") && refused.contains(":4:") && refused.contains("unclosed"), "{refused}");
+    let large = reported(&program("(a\\{1000\\}){1000}").replace("{1000}", "\\{1000\\}"));
+    assert!(large.contains("E0315") && large.contains("size limit"), "{large}");
+    assert_eq!(reported(&program("[0-9]+")), "");
+}
+
+#[test]
+fn only_numbers_are_added_to_shared_values() {
+    let program = |ty: &str, value: &str, by: &str| {
+        let shared = format!("shared x: {ty} = {value}\nshared all: Map(Text, {ty}) = [:]\n");
+        let body =
+            format!("x.add({by})\n    all.add_at(\"a\", {by})\n    http.text(\"{{x.read()}} {{all.length()}}\")");
+        format!("use http\n\n{shared}\nservice s on http(port: 8080) {{\n  get \"/\" {{\n    {body}\n  }}\n}}\n")
+    };
+    for (ty, value, by) in [("Int", "0", "1"), ("Float", "0.0", "0.5"), ("Duration", "0s", "1s"), ("Size", "0b", "1kb")]
+    {
+        assert_eq!(reported(&program(ty, value, by)), "", "{ty}");
+    }
+    let refused = reported(&program("Text", "\"\"", "\"a\""));
+    assert_eq!(refused.matches("E0323").count(), 2, "{refused}");
+    let other = reported(&program("Float", "0.0", "1s"));
+    assert!(other.contains("E0301"), "{other}");
+}
