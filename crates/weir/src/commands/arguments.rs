@@ -222,9 +222,12 @@ pub(crate) struct DocArguments {
     /// Program, or folder with a `main.weir`; without one, the standard library is documented
     #[arg(value_parser = programs::program_argument())]
     pub(crate) file: Option<PathBuf>,
-    /// Output file; default: standard output
+    /// Output file; default: standard output, or a temporary file with `--open`
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Open the page in the browser: the program that `BROWSER` names, or that of the desktop
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 /// The formats of a table.

@@ -8,7 +8,10 @@ mod markdown;
 mod page;
 mod program;
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::DocArguments;
@@ -26,7 +29,48 @@ pub(crate) fn doc(arguments: &DocArguments, library: &Library, terminal: &mut Te
             Err(exit) => return exit,
         },
     };
-    terminal.write(arguments.output.as_deref(), &page.html())
+    match (&arguments.output, arguments.open) {
+        (output, false) => terminal.write(output.as_deref(), &page.html()),
+        (Some(output), true) => match terminal.write(Some(output), &page.html()) {
+            Exit::Success => open(output, terminal),
+            exit => exit,
+        },
+        (None, true) => match temporary(&page.html()) {
+            Ok(path) => open(&path, terminal),
+            Err(error) => terminal.fail(Exit::Environment, &format!("cannot write a temporary file: {error}"), &[]),
+        },
+    }
+}
+
+/// Writes the page to a new temporary file.
+fn temporary(page: &str) -> io::Result<PathBuf> {
+    let path = std::env::temp_dir().join(format!("weir-doc-{}.html", std::process::id()));
+    // A file that is there already could be a link that another user has made.
+    let mut file = File::options().write(true).create_new(true).open(&path)?;
+    file.write_all(page.as_bytes())?;
+    Ok(path)
+}
+
+/// The program that opens a file on this system.
+const OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else if cfg!(windows) {
+    "explorer"
+} else {
+    "xdg-open"
+};
+
+/// Opens the page in the browser.
+fn open(path: &Path, terminal: &mut Terminal) -> Exit {
+    let browser = std::env::var_os("BROWSER").filter(|browser| !browser.is_empty()).unwrap_or_else(|| OPENER.into());
+    let reason = match Command::new(&browser).arg(path).status() {
+        Ok(status) if status.success() => return Exit::Success,
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("cannot open the page with `{}`: {reason}", browser.display());
+    let hint = format!("the page is `{}`; the variable `BROWSER` names another program", path.display());
+    terminal.fail(Exit::Environment, &message, &[&hint])
 }
 
 fn of_program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<page::DocPage, Exit> {

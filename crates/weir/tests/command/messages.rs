@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::support::{Scratch, say, weir};
+use crate::support::{Scratch, said, say, weir};
 
 /// Returns exit code, standard output and standard error as one text.
 fn all(arguments: &[&str]) -> String {
@@ -296,6 +296,28 @@ fn the_page_of_a_program_names_what_it_serves_and_asks_for_nothing_outside() {
     }
     for outside in ["src=\"http", "href=\"http", "url(", "<script"] {
         assert!(!said.output.contains(outside), "{outside} comes from outside");
+    }
+}
+
+#[test]
+fn the_browser_gets_the_page() {
+    let (page, temporary_files) = (Scratch::new("page.html", b""), Scratch::folder("temporary"));
+    let with = |browser: &str, output: &[&str]| {
+        let arguments = [&["doc", "examples/hello", "--open"], output].concat();
+        let mut command = weir(&arguments);
+        command.env("BROWSER", browser).env("TMPDIR", temporary_files.path());
+        said(command)
+    };
+    // `cat` shows the file that it is given.
+    let shown = with("cat", &["--output", page.path()]);
+    assert_eq!((shown.code, shown.messages.as_str()), (0, ""));
+    assert!(shown.output.contains("<title>hello</title>"), "{}", shown.output);
+    let temporary = with("cat", &[]);
+    assert_eq!((temporary.code, temporary.output), (0, shown.output));
+    for browser in ["false", "no-such-browser"] {
+        let refused = with(browser, &["--output", page.path()]);
+        assert_eq!(refused.code, 3, "{browser}");
+        assert!(refused.messages.contains(page.path()) && refused.messages.contains(browser), "{}", refused.messages);
     }
 }
 
