@@ -51,6 +51,7 @@ pub mod texts;
 pub mod time;
 pub mod udp;
 mod units;
+pub mod url;
 pub mod uuid;
 
 pub use limited::Limited;
@@ -86,6 +87,8 @@ pub fn library() -> weir::Library {
         float::float(),
         list::list().weir(include_str!("weir/list.weir")),
         map::map().weir(include_str!("weir/map.weir")),
+        in_weir("path", include_str!("weir/path.weir")),
+        url::url(),
         in_weir("option", include_str!("weir/option.weir")),
         in_weir("result", include_str!("weir/result.weir")),
         state::state(),

@@ -68,7 +68,7 @@ fn a_failure_is_shown_in_the_program() {
 }
 
 const TESTS: &str = r#"
-use list
+use list, path
 
 record Post { id: Int, title: Text }
 
@@ -170,6 +170,18 @@ test "parts of maps" {
   expect none.is_empty() && !["a": 1].is_empty()
   expect ["a": 1, "b": 2, "c": 3].only(["c", "x", "a"]) == ["c": 3, "a": 1]
   expect ["a": 1, "b": 2, "c": 3].except(["c", "x"]) == ["a": 1, "b": 2]
+}
+
+test "paths" {
+  expect path.parts("/a//./b.txt") == ["a", "b.txt"] && path.parts("").is_empty()
+  expect path.name("a/b.txt") == Some("b.txt") && path.name("a/b/") == Some("b") && path.name("/") == None
+  expect path.parent("a/b.txt") == "a" && path.parent("b.txt") == "" && path.parent("/a") == "/" && path.parent("/") == "/"
+  expect path.extension("x/a.tar.gz") == Some("gz") && path.extension("a.b/c") == None && path.extension("") == None
+  expect path.extension(".profile") == None && path.extension(".a.txt") == Some("txt")
+  expect path.stem("b/a.tar.gz") == Some("a.tar") && path.stem(".profile") == Some(".profile") && path.stem("/") == None
+  expect path.join("a/", "/b") == "a/b" && path.join("a", "b") == "a/b" && path.join("", "b") == "b" && path.join("/", "b") == "/b"
+  expect path.normalized("a/./b/../c") == "a/c" && path.normalized("/../a") == "/a" && path.normalized("../../a/..") == "../.."
+  expect path.normalized("a/..") == "" && path.normalized("/") == "/"
 }
 
 test "maps" {
