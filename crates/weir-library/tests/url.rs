@@ -1,4 +1,4 @@
-//! URLs.
+//! URLs: parts, references, percent-encodings, and texts that are refused.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use weir_library::url::{decode, join, parse};
