@@ -2,11 +2,11 @@
 
 use weir::Value;
 
-use crate::number_format;
+use crate::{number_format, units};
 
 weir::library! {
     /// Functions on floats: rounding, conversion, bounds, and roots and powers.
-    pub(crate) float: to_int, format, round, floor, ceiling, truncate, abs, min, max, clamp, square_root, power, is_nan, is_finite
+    pub(crate) float: to_int, format, round, floor, ceiling, truncate, abs, min, max, clamp, square_root, power, sum, exponential, logarithm, is_nan, is_finite
 }
 
 /// Returns the number as an `Int` without its fraction; `None` if it does not fit into 64 bits or is not a number. To round
@@ -94,6 +94,24 @@ pub fn square_root(float: f64) -> f64 {
 #[weir::function(pure, total)]
 pub fn power(float: f64, exponent: f64) -> f64 {
     float.powf(exponent)
+}
+
+/// Returns the sum of the numbers of a list, from the first to the last: `float.sum(prices)`.
+#[weir::function(pure, total, units = units::length(floats))]
+pub fn sum(floats: &[f64]) -> f64 {
+    floats.iter().fold(0.0, |sum, float| sum + float)
+}
+
+/// Returns e raised to the number.
+#[weir::function(pure, total)]
+pub fn exponential(float: f64) -> f64 {
+    float.exp()
+}
+
+/// Returns the natural logarithm; `NaN` for a number below 0.
+#[weir::function(pure, total)]
+pub fn logarithm(float: f64) -> f64 {
+    float.ln()
 }
 
 /// Returns `true` if this is not a number, which equals nothing, not even itself.

@@ -6,7 +6,7 @@ use crate::{Limited, number_format};
 
 weir::library! {
     /// Functions on whole numbers: conversion, bounds, and bits.
-    pub(crate) int: to_float, format, abs, min, max, clamp, power, bit_and, bit_or, bit_xor, bit_not, shift_left, shift_right,
+    pub(crate) int: to_float, format, abs, min, max, clamp, modulo, power, bit_and, bit_or, bit_xor, bit_not, shift_left, shift_right,
         count_ones
 }
 
@@ -45,6 +45,16 @@ pub fn max(int: i64, other: i64) -> i64 {
 #[weir::function(pure, total)]
 pub fn clamp(int: i64, least: i64, most: i64) -> i64 {
     int.max(least).min(most)
+}
+
+/// Returns the remainder of the division with the sign of `divisor`, unlike `%`: `-1.modulo(7)` is 6. A `divisor` of 0 ends the
+/// flow.
+#[weir::function(pure)]
+pub fn modulo(int: i64, divisor: i64) -> Limited<i64> {
+    let zero = || Failure::new(FailureKind::Arithmetic, "division by zero");
+    let remainder = if divisor == 0 { Err(zero()) } else { Ok(int.wrapping_rem(divisor)) };
+    let other_sign = |rest: i64| rest != 0 && (rest < 0) != (divisor < 0);
+    Limited(remainder.map(|rest| if other_sign(rest) { rest + divisor } else { rest }))
 }
 
 /// Returns the number raised to a power; a power below 0 counts as 0. A result that does not fit into 64 bits ends the flow,

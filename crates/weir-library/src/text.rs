@@ -14,7 +14,7 @@ use crate::{Limited, room, units};
 
 weir::library! {
     /// Functions on texts: characters, parts, and conversion from and to numbers and bytes.
-    pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, words, before, after, lines, join,
+    pub(crate) text: length, is_empty, trim, trim_start, trim_end, strip_prefix, strip_suffix, capitalize, reverse, count, lower, upper, contains, starts_with, ends_with, find, split, words, before, after, lines, join,
         replace, repeat, pad_start, pad_end, slice, parse_int, parse_float, to_bytes, from_bytes
 }
 
@@ -74,6 +74,51 @@ pub fn is_empty(text: &str) -> bool {
 #[weir::function(pure, total, room = 2 * text.len(), units = units::to_copy(text))]
 pub fn trim(text: &str) -> String {
     text.trim().to_owned()
+}
+
+/// Returns the text without leading white space.
+#[weir::function(pure, total, room = 2 * text.len(), units = units::to_copy(text))]
+pub fn trim_start(text: &str) -> String {
+    text.trim_start().to_owned()
+}
+
+/// Returns the text without trailing white space.
+#[weir::function(pure, total, room = 2 * text.len(), units = units::to_copy(text))]
+pub fn trim_end(text: &str) -> String {
+    text.trim_end().to_owned()
+}
+
+/// Returns the rest of the text behind `prefix`, or `None` if the text does not begin with it.
+#[weir::function(pure, total, room = 2 * text.len(), units = units::to_copy(text))]
+pub fn strip_prefix(text: &str, prefix: &str) -> Option<String> {
+    text.strip_prefix(prefix).map(str::to_owned)
+}
+
+/// Returns the text before `suffix`, or `None` if the text does not end with it.
+#[weir::function(pure, total, room = 2 * text.len(), units = units::to_copy(text))]
+pub fn strip_suffix(text: &str, suffix: &str) -> Option<String> {
+    text.strip_suffix(suffix).map(str::to_owned)
+}
+
+/// Converts the first character to upper case, by Unicode's rules; the others stay.
+#[weir::function(pure, total, room = 2 * text.len() + 16, units = units::to_copy(text))]
+pub fn capitalize(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next();
+    first.into_iter().flat_map(char::to_uppercase).chain(characters).collect()
+}
+
+/// Returns the characters in reverse order.
+#[weir::function(pure, total, room = 2 * text.len(), units = units::to_transform(text))]
+pub fn reverse(text: &str) -> String {
+    text.chars().rev().collect()
+}
+
+/// Returns the number of occurrences of `part`, without those that overlap earlier ones. An empty `part` occurs before each
+/// character and at the end.
+#[weir::function(pure, total, units = units::to_transform(text))]
+pub fn count(text: &str, part: &str) -> i64 {
+    text.matches(part).count() as i64
 }
 
 /// Converts the text to lower case, by Unicode's rules.

@@ -44,3 +44,27 @@ fn bounds_may_be_in_the_wrong_order() {
     assert_eq!((int::clamp(5, 1, 3), int::clamp(0, 1, 3), int::clamp(2, 3, 1)), (3, 1, 1));
     assert_eq!((float::clamp(5.0, 1.0, 3.0), float::clamp(2.0, 3.0, 1.0)), (3.0, 1.0));
 }
+
+#[test]
+fn a_modulo_has_the_sign_of_the_divisor() {
+    let cases = [
+        (7, 3, 1),
+        (-7, 3, 2),
+        (7, -3, -2),
+        (-7, -3, -1),
+        (6, -3, 0),
+        (i64::MIN, -1, 0),
+        (i64::MIN, i64::MAX, i64::MAX - 1),
+    ];
+    for (int, divisor, wanted) in cases {
+        assert_eq!(int::modulo(int, divisor).0, Ok(wanted), "{int} modulo {divisor}");
+    }
+    assert!(int::modulo(1, 0).0.is_err());
+}
+
+#[test]
+fn floats_are_added_and_have_logarithms() {
+    assert_eq!((float::sum(&[]), float::sum(&[1.5, 2.0])), (0.0, 3.5));
+    assert_eq!((float::exponential(0.0), float::logarithm(1.0)), (1.0, 0.0));
+    assert!(float::logarithm(-1.0).is_nan());
+}

@@ -103,3 +103,17 @@ fn texts_are_padded_to_a_number_of_characters() {
     assert_eq!(refused(4, ""), "`fill` must be one character, not \"\"");
     assert_eq!(refused(i64::MAX, "é"), TooLong.to_string());
 }
+
+#[test]
+fn ends_are_removed() {
+    assert_eq!((trim_start(" \u{3000}a "), trim_end(" a\n")), ("a ".to_owned(), " a".to_owned()));
+    assert_eq!((strip_prefix("sha256=ab", "sha256="), strip_prefix("ab", "b")), (Some("ab".to_owned()), None));
+    assert_eq!((strip_suffix("a.txt", ".txt"), strip_suffix("a.txt", "a")), (Some("a".to_owned()), None));
+}
+
+#[test]
+fn characters_are_turned_and_counted() {
+    assert_eq!([capitalize("ärger mit"), capitalize("ß"), capitalize("")], ["Ärger mit", "SS", ""]);
+    assert_eq!([reverse("aß…"), reverse("")], ["…ßa", ""]);
+    assert_eq!([count("aaaa", "aa"), count("ab", "x"), count("äb", ""), count("", "")], [2, 0, 3, 1]);
+}
