@@ -208,10 +208,14 @@ impl<'a> TypeChecker<'a, '_> {
     fn parameter_type(&mut self, place: ParameterLocation, written: &ast::Type, ty: &Ty) {
         let (fits, takes) = match place {
             ParameterLocation::Path => (self.is_word(ty), WORDS.to_owned()),
-            ParameterLocation::Query
-            | ParameterLocation::Header
-            | ParameterLocation::Cookie
-            | ParameterLocation::UnprefixedCookie => {
+            ParameterLocation::Query => {
+                let is_word = match ty {
+                    Ty::Option(part) | Ty::List(part) => self.is_word(part),
+                    ty => self.is_word(ty),
+                };
+                (is_word, format!("{WORDS}; in the query also an `Option` or a `List` of these"))
+            }
+            ParameterLocation::Header | ParameterLocation::Cookie | ParameterLocation::UnprefixedCookie => {
                 let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
                 (self.is_word(ty) || optional, format!("{WORDS}; outside the path also an `Option` of these"))
             }

@@ -122,6 +122,20 @@ test "the body of a request has the keys that `json.decode` reads" {
   expect days == [7: "2026-11-22T20:15:00Z"]
 }
 
+enum Shape { Round as "round", Square }
+
+service shelves on http(port: 0) {
+  get "/" (tag: List(Text), size: List(Int) = [7], shape: List(Shape)) {
+    http.text("{tag} {size} {shape == [Round, Square]}")
+  }
+}
+
+test "a list takes all values of a name in the query" {
+  expect shelves.get("/?tag=a&size=1&tag=b+c&size=-2&tag").text()? == "[\"a\", \"b c\", \"\"] [1, -2] false"
+  expect shelves.get("/?shape=round&shape=Square").text()? == "[] [7] true"
+  expect shelves.get("/?size=1&size=many").status() == 400
+}
+
 const rounds = 8
 fn doubled(n: Int) -> Int { loop state = n { state * 2 } until state > 100 at most rounds }
 test "the bound of a loop may be a constant" { expect doubled(1) == 128 }
