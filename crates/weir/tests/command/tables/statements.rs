@@ -3,6 +3,16 @@
 use super::{post, text};
 use crate::support::{Scratch, Served, say};
 
+/// Runs the tests of a program, and then serves it from an empty database. Its file and its data are removed when they are
+/// dropped.
+fn tested_and_served(name: &str, text: &str) -> (Scratch, Scratch, Served) {
+    let (program, data) = (Scratch::new(&format!("{name}.weir"), text.as_bytes()), Scratch::folder(name));
+    let said = say(&["test", program.path()]);
+    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
+    let served = Served::start(program.path(), &["--data", data.path()]);
+    (program, data, served)
+}
+
 const STEPS: &str = r#"use http
 
 record Account { owner: Text, balance: Int }
@@ -48,10 +58,7 @@ test "a step that ends with an err has written nothing" { expect right() }
 
 #[test]
 fn a_step_that_ends_with_an_err_takes_back_its_writes() {
-    let (program, data) = (Scratch::new("steps.weir", STEPS.as_bytes()), Scratch::folder("steps"));
-    let said = say(&["test", program.path()]);
-    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
-    let served = Served::start(program.path(), &["--data", data.path()]);
+    let (_program, _data, served) = tested_and_served("steps", STEPS);
     assert_eq!(text(&served.get("/")).trim(), "true 2");
     served.stop();
 }
@@ -113,10 +120,7 @@ test "aggregates of the table are those of the list" {
 
 #[test]
 fn aggregates_of_a_table_are_those_of_the_list_of_its_rows() {
-    let (program, data) = (Scratch::new("shops.weir", AGGREGATES.as_bytes()), Scratch::folder("shops"));
-    let said = say(&["test", program.path()]);
-    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
-    let served = Served::start(program.path(), &["--data", data.path()]);
+    let (program, _data, served) = tested_and_served("shops", AGGREGATES);
     assert_eq!(text(&post(&served, "/").unwrap()).trim(), "true");
     assert_eq!(text(&served.get("/")).trim(), "true 5");
     assert_eq!(post(&served, "/more").map(|answer| answer.status), Some(200));
@@ -207,10 +211,7 @@ const JOINED: &str = r#"["4 ada of Rom ada of Rom", "3 ? of ? ada of Rom", "2 bo
 #[test]
 fn keyed_reads_of_a_for_are_one_statement_unless_it_writes() {
     let joins = JOINS.replace("JOINED", &format!("{JOINED:?}"));
-    let (program, data) = (Scratch::new("joins.weir", joins.as_bytes()), Scratch::folder("joins"));
-    let said = say(&["test", program.path()]);
-    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
-    let served = Served::start(program.path(), &["--data", data.path()]);
+    let (program, _data, served) = tested_and_served("joins", &joins);
     assert_eq!(text(&post(&served, "/").unwrap()).trim(), "true");
     assert_eq!(text(&served.get("/")).trim(), JOINED);
     assert_eq!(text(&post(&served, "/move").unwrap()).trim(), "[\"Rom\", \"Rom!\"]");
@@ -281,10 +282,7 @@ fn an_update_of_many_rows_takes_effect_as_a_whole() {
                     an update of `tasks` cannot change the key: delete the row, and insert another one\n\
                     true";
     let program = TASKS.replace("EXPECTED", &expected.replace('"', "\\\"").replace('\n', "\\n"));
-    let (program, data) = (Scratch::new("todo.weir", program.as_bytes()), Scratch::folder("todo"));
-    let said = say(&["test", program.path()]);
-    assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
-    let served = Served::start(program.path(), &["--data", data.path()]);
+    let (_program, _data, served) = tested_and_served("todo", &program);
     assert_eq!(text(&served.get("/")), expected);
     served.stop();
 }
