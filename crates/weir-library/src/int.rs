@@ -51,7 +51,7 @@ pub fn clamp(int: i64, least: i64, most: i64) -> i64 {
 /// flow.
 #[weir::function(pure)]
 pub fn modulo(int: i64, divisor: i64) -> Limited<i64> {
-    let zero = || Failure::new(FailureKind::Arithmetic, "division by zero");
+    let zero = || Failure::arithmetic(format!("{int} divided by zero"));
     let remainder = if divisor == 0 { Err(zero()) } else { Ok(int.wrapping_rem(divisor)) };
     let other_sign = |rest: i64| rest != 0 && (rest < 0) != (divisor < 0);
     Limited(remainder.map(|rest| if other_sign(rest) { rest + divisor } else { rest }))

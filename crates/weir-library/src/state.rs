@@ -34,7 +34,8 @@ pub fn add(number: &mut Value, by: Value) -> Value {
 }
 
 /// Adds to the number under the key of a shared map, and returns the sum: `counts.add_at(word, 1)`. A key that the map does not
-/// have begins at zero. If the map then has more than `keep` entries, the oldest are removed.
+/// have begins at zero, and a sum that does not fit into 64 bits saturates. If the map then has more than `keep` entries, the
+/// oldest are removed.
 #[weir::function(reads)]
 pub fn add_at(
     map: &mut Entries,

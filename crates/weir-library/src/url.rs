@@ -62,17 +62,22 @@ pub fn join(base: &str, reference: &str) -> Result<String, Failure> {
     Ok(base.join(reference).map_err(|error| refused(reference, error))?.into())
 }
 
-/// Decodes percent-encodings: `a b` for `a%20b`. A `+` remains one; in a query, `html.form` decodes it to a blank.
+/// Decodes percent-encodings: `a b` for `a%20b`. A `%` without two hexadecimal digits remains, and so does a `+`; in a query,
+/// `html.form` decodes it to a blank.
 ///
 /// # Errors
 /// Fails if the decoded bytes are not UTF-8.
 #[weir::function(pure, room = 2 * text.len(), units = units::to_transform(text))]
 pub fn decode(text: &str) -> Result<String, Failure> {
     let decoded = percent_decode_str(text).decode_utf8();
-    decoded.map(Into::into).map_err(|_| refused(text, "its percent-encodings are not UTF-8"))
+    decoded.map(Into::into).map_err(|_| Failure::function(format!("{} is not UTF-8 in percent-encoding", shown(text))))
 }
 
 fn refused(text: &str, reason: impl std::fmt::Display) -> Failure {
-    let shown: String = text.chars().take(SHOWN_MAX).collect();
-    Failure::function(format!("{shown:?} is not a URL: {reason}"))
+    Failure::function(format!("{} is not a URL: {reason}", shown(text)))
+}
+
+/// Returns the beginning of a text in quotation marks.
+fn shown(text: &str) -> String {
+    format!("{:?}", text.chars().take(SHOWN_MAX).collect::<String>())
 }

@@ -177,7 +177,7 @@ test "paths" {
   expect path.name("a/b.txt") == Some("b.txt") && path.name("a/b/") == Some("b") && path.name("/") == None
   expect path.parent("a/b.txt") == "a" && path.parent("b.txt") == "" && path.parent("/a") == "/" && path.parent("/") == "/"
   expect path.extension("x/a.tar.gz") == Some("gz") && path.extension("a.b/c") == None && path.extension("") == None
-  expect path.extension(".profile") == None && path.extension(".a.txt") == Some("txt")
+  expect path.extension(".profile") == None && path.extension("a/..") == None && path.stem("..") == Some("..") && path.extension(".a.txt") == Some("txt")
   expect path.stem("b/a.tar.gz") == Some("a.tar") && path.stem(".profile") == Some(".profile") && path.stem("/") == None
   expect path.join("a/", "/b") == "a/b" && path.join("a", "b") == "a/b" && path.join("", "b") == "b" && path.join("/", "b") == "/b"
   expect path.normalized("a/./b/../c") == "a/c" && path.normalized("/../a") == "/a" && path.normalized("../../a/..") == "../.."
