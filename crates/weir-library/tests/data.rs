@@ -94,7 +94,9 @@ fn a_bad_row_is_named_by_its_own_lines() {
             ("\n\na,b\n\n1,2,3\n", format!("line 5: {more}")),
             ("a,b\n1,\"x\n\ny\"\n\n6\n7,8\n", format!("line 6: {fewer}")),
             ("a,b\n\n\"3\n4\"\n5,6\n", format!("lines 3 to 4: {fewer}{unclosed}")),
-            ("a,b\n1,2\n\"3,4\n", "line 3: a quotation mark is not closed".to_owned()),
+            ("a,b\n1,2\n\"3,4\n", format!("line 3: {fewer}{unclosed}")),
+            ("a,b\n1\n\"3,4\n5\"", format!("line 2: {fewer}")),
+            ("a,b\n1,\"2\n3", "line 2: a quotation mark is not closed".to_owned()),
             ("\n\"a,b\n1,2\n", "line 2: a quotation mark is not closed".to_owned()),
             ("\u{feff}\"a\n\",b\n3", format!("line 3: {fewer}")),
         ] {

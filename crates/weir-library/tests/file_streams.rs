@@ -221,7 +221,7 @@ fn checked_rows_continue_after_a_malformed_row() {
             r##"#1(failure("users: line 3: 1 field, but there are 2 columns"))"##,
             r##"#1(failure("users: line 4 is not UTF-8"))"##,
             r##"#0(["a": "4\n4", "b": "5"])"##,
-            r##"#1(failure("users: line 7: 3 fields, but there are 2 columns"))"##,
+            r##"#1(failure("users: line 7: 3 fields, but there are 2 columns; enclose a field that contains \",\" in quotation marks"))"##,
             r##"#0(["a": "9", "b": "10"])"##,
         ]
     );

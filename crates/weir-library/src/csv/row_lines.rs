@@ -18,11 +18,18 @@ pub(super) struct RowPlace {
     pub(super) first_line: u64,
     /// The line of its last field: another one only if a line break stands inside quotation marks.
     pub(super) last_line: u64,
+    /// True if the row has not ended because a quotation mark is open.
+    is_quoted: bool,
 }
 
 impl RowPlace {
     pub(super) fn has_several_lines(&self) -> bool {
         self.last_line > self.first_line
+    }
+
+    /// Returns true if a missing quotation mark would explain what is wrong with the row.
+    pub(super) fn may_be_unclosed(&self) -> bool {
+        self.is_quoted || self.has_several_lines()
     }
 }
 
@@ -69,12 +76,15 @@ impl RowLines {
         }
         let is_break = matches!(byte, b'\r' | b'\n');
         if !is_break && self.open.is_none() {
-            self.open = Some(RowPlace { byte: at, first_line: self.line, last_line: self.line });
+            self.open = Some(self.begin(at));
         }
         self.quotes.pass(byte);
+        if let Some(row) = &mut self.open {
+            row.is_quoted = self.quotes.are_open();
+            row.last_line = if is_break { row.last_line } else { self.line };
+        }
         if is_break && !self.quotes.are_open() {
-            self.ended.extend(self.open_row());
-            self.open = None;
+            self.ended.extend(self.open.take());
         }
         if is_break && (byte, self.previous) != (b'\n', b'\r') {
             self.line += 1;
@@ -82,9 +92,9 @@ impl RowLines {
         self.previous = byte;
     }
 
-    /// Returns the row that has begun and not ended, up to here.
-    fn open_row(&self) -> Option<RowPlace> {
-        self.open.map(|row| RowPlace { last_line: self.line, ..row })
+    /// Returns a row that begins at an offset in this line.
+    fn begin(&self, byte: u64) -> RowPlace {
+        RowPlace { byte, first_line: self.line, last_line: self.line, is_quoted: false }
     }
 
     /// Returns the place of the first row that begins at an offset or behind it.
@@ -92,8 +102,7 @@ impl RowLines {
         while self.ended.front().is_some_and(|row| row.byte < byte) {
             self.ended.pop_front();
         }
-        let here = RowPlace { byte: self.byte, first_line: self.line, last_line: self.line };
-        self.ended.front().copied().or_else(|| self.open_row()).unwrap_or(here)
+        self.ended.front().copied().or(self.open).unwrap_or_else(|| self.begin(self.byte))
     }
 
     /// Returns true if the next byte stands inside quotation marks.

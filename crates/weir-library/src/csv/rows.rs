@@ -129,7 +129,7 @@ impl<R: Read + Seek> Rows<R> {
         let columns: Vec<Text> = match columns {
             Ok(_) if input.ends_quoted() => return Err(unclosed(place)),
             Ok(columns) => columns,
-            Err(error) => return Err(row_error(&error, place, input.lines.is_quoted(), separator).into_failure()),
+            Err(error) => return Err(row_error(&error, place, separator).into_failure()),
         };
         if columns.len() > FIELDS_MAX {
             return Err(Failure::new(FailureKind::Limit, format!("there are more than {FIELDS_MAX} columns")));
@@ -162,7 +162,7 @@ impl<R: Read + Seek> Rows<R> {
             Ok(false) => return Ok(None),
             Err(error) => error,
         };
-        let failed = row_error(&error, self.place, input.lines.is_quoted(), self.separator);
+        let failed = row_error(&error, self.place, self.separator);
         if let RowError::TooLong(_) = failed {
             self.skip_line(begin).map_err(|error| RowError::End(error.into()))?;
         }
@@ -198,14 +198,14 @@ fn unclosed(place: RowPlace) -> Failure {
     Failure::function(format!("line {}: a quotation mark is not closed", place.first_line))
 }
 
-/// Converts an error of the CSV reader in a row, which may end inside quotation marks.
-fn row_error(error: &csv::Error, place: RowPlace, is_quoted: bool, separator: u8) -> RowError {
+/// Converts an error of the CSV reader in a row.
+fn row_error(error: &csv::Error, place: RowPlace, separator: u8) -> RowError {
     let first = place.first_line;
     let (lines, are) = match place.has_several_lines() {
         true => (format!("lines {first} to {}", place.last_line), "are"),
         false => (format!("line {first}"), "is"),
     };
-    let quotation = match is_quoted || place.has_several_lines() {
+    let quotation = match place.may_be_unclosed() {
         true => format!("; a quotation mark in line {first} may be unclosed"),
         false => String::new(),
     };
