@@ -169,7 +169,12 @@ fn an_invalid_body_is_refused_with_its_position() {
         "body: the key \"a\" is repeated at line 1 column 28"
     );
     assert_eq!(refused("1e999", Type::Float), "body: not JSON: number out of range at line 1 column 5");
-    assert_eq!(refused("9223372036854775808", Type::Int), "body: expected a whole number, found `9223372036854775808`");
+    let range = "a whole number from -9223372036854775808 to 9223372036854775807";
+    for large in ["9223372036854775808", "18446744073709551616", "-9223372036854775809"] {
+        assert_eq!(refused(large, Type::Int), format!("body: expected {range}, found `{large}`"));
+    }
+    let long = "9".repeat(300);
+    assert_eq!(refused(&long, Type::Int), format!("body: expected {range}, found `{}…`", &long[..40]));
     assert_eq!(refused("1.5", Type::Int), "body: expected a whole number, found `1.5`");
     assert_eq!(refused("", post()), "body: not JSON: EOF while parsing a value at line 1 column 0");
     assert_eq!(refused("{\"id\": NaN}", post()), "body: not JSON: expected value at line 1 column 8");
@@ -208,9 +213,18 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
     let opaque = TypeShape::Opaque { shareable: true };
     let value = TypeDefinition { name: "json.Value".into(), doc: Text::default(), shape: opaque };
     let of = TypeOf { ty: Type::list(Type::named("Hook")), definitions: vec![hook, value] };
-    let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null}]"#;
+    let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null},
+{"from":"","event":[12345678901234567890123,-0.1234567890123456789012,18446744073709551615,"1\"1.0",1e-400]}]"#;
+    let text = &text.replace('\n', "");
     let hooks = parse(text.as_bytes(), "body", &of.ty, NamedTypes(&of.definitions)).expect("it is such a body");
     assert_eq!(written(&hooks, &of).as_deref(), Ok(text.as_bytes()));
+    let numbers = json::parse("[0.5,12345678901234567890123]").expect("JSON");
+    let number = json::at(&numbers, 1).expect("a number");
+    assert_eq!((json::int(&number), json::float(&number)), (None, Some(12_345_678_901_234_567_890_123_f64)));
+    let whole = TypeOf { ty: Type::Int, definitions: Vec::new() };
+    let refused = json::decode_value(&number, weir::TypeArgument(whole.into())).expect_err("it does not fit");
+    let range = "from -9223372036854775808 to 9223372036854775807";
+    assert_eq!(refused.message.as_str(), format!("expected a whole number {range}, found `12345678901234567890123`"));
     // The list and the record around the value take two levels.
     let nested = |depth: usize| json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).expect("JSON");
     let hook = |depth| {
