@@ -220,9 +220,10 @@ impl<'a> TypeChecker<'a, '_> {
                 (self.is_word(ty) || optional, format!("{WORDS}; outside the path also an `Option` of these"))
             }
             ParameterLocation::Body => {
-                let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
+                let takes = "a body can be a `Text`, `Bytes`, or anything that JSON can hold, but no `Option` of an `Option` or \
+                             of `()`: both would be `null`";
                 // Arbitrary JSON is accepted as it is.
-                (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
+                (*ty == Ty::BYTES || self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
             }
         };
         if !fits && *ty != Ty::Error {
@@ -250,6 +251,7 @@ impl<'a> TypeChecker<'a, '_> {
         match ty {
             Ty::Function(_) | Ty::Unknown(_) => false,
             Ty::Error => true,
+            Ty::Option(part) if matches!(**part, Ty::Option(_) | Ty::UNIT) => false,
             Ty::List(part) | Ty::Option(part) => self.is_data(part, seen),
             Ty::Map(pair) => (self.is_word(&pair.0) || pair.0 == Ty::TIME) && self.is_data(&pair.1, seen),
             Ty::Result(_) => false,
@@ -268,7 +270,7 @@ impl<'a> TypeChecker<'a, '_> {
                     _ => false,
                 }
             }
-            Ty::Plain(plain) => !matches!(plain, Type::Never | Type::Failure | Type::Parameter(_)),
+            Ty::Plain(plain) => !matches!(plain, Type::Never | Type::Failure | Type::Bytes | Type::Parameter(_)),
         }
     }
 

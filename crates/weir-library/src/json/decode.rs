@@ -40,6 +40,8 @@ fn sayable<'a>(ty: &'a Type, definitions: NamedTypes<'a>, inside: &mut Vec<&'a s
         Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration | Type::Time => {
             true
         }
+        // `None` and the inner value would both be `null`.
+        Type::Option(some) if matches!(**some, Type::Option(_) | Type::Unit) => false,
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
         Type::Map(pair) => is_scalar(&pair.0, definitions) && sayable(&pair.1, definitions, inside),
         Type::Tuple(elements) => elements.iter().all(|element| sayable(element, definitions, inside)),
