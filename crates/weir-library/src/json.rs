@@ -71,7 +71,7 @@ fn too_long() -> Failure {
 fn why(error: &serde_json::Error) -> String {
     let (said, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
     match (error.classify(), said.strip_suffix(&place).unwrap_or(&said)) {
-        (_, "recursion limit exceeded") => format!("not JSON: nests more than {DEPTH_MAX} deep"),
+        (_, "recursion limit exceeded") => format!("JSON nests more than {DEPTH_MAX} deep"),
         // An error about JSON that is well-formed.
         (Category::Data, said) => said.to_owned(),
         (_, said) => format!("not JSON: {said}"),

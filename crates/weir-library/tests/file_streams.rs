@@ -279,7 +279,7 @@ fn checked_lines_continue_after_malformed_json() {
             r##"#1(failure("events: line 3, column 8: not JSON: expected `,` or `}`"))"##,
             r##"#1(failure("events: line 4 is not UTF-8"))"##,
             r##"#1(failure("events: line 5, column 3: not JSON: trailing characters"))"##,
-            r##"#1(failure("events: line 6, column 128: not JSON: nests more than 127 deep"))"##,
+            r##"#1(failure("events: line 6, column 128: JSON nests more than 127 deep"))"##,
             r##"#1(failure("events: line 7, column 5: not JSON: number out of range"))"##,
             "#0(<json.Value>)",
         ]

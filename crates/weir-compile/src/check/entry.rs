@@ -236,7 +236,7 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Returns whether the type can be parsed from one word of a request.
     fn is_word(&self, ty: &Ty) -> bool {
-        if [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION].contains(ty) {
+        if [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION, Ty::TIME].contains(ty) {
             return true;
         }
         let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
@@ -253,7 +253,7 @@ impl<'a> TypeChecker<'a, '_> {
             Ty::Error => true,
             Ty::Option(part) if matches!(**part, Ty::Option(_) | Ty::UNIT) => false,
             Ty::List(part) | Ty::Option(part) => self.is_data(part, seen),
-            Ty::Map(pair) => (self.is_word(&pair.0) || pair.0 == Ty::TIME) && self.is_data(&pair.1, seen),
+            Ty::Map(pair) => self.is_word(&pair.0) && self.is_data(&pair.1, seen),
             Ty::Result(_) => false,
             Ty::Tuple(parts) => parts.iter().all(|part| self.is_data(part, seen)),
             Ty::Plain(Type::Named(name)) => {
@@ -392,4 +392,4 @@ fn shape(route: &Route) -> String {
 
 /// The note on types that one word of a request can have.
 const WORDS: &str =
-    "one word can be a `Text`, `Int`, `Float`, `Bool`, `Size`, `Duration`, or a variant without payload";
+    "one word can be a `Text`, `Int`, `Float`, `Bool`, `Size`, `Duration`, `Time`, or a variant without payload";
