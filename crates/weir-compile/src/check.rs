@@ -12,6 +12,7 @@ mod arguments;
 mod block;
 mod call;
 mod config;
+mod constant_patterns;
 mod constants;
 mod control;
 mod entry;

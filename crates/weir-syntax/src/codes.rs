@@ -120,6 +120,7 @@ codes! {
     E0405 AlternativesDiffer,
     E0406 BoundTwice,
     E0407 ElseFallsThrough,
+    E0408 ConstantPattern,
     E0501 MovedValue,
     E0502 SharedAsValue,
     E0503 NotAResource,

@@ -174,6 +174,7 @@ impl<'a> TypeChecker<'a, '_> {
         let mut clean = true;
         for arm in arms {
             let mark = self.scope.mark();
+            self.constants_in_pattern(&arm.pattern);
             clean &= self.pattern(&arm.pattern, &ty);
             if let Some(guard) = &arm.guard {
                 self.expr(guard, Some(&Expected::new(Ty::BOOL, guard.span, "a guard is a `Bool`")));

@@ -108,7 +108,7 @@ impl<'a> TypeChecker<'a, '_> {
             names => self.qualified_variant(names, name),
         };
         let Some(variant) = variant else {
-            if !name.is_missing() {
+            if !name.is_missing() && !self.is_constant_pattern(path) {
                 self.unknown_variant_of(name, ty);
             }
             arguments.iter().for_each(|argument| self.part(&argument.pattern, &Ty::Error, bound));
@@ -284,7 +284,7 @@ impl<'a> TypeChecker<'a, '_> {
     fn same_names(&mut self, alternative: &Pattern, first: &BoundNames, own: &BoundNames) {
         let differ =
             first.keys().find(|name| !own.contains_key(*name)).or(own.keys().find(|name| !first.contains_key(*name)));
-        if let Some(name) = differ {
+        if let Some(name) = differ.filter(|name| self.constant_declared(name).is_none()) {
             let diagnostic =
                 Diagnostic::new(Code::AlternativesDiffer, "the alternatives of a pattern bind different names")
                     .at(alternative.span, format!("`{name}` is bound in only one of them"))
