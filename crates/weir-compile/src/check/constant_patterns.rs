@@ -54,11 +54,13 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn constant_pattern(&mut self, constant: &str, (span, label): (Span, &str), declared: Span) {
-        let diagnostic =
-            Diagnostic::new(Code::ConstantPattern, format!("a pattern does not compare with the constant `{constant}`"))
-                .at(span, label)
-                .because(declared, "declared here")
-                .hint(format!("bind another name and compare in a guard: `other if other == {constant}`"));
+        let diagnostic = Diagnostic::new(
+            Code::ConstantPattern,
+            format!("a pattern does not compare with the constant `{constant}`"),
+        )
+        .at(span, label)
+        .because(declared, "declared here")
+        .hint(format!("bind another name and compare in a guard: `other if other == {constant}`"));
         self.report(diagnostic);
     }
 }
