@@ -6,9 +6,12 @@
 //! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
 //!    (ARCHITECTURE, "Semantics", rule 2). A frame's own value that some call takes by `&mut`, or that can only be
 //!    moved, counts as a resource; moving it away is writing it.
-//! 2. *Ends.* A node that writes a resource waits for every earlier node that may end the flow. In the body of a `within`
+//! 2. *Reads of shared values.* A reader of a shared value waits for every earlier reader that is immediate: otherwise it
+//!    could read first, and see an older value, while the earlier one waits for its inputs. Readers that may wait
+//!    themselves hold up no others, because their waits shall overlap; neither do iterations hold up each other.
+//! 3. *Ends.* A node that writes a resource waits for every earlier node that may end the flow. In the body of a `within`
 //!    or `race`, which may be given up while it waits, a node that may wait counts as one.
-//! 3. *Atomic steps.* An `acquire` waits for every earlier node that may wait itself, so that no flow holds a
+//! 4. *Atomic steps.* An `acquire` waits for every earlier node that may wait itself, so that no flow holds a
 //!    constraint while it waits for something outside the step: without this, two flows that overlap independent steps
 //!    could wait for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.
 //!

@@ -2,6 +2,7 @@
 
 mod decode;
 mod quotes;
+mod row_lines;
 mod rows;
 
 use std::io::Cursor;

@@ -6,7 +6,7 @@ use crate::{number_format, units};
 
 weir::library! {
     /// Functions on floats: rounding, conversion, bounds, and roots and powers.
-    pub(crate) float: to_int, format, round, floor, ceiling, truncate, abs, min, max, clamp, square_root, power, sum, exponential, logarithm, is_nan, is_finite
+    pub(crate) float: to_int, format, round, floor, ceiling, truncate, abs, min, max, clamp, square_root, power, sum, exponential, logarithm, is_nan, is_finite, pi, sine, cosine, tangent, arc_sine, arc_cosine, arc_tangent
 }
 
 /// Returns the number as an `Int` without its fraction; `None` if it does not fit into 64 bits or is not a number. To round
@@ -112,6 +112,49 @@ pub fn exponential(float: f64) -> f64 {
 #[weir::function(pure, total)]
 pub fn logarithm(float: f64) -> f64 {
     float.ln()
+}
+
+/// Returns π, the ratio of a circle's circumference to its diameter.
+#[weir::function(pure, total)]
+pub fn pi() -> f64 {
+    std::f64::consts::PI
+}
+
+/// Returns the sine of an angle in radians.
+#[weir::function(pure, total)]
+pub fn sine(float: f64) -> f64 {
+    float.sin()
+}
+
+/// Returns the cosine of an angle in radians.
+#[weir::function(pure, total)]
+pub fn cosine(float: f64) -> f64 {
+    float.cos()
+}
+
+/// Returns the tangent of an angle in radians.
+#[weir::function(pure, total)]
+pub fn tangent(float: f64) -> f64 {
+    float.tan()
+}
+
+/// Returns the angle in radians, from -π/2 to π/2, with this sine; `NaN` for a number beyond -1 and 1.
+#[weir::function(pure, total)]
+pub fn arc_sine(float: f64) -> f64 {
+    float.asin()
+}
+
+/// Returns the angle in radians, from 0 to π, with this cosine; `NaN` for a number beyond -1 and 1.
+#[weir::function(pure, total)]
+pub fn arc_cosine(float: f64) -> f64 {
+    float.acos()
+}
+
+/// Returns the angle in radians, from -π to π, of the point at `float` above and `x` to the right of the origin; without `x`, the
+/// angle with this tangent.
+#[weir::function(pure, total)]
+pub fn arc_tangent(float: f64, #[default(1.0)] x: f64) -> f64 {
+    float.atan2(x)
 }
 
 /// Returns `true` if this is not a number, which equals nothing, not even itself.

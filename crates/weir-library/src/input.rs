@@ -96,6 +96,18 @@ pub(crate) fn expected(ty: &Type, definitions: NamedTypes<'_>) -> String {
     }
 }
 
+/// Describes a text of this type, for a message about another text: a whole number was expected within its range if the text
+/// is one outside of it.
+pub(crate) fn expected_beside(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> String {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    match ty {
+        Type::Int if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) => {
+            format!("a whole number from {} to {}", i64::MIN, i64::MAX)
+        }
+        _ => expected(ty, definitions),
+    }
+}
+
 /// Parses a decoded text as a value of a scalar type; `None` if it is malformed.
 pub(crate) fn scalar(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> Option<Value> {
     match ty {
@@ -133,7 +145,7 @@ fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 /// Parses a decoded text as a value of a scalar type, or returns the message of the error.
 pub(crate) fn scalar_or_error(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> Result<Value, String> {
     scalar(ty, text, definitions)
-        .ok_or_else(|| format!("expected {}, found {}", expected(ty, definitions), shown(text)))
+        .ok_or_else(|| format!("expected {}, found {}", expected_beside(ty, text, definitions), shown(text)))
 }
 
 /// Formats a text for messages: quoted, and truncated to less than a line.

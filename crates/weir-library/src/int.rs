@@ -1,14 +1,19 @@
 //! Functions on whole numbers: conversion, bounds, and bits.
 
+use std::ops::RangeInclusive;
+
 use weir::{Failure, FailureKind};
 
 use crate::{Limited, number_format};
 
 weir::library! {
     /// Functions on whole numbers: conversion, bounds, and bits.
-    pub(crate) int: to_float, format, abs, min, max, clamp, modulo, power, bit_and, bit_or, bit_xor, bit_not, shift_left, shift_right,
+    pub(crate) int: to_float, format, abs, min, max, clamp, modulo, floor_divide, gcd, sign, to_base, digits, power, bit_and, bit_or, bit_xor, bit_not, shift_left, shift_right,
         count_ones
 }
+
+/// The bases in which numbers are written.
+pub(crate) const BASES: RangeInclusive<u32> = 2..=36;
 
 /// Returns the number as a `Float`; beyond 2^53, the nearest one.
 #[weir::function(pure, total)]
@@ -55,6 +60,58 @@ pub fn modulo(int: i64, divisor: i64) -> Limited<i64> {
     let remainder = if divisor == 0 { Err(zero()) } else { Ok(int.wrapping_rem(divisor)) };
     let other_sign = |rest: i64| rest != 0 && (rest < 0) != (divisor < 0);
     Limited(remainder.map(|rest| if other_sign(rest) { rest + divisor } else { rest }))
+}
+
+/// Returns the quotient rounded down, unlike `/`: `-7.floor_divide(2)` is -4. A `divisor` of 0, and a quotient that does not
+/// fit into 64 bits, end the flow.
+#[weir::function(pure)]
+pub fn floor_divide(int: i64, divisor: i64) -> Limited<i64> {
+    if divisor == 0 {
+        return Limited(Err(Failure::arithmetic(format!("{int} divided by zero"))));
+    }
+    let is_lower = int.wrapping_rem(divisor) != 0 && (int < 0) != (divisor < 0);
+    checked(int.checked_div(divisor).map(|quotient| quotient - i64::from(is_lower)))
+}
+
+/// Returns the greatest common divisor, which is 0 only of 0 and 0. One that does not fit into 64 bits ends the flow.
+#[weir::function(pure)]
+pub fn gcd(int: i64, other: i64) -> Limited<i64> {
+    let (mut one, mut other) = (int.unsigned_abs(), other.unsigned_abs());
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    checked(i64::try_from(one).ok())
+}
+
+/// Returns -1, 0 or 1: the sign of the number.
+#[weir::function(pure, total)]
+pub fn sign(int: i64) -> i64 {
+    int.signum()
+}
+
+/// Formats the number in a base, with small letters for the digits from 10 on: `255.to_base(16)` is `ff`. `text.parse_int` reads
+/// it. A `base` that is not from 2 to 36 ends the flow.
+#[weir::function(pure)]
+pub fn to_base(int: i64, base: i64) -> Limited<String> {
+    let Some(base) = u32::try_from(base).ok().filter(|base| BASES.contains(base)) else {
+        return Limited(Err(Failure::argument(format!("`base` must be from 2 to 36, not {base}"))));
+    };
+    let (mut left, mut digits) = (int.unsigned_abs(), Vec::new());
+    loop {
+        digits.extend(char::from_digit((left % u64::from(base)) as u32, base));
+        left /= u64::from(base);
+        if left == 0 {
+            break;
+        }
+    }
+    digits.extend((int < 0).then_some('-'));
+    Limited(Ok(digits.into_iter().rev().collect()))
+}
+
+/// Returns the decimal digits without the sign, the highest one first: `[1, 2]` for -12.
+#[weir::function(pure, total)]
+pub fn digits(int: i64) -> Vec<i64> {
+    int.unsigned_abs().to_string().bytes().map(|digit| i64::from(digit - b'0')).collect()
 }
 
 /// Returns the number raised to a power; a power below 0 counts as 0. A result that does not fit into 64 bits ends the flow,

@@ -3,12 +3,15 @@
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod lines;
+mod number;
+mod parse;
 mod tree;
-mod unique_keys;
 
 pub use tree::{Json, TooDeep};
 
 use indexmap::IndexMap;
+use number::JsonNumber;
+use parse::RepeatedKeys;
 use serde_json::error::Category;
 use tree::{DEPTH_MAX, JsonNode};
 use weir::{Failure, FailureKind, Module, Text, TypeArgument, Typed, Value};
@@ -36,10 +39,11 @@ mod functions {
     }
 }
 
-/// Parses a text. If an object repeats a key, the last value counts; values nest at most 127 deep.
+/// Parses a text. If an object repeats a key, the last value counts; values nest at most 127 deep. A number keeps all of its
+/// digits, so that `write` writes the same number.
 ///
 /// # Errors
-/// Fails if the text is not JSON; the message gives the line and the column.
+/// Fails if the text is not JSON or has a number beyond ±1.8·10³⁰⁸; the message gives the line and the column.
 #[weir::function(pure, units = units::to_divide(text))]
 pub fn parse(text: &str) -> Result<Json, Failure> {
     parse_bytes(text.as_bytes())
@@ -54,7 +58,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Json, Failure> {
     if bytes.len() > TEXT_BYTES_MAX {
         return Err(too_long());
     }
-    serde_json::from_slice(bytes).map_err(|error| {
+    parse::parse(bytes, RepeatedKeys::LastCounts).map_err(|error| {
         Failure::function(format!("{} at line {} column {}", why(&error), error.line(), error.column()))
     })
 }
@@ -67,7 +71,7 @@ fn too_long() -> Failure {
 fn why(error: &serde_json::Error) -> String {
     let (said, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
     match (error.classify(), said.strip_suffix(&place).unwrap_or(&said)) {
-        (_, "recursion limit exceeded") => format!("not JSON: nests more than {DEPTH_MAX} deep"),
+        (_, "recursion limit exceeded") => format!("JSON nests more than {DEPTH_MAX} deep"),
         // An error about JSON that is well-formed.
         (Category::Data, said) => said.to_owned(),
         (_, said) => format!("not JSON: {said}"),
@@ -76,7 +80,8 @@ fn why(error: &serde_json::Error) -> String {
 
 /// Parses a line; an error names the column.
 fn parse_line(line: &str) -> Result<Json, String> {
-    serde_json::from_str(line).map_err(|error: serde_json::Error| format!("column {}: {}", error.column(), why(&error)))
+    let parsed = parse::parse(line.as_bytes(), RepeatedKeys::LastCounts);
+    parsed.map_err(|error| format!("column {}: {}", error.column(), why(&error)))
 }
 
 /// Returns the value of an object under a key.
@@ -196,7 +201,7 @@ pub fn of_text(text: Text) -> Json {
 /// Creates a JSON number from a whole number.
 #[weir::function(pure)]
 pub fn of_int(number: i64) -> Json {
-    Json(JsonNode::Number(number.into()))
+    Json(JsonNode::Number(JsonNumber::Machine(number.into())))
 }
 
 /// Creates a JSON number.
@@ -207,7 +212,7 @@ pub fn of_int(number: i64) -> Json {
 pub fn of_float(number: f64) -> Result<Json, Failure> {
     let number = serde_json::Number::from_f64(number)
         .ok_or_else(|| Failure::argument("JSON cannot express infinities and NaN"))?;
-    Ok(Json(JsonNode::Number(number)))
+    Ok(Json(JsonNode::Number(JsonNumber::Machine(number))))
 }
 
 /// Creates a JSON Boolean.

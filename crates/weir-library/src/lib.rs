@@ -19,6 +19,8 @@ pub mod encoding;
 pub mod failure;
 pub mod files;
 pub mod float;
+#[cfg(test)]
+mod generated_values;
 pub mod html;
 pub mod http;
 pub mod http1;

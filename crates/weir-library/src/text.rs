@@ -7,14 +7,16 @@ use std::fmt;
 use std::str::Utf8Error;
 
 use bytes::Bytes;
+use unicode_segmentation::UnicodeSegmentation;
 use weir::{Failure, FailureKind, Text};
 
+use crate::int::BASES;
 use crate::texts::Texts;
 use crate::{Limited, room, units};
 
 weir::library! {
     /// Functions on texts: characters, parts, and conversion from and to numbers and bytes.
-    pub(crate) text: length, is_empty, trim, trim_start, trim_end, strip_prefix, strip_suffix, capitalize, reverse, count, lower, upper, contains, starts_with, ends_with, find, split, words, before, after, lines, join,
+    pub(crate) text: length, is_empty, trim, trim_start, trim_end, strip_prefix, strip_suffix, capitalize, reverse, count, lower, upper, contains, starts_with, ends_with, find, at, split, split_once, graphemes, words, before, after, lines, join,
         replace, repeat, pad_start, pad_end, slice, parse_int, parse_float, to_bytes, from_bytes
 }
 
@@ -196,6 +198,25 @@ fn is_white(byte: u8) -> bool {
     byte == b' ' || (b'\t'..=b'\r').contains(&byte)
 }
 
+/// Returns the character at the position, counted from 0.
+#[weir::function(pure, total, units = units::to_scan(text))]
+pub fn at(text: &str, position: i64) -> Option<String> {
+    text.chars().nth(usize::try_from(position).ok()?).map(String::from)
+}
+
+/// Returns the parts before and after the first `separator`; `None` if the text does not contain it.
+#[weir::function(pure, total, units = units::to_copy(text))]
+pub fn split_once(text: &str, separator: &str) -> Option<(Text, Text)> {
+    text.split_once(separator).map(|(before, after)| (before.into(), after.into()))
+}
+
+/// Returns what a reader takes for characters: extended grapheme clusters of Unicode, such as `é` of two characters, a flag, or
+/// an emoji with its skin colour.
+#[weir::function(pure, total, room = room::of_pieces(text, |text| text.chars().count()), units = units::to_divide(text))]
+pub fn graphemes(text: &str) -> Texts {
+    text.graphemes(true).collect()
+}
+
 /// Returns the part of the text before the first `separator`.
 #[weir::function(pure, total, units = units::to_copy(text))]
 pub fn before(text: &str, separator: &str) -> Option<Text> {
@@ -274,13 +295,20 @@ pub fn slice(text: &str, from: i64, to: i64) -> String {
     text.chars().skip(from).take(to.saturating_sub(from)).collect()
 }
 
-/// Parses a whole number: an optional sign and decimal digits, within 64 bits.
+/// Parses a whole number: an optional sign and digits, within 64 bits. The digits are decimal, or those of a `base` from 2 to
+/// 36: `"ff".parse_int(base: 16)` is 255.
 ///
 /// # Errors
-/// Fails with [`NotANumber`] for any other text.
+/// Fails with [`NotANumber`] for any other text, and for any text in another base.
 #[weir::function(pure, total, units = units::to_transform(text))]
-pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
-    text.parse().map_err(|_| NotANumber::new(text, "a whole number of 64 bits"))
+pub fn parse_int(text: &str, #[default(10)] base: i64) -> Result<i64, NotANumber> {
+    match u32::try_from(base).ok().filter(|base| BASES.contains(base)) {
+        Some(10) => text.parse().map_err(|_| NotANumber::new(text, "a whole number of 64 bits")),
+        Some(base) => {
+            i64::from_str_radix(text, base).map_err(|_| NotANumber::new(text, "a whole number of 64 bits in this base"))
+        }
+        None => Err(NotANumber::new(text, "a whole number in this base, which is not from 2 to 36")),
+    }
 }
 
 /// Parses a number: decimal digits with an optional sign, fraction and exponent.

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use weir::{HostType, Value};
 use weir_library::time::{date, format, of_date, parse, parse_as, shift, start_of_day};
 
 const BERLIN: &str = "Europe/Berlin";
@@ -13,6 +14,19 @@ fn seconds(time: SystemTime) -> u64 {
 
 fn shown(time: SystemTime, zone: &str) -> String {
     format(time, "%Y-%m-%d %H:%M:%S %z", zone).unwrap()
+}
+
+#[test]
+fn the_least_and_the_greatest_time_are_read() {
+    for (text, nanoseconds) in
+        [("1677-09-21T00:12:43.145224192Z", i64::MIN), ("2262-04-11T23:47:16.854775807Z", i64::MAX)]
+    {
+        assert_eq!(parse(text).and_then(SystemTime::into_value), Ok(Value::Time(nanoseconds)), "{text}");
+        assert_eq!(Value::Time(nanoseconds).to_string(), text);
+    }
+    for text in ["1677-09-21T00:12:43.145224191Z", "2262-04-11T23:47:16.854775808Z"] {
+        assert!(parse(text).and_then(SystemTime::into_value).is_err(), "{text}");
+    }
 }
 
 #[test]

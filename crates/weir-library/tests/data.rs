@@ -82,6 +82,34 @@ fn rows_round_trip() {
 }
 
 #[test]
+fn a_bad_row_is_named_by_its_own_lines() {
+    let says =
+        |text: &str, separator| csv::parse(text, separator).map(|rows| rows.len()).unwrap_err().message.to_string();
+    let fewer = "1 field, but there are 2 columns";
+    let more = "3 fields, but there are 2 columns; enclose a field that contains \",\" in quotation marks";
+    let unclosed = "; a quotation mark in line 3 may be unclosed";
+    for line_break in ["\n", "\r\n", "\r"] {
+        for (text, says_this) in [
+            ("a,b\n1,2\n\n\n5", format!("line 5: {fewer}")),
+            ("\n\na,b\n\n1,2,3\n", format!("line 5: {more}")),
+            ("a,b\n1,\"x\n\ny\"\n\n6\n7,8\n", format!("line 6: {fewer}")),
+            ("a,b\n\n\"3\n4\"\n5,6\n", format!("lines 3 to 4: {fewer}{unclosed}")),
+            ("a,b\n1,2\n\"3,4\n", format!("line 3: {fewer}{unclosed}")),
+            ("a,b\n1\n\"3,4\n5\"", format!("line 2: {fewer}")),
+            ("a,b\n1,\"2\n3", "line 2: a quotation mark is not closed".to_owned()),
+            ("\n\"a,b\n1,2\n", "line 2: a quotation mark is not closed".to_owned()),
+            ("\u{feff}\"a\n\",b\n3", format!("line 3: {fewer}")),
+        ] {
+            let text = text.replace('\n', line_break);
+            assert_eq!(says(&text, ","), says_this, "{text:?}");
+        }
+    }
+    let semicolons =
+        "line 2: 3 fields, but there are 2 columns; enclose a field that contains \";\" in quotation marks";
+    assert_eq!(says("a;b\n1;2;3\n", ";"), semicolons);
+}
+
+#[test]
 fn bytes_are_sliced_and_joined() {
     let all = Bytes::from_static(b"hello world");
     assert_eq!((bytes::length(&all), bytes::is_empty(&all), bytes::is_empty(b"")), (11, false, true));

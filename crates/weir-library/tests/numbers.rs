@@ -68,3 +68,39 @@ fn floats_are_added_and_have_logarithms() {
     assert_eq!((float::exponential(0.0), float::logarithm(1.0)), (1.0, 0.0));
     assert!(float::logarithm(-1.0).is_nan());
 }
+
+#[test]
+fn quotients_are_rounded_down() {
+    for (int, divisor, wanted) in
+        [(7, 2, 3), (-7, 2, -4), (7, -2, -4), (-7, -2, 3), (-6, 2, -3), (i64::MIN, 1, i64::MIN)]
+    {
+        assert_eq!(int::floor_divide(int, divisor).0, Ok(wanted), "{int} by {divisor}");
+    }
+    assert!(int::floor_divide(1, 0).0.is_err() && int::floor_divide(i64::MIN, -1).0.is_err());
+}
+
+#[test]
+fn numbers_have_divisors_digits_and_bases() {
+    assert_eq!([int::gcd(12, -18).0, int::gcd(0, 5).0, int::gcd(0, 0).0], [Ok(6), Ok(5), Ok(0)]);
+    assert!(int::gcd(i64::MIN, 0).0.is_err() && int::gcd(i64::MIN, 2).0 == Ok(2));
+    assert_eq!([int::sign(-3), int::sign(0), int::sign(9)], [-1, 0, 1]);
+    assert_eq!([int::digits(-120), int::digits(0)], [vec![1, 2, 0], vec![0]]);
+    for (int, base) in [(255, 16), (-1295, 36), (0, 2), (i64::MIN, 2), (i64::MAX, 36), (i64::MIN, 10)] {
+        let written = int::to_base(int, base).0.expect("a base");
+        assert_eq!(weir_library::text::parse_int(&written, base).ok(), Some(int), "{written}");
+    }
+    assert!([1, 37, -2, i64::MIN].iter().all(|base| int::to_base(1, *base).0.is_err()));
+}
+
+#[test]
+fn angles_are_radians() {
+    let is_near = |one: f64, other: f64| (one - other).abs() < 1e-12;
+    let quarter = float::pi() / 2.0;
+    assert!(is_near(float::sine(quarter), 1.0) && is_near(float::cosine(quarter), 0.0));
+    assert!(is_near(float::tangent(quarter / 2.0), 1.0));
+    assert!(is_near(float::arc_sine(1.0), quarter) && is_near(float::arc_cosine(0.0), quarter));
+    assert!(
+        is_near(float::arc_tangent(1.0, 1.0), quarter / 2.0) && is_near(float::arc_tangent(0.0, -1.0), float::pi())
+    );
+    assert!(float::arc_sine(1.1).is_nan());
+}

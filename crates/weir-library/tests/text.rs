@@ -71,17 +71,24 @@ fn texts_do_not_grow_beyond_their_limit() {
 #[test]
 fn numbers_are_parsed_completely_or_not_at_all() {
     assert_eq!(
-        ["0", "-12", "+7", "9223372036854775807"].map(|text| parse_int(text).ok()),
+        ["0", "-12", "+7", "9223372036854775807"].map(|text| parse_int(text, 10).ok()),
         [0, -12, 7, i64::MAX].map(Some)
     );
     for text in ["", " 1", "1.0", "0x10", "1_000", "9223372036854775808", "٣"] {
-        assert!(parse_int(text).is_err(), "{text:?}");
+        assert!(parse_int(text, 10).is_err(), "{text:?}");
+    }
+    assert_eq!(
+        [("ff", 16), ("-Zz", 36), ("101", 2)].map(|(text, base)| parse_int(text, base).ok()),
+        [255, -1295, 5].map(Some)
+    );
+    for (text, base) in [("2", 2), ("1", 1), ("1", 37), ("1", -1), ("1", i64::MAX), ("", 16), ("0x1", 16)] {
+        assert!(parse_int(text, base).is_err(), "{text:?} in base {base}");
     }
     assert_eq!(["1", "-0.5", "1e3"].map(|text| parse_float(text).ok()), [1.0, -0.5, 1000.0].map(Some));
     for text in ["", "1,5", "inf", "NaN", "1e999", " 1"] {
         assert!(parse_float(text).is_err(), "{text:?}");
     }
-    assert_eq!(parse_int("twelve").unwrap_err().to_string(), "\"twelve\" is not a whole number of 64 bits");
+    assert_eq!(parse_int("twelve", 10).unwrap_err().to_string(), "\"twelve\" is not a whole number of 64 bits");
 }
 
 #[test]
@@ -116,4 +123,13 @@ fn characters_are_turned_and_counted() {
     assert_eq!([capitalize("ärger mit"), capitalize("ß"), capitalize("")], ["Ärger mit", "SS", ""]);
     assert_eq!([reverse("aß…"), reverse("")], ["…ßa", ""]);
     assert_eq!([count("aaaa", "aa"), count("ab", "x"), count("äb", ""), count("", "")], [2, 0, 3, 1]);
+}
+
+#[test]
+fn characters_and_parts_are_found() {
+    assert_eq!([at("aé", 1), at("aé", 2), at("a", -1)], [Some("é".to_owned()), None, None]);
+    let parts = |text, separator| split_once(text, separator).map(|(one, other)| format!("{one}|{other}"));
+    assert_eq!([parts("a=b=c", "="), parts("a", "=")], [Some("a|b=c".to_owned()), None]);
+    let visible: Vec<String> = graphemes("e\u{301}🇩🇪👍🏽a").iter().map(|part| part.to_string()).collect();
+    assert_eq!(visible, ["e\u{301}", "🇩🇪", "👍🏽", "a"]);
 }

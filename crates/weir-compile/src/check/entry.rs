@@ -220,9 +220,10 @@ impl<'a> TypeChecker<'a, '_> {
                 (self.is_word(ty) || optional, format!("{WORDS}; outside the path also an `Option` of these"))
             }
             ParameterLocation::Body => {
-                let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
+                let takes = "a body can be a `Text`, `Bytes`, or anything that JSON can hold, but no `Option` of an `Option` or \
+                             of `()`: both would be `null`";
                 // Arbitrary JSON is accepted as it is.
-                (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
+                (*ty == Ty::BYTES || self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
             }
         };
         if !fits && *ty != Ty::Error {
@@ -235,7 +236,7 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Returns whether the type can be parsed from one word of a request.
     fn is_word(&self, ty: &Ty) -> bool {
-        if [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION].contains(ty) {
+        if [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION, Ty::TIME].contains(ty) {
             return true;
         }
         let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
@@ -250,8 +251,9 @@ impl<'a> TypeChecker<'a, '_> {
         match ty {
             Ty::Function(_) | Ty::Unknown(_) => false,
             Ty::Error => true,
+            Ty::Option(part) if matches!(**part, Ty::Option(_) | Ty::UNIT) => false,
             Ty::List(part) | Ty::Option(part) => self.is_data(part, seen),
-            Ty::Map(pair) => (self.is_word(&pair.0) || pair.0 == Ty::TIME) && self.is_data(&pair.1, seen),
+            Ty::Map(pair) => self.is_word(&pair.0) && self.is_data(&pair.1, seen),
             Ty::Result(_) => false,
             Ty::Tuple(parts) => parts.iter().all(|part| self.is_data(part, seen)),
             Ty::Plain(Type::Named(name)) => {
@@ -268,7 +270,7 @@ impl<'a> TypeChecker<'a, '_> {
                     _ => false,
                 }
             }
-            Ty::Plain(plain) => !matches!(plain, Type::Never | Type::Failure | Type::Parameter(_)),
+            Ty::Plain(plain) => !matches!(plain, Type::Never | Type::Failure | Type::Bytes | Type::Parameter(_)),
         }
     }
 
@@ -390,4 +392,4 @@ fn shape(route: &Route) -> String {
 
 /// The note on types that one word of a request can have.
 const WORDS: &str =
-    "one word can be a `Text`, `Int`, `Float`, `Bool`, `Size`, `Duration`, or a variant without payload";
+    "one word can be a `Text`, `Int`, `Float`, `Bool`, `Size`, `Duration`, `Time`, or a variant without payload";

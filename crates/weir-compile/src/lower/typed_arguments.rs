@@ -11,6 +11,10 @@ use super::{Binding, Lowering};
 use crate::lang_items::{JSON_VALUE, READERS_OF_NAMED_TEXTS, SERVICE};
 use crate::types::{fields_of, names_in};
 
+/// The hint for an `Option` whose values JSON writes like its `None`.
+const ONE_NULL_HINT: &str =
+    "`None` and the inner value are both `null` in JSON; declare an enum that names the cases, or read a `json.Value`";
+
 impl<'a> Lowering<'a, '_> {
     /// Returns the pair of an argument and its type. Reports an opaque part, which the function could not read.
     pub(super) fn with_type(&mut self, argument: Atom, path: &Text, written: Option<&Expr>, span: Span) -> Atom {
@@ -80,9 +84,13 @@ impl<'a> Lowering<'a, '_> {
         if let Some(part) = unreadable_part(&of) {
             let place = if of.ty == part { String::new() } else { format!(", with `{part}` in it") };
             let message = format!("`{path}` cannot create values of the type `{part}`");
+            let hint = match part {
+                Type::Option(_) => ONE_NULL_HINT,
+                _ => "read plain data: numbers, texts, times, lists, maps, records, enums",
+            };
             let diagnostic = Diagnostic::new(Code::ClosedValue, message)
                 .at(span, format!("expected to create `{}`{place}", of.ty))
-                .hint("read plain data: numbers, texts, times, lists, maps, records, enums");
+                .hint(hint);
             self.context.report_once(diagnostic);
         } else if READERS_OF_NAMED_TEXTS.contains(&path.as_str()) && !has_names(&of) {
             let message = format!("`{path}` cannot create values of the type `{}`", of.ty);
@@ -181,12 +189,18 @@ fn unreadable_in(ty: &Type, of: &TypeOf) -> Option<Type> {
         Type::Function(_) | Type::Bytes | Type::Failure | Type::Result(_) | Type::Never | Type::Parameter(_) => {
             Some(ty.clone())
         }
+        Type::Option(part) if is_null_itself(part) => Some(ty.clone()),
         Type::List(part) | Type::Option(part) => unreadable_in(part, of),
         Type::Map(pair) if is_key(&pair.0, of) => unreadable_in(&pair.1, of),
         Type::Map(_) => Some(ty.clone()),
         Type::Tuple(parts) => parts.iter().find_map(|part| unreadable_in(part, of)),
         _ => None,
     }
+}
+
+/// Returns true if a value of this type may be `null` in JSON, so that an `Option` of it could not be told from `None`.
+fn is_null_itself(ty: &Type) -> bool {
+    matches!(ty, Type::Option(_) | Type::Unit)
 }
 
 /// Returns true if the type is a record or a map from texts.

@@ -137,8 +137,12 @@ impl HostType for SystemTime {
     fn into_value(self) -> Result<Value, Failure> {
         let nanos = match self.duration_since(UNIX_EPOCH) {
             Ok(after) => i64::try_from(after.as_nanos()),
-            Err(before) => i64::try_from(before.duration().as_nanos()).map(|nanos| -nanos),
+            Err(before) => match before.duration().as_nanos() {
+                // The least time has no positive counterpart.
+                nanos if nanos == u128::from(i64::MIN.unsigned_abs()) => Ok(i64::MIN),
+                nanos => i64::try_from(nanos).map(|nanos| -nanos),
+            },
         };
-        nanos.map(Value::Time).map_err(|_| Failure::arithmetic("a time outside the years 1678 to 2262"))
+        nanos.map(Value::Time).map_err(|_| Failure::arithmetic("a time outside the years 1677 to 2262"))
     }
 }

@@ -6,7 +6,7 @@
 //! A node with bodies has *own inputs* first (the list or the limit, then initial states), then its *captures*. A body has
 //! *own parameters* first (states, then the element), then the captured values, in the order of the inputs.
 
-use weir_host::Text;
+use weir_host::{Library, Signature, Text};
 
 use super::{ArmTest, Constraint, Graph, NodeId};
 use crate::body_types::BodyTypes;
@@ -285,6 +285,20 @@ impl NodeKind {
     #[must_use]
     pub fn may_wait(&self) -> bool {
         self.row().may_wait
+    }
+
+    /// Returns true if the operation waits for nothing but locks and processors: no call in it waits, blocks its thread or
+    /// gathers.
+    #[must_use]
+    pub fn is_immediate(&self, library: &Library) -> bool {
+        let immediate = match self {
+            NodeKind::Call { function } => library.function(function).is_some_and(|function| {
+                let Signature { effects, batch, .. } = &function.signature;
+                !effects.waits && !effects.blocking && batch.is_none()
+            }),
+            _ => true,
+        };
+        immediate && self.bodies().iter().flat_map(|body| &body.nodes).all(|node| node.kind.is_immediate(library))
     }
 
     /// Returns true if the operation always ends the flow.

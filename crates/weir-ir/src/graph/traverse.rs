@@ -1,6 +1,6 @@
 //! Traversal of graphs: functions that walk nodes by the tables of their operations.
 
-use weir_host::Mode;
+use weir_host::{Mode, Resource};
 
 use super::{Graph, Node, NodeId, NodeKind, Operand};
 
@@ -58,6 +58,12 @@ impl Node {
     #[must_use]
     pub fn writes(&self) -> bool {
         self.uses.iter().any(|usage| usage.mode == Mode::Write)
+    }
+
+    /// Returns the shared values that the node reads and does not change.
+    pub(crate) fn shared_reads(&self) -> impl Iterator<Item = &Resource> {
+        let reads = self.uses.iter().filter(|usage| usage.mode == Mode::Read);
+        reads.map(|usage| &usage.resource).filter(|resource| matches!(resource, Resource::Shared(_)))
     }
 }
 

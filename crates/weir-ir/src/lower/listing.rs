@@ -42,7 +42,7 @@ impl GraphBuilder<'_> {
             self.order.gated(gate);
         }
         let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
-        node.after = self.order.place(id, &node);
+        node.after = self.order.place(id, &node, self.definitions.library);
         self.graph.nodes.push(node);
         id
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Mode, Resource};
+use weir_host::{Library, Mode, Resource};
 
 use crate::graph::{Node, NodeId, NodeKind, Operand};
 
@@ -23,6 +23,8 @@ enum OrderKey {
 struct Accesses {
     writer: Option<NodeId>,
     readers: Vec<NodeId>,
+    /// The last of the readers that later readers wait for.
+    immediate_reader: Option<NodeId>,
 }
 
 /// Accesses, ends and waiting nodes so far, as far as later nodes must wait for them.
@@ -65,11 +67,12 @@ impl OrderTracker {
     }
 
     /// Records the node and returns the nodes it waits for, except those that its inputs and its control imply.
-    pub(crate) fn place(&mut self, id: NodeId, node: &Node) -> Vec<NodeId> {
+    pub(crate) fn place(&mut self, id: NodeId, node: &Node, library: &Library) -> Vec<NodeId> {
         let mut after = BTreeSet::new();
         for (key, mode) in self.keys(node) {
             self.access(key, mode, id, &mut after);
         }
+        self.reads_of_shared(id, node, library, &mut after);
         if node.writes() {
             after.extend(&self.ends);
         }
@@ -109,11 +112,24 @@ impl OrderTracker {
             Mode::Write => {
                 after.extend(accesses.readers.drain(..));
                 after.extend(accesses.writer.replace(id));
+                accesses.immediate_reader = None;
             }
         }
     }
 
-    /// Orders atomic steps: see the protocol of [`mod@crate::lower`], 3.
+    /// Orders the reads of each shared value: see the protocol of [`mod@crate::lower`], 2.
+    fn reads_of_shared(&mut self, id: NodeId, node: &Node, library: &Library, after: &mut BTreeSet<NodeId>) {
+        let mut is_immediate = None;
+        for resource in node.shared_reads() {
+            let accesses = self.accesses.entry(OrderKey::Resource(resource.clone())).or_default();
+            after.extend(accesses.immediate_reader);
+            if *is_immediate.get_or_insert_with(|| node.kind.is_immediate(library)) {
+                accesses.immediate_reader = Some(id);
+            }
+        }
+    }
+
+    /// Orders atomic steps: see the protocol of [`mod@crate::lower`], 4.
     fn steps(&mut self, id: NodeId, node: &Node, after: &mut BTreeSet<NodeId>) {
         if let NodeKind::Release { acquire } = &node.kind {
             after.extend(self.waits.drain(..).filter(|waiting| waiting >= acquire));

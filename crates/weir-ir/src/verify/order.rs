@@ -24,6 +24,7 @@ enum ConflictKey {
 pub(super) fn check(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>) {
     let earlier = Predecessors::new(view.graph);
     resources(checker, view, &earlier);
+    reads(checker, view, &earlier);
     ends(checker, view, &earlier);
     steps(checker, view, &earlier);
 }
@@ -50,6 +51,26 @@ fn resources(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier:
             all.insert(second);
             if mode == Mode::Write {
                 writers.insert(second);
+            }
+        }
+    }
+}
+
+/// Checks that a reader of a shared value waits for the earlier readers that are immediate.
+fn reads(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
+    let mut readers: BTreeMap<&Resource, NodeSet> = BTreeMap::new();
+    for (id, node) in view.graph.nodes() {
+        for resource in node.shared_reads() {
+            let before = readers.entry(resource).or_default();
+            if let Some(first) = earlier.missing(before, id).find(|first| !view.exclusive(*first, id)) {
+                checker.add(
+                    Rule::Order,
+                    node,
+                    format!("does not wait for %{}, which reads {resource} before", first.0),
+                );
+            }
+            if node.kind.is_immediate(checker.library) {
+                before.insert(id);
             }
         }
     }

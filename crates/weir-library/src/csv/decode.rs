@@ -64,3 +64,44 @@ pub fn encode(rows: Typed<'a'>, #[default(",")] separator: &str) -> Result<Strin
     }
     written(all.iter().map(|row| row.iter()), separator)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use weir::{Field, Text, TypeArgument, TypeDefinition};
+
+    use super::*;
+    use crate::generated_values::{definitions, types, value_of};
+
+    /// Returns the type of a list of records with columns of these types.
+    fn rows_of(columns: &[Type]) -> TypeOf {
+        let field = |(number, ty): (usize, &Type)| Field::new(&format!("column {number}"), ty.clone());
+        let shape = TypeShape::Record(columns.iter().enumerate().map(field).collect());
+        let mut definitions = definitions();
+        definitions.push(TypeDefinition { name: "Row".into(), doc: Text::default(), shape });
+        TypeOf { ty: Type::list(Type::named("Row")), definitions }
+    }
+
+    /// Returns a strategy for types of columns. An `Option(Text)` is left out: `None` and an empty text are both an empty text.
+    fn columns() -> impl Strategy<Value = Vec<Type>> {
+        let is_text = |ty: &Type| matches!(ty, Type::Option(some) if **some == Type::Text);
+        prop::collection::vec(types().prop_filter("an empty text is `None`", move |ty| !is_text(ty)), 1..4)
+    }
+
+    fn rows(columns: Vec<Type>) -> impl Strategy<Value = (Vec<Type>, Vec<Value>)> {
+        let row: Vec<_> = columns.iter().cloned().map(value_of).collect();
+        let rows = prop::collection::vec(row.prop_map(|row| Value::Record(row.into())), 0..4);
+        (Just(columns), rows)
+    }
+
+    proptest! {
+        #[test]
+        fn rows_round_trip((columns, rows) in columns().prop_flat_map(rows), separator in "[,;\\t| ]") {
+            let of = rows_of(&columns);
+            let element = TypeOf { ty: Type::named("Row"), ..of.clone() };
+            let text = encode(Typed { value: Value::list(rows.clone()), of: of.into() }, &separator).expect("records");
+            let again = decode(&text, &separator, TypeArgument(element.into())).map_err(|failure| failure.message.to_string());
+            prop_assert_eq!(again, Ok(rows), "{:?}", text);
+        }
+    }
+}

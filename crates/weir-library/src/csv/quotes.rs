@@ -2,7 +2,7 @@
 
 /// The place of the next byte in its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QuotePlace {
+enum QuotePlace {
     /// Before the field: a quotation mark opens it.
     FieldBegin,
     /// In the field, outside of quotation marks.
@@ -16,7 +16,7 @@ pub(super) enum QuotePlace {
 /// Follows the quotation marks of an input.
 pub(super) struct Quotes {
     separator: u8,
-    pub(super) place: QuotePlace,
+    place: QuotePlace,
 }
 
 impl Quotes {
@@ -24,9 +24,19 @@ impl Quotes {
         Quotes { separator, place: QuotePlace::FieldBegin }
     }
 
-    /// Goes on behind these bytes.
-    pub(super) fn pass(&mut self, bytes: &[u8]) {
-        self.place = bytes.iter().fold(self.place, |place, byte| self.behind(place, *byte));
+    /// Goes on behind this byte.
+    pub(super) fn pass(&mut self, byte: u8) {
+        self.place = self.behind(self.place, byte);
+    }
+
+    /// Goes on before a field.
+    pub(super) fn leave_field(&mut self) {
+        self.place = QuotePlace::FieldBegin;
+    }
+
+    /// Returns true if the next byte stands inside quotation marks.
+    pub(super) fn are_open(&self) -> bool {
+        self.place == QuotePlace::Quoted
     }
 
     fn behind(&self, place: QuotePlace, byte: u8) -> QuotePlace {

@@ -13,7 +13,7 @@ use csv::{ReaderBuilder, StringRecord};
 use parking_lot::Mutex;
 use weir::{Entries, Failure, FailureKind, HostType, Text, Type, Value};
 
-use super::quotes::{QuotePlace, Quotes};
+use super::row_lines::{RowLines, RowPlace};
 use super::separator_of;
 use crate::bad_elements::{BadElements, StreamElement};
 use crate::files::root_of;
@@ -43,12 +43,12 @@ impl RowError {
     }
 }
 
-/// A reader that fails if a row is too long, and that knows whether its end is inside quotation marks.
+/// A reader that fails if a row is too long, and that follows the rows of its input.
 struct BoundedReader<R> {
     inner: R,
     /// Number of bytes that may still be read before the row has to end.
     left: u64,
-    quotes: Quotes,
+    lines: RowLines,
     /// True at the end of the input.
     is_at_end: bool,
 }
@@ -56,7 +56,7 @@ struct BoundedReader<R> {
 impl<R> BoundedReader<R> {
     /// Returns true if the input has ended inside quotation marks.
     fn ends_quoted(&self) -> bool {
-        self.is_at_end && self.quotes.place == QuotePlace::Quoted
+        self.is_at_end && self.lines.is_quoted()
     }
 }
 
@@ -68,7 +68,7 @@ impl<R: Read> Read for BoundedReader<R> {
         let length = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let read = self.inner.read(&mut buffer[..length])?;
         self.left -= read as u64;
-        self.quotes.pass(&buffer[..read]);
+        self.lines.pass(&buffer[..read]);
         self.is_at_end = read == 0;
         Ok(read)
     }
@@ -76,8 +76,9 @@ impl<R: Read> Read for BoundedReader<R> {
 
 impl<R: Seek> Seek for BoundedReader<R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.quotes.place = QuotePlace::FieldBegin;
-        self.inner.seek(to)
+        let byte = self.inner.seek(to)?;
+        self.lines.restart(byte, 1, 0);
+        Ok(byte)
     }
 }
 
@@ -109,46 +110,50 @@ impl Deref for CsvRow {
 /// Iterator over the rows of a reader, after the header row that names the columns.
 pub(super) struct Rows<R> {
     reader: csv::Reader<BoundedReader<R>>,
+    separator: u8,
     columns: Vec<Text>,
     /// The most recent row, kept to reuse its allocation.
     record: StringRecord,
+    /// The place of the most recent row.
+    place: RowPlace,
 }
 
 impl<R: Read + Seek> Rows<R> {
     pub(super) fn new(reader: R, separator: u8) -> Result<Self, Failure> {
-        let quotes = Quotes::new(separator);
-        let bounded = BoundedReader { inner: reader, left: ROW_BYTES_MAX, quotes, is_at_end: false };
+        let lines = RowLines::new(separator);
+        let bounded = BoundedReader { inner: reader, left: ROW_BYTES_MAX, lines, is_at_end: false };
         let mut reader = ReaderBuilder::new().delimiter(separator).from_reader(bounded);
-        let columns: Vec<Text> = match reader.headers() {
-            Ok(columns) => columns.iter().map(Text::from).collect(),
-            Err(error) => return Err(row_error(&error, (1, 1)).into_failure()),
+        let columns = reader.headers().map(|columns| columns.iter().map(Text::from).collect());
+        let input = reader.get_mut();
+        let place = input.lines.row_from(0);
+        let columns: Vec<Text> = match columns {
+            Ok(_) if input.ends_quoted() => return Err(unclosed(place)),
+            Ok(columns) => columns,
+            Err(error) => return Err(row_error(&error, place, separator).into_failure()),
         };
-        if reader.get_ref().ends_quoted() {
-            return Err(Failure::function("line 1: a quotation mark is not closed"));
-        }
         if columns.len() > FIELDS_MAX {
             return Err(Failure::new(FailureKind::Limit, format!("there are more than {FIELDS_MAX} columns")));
         }
         if let Some(twice) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
             return Err(Failure::function(format!("two columns are named {:?}", twice.1)));
         }
-        Ok(Rows { reader, columns, record: StringRecord::new() })
+        Ok(Rows { reader, separator, columns, record: StringRecord::new(), place })
     }
 
     /// Returns the line in which the most recent row begins.
     pub(super) fn line(&self) -> u64 {
-        self.record.position().map_or(1, csv::Position::line)
+        self.place.first_line
     }
 
     pub(super) fn next_row(&mut self) -> Result<Option<CsvRow>, RowError> {
         let begin = self.reader.position().clone();
         self.reader.get_mut().left = ROW_BYTES_MAX;
-        let error = match self.reader.read_record(&mut self.record) {
+        let read = self.reader.read_record(&mut self.record);
+        let input = self.reader.get_mut();
+        self.place = input.lines.row_from(begin.byte());
+        let error = match read {
             // The row takes in the rest of the input.
-            Ok(true) if self.reader.get_ref().ends_quoted() => {
-                let message = format!("line {}: a quotation mark is not closed", first_line(&self.record, &begin));
-                return Err(RowError::Row(Failure::function(message)));
-            }
+            Ok(true) if input.ends_quoted() => return Err(RowError::Row(unclosed(self.place))),
             Ok(true) => {
                 let fields = self.record.iter().map(|field| Value::Text(field.into()));
                 let columns = self.columns.iter().cloned().map(Value::Text);
@@ -157,61 +162,70 @@ impl<R: Read + Seek> Rows<R> {
             Ok(false) => return Ok(None),
             Err(error) => error,
         };
-        let failed = row_error(&error, (begin.line(), self.reader.position().line()));
+        let failed = row_error(&error, self.place, self.separator);
         if let RowError::TooLong(_) = failed {
             self.skip_line(begin).map_err(|error| RowError::End(error.into()))?;
         }
         Err(failed)
     }
 
-    /// Goes to the line behind this position.
+    /// Goes to the second line of the most recent row, whose position was this one.
     fn skip_line(&mut self, mut position: csv::Position) -> io::Result<()> {
         const CHUNK: usize = 64 * 1024;
+        let RowPlace { mut byte, first_line, .. } = self.place;
         let reader = self.reader.get_mut();
         reader.left = u64::MAX;
-        reader.seek(SeekFrom::Start(position.byte()))?;
-        let (mut chunk, mut byte) = (vec![0; CHUNK], position.byte());
-        loop {
+        reader.seek(SeekFrom::Start(byte))?;
+        let mut chunk = vec![0; CHUNK];
+        let line_break = loop {
             let read = reader.read(&mut chunk)?;
-            let line_end = chunk[..read].iter().position(|each| *each == b'\n');
-            byte += line_end.map_or(read, |at| at + 1) as u64;
-            if line_end.is_some() || read == 0 {
-                break;
+            let line_break = chunk[..read].iter().position(|each| matches!(each, b'\r' | b'\n'));
+            byte += line_break.map_or(read, |at| at + 1) as u64;
+            if line_break.is_some() || read == 0 {
+                break line_break.map_or(0, |at| chunk[at]);
             }
-        }
-        let line = position.line() + 1;
-        position.set_byte(byte).set_line(line);
+        };
         reader.left = ROW_BYTES_MAX;
+        position.set_byte(byte).set_line(first_line + 1);
         self.reader.seek_raw(SeekFrom::Start(byte), position)?;
+        self.reader.get_mut().lines.restart(byte, first_line + 1, line_break);
         Ok(())
     }
 }
 
-/// Returns the first line of a row that was read after this position; empty lines are passed before it.
-fn first_line(record: &StringRecord, begin: &csv::Position) -> u64 {
-    record.position().unwrap_or(begin).line()
+/// Failure of a row that takes in the rest of the input.
+fn unclosed(place: RowPlace) -> Failure {
+    Failure::function(format!("line {}: a quotation mark is not closed", place.first_line))
 }
 
-/// Converts an error of the CSV reader, with the lines of the row: the first, and the one behind the last.
-fn row_error(error: &csv::Error, (first, end): (u64, u64)) -> RowError {
-    // The reader passes empty lines before the row.
-    let first = error.position().map_or(first, csv::Position::line);
-    let (lines, are) = match end.saturating_sub(1) {
-        last if last > first => (format!("lines {first} to {last}"), "are"),
-        _ => (format!("line {first}"), "is"),
+/// Converts an error of the CSV reader in a row.
+fn row_error(error: &csv::Error, place: RowPlace, separator: u8) -> RowError {
+    let first = place.first_line;
+    let (lines, are) = match place.has_several_lines() {
+        true => (format!("lines {first} to {}", place.last_line), "are"),
+        false => (format!("line {first}"), "is"),
     };
-    let unclosed = format!("a quotation mark in line {first} may be unclosed");
+    let quotation = match place.may_be_unclosed() {
+        true => format!("; a quotation mark in line {first} may be unclosed"),
+        false => String::new(),
+    };
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             let fields = if *len == 1 { "1 field".to_owned() } else { format!("{len} fields") };
             let columns =
                 if *expected_len == 1 { "is 1 column".to_owned() } else { format!("are {expected_len} columns") };
-            let hint = if end > first + 1 { format!("; {unclosed}") } else { String::new() };
+            let hint = match len > expected_len && quotation.is_empty() {
+                true => format!(
+                    "; enclose a field that contains {:?} in quotation marks",
+                    char::from(separator).to_string()
+                ),
+                false => quotation,
+            };
             RowError::Row(Failure::function(format!("{lines}: {fields}, but there {columns}{hint}")))
         }
         csv::ErrorKind::Utf8 { .. } => RowError::Row(Failure::function(format!("{lines} {are} not UTF-8"))),
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            let message = format!("line {first}: the row is longer than {ROW_BYTES_MAX} bytes; {unclosed}");
+            let message = format!("line {first}: the row is longer than {ROW_BYTES_MAX} bytes{quotation}");
             RowError::TooLong(Failure::new(FailureKind::Limit, message))
         }
         _ => RowError::End(Failure::function(error.to_string())),

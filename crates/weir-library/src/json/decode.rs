@@ -8,28 +8,25 @@
 #[cfg(test)]
 mod tests;
 
-use serde::Deserialize;
-use serde_json::Value as Json;
 use weir::memory::check;
 use weir::{Entries, Field, HostType, Type, TypeOf, TypeShape, Value};
 
-use super::tree::JSON_VALUE;
-use super::unique_keys::UniqueKeys;
+use super::parse::{self, RepeatedKeys};
+use super::tree::{JSON_VALUE, Json, JsonNode};
 use super::why;
-use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar, scalar_or_error, shown};
+use crate::input::{InputError, NamedTypes, expected, expected_beside, is_scalar, scalar, scalar_or_error, shown};
 
 /// Parses JSON as a value of the type. `place` names the whole of it in messages; it may be empty.
 pub(crate) fn parse(json: &[u8], place: &str, ty: &Type, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
-    let UniqueKeys(json) = serde_json::from_slice(json).map_err(|error| {
+    let json = parse::parse(json, RepeatedKeys::Refused).map_err(|error| {
         InputError::new(place, format!("{} at line {} column {}", why(&error), error.line(), error.column()))
     })?;
     JsonDecoder { definitions, path: place.into() }.value(ty, &json)
 }
 
 /// Converts a JSON value to a value of the type.
-pub(super) fn convert(json: &super::Json, of: &TypeOf) -> Result<Value, InputError> {
-    let json = serde_json::to_value(json).map_err(|error| InputError::new("", error.to_string()))?;
-    JsonDecoder { definitions: NamedTypes(&of.definitions), path: String::new() }.value(&of.ty, &json)
+pub(super) fn convert(json: &Json, of: &TypeOf) -> Result<Value, InputError> {
+    JsonDecoder { definitions: NamedTypes(&of.definitions), path: String::new() }.value(&of.ty, json)
 }
 
 /// Returns `true` if JSON can express values of this type.
@@ -43,6 +40,8 @@ fn sayable<'a>(ty: &'a Type, definitions: NamedTypes<'a>, inside: &mut Vec<&'a s
         Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration | Type::Time => {
             true
         }
+        // `None` and the inner value would both be `null`.
+        Type::Option(some) if matches!(**some, Type::Option(_) | Type::Unit) => false,
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
         Type::Map(pair) => is_scalar(&pair.0, definitions) && sayable(&pair.1, definitions, inside),
         Type::Tuple(elements) => elements.iter().all(|element| sayable(element, definitions, inside)),
@@ -70,29 +69,31 @@ struct JsonDecoder<'a> {
 impl JsonDecoder<'_> {
     fn value(&mut self, ty: &Type, json: &Json) -> Result<Value, InputError> {
         check().map_err(|failure| InputError::new(&self.path, failure.message.as_str()))?;
-        match (ty, json) {
-            (Type::Option(_), Json::Null) => Ok(Value::none()),
-            (Type::Option(some), json) => self.value(some, json).map(Value::some),
-            (Type::Unit, Json::Null) => Ok(Value::Unit),
-            (Type::Size | Type::Duration | Type::Time, Json::String(text)) => {
+        match (ty, &json.0) {
+            (Type::Option(_), JsonNode::Null) => Ok(Value::none()),
+            (Type::Option(some), _) => self.value(some, json).map(Value::some),
+            (Type::Unit, JsonNode::Null) => Ok(Value::Unit),
+            (Type::Size | Type::Duration | Type::Time, JsonNode::Text(text)) => {
                 scalar(ty, text, self.definitions).ok_or_else(|| self.problem(ty, json))
             }
-            (Type::Bool, Json::Bool(value)) => Ok(Value::Bool(*value)),
-            (Type::Text, Json::String(value)) => Ok(Value::text(value)),
-            (Type::Int, Json::Number(number)) => number.as_i64().map(Value::Int).ok_or_else(|| self.problem(ty, json)),
-            (Type::Float, Json::Number(number)) => {
+            (Type::Bool, JsonNode::Bool(value)) => Ok(Value::Bool(*value)),
+            (Type::Text, JsonNode::Text(value)) => Ok(Value::Text(value.clone())),
+            (Type::Int, JsonNode::Number(number)) => {
+                number.as_i64().map(Value::Int).ok_or_else(|| self.problem(ty, json))
+            }
+            (Type::Float, JsonNode::Number(number)) => {
                 number.as_f64().map(Value::Float).ok_or_else(|| self.problem(ty, json))
             }
-            (Type::List(element), Json::Array(elements)) => {
+            (Type::List(element), JsonNode::List(_, elements)) => {
                 let types = std::iter::repeat_n(&**element, elements.len());
                 Ok(Value::List(self.elements(types, elements)?.into()))
             }
-            (Type::Tuple(types), Json::Array(elements)) if types.len() == elements.len() => {
+            (Type::Tuple(types), JsonNode::List(_, elements)) if types.len() == elements.len() => {
                 Ok(Value::Record(self.elements(types.iter(), elements)?.into()))
             }
-            (Type::Map(pair), Json::Object(entries)) => {
+            (Type::Map(pair), JsonNode::Object(_, entries)) => {
                 let mut map = Entries::with_capacity(entries.len());
-                for (key, json) in entries {
+                for (key, json) in entries.iter() {
                     self.at(&format!(".{key}"), |decoder| {
                         let value = decoder.value(&pair.1, json)?;
                         match map.insert(decoder.key(&pair.0, key)?, value) {
@@ -103,11 +104,10 @@ impl JsonDecoder<'_> {
                 }
                 Ok(Value::Map(map))
             }
-            (Type::Named(name), json) if &**name == JSON_VALUE => {
-                let value = super::Json::deserialize(json).map(HostType::into_value);
-                value.ok().and_then(Result::ok).ok_or_else(|| self.problem(ty, json))
+            (Type::Named(name), _) if &**name == JSON_VALUE => {
+                json.clone().into_value().map_err(|failure| InputError::new(&self.path, failure.message.as_str()))
             }
-            (Type::Named(name), json) => self.named(ty, name, json),
+            (Type::Named(name), _) => self.named(ty, name, json),
             _ => Err(self.problem(ty, json)),
         }
     }
@@ -123,11 +123,11 @@ impl JsonDecoder<'_> {
     }
 
     fn named(&mut self, ty: &Type, name: &str, json: &Json) -> Result<Value, InputError> {
-        match (self.definitions.shape(name), json) {
-            (Some(TypeShape::Record(fields)), Json::Object(entries)) => {
-                Ok(Value::Record(self.fields(fields, |field| entries.get(&**field.external_name()))?.into()))
+        match (self.definitions.shape(name), &json.0) {
+            (Some(TypeShape::Record(fields)), JsonNode::Object(_, entries)) => {
+                Ok(Value::Record(self.fields(fields, |field| entries.get(field.external_name()))?.into()))
             }
-            (Some(TypeShape::Enum(variants)), json) => {
+            (Some(TypeShape::Enum(variants)), _) => {
                 let (name, payload) = tagged(json).ok_or_else(|| self.problem(ty, json))?;
                 let tag = variants.iter().position(|variant| &**variant.external_name() == name);
                 let tag = tag.ok_or_else(|| self.problem(ty, json))?;
@@ -143,14 +143,16 @@ impl JsonDecoder<'_> {
     /// fields as an object.
     fn payload(&mut self, fields: &[Field], json: Option<&Json>) -> Result<Option<weir::Values>, InputError> {
         let positional = fields.first().is_some_and(|field| &*field.name == "0");
-        match (fields, json) {
+        match (fields, json.map(|json| &json.0)) {
             ([], None) => Ok(None),
-            ([field], Some(json)) if positional => Ok(Some([self.value(&field.ty, json)?].into())),
-            (fields, Some(Json::Array(elements))) if positional && fields.len() == elements.len() => {
+            ([field], Some(_)) if positional && let Some(json) = json => {
+                Ok(Some([self.value(&field.ty, json)?].into()))
+            }
+            (fields, Some(JsonNode::List(_, elements))) if positional && fields.len() == elements.len() => {
                 Ok(Some(self.elements(fields.iter().map(|field| &field.ty), elements)?.into()))
             }
-            ([_, ..], Some(Json::Object(entries))) if !positional => {
-                Ok(Some(self.fields(fields, |field| entries.get(&**field.external_name()))?.into()))
+            ([_, ..], Some(JsonNode::Object(_, entries))) if !positional => {
+                Ok(Some(self.fields(fields, |field| entries.get(field.external_name()))?.into()))
             }
             ([], Some(_)) => Err(InputError::new(&self.path, "expected no payload")),
             _ => Err(InputError::new(&self.path, format!("expected a payload of {} fields", fields.len()))),
@@ -195,23 +197,40 @@ impl JsonDecoder<'_> {
     }
 
     fn problem(&self, ty: &Type, found: &Json) -> InputError {
-        let found = match found {
-            Json::Null => "`null`".into(),
-            Json::Bool(value) => format!("`{value}`"),
-            Json::Number(number) => format!("`{number}`"),
-            Json::String(text) => shown(text),
-            Json::Array(elements) => format!("a list of {}", elements.len()),
-            Json::Object(_) => "an object".into(),
+        let (found, expected) = match &found.0 {
+            JsonNode::Number(number) => (kind_of(&found.0), expected_beside(ty, &number.to_string(), self.definitions)),
+            other => (kind_of(other), expected(ty, self.definitions)),
         };
-        InputError::new(&self.path, format!("expected {}, found {found}", expected(ty, self.definitions)))
+        InputError::new(&self.path, format!("expected {expected}, found {found}"))
+    }
+}
+
+/// Shortens a number to less than a line.
+fn shortened(number: &str) -> String {
+    const SHOWN_BYTES_MAX: usize = 40;
+    match number.get(..SHOWN_BYTES_MAX) {
+        Some(begin) if number.len() > SHOWN_BYTES_MAX => format!("{begin}…"),
+        _ => number.to_owned(),
+    }
+}
+
+/// Describes a value for messages.
+fn kind_of(found: &JsonNode) -> String {
+    match found {
+        JsonNode::Null => "`null`".into(),
+        JsonNode::Bool(value) => format!("`{value}`"),
+        JsonNode::Number(number) => format!("`{}`", shortened(&number.to_string())),
+        JsonNode::Text(text) => shown(text),
+        JsonNode::List(_, elements) => format!("a list of {}", elements.len()),
+        JsonNode::Object(..) => "an object".into(),
     }
 }
 
 /// Returns the name of a variant and its payload.
 fn tagged(json: &Json) -> Option<(&str, Option<&Json>)> {
-    match json {
-        Json::String(name) => Some((name, None)),
-        Json::Object(entries) if entries.len() == 1 => {
+    match &json.0 {
+        JsonNode::Text(name) => Some((name, None)),
+        JsonNode::Object(_, entries) if entries.len() == 1 => {
             entries.iter().next().map(|(name, payload)| (name.as_str(), Some(payload)))
         }
         _ => None,

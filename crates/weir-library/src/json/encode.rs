@@ -173,7 +173,8 @@ impl<'a> JsonView<'a> {
             return to.serialize_str(variant.external_name());
         }
         let mut object = to.serialize_map(Some(1))?;
-        let whole = if variant.fields.len() == 1 { self } else { self.inside()? };
+        let is_bare = matches!(variant.fields.as_slice(), [field] if &*field.name == "0");
+        let whole = if is_bare { self } else { self.inside()? };
         let payload = JsonFields { whole, fields: &variant.fields, values };
         object.serialize_entry(&**variant.external_name(), &payload)?;
         object.end()

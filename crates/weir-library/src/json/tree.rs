@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Number;
-use weir::memory::check;
+use serde::{Serialize, Serializer};
 use weir::{Borrowable, Text, Value};
+
+use super::number::JsonNumber;
 
 /// Maximum nesting depth; also the limit of `serde_json`.
 pub(super) const DEPTH_MAX: u8 = 127;
@@ -27,7 +26,7 @@ pub struct Json(pub(super) JsonNode);
 pub(super) enum JsonNode {
     Null,
     Bool(bool),
-    Number(Number),
+    Number(JsonNumber),
     Text(Text),
     List(u8, Arc<[Json]>),
     Object(u8, Arc<ObjectFields>),
@@ -35,9 +34,6 @@ pub(super) enum JsonNode {
 
 /// The values of an object by their keys, in its order. The hash function is seeded anew in each process.
 pub(super) type ObjectFields = IndexMap<Text, Json, RandomState>;
-
-/// A key of an object. Reading it makes no `String` in between.
-struct ObjectKey(Text);
 
 /// Error for a value that would nest too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,86 +113,5 @@ impl Serialize for Json {
             JsonNode::List(_, items) => to.collect_seq(items.iter()),
             JsonNode::Object(_, fields) => to.collect_map(fields.iter().map(|(key, value)| (key.as_str(), value))),
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(JsonVisitor)
-    }
-}
-
-/// Visitor that builds a tree from the parser's events.
-struct JsonVisitor;
-
-impl<'de> Visitor<'de> for JsonVisitor {
-    type Value = Json;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json(JsonNode::Null))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-        Ok(Json(JsonNode::Bool(value)))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Json, E> {
-        Ok(Json(JsonNode::Number(number.into())))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Json, E> {
-        Ok(Json(JsonNode::Number(number.into())))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Json, E> {
-        let number = Number::from_f64(number).ok_or_else(|| E::custom("a number out of range"))?;
-        Ok(Json(JsonNode::Number(number)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
-        Ok(Json(JsonNode::Text(text.into())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Json, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = parts.next_element()? {
-            check().map_err(A::Error::custom)?;
-            items.push(item);
-        }
-        Json::list(items).map_err(A::Error::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Json, A::Error> {
-        let mut fields = ObjectFields::default();
-        while let Some((ObjectKey(key), value)) = parts.next_entry()? {
-            check().map_err(A::Error::custom)?;
-            fields.insert(key, value);
-        }
-        Json::object(fields).map_err(A::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for ObjectKey {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(ObjectKeyVisitor)
-    }
-}
-
-/// Visitor that takes a key.
-struct ObjectKeyVisitor;
-
-impl Visitor<'_> for ObjectKeyVisitor {
-    type Value = ObjectKey;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<ObjectKey, E> {
-        Ok(ObjectKey(key.into()))
     }
 }

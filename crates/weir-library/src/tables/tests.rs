@@ -107,10 +107,10 @@ impl RandomRows {
             Value::Float(WEIGHTS[self.below(weights) as usize]),
             Value::Variant(self.below(2) as u32, None),
             note,
-            Value::Time(self.below(4) as i64),
-            Value::Duration(-(self.below(3) as i64)),
+            Value::Time([0, 1, i64::MIN, i64::MAX][self.below(4) as usize]),
+            Value::Duration([0, -1, i64::MIN, i64::MAX][self.below(4) as usize]),
             Value::bytes(vec![self.below(2) as u8; 3]),
-            Value::Size(self.below(3)),
+            Value::Size([0, 1, i64::MAX as u64][self.below(3) as usize]),
             Value::Bool(self.below(2) == 0),
         ];
         Value::Record(row.into())

@@ -136,6 +136,16 @@ test "a list takes all values of a name in the query" {
   expect shelves.get("/?size=1&size=many").status() == 400
 }
 
+service diary on http(port: 0) {
+  get "/{on}" (on: Time, since: Option(Time)) { http.text("{on} {since}") }
+}
+
+test "times stand in paths and queries" {
+  let least = "1677-09-21T00:12:43.145224192Z"
+  expect diary.get("/{least}?since=2026-11-22T21:15:00%2B01:00").text()? == "{least} Some(2026-11-22T20:15:00Z)"
+  expect diary.get("/now").status() == 400
+}
+
 const rounds = 8
 fn doubled(n: Int) -> Int { loop state = n { state * 2 } until state > 100 at most rounds }
 test "the bound of a loop may be a constant" { expect doubled(1) == 128 }

@@ -165,6 +165,31 @@ test "positions and counts" {
   expect [1, 2, 1, 3].intersection([3, 1, 4]) == [1, 1, 3]
 }
 
+test "runs and columns" {
+  let none: List(Int) = []
+  expect ["x", "2", "3"].find_map(|word| word.parse_int().ok()) == Some(2)
+  expect ["x"].find_map(|word| word.parse_int().ok()) == None
+  expect [1, 2, 9, 1].split_while(|n| n < 5) == ([1, 2], [9, 1]) && [1].split_while(|n| n < 5) == ([1], none)
+  expect [1, 3, 2, 5].chunk_by(|n| n % 2) == [[1, 3], [2], [5]] && none.chunk_by(|n| n).is_empty()
+  expect [1, 1, 2, 1].dedup() == [1, 2, 1] && none.dedup().is_empty()
+  expect [[1, 2, 3], [4], [5, 6]].transpose() == [[1, 4, 5], [2, 6], [3]]
+  expect [none].transpose().is_empty() && [none, [1]].transpose() == [[1]]
+  expect [1, 2, 3].interleave([7]) == [1, 7, 2, 3] && [1].interleave([7, 8]) == [1, 7, 8]
+  expect ["a", "b"].zip([1, 2]).unzip() == (["a", "b"], [1, 2])
+  expect [1, 2, 3].take_last(2) == [2, 3] && [1].take_last(2) == [1] && [1].take_last(-1).is_empty()
+  expect [1, 2, 3].skip_last(2) == [1] && [1].skip_last(2).is_empty() && [1].skip_last(-1) == [1]
+}
+
+test "all or none" {
+  let no_options: List(Option(Int)) = []
+  expect [Some(1), Some(2)].all_some() == Some([1, 2]) && [Some(1), None].all_some() == None
+  expect no_options.all_some() == Some([])
+  let good = ["1", "2"].map(|word| word.parse_int())
+  let bad = ["1", "x", "y"].map(|word| word.parse_int())
+  expect good.all_ok().ok() == Some([1, 2])
+  expect bad.all_ok().failure().map(|failure| "{failure}".starts_with("\"x\"")) == Some(true)
+}
+
 test "parts of maps" {
   let none: Map(Text, Int) = [:]
   expect none.is_empty() && !["a": 1].is_empty()
@@ -212,6 +237,8 @@ test "results" {
   expect (good.then(|n| "{n}0".parse_int()) else { 0 }) == 120
   expect good.failure().is_none() && bad.failure().is_some()
   expect bad.or(good).ok() == Some(12) && good.or(bad).ok() == Some(12)
+  let recovered = bad.recover(|_| "7".parse_int())
+  expect recovered.ok() == Some(7) && good.recover(|_| bad).ok() == Some(12)
   match bad.map_failure(|failure| "{failure}".length()) {
     Ok(_) => fail("it is no number")
     Err(length) => expect_positive(length)

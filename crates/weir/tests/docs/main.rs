@@ -22,6 +22,7 @@ mod explain;
 mod functions;
 mod grammar;
 mod markdown;
+mod program_lines;
 mod programs;
 mod requests;
 mod scratch;

@@ -1,96 +1,12 @@
 //! Round trips: a value written as JSON is read back as the same value.
 
 use proptest::prelude::*;
-use weir::{Field, Text, Type, TypeDefinition, TypeOf, TypeShape, Value, Variant};
+use weir::{Text, Type, TypeDefinition, TypeOf, TypeShape, Value, Variant};
 
 use super::parse;
+use crate::generated_values::{definitions, field, types, value_of};
 use crate::input::NamedTypes;
 use crate::json::encode::written;
-
-fn field(name: &str, ty: Type) -> Field {
-    Field::new(name, ty)
-}
-
-fn definitions() -> Vec<TypeDefinition> {
-    let post = vec![field("id", Type::Int), field("note", Type::option(Type::Text))];
-    let variant = |name: &str, fields| Variant::new(name, fields);
-    let kinds = vec![
-        variant("Plain", Vec::new()),
-        variant("Tagged", vec![field("0", Type::Text)]),
-        variant("Pair", vec![field("0", Type::Int), field("1", Type::list(Type::Bool))]),
-        variant("Timed", vec![field("from", Type::Duration), field("size", Type::Size)]),
-    ];
-    let defined = |name: &str, shape| TypeDefinition { name: name.into(), doc: Text::default(), shape };
-    vec![defined("Post", TypeShape::Record(post)), defined("Kind", TypeShape::Enum(kinds))]
-}
-
-/// Returns a strategy for values of a type.
-fn value_of(ty: Type) -> BoxedStrategy<Value> {
-    match ty {
-        Type::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
-        Type::Int => any::<i64>().prop_map(Value::Int).boxed(),
-        Type::Float => proptest::num::f64::NORMAL.prop_map(Value::Float).boxed(),
-        Type::Text => ".{0,8}".prop_map(|text| Value::text(&text)).boxed(),
-        Type::Size => (0..u64::MAX / 4).prop_map(Value::Size).boxed(),
-        Type::Duration => any::<i64>().prop_map(Value::Duration).boxed(),
-        Type::List(element) => {
-            prop::collection::vec(value_of((*element).clone()), 0..4).prop_map(|all| Value::List(all.into())).boxed()
-        }
-        Type::Tuple(types) => {
-            let parts: Vec<_> = types.iter().cloned().map(value_of).collect();
-            parts.prop_map(|all| Value::Record(all.into())).boxed()
-        }
-        Type::Map(pair) => prop::collection::vec((".{0,4}", value_of(pair.1.clone())), 0..4)
-            .prop_map(|all| Value::Map(all.into_iter().map(|(key, value)| (Value::text(&key), value)).collect()))
-            .boxed(),
-        Type::Option(some) => prop_oneof![Just(Value::none()), value_of((*some).clone()).prop_map(Value::some)].boxed(),
-        Type::Named(name) => named(&name),
-        _ => Just(Value::Unit).boxed(),
-    }
-}
-
-fn named(name: &str) -> BoxedStrategy<Value> {
-    let found = definitions().into_iter().find(|known| &*known.name == name).expect("a type of ours");
-    match found.shape {
-        TypeShape::Record(fields) => fields_of(fields).prop_map(|all| Value::Record(all.into())).boxed(),
-        TypeShape::Enum(variants) => (0..variants.len())
-            .prop_flat_map(move |tag| {
-                let number = u32::try_from(tag).expect("there are four");
-                let payload = move |all: Vec<Value>| Value::Variant(number, (!all.is_empty()).then(|| all.into()));
-                fields_of(variants[tag].fields.clone()).prop_map(payload)
-            })
-            .boxed(),
-        TypeShape::Opaque { .. } => Just(Value::Unit).boxed(),
-    }
-}
-
-fn fields_of(fields: Vec<Field>) -> BoxedStrategy<Vec<Value>> {
-    fields.into_iter().map(|field| value_of(field.ty)).collect::<Vec<_>>().boxed()
-}
-
-/// Returns a strategy for types that JSON can express. An `Option` in an `Option` is left out: `Some(None)` and `None`
-/// are both `null`.
-fn types() -> impl Strategy<Value = Type> {
-    let leaf = prop::sample::select(vec![
-        Type::Unit,
-        Type::Bool,
-        Type::Int,
-        Type::Float,
-        Type::Text,
-        Type::Size,
-        Type::Duration,
-        Type::named("Post"),
-        Type::named("Kind"),
-    ]);
-    leaf.prop_recursive(3, 12, 3, |inner| {
-        prop_oneof![
-            inner.clone().prop_map(Type::list),
-            inner.clone().prop_map(|value| Type::map(Type::Text, value)),
-            prop::collection::vec(inner.clone(), 2..4).prop_map(Type::tuple),
-            inner.prop_map(|some| if matches!(some, Type::Option(_) | Type::Unit) { some } else { Type::option(some) }),
-        ]
-    })
-}
 
 proptest! {
     #[test]
@@ -118,23 +34,32 @@ fn values_that_bodies_cannot_express_are_still_encoded() {
     assert_eq!(written(map, by_kind), r#"{"Plain":1,"{\"Tagged\":\"a\"}":2}"#);
 }
 
-/// Returns the definition of a recursive list type.
-fn chain() -> TypeDefinition {
-    let link = Variant::new("Link", vec![field("0", Type::named("Chain"))]);
+/// Returns the definition of a recursive list type, whose links have this field.
+fn chain(link: &str) -> TypeDefinition {
+    let link = Variant::new("Link", vec![field(link, Type::named("Chain"))]);
     let end = Variant::new("End", Vec::new());
     TypeDefinition { name: "Chain".into(), doc: Text::default(), shape: TypeShape::Enum(vec![end, link]) }
 }
 
 #[test]
 fn encoding_and_decoding_have_the_same_depth_limit() {
-    let of = TypeOf { ty: Type::named("Chain"), definitions: vec![chain()] };
-    let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |rest, _| Value::variant(1, [rest]));
-    let deepest = chain(127);
-    let text = written(&deepest, &of).expect("as deep as may be");
-    assert_eq!(parse(&text, "body", &of.ty, NamedTypes(&of.definitions)), Ok(deepest));
-    for links in [128, 1_000] {
-        let failure = written(&chain(links), &of).expect_err("deeper");
-        assert_eq!(failure.message.as_str(), "JSON nests at most 127 deep");
+    // A named field is a member of an object of its own.
+    for (link, most) in [("0", 127), ("rest", 63)] {
+        let of = TypeOf { ty: Type::named("Chain"), definitions: vec![chain(link)] };
+        let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |rest, _| Value::variant(1, [rest]));
+        let deepest = chain(most);
+        let text = written(&deepest, &of).expect("as deep as may be");
+        assert_eq!(parse(&text, "body", &of.ty, NamedTypes(&of.definitions)), Ok(deepest));
+        for links in [most + 1, 1_000] {
+            let failure = written(&chain(links), &of).expect_err("deeper");
+            assert_eq!(failure.message.as_str(), "JSON nests at most 127 deep");
+        }
+        let text = match link {
+            "0" => format!("{}\"End\"{}", "{\"Link\":".repeat(most + 1), "}".repeat(most + 1)),
+            _ => format!("{}\"End\"{}", "{\"Link\":{\"rest\":".repeat(most + 1), "}}".repeat(most + 1)),
+        };
+        let refused = parse(text.as_bytes(), "body", &of.ty, NamedTypes(&of.definitions)).expect_err("deeper");
+        assert!(refused.what.starts_with("JSON nests more than 127 deep at line 1"), "{refused}");
     }
 }
 
@@ -158,7 +83,7 @@ fn an_invalid_body_is_refused_with_its_position() {
     };
     let refused = |body: &str, ty: Type| said(body.as_bytes(), ty).expect_err("it is no such body");
     let post = || Type::named("Post");
-    assert_eq!(refused(&nested(100_000), post()), "body: not JSON: nests more than 127 deep at line 1 column 128");
+    assert_eq!(refused(&nested(100_000), post()), "body: JSON nests more than 127 deep at line 1 column 128");
     assert_eq!(refused("{\"id\": 1} x", post()), "body: not JSON: trailing characters at line 1 column 11");
     assert_eq!(
         refused("{\n  \"id\": 1,\n  \"id\": 2\n}", post()),
@@ -169,7 +94,12 @@ fn an_invalid_body_is_refused_with_its_position() {
         "body: the key \"a\" is repeated at line 1 column 28"
     );
     assert_eq!(refused("1e999", Type::Float), "body: not JSON: number out of range at line 1 column 5");
-    assert_eq!(refused("9223372036854775808", Type::Int), "body: expected a whole number, found `9223372036854775808`");
+    let range = "a whole number from -9223372036854775808 to 9223372036854775807";
+    for large in ["9223372036854775808", "18446744073709551616", "-9223372036854775809"] {
+        assert_eq!(refused(large, Type::Int), format!("body: expected {range}, found `{large}`"));
+    }
+    let long = "9".repeat(300);
+    assert_eq!(refused(&long, Type::Int), format!("body: expected {range}, found `{}…`", &long[..40]));
     assert_eq!(refused("1.5", Type::Int), "body: expected a whole number, found `1.5`");
     assert_eq!(refused("", post()), "body: not JSON: EOF while parsing a value at line 1 column 0");
     assert_eq!(refused("{\"id\": NaN}", post()), "body: not JSON: expected value at line 1 column 8");
@@ -208,9 +138,18 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
     let opaque = TypeShape::Opaque { shareable: true };
     let value = TypeDefinition { name: "json.Value".into(), doc: Text::default(), shape: opaque };
     let of = TypeOf { ty: Type::list(Type::named("Hook")), definitions: vec![hook, value] };
-    let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null}]"#;
+    let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null},
+{"from":"","event":[12345678901234567890123,-0.1234567890123456789012,18446744073709551615,"1\"1.0",1e-400]}]"#;
+    let text = &text.replace('\n', "");
     let hooks = parse(text.as_bytes(), "body", &of.ty, NamedTypes(&of.definitions)).expect("it is such a body");
     assert_eq!(written(&hooks, &of).as_deref(), Ok(text.as_bytes()));
+    let numbers = json::parse("[0.5,12345678901234567890123]").expect("JSON");
+    let number = json::at(&numbers, 1).expect("a number");
+    assert_eq!((json::int(&number), json::float(&number)), (None, Some(12_345_678_901_234_567_890_123_f64)));
+    let whole = TypeOf { ty: Type::Int, definitions: Vec::new() };
+    let refused = json::decode_value(&number, weir::TypeArgument(whole.into())).expect_err("it does not fit");
+    let range = "from -9223372036854775808 to 9223372036854775807";
+    assert_eq!(refused.message.as_str(), format!("expected a whole number {range}, found `12345678901234567890123`"));
     // The list and the record around the value take two levels.
     let nested = |depth: usize| json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).expect("JSON");
     let hook = |depth| {

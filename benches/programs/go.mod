@@ -1,0 +1,3 @@
+module weir.example/programs
+
+go 1.25

@@ -1,0 +1,200 @@
+//! The order of reads: a flow never sees a shared value older than it has seen it before, under every engine.
+//!
+//! A read here returns the number of reads of its shared value so far, as if another flow changed the value between any two of
+//! them. So answers are those of the evaluator only if all reads of each value are made in the order of the text.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{Context, Poll};
+
+use test_support::flows::gates::{Gates, function, immediate, int, library, on_shared};
+use test_support::flows::{Feed, one_flow, options, started};
+use test_support::random::Random;
+use weir_host::{Call, FunctionCode, Library, Outcome, Passing, Settled, Type, Value, World};
+use weir_ir::evaluate::Evaluator;
+use weir_runtime::{ENGINES, start};
+
+/// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
+const PROGRAMS: u64 = 60;
+
+/// The shared values of each program.
+const SHARED: [&str; 3] = ["s", "t", "u"];
+
+/// A future that is polled this many times before it is ready.
+struct Yields(i64);
+
+impl Future for Yields {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0 -= 1;
+        if self.0 < 0 {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// Returns a library of reads that count, of a function that waits, and of one that combines two numbers.
+fn counting() -> Library {
+    let looks = ["a.look_s", "a.look_t", "a.look_u"].map(|path| {
+        let count = AtomicI64::new(0);
+        let look = immediate(path, &[("x", Type::Int, Passing::Value)], move |_| {
+            Outcome::Value(Value::Int(count.fetch_add(1, Ordering::SeqCst)))
+        });
+        on_shared(look, Passing::Borrow)
+    });
+    let mix = immediate("a.mix", &[("x", Type::Int, Passing::Value), ("y", Type::Int, Passing::Value)], |call| {
+        let (one, other) = (int(call, 0), int(call, 1));
+        Outcome::Value(Value::Int(one.wrapping_mul(31).wrapping_add(other)))
+    });
+    let wait = FunctionCode::Waiting(Arc::new(|call: &mut Call<'_>| {
+        let argument = int(call, 0);
+        Ok(Box::pin(async move {
+            Yields(argument.rem_euclid(7)).await;
+            Settled { outcome: Outcome::Value(Value::Int(argument)), restored: Vec::new() }
+        }))
+    }));
+    let wait = function("b.wait", &[("x", Type::Int, Passing::Value)], World::Pure, wait);
+    library(looks.into_iter().chain([mix, wait]))
+}
+
+/// A program under construction.
+struct Straight {
+    random: Random,
+    text: String,
+    /// The integers that statements can use.
+    integers: Vec<u64>,
+    next: u64,
+    /// Number of reads.
+    reads: u64,
+}
+
+impl Straight {
+    /// Returns the body of a flow of reads, waits, choices and loops whose result depends on everything that was read.
+    fn body(seed: u64) -> String {
+        let mut straight =
+            Straight { random: Random::new(seed), text: String::new(), integers: vec![0], next: 1, reads: 0 };
+        let statements = 4 + straight.random.below(12);
+        (0..statements).for_each(|_| straight.statement());
+        let mut mixed = 0;
+        for read in straight.integers.split_off(1) {
+            straight.text += &format!("%{}: Int = call a.mix at m{0} (%{mixed}, %{read})\n", straight.next);
+            mixed = straight.next;
+            straight.next += 1;
+        }
+        format!("{}yield %{mixed}", straight.text)
+    }
+
+    fn statement(&mut self) {
+        let (one, other) = (self.integer(), self.integer());
+        let operation = match self.random.below(8) {
+            0..=2 => format!("call b.wait at n{} (%{one})", self.next),
+            3 => self.choice(one, other),
+            4 => return self.every(one),
+            _ => self.look(one),
+        };
+        self.text += &format!("%{}: Int = {operation}\n", self.next);
+        self.integers.push(self.next);
+        self.next += 1;
+    }
+
+    /// Returns reads in the arms of a switch on a comparison.
+    fn choice(&mut self, one: u64, other: u64) -> String {
+        let (test, left, right) = (self.next, self.next + 1, self.next + 2);
+        self.next += 3;
+        self.text += &format!("%{test}: Bool = less(%{one}, %{other})\n");
+        let (here, there) = (self.look(one), self.look(other));
+        format!(
+            "switch %{test}\n  value true\n    %{left}: Int = {here}\n    yield %{left}\n  otherwise\n    \
+             %{right}: Int = {there}\n    yield %{right}"
+        )
+    }
+
+    /// Adds a loop that reads in each of its rounds.
+    fn every(&mut self, one: u64) {
+        let (list, element, read, number) = (self.next, self.next + 1, self.next + 2, self.next + 3);
+        self.next += 4;
+        let look = self.look(element);
+        self.text += &format!(
+            "%{list}: List(Int) = for %{element}: Int in [1, 2]\n  %{read}: Int = {look}\n  %{}: Int = call a.mix at k{0} \
+             (%{read}, %{one})\n  yield %{0}\n%{number}: Int = length(%{list})\n",
+            self.next
+        );
+        self.next += 1;
+        self.integers.push(number);
+    }
+
+    fn look(&mut self, argument: u64) -> String {
+        let shared = SHARED[self.random.below(3) as usize];
+        self.reads += 1;
+        format!("call a.look_{shared} at read{} (shared {shared}, %{argument})", self.reads)
+    }
+
+    fn integer(&mut self) -> u64 {
+        self.integers[self.random.below(self.integers.len() as u64) as usize]
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let said = std::env::var("WEIR_SEEDS").ok();
+    let range = said.as_deref().and_then(|said| said.split_once(".."));
+    range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?)).unwrap_or(0..PROGRAMS)
+}
+
+#[test]
+fn a_flow_makes_the_reads_of_each_shared_value_in_order() {
+    let shared: String = SHARED.iter().map(|name| format!("shared {name}: Int\n  yield 0\n")).collect();
+    for seed in seeds() {
+        let program = one_flow(&shared, &Straight::body(seed));
+        let of_evaluator = counting();
+        let mut evaluator = Evaluator::new(&program, &of_evaluator).map_err(|_| "no shared value").unwrap();
+        let answers: Vec<_> = (0..4).map(|x| evaluator.run(0, 0, vec![Value::Int(x)]).unwrap()).collect();
+        for row in ENGINES {
+            let (feed, mut library) = (Feed::new(), counting());
+            feed.put(&mut library, "test", "feed");
+            let running = start(&weir_ir::optimize(&program, &library), &library, options(row.name, 2)).unwrap();
+            for (x, answer) in (0..).zip(&answers) {
+                let found = feed.run(vec![Value::Int(x)]);
+                assert_eq!(found.as_ref(), Ok(answer), "seed {seed}, {}\n{}", row.name, weir_ir::print::expr(&program));
+            }
+            drop(feed);
+            running.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_read_waits_for_an_earlier_one_whose_argument_is_not_known() {
+    for row in ENGINES {
+        let gates = Gates::new();
+        let read = on_shared(immediate("a.read", &[("x", Type::Int, Passing::Value)], current), Passing::Borrow);
+        let set = on_shared(immediate("a.set", &[("x", Type::Int, Passing::Value)], assign), Passing::Change);
+        let body = "%1: Int = switch %0\n  value 7\n    %2: Int = call a.set at set (shared s, %0)\n    yield %2\n  otherwise\n    \
+                    %3: Int = call b.wait at wait (%0)\n    %4: Int = call a.read at one (shared s, %3)\n    \
+                    %5: Int = call a.read at other (shared s, 0)\n    %6: Int = multiply(%5, 10)\n    %7: Int = add(%4, %6)\n    \
+                    yield %7\nyield %1";
+        let functions = [read, set, gates.waiting("b.wait", World::Pure)];
+        let (feed, running) = started(functions, "shared s: Int\n  yield 0\n", body, options(row.name, 2));
+        let reader = feed.begin(vec![Value::Int(1)]);
+        let waiting = gates.next();
+        assert_eq!(feed.run(vec![Value::Int(7)]), Ok(Value::Int(7)));
+        waiting.release();
+        assert_eq!(reader.blocking_recv().unwrap(), Ok(Value::Int(77)), "{}", row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+fn current(call: &mut Call<'_>) -> Outcome {
+    Outcome::Value(call.shared(0).unwrap().read().clone())
+}
+
+fn assign(call: &mut Call<'_>) -> Outcome {
+    let value = call.value(1);
+    *call.shared(0).unwrap().write() = value.clone();
+    Outcome::Value(value)
+}
