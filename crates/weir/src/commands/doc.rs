@@ -44,11 +44,19 @@ pub(crate) fn doc(arguments: &DocArguments, library: &Library, terminal: &mut Te
 
 /// Writes the page to a new temporary file.
 fn temporary(page: &str) -> io::Result<PathBuf> {
-    let path = std::env::temp_dir().join(format!("weir-doc-{}.html", std::process::id()));
-    // A file that is there already could be a link that another user has made.
-    let mut file = File::options().write(true).create_new(true).open(&path)?;
-    file.write_all(page.as_bytes())?;
-    Ok(path)
+    let (folder, process) = (std::env::temp_dir(), std::process::id());
+    let mut number = 0;
+    loop {
+        let path = folder.join(format!("weir-doc-{process}-{number}.html"));
+        // A file that is there already was left by an earlier process, or is a link that another user has made.
+        match File::options().write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            file => {
+                file?.write_all(page.as_bytes())?;
+                return Ok(path);
+            }
+        }
+    }
 }
 
 /// The program that opens a file on this system.
@@ -83,5 +91,18 @@ fn of_program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result
             Ok(program::page(&name_of(path), &checked, &weir_ir::lower(expr, library), library))
         }
         _ => Err(exit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_page_goes_beside_one_that_is_there() {
+        let paths = ["first", "second"].map(|page| temporary(page).unwrap());
+        let pages = paths.each_ref().map(|path| std::fs::read_to_string(path).unwrap());
+        paths.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+        assert_eq!(pages, ["first", "second"]);
     }
 }
