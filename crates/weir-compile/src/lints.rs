@@ -5,6 +5,7 @@
 
 mod constant_conditions;
 mod dropped_values;
+mod repeated_keys;
 mod shadowing_patterns;
 mod unreachable_code;
 mod unused_declarations;
@@ -31,6 +32,7 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     unreachable_code::check(context, typed);
     constant_conditions::check(context, typed);
     shadowing_patterns::check(context, typed);
+    repeated_keys::check(context, typed);
 }
 
 /// The spans, by their starts, of the locals that some expression names.

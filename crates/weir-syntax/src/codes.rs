@@ -152,6 +152,7 @@ codes! {
     W0714 BypassedHandler,
     W0715 FullScan,
     W0716 UnreachedHandler,
+    W0717 RepeatedKey,
 }
 
 impl Code {

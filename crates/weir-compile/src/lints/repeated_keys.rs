@@ -1,0 +1,49 @@
+//! Repeated keys: warns of a map literal in which two keys are equal, so that one of the values is lost.
+//!
+//! Only keys that are constant expressions are compared.
+
+use std::collections::BTreeMap;
+
+use weir_host::Value;
+use weir_syntax::ast::{Expr, ExprKind, MapEntry, Visitor, walk_expr, walk_tree};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use crate::context::CheckContext;
+use crate::typed_tree::TypedTree;
+
+/// Warns of every key of a map literal that is equal to an earlier one.
+pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let mut search = RepeatedKeys { typed, found: Vec::new() };
+    walk_tree(&mut search, context.tree());
+    context.report_all(search.found);
+}
+
+struct RepeatedKeys<'t> {
+    typed: &'t TypedTree,
+    found: Vec<Diagnostic>,
+}
+
+impl RepeatedKeys<'_> {
+    fn entries(&mut self, entries: &[MapEntry]) {
+        let mut earlier: BTreeMap<Value, Span> = BTreeMap::new();
+        for entry in entries {
+            let Ok(key) = self.typed.constant(&entry.key) else { continue };
+            if let Some(first) = earlier.insert(key, entry.key.span) {
+                let diagnostic = Diagnostic::new(Code::RepeatedKey, "a map literal has the same key twice")
+                    .at(entry.key.span, "this value replaces the first")
+                    .because(first, "the first value is lost")
+                    .hint("remove one of the two entries, or change its key");
+                self.found.push(diagnostic);
+            }
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for RepeatedKeys<'_> {
+    fn expr(&mut self, expr: &'a Expr) {
+        if let ExprKind::Map(entries) = &expr.kind {
+            self.entries(entries);
+        }
+        walk_expr(self, expr);
+    }
+}
