@@ -13,17 +13,17 @@ use crate::typed_tree::TypedTree;
 
 /// Warns of every key of a map literal that is equal to an earlier one.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = RepeatedKeys { typed, found: Vec::new() };
+    let mut search = RepeatedKeySearch { typed, found: Vec::new() };
     walk_tree(&mut search, context.tree());
     context.report_all(search.found);
 }
 
-struct RepeatedKeys<'t> {
+struct RepeatedKeySearch<'t> {
     typed: &'t TypedTree,
     found: Vec<Diagnostic>,
 }
 
-impl RepeatedKeys<'_> {
+impl RepeatedKeySearch<'_> {
     fn entries(&mut self, entries: &[MapEntry]) {
         let mut earlier: BTreeMap<Value, Span> = BTreeMap::new();
         for entry in entries {
@@ -39,7 +39,7 @@ impl RepeatedKeys<'_> {
     }
 }
 
-impl<'a> Visitor<'a> for RepeatedKeys<'_> {
+impl<'a> Visitor<'a> for RepeatedKeySearch<'_> {
     fn expr(&mut self, expr: &'a Expr) {
         if let ExprKind::Map(entries) = &expr.kind {
             self.entries(entries);
