@@ -13,7 +13,7 @@ use crate::fork_account::FlowForks;
 use crate::frame::{Finished, FlowExit, Frame};
 #[cfg(doc)]
 use crate::instance::EntryInstance;
-use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
+use crate::instance::{BlockingPlacement, Env, ProgramInstance, RouteCounters};
 use crate::overload::{FlowTurns, ThreadQueue};
 use crate::platform::Platform;
 use crate::units::{Advanced, QUANTA_ON_LOOP, SliceLength, Spent, Units};
@@ -25,6 +25,9 @@ pub(crate) struct ActiveFlow<L: Deref<Target = ProgramInstance> = Arc<ProgramIns
     instance: L,
     state: FlowState,
 }
+
+/// The means of a flow: the threads on which functions run that block their thread, and the units of its slice.
+pub(crate) type Means<'a> = (BlockingPlacement, &'a Units);
 
 /// The state of a flow without a reference to its program, to be moved between threads: otherwise the reference count
 /// of the program would move between their caches with each flow. The owner of the state has access to the program by
@@ -153,7 +156,7 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     /// # Panics
     /// Panics if the flow has ended already.
     pub(crate) fn advance(&mut self, units: &Units, context: &mut Context<'_>) -> Advanced<Result<Value, Failure>> {
-        let (state, means) = (&mut self.state, (BlockingPermission::Allowed, units));
+        let (state, means) = (&mut self.state, (self.instance.blocking, units));
         match state.advance_frame(&self.instance, usize::MAX, means, context) {
             Advanced::Ready(finished) => Advanced::Ready(state.end(&self.instance, finished)),
             Advanced::Waits => Advanced::Waits,
@@ -162,7 +165,7 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     }
 
     /// Advances the flow as far as possible with the units that an event loop has for it, without blocking the thread
-    /// ([`BlockingPermission::Denied`]), and returns the answer if it has ended. Otherwise another thread continues with
+    /// ([`BlockingPlacement::Later`]), and returns the answer if it has ended. Otherwise another thread continues with
     /// it. For flows whose body has no atomic step, ticket gate or time limit.
     ///
     /// # Panics
@@ -170,7 +173,7 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     pub(crate) fn advance_without_blocking(&mut self) -> Option<Result<Value, Failure>> {
         let units = Units::quanta(self.instance.slice, QUANTA_ON_LOOP);
         let context = &mut Context::from_waker(Waker::noop());
-        match self.state.advance_with(&self.instance, usize::MAX, (BlockingPermission::Denied, &units), context) {
+        match self.state.advance_until(&self.instance, usize::MAX, (BlockingPlacement::Later, &units), context) {
             Advanced::Ready(answer) => answer,
             Advanced::Waits | Advanced::Yields => None,
         }
@@ -251,8 +254,8 @@ impl FlowState {
         self.key
     }
 
-    /// Advances the flow as far as possible, but not beyond the step `until`; returns `None` if it has reached that
-    /// step.
+    /// Advances the flow as far as possible with these units, but not beyond the step `until`; returns `None` if it has
+    /// reached that step. Functions that block their thread run where the first of `means` says.
     ///
     /// # Panics
     /// Panics if the flow has ended already.
@@ -260,10 +263,13 @@ impl FlowState {
         &mut self,
         instance: &ProgramInstance,
         until: usize,
-        units: &Units,
+        means: Means<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Option<Result<Value, Failure>>> {
-        self.advance_with(instance, until, (BlockingPermission::Allowed, units), context)
+        self.advance_frame(instance, until, means, context).map(|finished| match finished {
+            Finished::SegmentEnd => None,
+            finished => Some(self.end(instance, finished)),
+        })
     }
 
     /// Advances a detached flow like [`FlowState::advance_until`], and drops its answer: returning it would take longer
@@ -275,10 +281,10 @@ impl FlowState {
         &mut self,
         instance: &ProgramInstance,
         until: usize,
-        units: &Units,
+        means: Means<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Option<()>> {
-        let finished = match self.advance_frame(instance, until, (BlockingPermission::Allowed, units), context) {
+        let finished = match self.advance_frame(instance, until, means, context) {
             Advanced::Ready(Finished::SegmentEnd) => return Advanced::Ready(None),
             Advanced::Ready(finished) => finished,
             Advanced::Waits => return Advanced::Waits,
@@ -292,31 +298,18 @@ impl FlowState {
         Advanced::Ready(Some(()))
     }
 
-    fn advance_with(
-        &mut self,
-        instance: &ProgramInstance,
-        until: usize,
-        means: (BlockingPermission, &Units),
-        context: &mut Context<'_>,
-    ) -> Advanced<Option<Result<Value, Failure>>> {
-        self.advance_frame(instance, until, means, context).map(|finished| match finished {
-            Finished::SegmentEnd => None,
-            finished => Some(self.end(instance, finished)),
-        })
-    }
-
     #[inline]
     fn advance_frame(
         &mut self,
         instance: &ProgramInstance,
         until: usize,
-        (permission, units): (BlockingPermission, &Units),
+        (blocking, units): Means<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
         let given_up = self.given_up.then_some(0);
         let (key, records_nodes, forks) = (self.key, self.records_nodes, &self.forks);
-        let env = Env { instance, key, records_nodes, permission, units, forks, given_up };
+        let env = Env { instance, key, records_nodes, blocking, units, forks, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
         let entered = memory::enter(self.balance.saturating_add(self.forks.take_bytes()).max(0));

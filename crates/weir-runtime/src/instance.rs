@@ -25,10 +25,13 @@ use crate::units::{SliceLength, Units};
 /// The threads on which functions run that block their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockingPlacement {
-    /// The flow's own thread, which no other flow needs.
+    /// The flow's own thread, which no other flow needs; the same thread continues the flow after a wait.
     InPlace,
     /// A thread of the blocking pool.
     Elsewhere,
+    /// None yet: another thread will continue the flow. It stops before functions that block their thread and before
+    /// locks that are not free, and holds no lock while it waits, because the time at which it continues is unknown.
+    Later,
 }
 
 /// The number of slices that a call may take on a thread that has nothing but flows to run. Chosen by judgement: a stage of
@@ -261,8 +264,8 @@ pub(crate) struct Env<'a> {
     pub key: FlowKey,
     /// True if every node is recorded.
     pub records_nodes: bool,
-    /// The permission to block the thread that runs the flow.
-    pub permission: BlockingPermission,
+    /// The threads on which functions run that block their thread.
+    pub blocking: BlockingPlacement,
     /// The units that the flow may still spend in its slice.
     pub units: &'a Units,
     /// The account of the flow's forks.
@@ -270,15 +273,4 @@ pub(crate) struct Env<'a> {
     /// Set if the frame, or one around it, is to be given up once it is in no atomic step: the number of atomic steps
     /// around that frame. No further atomic step begins in it.
     pub given_up: Option<usize>,
-}
-
-/// The permission of a flow to block the thread that runs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BlockingPermission {
-    /// The flow may block the thread if its engine allows it; the same thread continues the flow after a wait.
-    Allowed,
-    /// The flow must not block the thread: another thread will continue it. It stops before functions that block their
-    /// thread and before locks that are not free, and holds no lock while it waits, because the time at which it
-    /// continues is unknown.
-    Denied,
 }

@@ -32,7 +32,7 @@ use crate::event_loop::EventLoop;
 use crate::fork_account::FlowForks;
 use crate::frame::{Finished, Frame};
 use crate::helpers::{ForkPolicy, Helpers};
-use crate::instance::{BlockingPermission, EntryInstance, Env, ProgramInstance, RouteCounters};
+use crate::instance::{EntryInstance, Env, ProgramInstance, RouteCounters};
 use crate::lock::SessionLimits;
 use crate::platform::{Platform, SystemPlatform};
 use crate::prepare::{LoopRounds, Preparation, PrepareError, PreparedFlow, source_of};
@@ -418,7 +418,7 @@ fn advance_once(
             forks: &forks,
             key: FlowKey { entry: 0, route: 0, sequence: 0 },
             records_nodes: false,
-            permission: BlockingPermission::Allowed,
+            blocking: instance.blocking,
             units: &units,
             given_up: None,
         };

@@ -1,11 +1,13 @@
 //! Batches under every engine: which calls they gather, in which order, and what becomes of calls that are cancelled
 //! or fail.
 
+use std::sync::Arc;
+
 use test_support::flows::batches::BatchGates;
 use test_support::flows::{options, started};
 use tokio::sync::oneshot;
 use weir_host::{Batch, Failure, FailureKind, Value, World};
-use weir_runtime::{ENGINES, Options, SliceLength};
+use weir_runtime::{ENGINES, Options, ScriptedPlatform, SliceLength};
 
 type Awaited = oneshot::Receiver<Result<Value, Failure>>;
 
@@ -209,12 +211,15 @@ fn a_panic_fails_the_calls_of_its_batch_only() {
 #[test]
 fn a_call_whose_time_limit_expires_leaves_its_batch() {
     every_engine(|options, name| {
-        let gates = BatchGates::new();
+        let (gates, clock) = (BatchGates::new(), Arc::new(ScriptedPlatform::new(0)));
+        let options = Options { platform: clock.clone(), ..options };
         let body = "%1: Option(Int) = within 1ms\n  %2: Result(Int, Failure) = call a.get at a (%0)\n  yield 1\n\
                     %3: Int = switch %1\n  tag 1 (%4: Int)\n    yield %4\n  tag 0\n    yield 0\nyield %3";
         let (feed, _running) = started([gates.batched("a.get", World::Reads, limits(10, 1))], "", body, options);
         let flow = feed.begin(vec![Value::Int(1)]);
-        gates.next().given_up();
+        let batch = gates.next();
+        clock.pass_ns(1_000_000);
+        batch.given_up();
         assert_eq!(answer(flow), int(0), "{name}");
     });
 }

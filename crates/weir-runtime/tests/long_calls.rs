@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use test_support::flows::gates::{function, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
-use weir_host::{Function, FunctionCode, Outcome, Passing, Value, World};
+use weir_host::{Function, FunctionCode, Outcome, Passing, Settled, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 
 const MS: u64 = 1_000_000;
@@ -29,14 +29,32 @@ impl LongCalls {
             if !call.declare_units(1 << 40) {
                 return Outcome::ExceedsUnits;
             }
-            let (state, changed) = &*this.0;
-            let mut state = state.lock().expect("nobody panics");
-            state.begun += 1;
-            changed.notify_all();
-            drop(changed.wait_while(state, |state| !state.is_released));
+            this.run();
             Outcome::Value(Value::Int(7))
         }));
         function(path, &[], World::Reads, code)
+    }
+
+    /// Returns a function that blocks its thread.
+    fn blocking(&self, path: &'static str) -> Function {
+        let this = self.clone();
+        let code = FunctionCode::Blocking(Arc::new(move |_: &mut weir_host::Call<'_>| {
+            let this = this.clone();
+            Ok(Box::new(move || {
+                this.run();
+                Settled { outcome: Outcome::Value(Value::Int(7)), restored: Vec::new() }
+            }))
+        }));
+        function(path, &[], World::Reads, code)
+    }
+
+    /// Counts a call, and blocks until it is released.
+    fn run(&self) {
+        let (state, changed) = &*self.0;
+        let mut state = state.lock().expect("nobody panics");
+        state.begun += 1;
+        changed.notify_all();
+        drop(changed.wait_while(state, |state| !state.is_released));
     }
 
     fn wait_for(&self, begun: usize) {
@@ -73,8 +91,13 @@ const BODIES: [(&str, usize); 7] = [
 
 /// Starts a program whose flows run `body` if their input is 0, and otherwise return it at once.
 fn started(body: &str, calls: &LongCalls, options: Options) -> (Feed, RunningProgram) {
+    started_with(body, calls.function("a.long"), calls, options)
+}
+
+/// Starts a program like [`started`], with this function `a.long`.
+fn started_with(body: &str, long: Function, calls: &LongCalls, options: Options) -> (Feed, RunningProgram) {
     let of_shared = on_shared(calls.function("a.of_shared"), Passing::Borrow);
-    let (feed, mut library) = (Feed::new(), library([calls.function("a.long"), of_shared]));
+    let (feed, mut library) = (Feed::new(), library([long, of_shared]));
     feed.put(&mut library, "test", "feed");
     let body: String = body.lines().map(|line| format!("        {line}\n")).collect();
     let text = format!(
@@ -109,6 +132,24 @@ fn a_small_request_is_answered_beside_sixteen_long_calls() {
         }
         calls.release();
         assert_eq!(feed.answers(long), vec![Some(Ok(Value::Int(7))); 16], "under `{}`\n{body}", row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_small_request_is_answered_beside_sixteen_calls_that_block() {
+    // The threads of the other engines are for such calls, and bound how many of them run at a time.
+    for (name, (body, begun)) in ["event", "elastic"].into_iter().flat_map(|name| BODIES.map(|body| (name, body))) {
+        let body = body.replace("a.of_shared at l (shared s)", "a.long at l ()");
+        let calls = LongCalls::default();
+        let (feed, running) = started_with(&body, calls.blocking("a.long"), &calls, options(name, 2));
+        let blocked: Vec<_> = (0..16).map(|_| feed.begin(flow(0))).collect();
+        calls.wait_for(begun);
+        let answers = feed.answers(vec![feed.begin(flow(1))]);
+        assert_eq!(answers, [Some(Ok(Value::Int(1)))], "under `{name}`\n{body}");
+        calls.release();
+        assert!(feed.answers(blocked).iter().all(Option::is_some), "under `{name}`\n{body}");
         drop(feed);
         running.wait().unwrap();
     }

@@ -8,8 +8,9 @@
 //! none at all, is often faster. Here only a call with a private state has a queue, because only such a call has to
 //! wait for other flows. All other calls are fused, and run in parallel on different flows. Sections of a plan that
 //! never wait are fused at run time, if their work is cheaper than a queue. If one thread performs best, the event loop
-//! of the source runs the flows itself (caller-runs), like under `event`, as long as flows are short and no section
-//! blocks its thread.
+//! of the source runs the flows itself (caller-runs), like under `event`, as long as flows are short. A blocking call
+//! runs on the blocking pool, and its flow waits without a thread: threads that only wait would stand in the way of the
+//! sections that compute, and the controller could not tell the two apart.
 //!
 //! A program whose calls have no private state, like most services, is thus a single section, and `weir top` shows one
 //! row for it; more rows would need more queues, which only add cost. Bodies of `for` and `loop` are not divided

@@ -16,6 +16,7 @@ use weir_ir::plan::{self, Granularity, Located, REST, SectionKey, is_stateless, 
 use weir_scheduler::{PortId, ThreadControl};
 
 use super::{Drive, PlannedProgram, ThreadingModel, engine};
+use crate::instance::BlockingPlacement;
 use crate::step::{Action, PreparedStep};
 
 /// The capacity of a section's queue if neither the section nor the plan sets one. Capacities of 128 to 256 did better
@@ -45,7 +46,7 @@ pub struct EngineSection {
     pub nodes: Vec<(Text, Text)>,
     /// The section's ports; empty until all sections are known.
     pub(super) ports: Range<usize>,
-    /// True if a function of the section blocks its thread.
+    /// True if a function of the section blocks the thread that runs the section.
     pub(super) blocks: bool,
     /// The threading model of the section.
     pub(super) threading: ThreadingModel,
@@ -68,6 +69,8 @@ pub(super) struct Segment {
     pub calls_out: bool,
     /// True if a flow may have to wait in the segment, for a function, a lock or its ticket.
     pub waits: bool,
+    /// The threads on which functions of the segment run that block their thread.
+    pub blocking: BlockingPlacement,
 }
 
 /// The segments of each flow, by entry and route.
@@ -133,7 +136,8 @@ impl Partitioner<'_> {
         for (index, (key, step)) in keys.into_iter().zip(steps).enumerate() {
             let own = matches!(key, SectionKey::Call(_) | SectionKey::Stateless(_)).then_some(place);
             let section = self.add_to_section((key, own), name, &body.nodes[index], step);
-            let calls_out = calls_out(step);
+            let blocking = self.sections[section].blocking();
+            let calls_out = calls_out(step) || (blocking == BlockingPlacement::Elsewhere && blocks(step));
             let waits = calls_out || step.bit != 0;
             match segments.last_mut().filter(|segment| segment.section == section) {
                 Some(segment) => {
@@ -142,7 +146,7 @@ impl Partitioner<'_> {
                     segment.waits |= waits;
                 }
                 // The ports follow when all sections are known.
-                None => segments.push(Segment { until: index + 1, section, port: 0, replicas: 0, calls_out, waits }),
+                None => segments.push(Segment { until: index + 1, section, port: 0, replicas: 0, calls_out, waits, blocking }),
             }
         }
         segments
@@ -157,7 +161,7 @@ impl Partitioner<'_> {
         });
         let has_one_flow = self.has_one_flow();
         let section = &mut self.sections[index];
-        section.blocks |= blocks(step);
+        section.blocks |= section.blocking() == BlockingPlacement::InPlace && blocks(step);
         if !is_stateless(node) {
             section.state.get_or_insert_with(|| node.name.clone());
         }
@@ -242,6 +246,12 @@ impl EngineSection {
     #[must_use]
     pub fn shares_threads(&self) -> bool {
         self.threading.shares_threads
+    }
+
+    /// Returns the threads on which functions run that block their thread. One that blocked a thread that serves all
+    /// sections would keep it from them, and its time would say nothing about the best number of such threads.
+    fn blocking(&self) -> BlockingPlacement {
+        if self.shares_threads() { BlockingPlacement::Elsewhere } else { BlockingPlacement::InPlace }
     }
 
     /// Returns the minimum and the maximum number of threads that serve the section.

@@ -35,7 +35,7 @@ use super::segment_runner::{SegmentRunner, count_passed, last_fused, next_segmen
 use super::submission_buffer::SubmissionBuffer;
 use super::{Engine, EngineSetup, ThreadingModel};
 use crate::admission::AdmissionLimiter;
-use crate::flow::{ActiveFlow, FlowState, NewFlow};
+use crate::flow::{ActiveFlow, FlowState, Means, NewFlow};
 use crate::instance::ProgramInstance;
 use crate::units::{Advanced, QUANTA_ON_LOOP, Units};
 
@@ -182,7 +182,7 @@ impl SectionEngine {
         segments: &[Segment],
         new_flow: &mut NewFlow<'_>,
         fusion: &mut impl Fusion,
-        advance: impl FnOnce(&mut FlowState, &ProgramInstance, usize, &Units, &mut Context<'_>) -> Advanced<Option<R>>,
+        advance: impl FnOnce(&mut FlowState, &ProgramInstance, usize, Means<'_>, &mut Context<'_>) -> Advanced<Option<R>>,
         job: impl FnOnce(FlowState, usize) -> (Box<PooledJob>, R),
     ) -> InlineOutcome<SegmentRunner, R> {
         let mut flow = new_flow.borrow();
@@ -190,9 +190,9 @@ impl SectionEngine {
         let to = if segments.len() == 1 { 0 } else { last_fused(segments, 0, state, fusion) };
         let sequence = state.key().sequence;
         let port_of = |segment: usize| segments[segment].port_of(sequence);
-        let units = Units::quanta(instance.slice, QUANTA_ON_LOOP);
+        let means = (segments[to].blocking, &Units::quanta(instance.slice, QUANTA_ON_LOOP));
         let context = &mut Context::from_waker(Waker::noop());
-        let advanced = advance(state, instance, stop_before(segments, to), &units, context);
+        let advanced = advance(state, instance, stop_before(segments, to), means, context);
         if matches!(advanced, Advanced::Ready(_)) {
             count_passed(&self.placed, &segments[0], state);
         }
@@ -343,10 +343,10 @@ fn advance_awaited(
     flow: &mut FlowState,
     instance: &ProgramInstance,
     until: usize,
-    units: &Units,
+    means: Means<'_>,
     context: &mut Context<'_>,
 ) -> Advanced<Option<Begun>> {
-    flow.advance_until(instance, until, units, context).map(|answer| answer.map(Begun::Done))
+    flow.advance_until(instance, until, means, context).map(|answer| answer.map(Begun::Done))
 }
 
 /// Runs a flow whose body has no node, and thus no segment.

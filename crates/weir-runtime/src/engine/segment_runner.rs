@@ -102,7 +102,7 @@ impl SegmentRunner {
                 return RunOutcome::Finished;
             }
             let to = last_fused(segments, job.segment, &job.flow, fusion);
-            match self.advance(job, stop_before(segments, to), segments[to].calls_out) {
+            match self.advance(job, stop_before(segments, to), &segments[to]) {
                 Advanced::Ready(None) => {
                     count_passed(&self.placed, &segments[job.segment], &job.flow);
                     job.segment = next_segment(segments, to, &job.flow);
@@ -168,14 +168,14 @@ impl SegmentRunner {
         }
     }
 
-    /// Advances a flow to the step `until`. A flow that has to wait is polled again with a waker of its own. One that
+    /// Advances a flow to the step `until`, the end of the segment `last`. A flow that has to wait is polled again with a waker of its own. One that
     /// yields needs none: it is polled again in any case.
-    fn advance(&self, job: &mut FlowJob, until: usize, calls_out: bool) -> Advanced<Option<Result<Value, Failure>>> {
-        let _inside = calls_out.then(|| self.handle.enter());
+    fn advance(&self, job: &mut FlowJob, until: usize, last: &Segment) -> Advanced<Option<Result<Value, Failure>>> {
+        let _inside = last.calls_out.then(|| self.handle.enter());
         let instance = &self.job_context.instance;
-        let units = Units::slice(instance.slice);
+        let means = (last.blocking, &Units::slice(instance.slice));
         // Most segments do not wait, and need neither a task nor a waker.
-        let advanced = job.flow.advance_until(instance, until, &units, &mut Context::from_waker(Waker::noop()));
+        let advanced = job.flow.advance_until(instance, until, means, &mut Context::from_waker(Waker::noop()));
         if !matches!(advanced, Advanced::Waits) {
             return advanced;
         }
@@ -183,7 +183,7 @@ impl SegmentRunner {
         task.parking.begin();
         job.has_yielded = true;
         let waker = Waker::from(Arc::clone(task));
-        job.flow.advance_until(instance, until, &units, &mut Context::from_waker(&waker))
+        job.flow.advance_until(instance, until, means, &mut Context::from_waker(&waker))
     }
 }
 

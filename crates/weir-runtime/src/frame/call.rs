@@ -19,7 +19,7 @@ use weir_host::{
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame};
 use crate::batching::Member;
-use crate::instance::{BlockingPermission, BlockingPlacement, Env};
+use crate::instance::{BlockingPlacement, Env};
 use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::operations;
 use crate::operations::panicked;
@@ -149,7 +149,7 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        if env.permission == BlockingPermission::Denied
+        if env.blocking == BlockingPlacement::Later
             && (!step.locks.is_empty() || matches!(step.code, FunctionCode::Blocking(_)))
         {
             return Ran::wait(Stage::Locks(locks));
@@ -169,14 +169,14 @@ impl Frame {
                 let waiting = code(&mut call);
                 self.wait_for(waiting, held, step, context)
             }
-            FunctionCode::Blocking(code) => match (code(&mut call), env.instance.blocking) {
+            FunctionCode::Blocking(code) => match (code(&mut call), env.blocking) {
                 (Ok(job), BlockingPlacement::InPlace) => {
                     env.instance.at_rest();
                     let settled = job();
                     drop(held);
                     self.settle(settled, step)
                 }
-                (Ok(job), BlockingPlacement::Elsewhere) => {
+                (Ok(job), BlockingPlacement::Elsewhere | BlockingPlacement::Later) => {
                     let scopes = self.scopes_around(&step.within);
                     let job = (job, ThreadQueue::BlockingCalls);
                     let pending = elsewhere(job, held, scopes, Arc::clone(&step.path), env);
