@@ -78,7 +78,8 @@ pub(crate) struct DeclaredParameter {
     pub(crate) name: Arc<str>,
     pub(crate) span: Span,
     pub(crate) ty: Ty,
-    pub(crate) has_default: bool,
+    /// The default as source text, in one line.
+    pub(crate) default: Option<Text>,
 }
 
 /// A declared `config` or `secret`.

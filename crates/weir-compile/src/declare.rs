@@ -412,7 +412,8 @@ impl Declarer<'_, '_> {
             self.first_of(&mut seen, &parameter.name, "parameter");
             let ty = resolve_type(&mut self.declarations, self.context, &parameter.ty, &mut signature);
             let (name, span) = (parameter.name.text.clone(), parameter.span);
-            parameters.push(DeclaredParameter { name, span, ty, has_default: parameter.default.is_some() });
+            let default = parameter.default.as_ref().map(|default| one_line(self.context.text, default.span));
+            parameters.push(DeclaredParameter { name, span, ty, default });
         }
         let result = function.returns.as_ref();
         let result =
@@ -430,4 +431,16 @@ impl Declarer<'_, '_> {
     fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
         resolve_type(&mut self.declarations, self.context, ty, &mut TypeParameters::none())
     }
+}
+
+/// Maximum length of the source text of a default in a signature, in characters.
+const DEFAULT_CHARS_MAX: usize = 80;
+
+/// Returns the source text of a default in one line; `…` if it is too long for a signature.
+fn one_line(text: &str, span: Span) -> Text {
+    let written = text.get(span.range()).unwrap_or_default();
+    let mut lines = written.lines().map(str::trim);
+    let line = lines.next().unwrap_or_default().to_owned();
+    let line = lines.fold(line, |line, next| format!("{line} {next}"));
+    if line.chars().count() > DEFAULT_CHARS_MAX { "…".into() } else { line.into() }
 }

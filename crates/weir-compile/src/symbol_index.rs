@@ -181,7 +181,10 @@ impl WeirModules {
 }
 
 fn fn_signature(name: &str, declared: &DeclaredFn) -> String {
-    let parameters = declared.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty));
+    let parameters = declared.parameters.iter().map(|parameter| {
+        let default = parameter.default.as_ref().map_or_else(String::new, |default| format!(" = {default}"));
+        format!("{}: {}{default}", parameter.name, parameter.ty)
+    });
     let result = if declared.result == Ty::UNIT { String::new() } else { format!(" -> {}", declared.result) };
     format!("fn {name}({}){result}", parameters.collect::<Vec<_>>().join(", "))
 }

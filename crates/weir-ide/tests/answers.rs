@@ -257,6 +257,7 @@ fn help_in_a_call_names_the_parameter() {
         "use image\nfn f(p: image.Ppm) { image.to_jpeg(p, quality: 8<|>5) }",
         "fn g(a: Int, b: List(Int)) -> Int { a }\nfn f() { g(1, g(2, <|>)) }",
         "fn f() { (1, <|>) }",
+        "fn f(a: Int, parts: List(Text) = [\"a, \\\") b\", \"c\"], limit: Int = 2 * 3) {}\nfn g() { f(1, limit: <|>) }",
     ];
     let mut out = String::new();
     for case in cases {

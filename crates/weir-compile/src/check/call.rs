@@ -114,7 +114,7 @@ impl<'a> TypeChecker<'a, '_> {
             name: Some(parameter.name.clone()),
             ty: instantiated(&parameter.ty),
             passing: None,
-            has_default: parameter.has_default,
+            has_default: parameter.default.is_some(),
             place: Some(parameter.span),
         });
         let taken = taken.collect();
@@ -134,7 +134,7 @@ impl<'a> TypeChecker<'a, '_> {
             name: Some(parameter.name.clone()),
             ty: parameter.ty.instantiated(&mut types, &mut self.inference),
             passing: None,
-            has_default: parameter.has_default,
+            has_default: parameter.default.is_some(),
             place: None,
         });
         let taken: Vec<CalleeParameter> = taken.collect();

@@ -336,6 +336,15 @@ fn the_page_of_the_library_has_every_function() {
 }
 
 #[test]
+fn the_page_of_a_program_shows_defaults_of_parameters() {
+    let text = "/// Cuts.\nfn cut(line: Text, limit: Int = 2 * 40,\n  marks: List(Text) = [\n    \"-\",\n    \"+\",\n  ]) -> Int {\n  limit\n}\n";
+    let program = Scratch::new("defaults.weir", text.as_bytes());
+    let page = say(&["doc", program.path()]).output;
+    let signature = page.lines().find(|line| line.contains("limit")).unwrap_or_default();
+    insta::assert_snapshot!(signature);
+}
+
+#[test]
 fn the_picture_in_the_readme_is_what_the_program_is() {
     let path = crate::support::repository().join("docs/image_server.svg");
     let drawn = say(&["graph", "examples/image_server/main.weir", "--format", "svg"]).output;
