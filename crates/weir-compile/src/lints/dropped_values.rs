@@ -2,8 +2,9 @@
 
 use weir_host::{Library, Passing, Signature, World};
 use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart, Visitor, walk_block, walk_tree};
-use weir_syntax::{Code, Diagnostic};
+use weir_syntax::{Code, Diagnostic, Span};
 
+use super::whole_lines;
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
@@ -12,12 +13,14 @@ use crate::weir_modules::WeirModules;
 
 /// Warns of every statement whose value has no effect and is not used.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = DroppedValues { library: context.library, modules: context.modules, typed, found: Vec::new() };
+    let (text, library, modules) = (context.text, context.library, context.modules);
+    let mut search = DroppedValues { text, library, modules, typed, found: Vec::new() };
     walk_tree(&mut search, context.tree());
     context.report_all(search.found);
 }
 
 struct DroppedValues<'c> {
+    text: &'c str,
     library: &'c Library,
     modules: &'c WeirModules,
     typed: &'c TypedTree,
@@ -33,7 +36,10 @@ impl DroppedValues<'_> {
             let diagnostic = Diagnostic::new(Code::UnusedValue, "this value is not used")
                 .at(expr.span, format!("has no effect; its value of type `{ty}` is dropped"))
                 .hint(advice(expr));
-            self.found.push(diagnostic);
+            self.found.push(match alone_on_lines(self.text, expr.span) {
+                Some(lines) => diagnostic.suggest("remove it", lines, ""),
+                None => diagnostic.hint("remove it"),
+            });
         }
     }
 
@@ -116,6 +122,14 @@ impl<'a> Visitor<'a> for DroppedValues<'_> {
     }
 }
 
+/// Returns the whole lines of a statement; `None` if there is something else on them.
+fn alone_on_lines(text: &str, statement: Span) -> Option<Span> {
+    let lines = whole_lines(text, statement);
+    let around = [lines.start..statement.start, statement.end..lines.end];
+    let is_alone = around.iter().all(|part| text[part.start as usize..part.end as usize].trim().is_empty());
+    is_alone.then_some(lines)
+}
+
 /// Returns whether a call of a host function has no effect other than its result, and does not wait.
 fn is_pure(signature: &Signature) -> bool {
     let changes = signature.parameters.iter().any(|parameter| parameter.passing == Passing::Change);
@@ -135,10 +149,10 @@ fn advice(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Call { function, .. } => match receiver(function).map(|object| &object.kind) {
             Some(ExprKind::Name(name)) if !name.is_upper() => {
-                format!("values never change: give the new one a name, `let new_{name} = …`, or remove the call")
+                format!("values never change: give the new one a name, `let new_{name} = …`")
             }
-            _ => "give it a name with `let`, or remove it".to_owned(),
+            _ => "give it a name with `let`".to_owned(),
         },
-        _ => "give it a name with `let`, or remove it".to_owned(),
+        _ => "give it a name with `let`".to_owned(),
     }
 }

@@ -185,6 +185,9 @@ pub(crate) struct FixArguments {
     /// Change nothing, and fail if a file could be fixed
     #[arg(long)]
     pub(crate) check: bool,
+    /// Also apply the edits that warnings suggest without being certain: they rename and remove what is unused
+    #[arg(long)]
+    pub(crate) suggestions: bool,
 }
 
 /// Arguments of `weir new`.
