@@ -11,10 +11,9 @@ mod unreachable_code;
 mod unused_declarations;
 mod unused_modules;
 mod unused_names;
+mod whole_lines;
 
 use std::collections::BTreeSet;
-
-use weir_syntax::Span;
 
 use crate::context::CheckContext;
 use crate::symbol::Symbol;
@@ -48,11 +47,4 @@ fn used_locals(typed: &TypedTree) -> BTreeSet<u32> {
 /// Returns true if the name says that it is deliberately not used.
 fn is_ignored(name: &str) -> bool {
     name.is_empty() || name.starts_with('_')
-}
-
-/// Returns the span of the whole lines that an item occupies, including the lines of documentation above it.
-fn whole_lines(text: &str, span: Span) -> Span {
-    let begin = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[span.end as usize..].find('\n').map_or(text.len(), |at| span.end as usize + at + 1);
-    Span { start: begin as u32, end: end as u32, ..span }
 }

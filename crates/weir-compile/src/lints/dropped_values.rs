@@ -2,9 +2,9 @@
 
 use weir_host::{Library, Passing, Signature, World};
 use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart, Visitor, walk_block, walk_tree};
-use weir_syntax::{Code, Diagnostic, Span};
+use weir_syntax::{Code, Diagnostic};
 
-use super::whole_lines;
+use super::whole_lines::alone_on_lines;
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
@@ -120,14 +120,6 @@ impl<'a> Visitor<'a> for DroppedValues<'_> {
         block.statements[..dropped].iter().for_each(|statement| self.statement_of(statement));
         walk_block(self, block);
     }
-}
-
-/// Returns the whole lines of a statement; `None` if there is something else on them.
-fn alone_on_lines(text: &str, statement: Span) -> Option<Span> {
-    let lines = whole_lines(text, statement);
-    let around = [lines.start..statement.start, statement.end..lines.end];
-    let is_alone = around.iter().all(|part| text[part.start as usize..part.end as usize].trim().is_empty());
-    is_alone.then_some(lines)
 }
 
 /// Returns whether a call of a host function has no effect other than its result, and does not wait.

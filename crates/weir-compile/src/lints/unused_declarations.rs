@@ -11,7 +11,8 @@ use weir_host::{Text, Type, TypeDefinition, TypeShape};
 use weir_syntax::ast::{Item, ItemKind, Name, Variant};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{is_ignored, whole_lines};
+use super::is_ignored;
+use super::whole_lines::whole_lines;
 use crate::context::CheckContext;
 use crate::program_files::FileModules;
 use crate::symbol::Symbol;
