@@ -75,6 +75,12 @@ impl Checked {
             .collect()
     }
 
+    /// Returns the locals of the whole program whose types are known.
+    pub fn locals(&self) -> impl Iterator<Item = LocalName> {
+        let known = self.typed.locals.iter().filter(|local| local.ty != Ty::Error);
+        known.map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
+    }
+
     /// Describes a symbol.
     #[must_use]
     pub fn describe(&self, symbol: &Symbol, library: &Library) -> Option<SymbolInfo> {

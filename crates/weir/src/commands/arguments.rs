@@ -209,6 +209,9 @@ pub(crate) struct TestArguments {
     /// Run only the tests whose names contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Run only the tests whose whole name is that of `--filter`
+    #[arg(long, requires = "filter")]
+    pub(crate) exact: bool,
     /// Time limit of each test in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) time_limit: u32,

@@ -127,7 +127,11 @@ fn test_file(
         }
     }
     let file = project.sources.file(id);
-    let wanted = |at: &usize| arguments.filter.as_ref().is_none_or(|filter| names[*at].contains(filter.as_str()));
+    let wanted = |at: &usize| match &arguments.filter {
+        Some(filter) if arguments.exact => names[*at] == *filter,
+        Some(filter) => names[*at].contains(filter.as_str()),
+        None => true,
+    };
     // The tests of a library are those of its own folder.
     let own: Vec<usize> = (0..names.len()).filter(|at| places[*at].is_some()).collect();
     let chosen: Vec<usize> = own.iter().copied().filter(wanted).collect();

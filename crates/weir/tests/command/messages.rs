@@ -326,6 +326,9 @@ fn a_filter_leaves_other_tests_out() {
     let said = say(&["test", "--filter", "four", program.path()]);
     assert_eq!(said.code, 0, "{}", said.output);
     assert!(said.output.contains("1 passed, 1 skipped"), "{}", said.output);
+    assert_ne!(say(&["test", "--filter", "four", "--exact", program.path()]).output, said.output);
+    let exact = say(&["test", "--filter", "two are four", "--exact", program.path()]);
+    assert!(exact.output.contains("1 passed, 1 skipped"), "{}", exact.output);
 }
 
 #[test]
