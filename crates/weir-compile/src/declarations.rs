@@ -27,6 +27,7 @@ pub(crate) struct Declarations {
     pub(crate) constants: IndexMap<Arc<str>, DeclaredConstant>,
     pub(crate) aliases: IndexMap<Text, DeclaredAlias>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
+    pub(crate) services: IndexSet<Arc<str>>,
     /// Every place in the program that names a symbol.
     pub(crate) references: Vec<Reference>,
 }

@@ -399,6 +399,7 @@ impl Declarer<'_, '_> {
 
     fn service(&mut self, service: &ast::Service) {
         let name = &service.name;
+        self.declarations.services.insert(name.text.clone());
         if self.take(name) {
             self.declarations.define(name, Symbol::Service(name.as_str().into()));
         }

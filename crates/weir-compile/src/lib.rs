@@ -161,8 +161,9 @@ fn lower_and_check<'a>(
 
 /// Checks the values in every flow of a program.
 fn check_values(program: &expr::Program, context: &mut CheckContext<'_>) {
+    let types = move_checker::by_name(&program.types);
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        move_checker::check(&flow.parameters, &flow.body, &program.types, context);
+        move_checker::check(&flow.parameters, &flow.body, &types, context);
         races::check(&flow.body, context);
     }
 }
@@ -175,6 +176,7 @@ fn check_unreached_fns<'a>(
     cache: &mut CheckCache,
 ) {
     let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text);
+    let types = move_checker::by_name(&program.types);
     let mut clean = BTreeSet::new();
     for at in typed.unreached_fns() {
         let fingerprint = fingerprints.of(at);
@@ -182,7 +184,7 @@ fn check_unreached_fns<'a>(
         if !cache.knows(fingerprint)
             && let Some((parameters, body)) = lower::lower_unreached_fn(at, context, typed)
         {
-            move_checker::check(&parameters, &body, &program.types, context);
+            move_checker::check(&parameters, &body, &types, context);
             lost_updates::check_body(&body, context);
             races::check(&body, context);
         }
