@@ -314,7 +314,12 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
             let top = self.context.files.start(self.typed.declarations.file);
-            self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library, top));
+            self.context.report_all(self.typed.declarations.unknown_module(
+                module,
+                self.context.library,
+                self.context.files,
+                top,
+            ));
             return None;
         };
         let found = self.context.library.modules.get(&whole)?;
