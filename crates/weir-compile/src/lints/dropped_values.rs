@@ -1,7 +1,7 @@
 //! Dropped values: warns of statements that compute a value without an effect and do not use it.
 
 use weir_host::{Library, Passing, Signature, World};
-use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart, Visitor, walk_block, walk_tree};
+use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart};
 use weir_syntax::{Code, Diagnostic};
 
 use super::whole_lines::alone_on_lines;
@@ -11,23 +11,28 @@ use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
 use crate::weir_modules::WeirModules;
 
-/// Warns of every statement whose value has no effect and is not used.
-pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let (text, library, modules) = (context.text, context.library, context.modules);
-    let mut search = DroppedValues { text, library, modules, typed, found: Vec::new() };
-    walk_tree(&mut search, context.tree());
-    context.report_all(search.found);
-}
-
-struct DroppedValues<'c> {
+/// The warnings of every statement whose value has no effect and is not used.
+pub(super) struct DroppedValues<'c> {
     text: &'c str,
     library: &'c Library,
     modules: &'c WeirModules,
     typed: &'c TypedTree,
-    found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
-impl DroppedValues<'_> {
+impl<'c> DroppedValues<'c> {
+    pub(super) fn new(context: &CheckContext<'c>, typed: &'c TypedTree) -> Self {
+        let (text, library, modules) = (context.text, context.library, context.modules);
+        DroppedValues { text, library, modules, typed, found: Vec::new() }
+    }
+
+    /// Looks at the statements of a block, without their children.
+    pub(super) fn block(&mut self, block: &Block) {
+        let drops_all = self.typed.unit_blocks.contains(&block.span.start);
+        let dropped = block.statements.len() - usize::from(block.value().is_some() && !drops_all);
+        block.statements[..dropped].iter().for_each(|statement| self.statement_of(statement));
+    }
+
     fn statement_of(&mut self, statement: &Statement) {
         let StatementKind::Expr(expr) = &statement.kind else { return };
         let ty = self.typed.expr_type(expr.id);
@@ -110,15 +115,6 @@ impl DroppedValues<'_> {
             )
             | None => false,
         }
-    }
-}
-
-impl<'a> Visitor<'a> for DroppedValues<'_> {
-    fn block(&mut self, block: &'a Block) {
-        let drops_all = self.typed.unit_blocks.contains(&block.span.start);
-        let dropped = block.statements.len() - usize::from(block.value().is_some() && !drops_all);
-        block.statements[..dropped].iter().for_each(|statement| self.statement_of(statement));
-        walk_block(self, block);
     }
 }
 

@@ -5,22 +5,15 @@
 use std::collections::BTreeMap;
 
 use weir_host::Value;
-use weir_syntax::ast::{Expr, ExprKind, MapEntry, Visitor, walk_expr, walk_tree};
+use weir_syntax::ast::{Expr, ExprKind, MapEntry};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::context::CheckContext;
 use crate::typed_tree::{Resolution, TypedTree};
 
-/// Warns of every key of a map literal that is equal to an earlier one.
-pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = RepeatedKeySearch { typed, found: Vec::new() };
-    walk_tree(&mut search, context.tree());
-    context.report_all(search.found);
-}
-
-struct RepeatedKeySearch<'t> {
+/// The warnings of every key of a map literal that is equal to an earlier one.
+pub(super) struct RepeatedKeySearch<'t> {
     typed: &'t TypedTree,
-    found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
 /// A key whose value is known to be equal to another one.
@@ -31,7 +24,18 @@ enum ComparableKey {
     Local(u32),
 }
 
-impl RepeatedKeySearch<'_> {
+impl<'t> RepeatedKeySearch<'t> {
+    pub(super) fn new(typed: &'t TypedTree) -> Self {
+        RepeatedKeySearch { typed, found: Vec::new() }
+    }
+
+    /// Looks at an expression, without its children.
+    pub(super) fn expr(&mut self, expr: &Expr) {
+        if let ExprKind::Map(entries) = &expr.kind {
+            self.entries(entries);
+        }
+    }
+
     fn comparable(&self, key: &Expr) -> Option<ComparableKey> {
         match self.typed.resolutions.get(&key.id) {
             Some(Resolution::Local(local)) => Some(ComparableKey::Local(local.0)),
@@ -51,14 +55,5 @@ impl RepeatedKeySearch<'_> {
                 self.found.push(diagnostic);
             }
         }
-    }
-}
-
-impl<'a> Visitor<'a> for RepeatedKeySearch<'_> {
-    fn expr(&mut self, expr: &'a Expr) {
-        if let ExprKind::Map(entries) = &expr.kind {
-            self.entries(entries);
-        }
-        walk_expr(self, expr);
     }
 }
