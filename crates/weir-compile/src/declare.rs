@@ -10,7 +10,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use weir_host::{Field, Text, Type, TypeDefinition, TypeShape, Value, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
-use weir_syntax::{Code, Diagnostic, Span};
+use weir_syntax::{Code, Diagnostic, Span, print_on_one_line};
 
 use crate::context::CheckContext;
 use crate::declarations::{
@@ -413,7 +413,7 @@ impl Declarer<'_, '_> {
             self.first_of(&mut seen, &parameter.name, "parameter");
             let ty = resolve_type(&mut self.declarations, self.context, &parameter.ty, &mut signature);
             let (name, span) = (parameter.name.text.clone(), parameter.span);
-            let default = parameter.default.as_ref().map(|default| one_line(self.context.text, default.span));
+            let default = parameter.default.as_ref().map(signature_default);
             parameters.push(DeclaredParameter { name, span, ty, default });
         }
         let result = function.returns.as_ref();
@@ -437,11 +437,8 @@ impl Declarer<'_, '_> {
 /// Maximum length of the source text of a default in a signature, in characters.
 const DEFAULT_CHARS_MAX: usize = 80;
 
-/// Returns the source text of a default in one line; `…` if it is too long for a signature.
-fn one_line(text: &str, span: Span) -> Text {
-    let written = text.get(span.range()).unwrap_or_default();
-    let mut lines = written.lines().map(str::trim);
-    let line = lines.next().unwrap_or_default().to_owned();
-    let line = lines.fold(line, |line, next| format!("{line} {next}"));
-    if line.chars().count() > DEFAULT_CHARS_MAX { "…".into() } else { line.into() }
+/// Prints a default on one line; returns `…` if that is too long for a signature.
+fn signature_default(default: &ast::Expr) -> Text {
+    let line = print_on_one_line(default);
+    if line.chars().count() > DEFAULT_CHARS_MAX || line.contains('\n') { "…".into() } else { line.into() }
 }

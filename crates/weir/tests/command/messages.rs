@@ -381,7 +381,7 @@ fn the_page_of_the_library_has_every_function() {
 
 #[test]
 fn the_page_of_a_program_shows_defaults_of_parameters() {
-    let text = "/// Cuts.\nfn cut(line: Text, limit: Int = 2 * 40,\n  marks: List(Text) = [\n    \"-\",\n    \"+\",\n  ]) -> Int {\n  limit\n}\n";
+    let text = "/// Cuts.\nfn cut(line: Text, limit: Int = 2 * 40,\n  marks: List(Text) = [\n    // Signs.\n    \"-\",\n    \"+\",\n  ]) -> Int {\n  limit\n}\n";
     let program = Scratch::new("defaults.weir", text.as_bytes());
     let page = say(&["doc", program.path()]).output;
     let signature = page.lines().find(|line| line.contains("limit")).unwrap_or_default();
