@@ -10,7 +10,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use weir_host::{Field, Text, Type, TypeDefinition, TypeShape, Value, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
-use weir_syntax::{Code, Diagnostic, Span, print_on_one_line};
+use weir_syntax::{Code, Diagnostic, Parsed, Span, print_on_one_line};
 
 use crate::context::CheckContext;
 use crate::declarations::{
@@ -413,7 +413,8 @@ impl Declarer<'_, '_> {
             self.first_of(&mut seen, &parameter.name, "parameter");
             let ty = resolve_type(&mut self.declarations, self.context, &parameter.ty, &mut signature);
             let (name, span) = (parameter.name.text.clone(), parameter.span);
-            let default = parameter.default.as_ref().map(signature_default);
+            let (parsed, text) = (self.context.parsed, self.context.text);
+            let default = parameter.default.as_ref().map(|default| signature_default(default, parsed, text));
             parameters.push(DeclaredParameter { name, span, ty, default });
         }
         let result = function.returns.as_ref();
@@ -437,8 +438,12 @@ impl Declarer<'_, '_> {
 /// Maximum length of the source text of a default in a signature, in characters.
 const DEFAULT_CHARS_MAX: usize = 80;
 
-/// Prints a default on one line; returns `…` if that is too long for a signature.
-fn signature_default(default: &ast::Expr) -> Text {
-    let line = print_on_one_line(default);
+/// Returns a default on one line; `…` if that is too long for a signature. Only the tree of a program without syntax errors
+/// can be printed.
+fn signature_default(default: &ast::Expr, parsed: &Parsed, text: &str) -> Text {
+    let line = match parsed.diagnostics.iter().any(Diagnostic::is_error) {
+        true => text.get(default.span.range()).unwrap_or_default().to_owned(),
+        false => print_on_one_line(default),
+    };
     if line.chars().count() > DEFAULT_CHARS_MAX || line.contains('\n') { "…".into() } else { line.into() }
 }

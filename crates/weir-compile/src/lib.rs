@@ -47,7 +47,7 @@ use std::collections::BTreeSet;
 
 use weir_host::Library;
 use weir_ir::{expr, graph};
-use weir_syntax::{Diagnostic, SourceFile, SourceId};
+use weir_syntax::{Code, Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
 pub use checked::Checked;
@@ -158,7 +158,22 @@ fn lower_and_check<'a>(
     }
     lock_order::order(&mut tests, context);
     check_values(&tests, context);
+    tables_without_module(context, typed);
     (!context.has_errors()).then_some((program, tests))
+}
+
+/// Reports the tables of a program whose library lacks the module `tables`, if nothing else is wrong.
+fn tables_without_module(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let tables = &typed.declarations.tables;
+    let Some((name, _)) = tables.first() else { return };
+    if context.has_errors() || context.library.modules.contains_key(lang_items::TABLES) {
+        return;
+    }
+    let Some(declared) = typed.declarations.shared.get(name) else { return };
+    let diagnostic = Diagnostic::new(Code::UnknownModule, "there is no module `tables`, which stores tables")
+        .at(declared.span, "is a table")
+        .hint("a program with tables needs a library that has this module");
+    context.report(diagnostic);
 }
 
 /// Checks the values in every flow of a program.

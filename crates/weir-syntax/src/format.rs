@@ -47,7 +47,7 @@ pub fn print(tree: &Tree) -> String {
     SourcePrinter::without_source().file(tree).render(WIDTH)
 }
 
-/// Prints an expression on one line, however the author broke it, without its comments.
+/// Prints an expression on one line, however the author broke it, without its comments. The file must have no errors.
 #[must_use]
 pub fn print_on_one_line(expr: &Expr) -> String {
     let mut line = SourcePrinter::without_source().expression(expr).flat().render(WIDTH);
