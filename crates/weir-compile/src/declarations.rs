@@ -7,6 +7,7 @@ use weir_host::{Library, Text, Type, TypeDefinition, Value};
 use weir_syntax::ast::{Name, Path};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use crate::program_files::FileModules;
 use crate::suggest::nearest;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
@@ -27,6 +28,7 @@ pub(crate) struct Declarations {
     pub(crate) constants: IndexMap<Arc<str>, DeclaredConstant>,
     pub(crate) aliases: IndexMap<Text, DeclaredAlias>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
+    pub(crate) services: IndexSet<Arc<str>>,
     /// Every place in the program that names a symbol.
     pub(crate) references: Vec<Reference>,
 }
@@ -78,7 +80,8 @@ pub(crate) struct DeclaredParameter {
     pub(crate) name: Arc<str>,
     pub(crate) span: Span,
     pub(crate) ty: Ty,
-    pub(crate) has_default: bool,
+    /// The default as source text, in one line.
+    pub(crate) default: Option<Text>,
 }
 
 /// A declared `config` or `secret`.
@@ -250,16 +253,28 @@ impl Declarations {
 
     /// Returns the diagnostic for a word before a dot that is no module of this file; `None` if it was reported before.
     /// `top` is the offset at which the current file begins.
-    pub(crate) fn unknown_module(&self, name: &Name, library: &Library, top: u32) -> Option<Diagnostic> {
+    pub(crate) fn unknown_module(
+        &self,
+        name: &Name,
+        library: &Library,
+        files: &FileModules,
+        top: u32,
+    ) -> Option<Diagnostic> {
         if self.here().unknown_modules.contains(&name.text) || name.is_missing() {
             return None;
         }
-        if library.modules.contains_key(name.as_str()) {
+        let of_library =
+            library.modules.contains_key(name.as_str()).then(|| (name.to_string(), "a module of the library"));
+        let known = of_library.or_else(|| {
+            let path = files.loaded_module(self.file, name.as_str())?;
+            Some((path.to_owned(), "a module of this program"))
+        });
+        if let Some((path, kind)) = known {
             let top = Span { start: top, end: top, ..name.span };
             let diagnostic =
-                Diagnostic::new(Code::ModuleNotUsed, format!("the module `{name}` is not used in this file"))
-                    .at(name.span, "a module of the library")
-                    .fix(format!("add `use {name}` at the top of the file"), top, format!("use {name}\n"));
+                Diagnostic::new(Code::ModuleNotUsed, format!("the module `{path}` is not used in this file"))
+                    .at(name.span, kind)
+                    .fix(format!("add `use {path}` at the top of the file"), top, format!("use {path}\n"));
             return Some(diagnostic);
         }
         let diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{name}`"))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use weir_host::{Field, Text, Type, TypeDefinition, TypeShape, Value, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
-use weir_syntax::{Code, Diagnostic, Span};
+use weir_syntax::{Code, Diagnostic, Parsed, Span, print_on_one_line};
 
 use crate::context::CheckContext;
 use crate::declarations::{
@@ -399,6 +399,7 @@ impl Declarer<'_, '_> {
 
     fn service(&mut self, service: &ast::Service) {
         let name = &service.name;
+        self.declarations.services.insert(name.text.clone());
         if self.take(name) {
             self.declarations.define(name, Symbol::Service(name.as_str().into()));
         }
@@ -412,7 +413,9 @@ impl Declarer<'_, '_> {
             self.first_of(&mut seen, &parameter.name, "parameter");
             let ty = resolve_type(&mut self.declarations, self.context, &parameter.ty, &mut signature);
             let (name, span) = (parameter.name.text.clone(), parameter.span);
-            parameters.push(DeclaredParameter { name, span, ty, has_default: parameter.default.is_some() });
+            let (parsed, text) = (self.context.parsed, self.context.text);
+            let default = parameter.default.as_ref().map(|default| signature_default(default, parsed, text));
+            parameters.push(DeclaredParameter { name, span, ty, default });
         }
         let result = function.returns.as_ref();
         let result =
@@ -430,4 +433,17 @@ impl Declarer<'_, '_> {
     fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
         resolve_type(&mut self.declarations, self.context, ty, &mut TypeParameters::none())
     }
+}
+
+/// Maximum length of the source text of a default in a signature, in characters.
+const DEFAULT_CHARS_MAX: usize = 80;
+
+/// Returns a default on one line; `…` if that is too long for a signature. Only the tree of a program without syntax errors
+/// can be printed.
+fn signature_default(default: &ast::Expr, parsed: &Parsed, text: &str) -> Text {
+    let line = match parsed.diagnostics.iter().any(Diagnostic::is_error) {
+        true => text.get(default.span.range()).unwrap_or_default().to_owned(),
+        false => print_on_one_line(default),
+    };
+    if line.chars().count() > DEFAULT_CHARS_MAX || line.contains('\n') { "…".into() } else { line.into() }
 }

@@ -3,14 +3,31 @@
 
 use std::hash::Hash;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 
 /// Declarations in the order of their dependencies.
 pub(crate) struct DependencyOrder<N> {
     /// Each declaration after those that it depends on, unless they depend on it in turn.
     pub(crate) order: Vec<N>,
-    /// At least one declaration of each circle: without them there is none.
-    pub(crate) circular: IndexSet<N>,
+    /// At least one declaration of each circle, without which there is none, each with one of its circles: the declaration,
+    /// one that it depends on, and so on, at most [`CIRCLE_MEMBERS_MAX`] of them.
+    pub(crate) circular: IndexMap<N, Vec<N>>,
+}
+
+/// Maximum length of a circle that is kept for a message. A circle may be as long as the program.
+const CIRCLE_MEMBERS_MAX: usize = CIRCLE_SHOWN_MAX + 1;
+
+/// Maximum number of declarations of a circle that a message names.
+pub(crate) const CIRCLE_SHOWN_MAX: usize = 8;
+
+/// Formats a circle: `` `a` → `b` → `a` ``.
+pub(crate) fn circle_shown(members: &[String]) -> String {
+    let mut shown: Vec<String> = members.iter().take(CIRCLE_SHOWN_MAX).map(|member| format!("`{member}`")).collect();
+    if members.len() > CIRCLE_SHOWN_MAX {
+        shown.push("…".to_owned());
+    }
+    shown.extend(members.first().map(|first| format!("`{first}`")));
+    shown.join(" → ")
 }
 
 /// Orders declarations; `of` returns those that one depends on directly.
@@ -18,27 +35,31 @@ pub(crate) fn dependencies_first<N: Clone + Eq + Hash>(
     all: impl IntoIterator<Item = N>,
     of: impl Fn(&N) -> Vec<N>,
 ) -> DependencyOrder<N> {
-    let mut found = DependencyOrder { order: Vec::new(), circular: IndexSet::new() };
-    // For each declaration that has been reached, whether all that it depends on is in the order.
-    let mut finished: IndexMap<N, bool> = IndexMap::new();
+    let mut found = DependencyOrder { order: Vec::new(), circular: IndexMap::new() };
+    // For each declaration that has been reached, its place in the path, or `None` if all that it depends on is in the order.
+    let mut places: IndexMap<N, Option<usize>> = IndexMap::new();
     for first in all {
-        if finished.contains_key(&first) {
+        if places.contains_key(&first) {
             continue;
         }
-        finished.insert(first.clone(), false);
+        places.insert(first.clone(), Some(0));
         let mut path = vec![(of(&first).into_iter(), first)];
         while let Some((left, node)) = path.last_mut() {
             match left.next() {
-                Some(next) => match finished.get(&next) {
+                Some(next) => match places.get(&next) {
                     None => {
-                        finished.insert(next.clone(), false);
+                        places.insert(next.clone(), Some(path.len()));
                         path.push((of(&next).into_iter(), next));
                     }
-                    Some(false) => _ = found.circular.insert(next),
-                    Some(true) => {}
+                    Some(Some(place)) if !found.circular.contains_key(&next) => {
+                        let members = path[*place..].iter().take(CIRCLE_MEMBERS_MAX);
+                        let circle = members.map(|(_, member)| member.clone()).collect();
+                        found.circular.insert(next, circle);
+                    }
+                    Some(_) => {}
                 },
                 None => {
-                    finished.insert(node.clone(), true);
+                    places.insert(node.clone(), None);
                     found.order.push(node.clone());
                     path.pop();
                 }
@@ -62,6 +83,14 @@ mod tests {
     #[test]
     fn a_long_circle_is_found() {
         let ordered = dependencies_first(0..100_000, |node| vec![(node + 1) % 100_000]);
-        assert_eq!((ordered.order.len(), ordered.circular.into_iter().collect::<Vec<_>>()), (100_000, vec![0]));
+        assert_eq!((ordered.order.len(), ordered.circular.len()), (100_000, 1));
+        assert_eq!(ordered.circular[&0], (0..9).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_circle_begins_with_its_declaration() {
+        let next = |node: &u32| [vec![1], vec![2], vec![3], vec![1, 3]].concat()[*node as usize..][..1].to_vec();
+        let ordered = dependencies_first(0..4, next);
+        assert_eq!(ordered.circular.into_iter().collect::<Vec<_>>(), [(1, vec![1, 2, 3])]);
     }
 }

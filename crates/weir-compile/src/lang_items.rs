@@ -38,5 +38,8 @@ pub(crate) const CLIENT_RESPONSE: &str = "client.Response";
 /// The functions that create a value from texts with names, which must be a record or a map from texts.
 pub(crate) const READERS_OF_NAMED_TEXTS: [&str; 3] = ["csv.decode", "csv.decode_row", "html.decode_form"];
 
+/// The functions that write a list of records as a table.
+pub(crate) const WRITERS_OF_RECORDS: [&str; 1] = ["csv.encode"];
+
 /// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
 pub(crate) const JSON_VALUE: &str = "json.Value";

@@ -47,7 +47,7 @@ use std::collections::BTreeSet;
 
 use weir_host::Library;
 use weir_ir::{expr, graph};
-use weir_syntax::{Diagnostic, SourceFile, SourceId};
+use weir_syntax::{Code, Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
 pub use checked::Checked;
@@ -117,8 +117,10 @@ pub fn compile_program(program: ProgramFiles, file: &SourceFile, library: &Libra
     let checked = check_program(program, file, library, &mut CheckCache::default());
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
     if cfg!(debug_assertions) {
-        // Tests run as expressions; their graphs are only verified.
-        checked.tests.iter().for_each(|tests| drop(to_graph(tests, library)));
+        // Tests run as expressions, and have no graphs.
+        if let Some(tests) = &checked.tests {
+            assert_eq!(weir_ir::verify::expr(tests, library), [], "the lowering of tests is right");
+        }
     }
     Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
 }
@@ -156,13 +158,29 @@ fn lower_and_check<'a>(
     }
     lock_order::order(&mut tests, context);
     check_values(&tests, context);
+    tables_without_module(context, typed);
     (!context.has_errors()).then_some((program, tests))
+}
+
+/// Reports the tables of a program whose library lacks the module `tables`, if nothing else is wrong.
+fn tables_without_module(context: &mut CheckContext<'_>, typed: &TypedTree) {
+    let tables = &typed.declarations.tables;
+    let Some((name, _)) = tables.first() else { return };
+    if context.has_errors() || context.library.modules.contains_key(lang_items::TABLES) {
+        return;
+    }
+    let Some(declared) = typed.declarations.shared.get(name) else { return };
+    let diagnostic = Diagnostic::new(Code::UnknownModule, "there is no module `tables`, which stores tables")
+        .at(declared.span, "is a table")
+        .hint("a program with tables needs a library that has this module");
+    context.report(diagnostic);
 }
 
 /// Checks the values in every flow of a program.
 fn check_values(program: &expr::Program, context: &mut CheckContext<'_>) {
+    let types = move_checker::by_name(&program.types);
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        move_checker::check(&flow.parameters, &flow.body, &program.types, context);
+        move_checker::check(&flow.parameters, &flow.body, &types, context);
         races::check(&flow.body, context);
     }
 }
@@ -175,6 +193,7 @@ fn check_unreached_fns<'a>(
     cache: &mut CheckCache,
 ) {
     let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text);
+    let types = move_checker::by_name(&program.types);
     let mut clean = BTreeSet::new();
     for at in typed.unreached_fns() {
         let fingerprint = fingerprints.of(at);
@@ -182,7 +201,7 @@ fn check_unreached_fns<'a>(
         if !cache.knows(fingerprint)
             && let Some((parameters, body)) = lower::lower_unreached_fn(at, context, typed)
         {
-            move_checker::check(&parameters, &body, &program.types, context);
+            move_checker::check(&parameters, &body, &types, context);
             lost_updates::check_body(&body, context);
             races::check(&body, context);
         }

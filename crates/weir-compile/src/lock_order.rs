@@ -1,7 +1,7 @@
-//! Lock ordering: reports the locks that the pass [`order_locks`] hoists, and waits for turns inside of steps.
+//! Lock ordering: reports the locks that the pass [`order_locks`] hoists.
 
 use weir_host::{Mode, Resource, Text};
-use weir_ir::expr::{Block, Call, Op, Origin, Program};
+use weir_ir::expr::Program;
 use weir_ir::passes::{Hoisting, order_locks};
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -10,38 +10,9 @@ use crate::lang_items::TABLES;
 
 /// Hoists constraints in every step of a program, and reports each hoisting.
 pub(crate) fn order(program: &mut Program, context: &mut CheckContext<'_>) {
-    for entry in program.entries.iter().filter(|entry| entry.ordered) {
-        entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, context));
-    }
     for hoisting in order_locks(program, context.library) {
         report(&hoisting, context);
     }
-}
-
-/// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits at its ticket
-/// gate for the earlier flows, and one of these may wait for a lock that the step holds.
-fn turns_in_steps(block: &Block, step: Option<Origin>, context: &mut CheckContext<'_>) {
-    for binding in &block.lets {
-        let step = match &binding.op {
-            Op::Atomic { .. } => step.or(Some(binding.origin)),
-            _ => step,
-        };
-        if let (Op::Call(call), Some(step)) = (&binding.op, step)
-            && context.library.function(&call.function).is_some_and(|function| function.signature.state.is_some())
-        {
-            let diagnostic = turn_in_step(call, binding.origin, step, context);
-            context.report_once(diagnostic);
-        }
-        binding.op.blocks().for_each(|inner| turns_in_steps(inner, step, context));
-    }
-}
-
-fn turn_in_step(call: &Call, at: Origin, step: Origin, context: &CheckContext<'_>) -> Diagnostic {
-    Diagnostic::new(Code::TurnInStep, format!("`{}` waits for earlier flows inside an atomic step", call.function))
-        .at(context.span(at), "called in the order of the source's elements")
-        .because(keyword(context.span(step)), "the step begins here")
-        .note("an earlier flow may wait for this step, and this step waits for that flow: a deadlock")
-        .hint("call it before or after the step")
 }
 
 /// Returns the span of a step's keyword, `atomic`.

@@ -7,14 +7,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use weir_host::{Field, Passing, Text, Type, TypeDefinition, TypeShape};
 use weir_ir::expr::{Atom, Block, Op, Origin, Runs, Scope, Var, Variable};
 use weir_syntax::{Code, Diagnostic};
 
 use crate::context::CheckContext;
 
+/// The definitions of a program's types, by their names.
+pub(crate) type TypesByName<'a> = IndexMap<&'a Text, &'a TypeDefinition>;
+
+/// Returns the definitions by their names.
+pub(crate) fn by_name(types: &[TypeDefinition]) -> TypesByName<'_> {
+    types.iter().map(|definition| (&definition.name, definition)).collect()
+}
+
 /// Checks one body.
-pub(crate) fn check(parameters: &[Variable], body: &Block, types: &[TypeDefinition], context: &mut CheckContext<'_>) {
+pub(crate) fn check(parameters: &[Variable], body: &Block, types: &TypesByName<'_>, context: &mut CheckContext<'_>) {
     let mut moves = MoveChecker {
         types,
         bound: BTreeMap::new(),
@@ -36,7 +45,7 @@ struct BoundVariable {
 }
 
 struct MoveChecker<'a, 'c> {
-    types: &'a [TypeDefinition],
+    types: &'a TypesByName<'a>,
     /// All variables.
     bound: BTreeMap<Var, BoundVariable>,
     /// The variables whose moves are tracked: those of a move-only type, and those that a cancelled body may lose.
@@ -53,7 +62,7 @@ impl MoveChecker<'_, '_> {
         let bound = BoundVariable { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
         self.bound.entry(variable.var).or_insert(bound);
         let definition = |name: &Text| {
-            let own = self.types.iter().find(|definition| definition.name == *name);
+            let own = self.types.get(name).copied();
             own.or_else(|| self.context.library.definition(name))
         };
         if is_move_only(&variable.ty, &definition) {

@@ -113,6 +113,19 @@ impl FileModules {
         self.indices.get(module).copied()
     }
 
+    /// Returns the path by which a file could use the module of the program with this last name, of those that other files
+    /// use.
+    pub(crate) fn loaded_module(&self, file: usize, name: &str) -> Option<&str> {
+        let library = self.libraries.get(file)?;
+        let paths = self.names.iter().enumerate().filter(|(at, _)| *at != file).filter_map(|(_, module)| match library
+            .is_empty()
+        {
+            true => Some(module.as_str()),
+            false => module.strip_prefix(library.as_str())?.strip_prefix('.'),
+        });
+        paths.into_iter().find(|path| path.rsplit('.').next() == Some(name))
+    }
+
     /// Returns whether a file belongs to a library.
     pub(crate) fn is_of_library(&self, file: usize) -> bool {
         self.libraries.get(file).is_some_and(|library| !library.is_empty())

@@ -75,6 +75,12 @@ impl Checked {
             .collect()
     }
 
+    /// Returns the locals of the whole program whose types are known.
+    pub fn locals(&self) -> impl Iterator<Item = LocalName> {
+        let known = self.typed.locals.iter().filter(|local| local.ty != Ty::Error);
+        known.map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
+    }
+
     /// Describes a symbol.
     #[must_use]
     pub fn describe(&self, symbol: &Symbol, library: &Library) -> Option<SymbolInfo> {
@@ -181,7 +187,10 @@ impl WeirModules {
 }
 
 fn fn_signature(name: &str, declared: &DeclaredFn) -> String {
-    let parameters = declared.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty));
+    let parameters = declared.parameters.iter().map(|parameter| {
+        let default = parameter.default.as_ref().map_or_else(String::new, |default| format!(" = {default}"));
+        format!("{}: {}{default}", parameter.name, parameter.ty)
+    });
     let result = if declared.result == Ty::UNIT { String::new() } else { format!(" -> {}", declared.result) };
     format!("fn {name}({}){result}", parameters.collect::<Vec<_>>().join(", "))
 }

@@ -4,10 +4,10 @@
 mod mutator;
 
 use mutator::Numbers;
-use test_support::fixture;
-use weir_compile::{CheckCache, Checked};
+use test_support::{fixture, long_program};
+use weir_compile::{CheckCache, Checked, ModuleFile, ModuleFiles, ModulePlace, ProgramFiles};
 use weir_host::Library;
-use weir_syntax::{SourceFile, SourceId};
+use weir_syntax::{Diagnostic, SourceFile, SourceId};
 
 fn checked(text: &str, library: &Library, cache: &mut CheckCache) -> Checked {
     weir_compile::check_again(SourceId(0), &SourceFile::new("case.weir", text), library, cache)
@@ -46,4 +46,41 @@ fn a_fn_is_looked_at_again_when_one_that_it_calls_has_changed() {
     assert_same(&moved, &library, &mut cache);
     assert!(!checked(&moved, &library, &mut cache).diagnostics.is_empty(), "it uses a moved value");
     assert_same(&format!("// a line before\n{CALLED}"), &library, &mut cache);
+}
+
+/// The modules of a program, by their names.
+struct Modules(Vec<(String, String)>);
+
+impl ModuleFiles for Modules {
+    fn read(&mut self, place: &ModulePlace<'_>) -> ModuleFile {
+        let found = self.0.iter().find(|(name, _)| place.names == [name.as_str()]);
+        found.map_or(ModuleFile::Missing, |(name, text)| ModuleFile::Found { name: name.clone(), text: text.clone() })
+    }
+}
+
+fn checked_files(modules: &mut Modules, main: &str, library: &Library, cache: &mut CheckCache) -> Vec<Diagnostic> {
+    let mut file = SourceFile::new("main.weir", main);
+    let program = ProgramFiles::load(SourceId(0), &mut file, library, modules);
+    weir_compile::check_program(program, &file, library, cache).diagnostics
+}
+
+#[test]
+fn whatever_file_of_a_program_is_edited_the_answer_is_that_of_a_first_check() {
+    let library = Library::default();
+    for seed in 1..150 {
+        let mut numbers = Numbers::new(seed);
+        let mut modules = Modules(long_program::with_files(4, 25));
+        let (_, main) = modules.0.pop().unwrap();
+        let mut cache = CheckCache::default();
+        for _ in 0..6 {
+            let edited = numbers.next(modules.0.len());
+            let original = modules.0[edited].1.clone();
+            for text in [mutator::mutated(&[mutator::pieces(&original)], &mut numbers), original] {
+                modules.0[edited].1 = text;
+                let again = checked_files(&mut modules, &main, &library, &mut cache);
+                let first = checked_files(&mut modules, &main, &library, &mut CheckCache::default());
+                assert_eq!(again, first, "seed {seed}: {}", modules.0[edited].1);
+            }
+        }
+    }
 }

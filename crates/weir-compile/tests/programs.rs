@@ -282,7 +282,8 @@ fn first(ages: Map(Text, Int), above: Int) -> Text {
 }
 
 fn main() -> Text {
-  let ages = [\"Kathleen\": 31, \"Ada\": 36, \"Kathleen\": 32]
+  let again = \"Kathleen\"
+  let ages = [\"Kathleen\": 31, \"Ada\": 36, again: 32]
   let shown = for (name, age) in ages { \"{name} {age}\" }
   let sum = fold sum = 0 for (_, age) in ages { sum + age }
   let pairs = for pair in ages { pair.1 }

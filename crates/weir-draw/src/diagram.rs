@@ -12,8 +12,9 @@ mod sections;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Mode, Resource, Type};
-use weir_ir::graph::{Graph, Node, NodeId, NodeKind};
+use weir_host::{Mode, Resource, Type, Value};
+use weir_ir::expr::ArmTest;
+use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind};
 use weir_ir::program::Flow;
 
 use crate::contraction::{Contraction, EdgeSource};
@@ -205,7 +206,7 @@ impl DiagramBuilder<'_> {
     fn edges_to(&mut self, body: &DrawnBody<'_, '_>, mark: MarkId, node: &Node) {
         let before = self.diagram.edges.len();
         for start in body.contraction.starts(node) {
-            self.link(body, start, mark);
+            self.link_to_node(body, start, (mark, node));
         }
         for earlier in body.contraction.ordered_after(node) {
             self.join(body.marks[&earlier], mark, EdgeLabel::Order);
@@ -272,11 +273,31 @@ impl DiagramBuilder<'_> {
             EdgeSource::Node(node) => self.join(body.marks[&node], to, EdgeLabel::Value),
             EdgeSource::Arm(switch, arm) => {
                 let from = body.marks[&switch];
-                let name = names::shorten(&body.scope.arm(body.scope.graph.node(switch), arm));
                 // A switch may be folded into its `fn`.
                 let is_fork = self.diagram.marks[from].kind == MarkKind::Fork;
-                self.join(from, to, if is_fork { EdgeLabel::Choice(name) } else { EdgeLabel::Value });
+                let label = if is_fork { choice(body.scope, switch, arm) } else { EdgeLabel::Value };
+                self.join(from, to, label);
             }
+        }
+    }
+
+    /// Adds the edge from a source of a node. A failure that is handled outside of the `fn` that it arises in is a choice of
+    /// that `fn`, folded or not.
+    fn link_to_node(&mut self, body: &DrawnBody<'_, '_>, start: EdgeSource, (mark, node): (MarkId, &Node)) {
+        match start {
+            EdgeSource::Arm(switch, arm) if handles(body.scope, node, Control { switch, arm }) => {
+                let from = body.marks[&switch];
+                let label = choice(body.scope, switch, arm);
+                let of_frame = self.ends_of_edge(from, mark).filter(|(start, _)| *start != from);
+                match of_frame {
+                    Some((frame, end)) if frame != end => {
+                        self.leaving_choices.push((from, label.clone()));
+                        self.diagram.edges.push(Edge { from: frame, to: end, label });
+                    }
+                    _ => self.join(from, mark, label),
+                }
+            }
+            start => self.link(body, start, mark),
         }
     }
 
@@ -294,15 +315,15 @@ impl DiagramBuilder<'_> {
         }
     }
 
-    /// Adds an end to each frame that choices leave without anything else in the frame, and edges to it.
+    /// Adds ends to each frame that choices leave without anything else in the frame, one for each choice, and edges to them.
     fn exits_of_frames(&mut self) {
-        let mut exits: BTreeMap<Option<MarkId>, MarkId> = BTreeMap::new();
+        let mut exits: BTreeMap<(Option<MarkId>, EdgeLabel), MarkId> = BTreeMap::new();
         let taken: BTreeSet<(MarkId, EdgeLabel)> =
             self.diagram.edges.iter().map(|edge| (edge.from, edge.label.clone())).collect();
         for (from, label) in std::mem::take(&mut self.leaving_choices) {
             let frame = self.diagram.marks[from].parent;
             if !taken.contains(&(from, label.clone())) {
-                let exit = *exits.entry(frame).or_insert_with(|| {
+                let exit = *exits.entry((frame, label.clone())).or_insert_with(|| {
                     self.diagram.marks.push(mark(MarkKind::Answer, String::new(), frame));
                     self.diagram.marks.len() - 1
                 });
@@ -324,6 +345,20 @@ impl DiagramBuilder<'_> {
     fn line(&self, mark: MarkId) -> Vec<MarkId> {
         std::iter::successors(Some(mark), |&mark| self.diagram.marks[mark].parent).collect()
     }
+}
+
+/// Returns the label of an edge from an arm of a switch.
+fn choice(scope: &GraphScope<'_>, switch: NodeId, arm: u32) -> EdgeLabel {
+    EdgeLabel::Choice(names::shorten(&scope.arm(scope.graph.node(switch), arm)))
+}
+
+/// Returns true if the arm is that of a failure, and the node runs only if the arm is chosen.
+fn handles(scope: &GraphScope<'_>, node: &Node, arm: Control) -> bool {
+    let switch = scope.graph.node(arm.switch);
+    let (NodeKind::Switch { arms }, Some(subject)) = (&switch.kind, switch.inputs.first()) else { return false };
+    let is_failure = arms.get(arm.arm as usize).is_some_and(|arm| arm.test == ArmTest::Tag(Value::ERR));
+    let mut controls = std::iter::successors(node.control, |control| scope.graph.node(control.switch).control);
+    is_failure && matches!(scope.ty(subject), Some(Type::Result(_))) && controls.any(|control| control == arm)
 }
 
 fn mark(kind: MarkKind, title: String, parent: Option<MarkId>) -> DiagramMark {

@@ -212,9 +212,11 @@ impl<'a> GraphScope<'a> {
             return self.expression(only, depth);
         }
         let (NodeKind::Switch { arms }, [first, second]) = (&switch.kind, select.inputs.as_slice()) else {
-            return "…".into();
+            return self.inlined_fn(select);
         };
-        let Some(ArmTest::Value(Value::Bool(tested))) = arms.first().map(|arm| &arm.test) else { return "…".into() };
+        let Some(ArmTest::Value(Value::Bool(tested))) = arms.first().map(|arm| &arm.test) else {
+            return self.inlined_fn(select);
+        };
         let (when_true, when_false) = if *tested { (first, second) } else { (second, first) };
         let subject = switch.inputs.first().map(|subject| self.expression(subject, depth + 1)).unwrap_or_default();
         match (self.truth(when_true), self.truth(when_false)) {
@@ -222,8 +224,15 @@ impl<'a> GraphScope<'a> {
             (Some(false), Some(true)) => format!("!{subject}"),
             (Some(true), None) => format!("{subject} || {}", self.expression(when_false, depth + 1)),
             (None, Some(false)) => format!("{subject} && {}", self.expression(when_true, depth + 1)),
-            _ => "…".into(),
+            _ => self.inlined_fn(select),
         }
+    }
+
+    /// Returns the name of the `fn` that a node computes the value of, if it is inlined into the body.
+    fn inlined_fn(&self, node: &Node) -> String {
+        let call = node.origin.inlined_call.filter(|call| Some(*call) != self.inlined_call);
+        let call = call.and_then(|call| self.program.inlined_calls.get(call.0 as usize));
+        call.map_or_else(|| "…".into(), |call| call.function.to_string())
     }
 
     fn truth(&self, source: &Operand) -> Option<bool> {

@@ -87,9 +87,11 @@ fn is_value(object: &Expr) -> bool {
 fn parameters(signature: &str) -> Vec<String> {
     let Some(open) = signature.find('(') else { return Vec::new() };
     let (mut depth, mut start, mut found) = (0, open + 1, Vec::new());
-    for (at, character) in signature.char_indices().skip_while(|(at, _)| *at <= open) {
+    let mut characters = signature.char_indices().skip_while(|(at, _)| *at <= open);
+    while let Some((at, character)) = characters.next() {
         match character {
-            '(' => depth += 1,
+            '"' => skip_text(&mut characters),
+            '(' | '[' | '{' => depth += 1,
             ',' if depth == 0 => {
                 found.push(signature[start..at].trim().to_owned());
                 start = at + 1;
@@ -98,10 +100,21 @@ fn parameters(signature: &str) -> Vec<String> {
                 found.push(signature[start..at].trim().to_owned());
                 break;
             }
-            ')' => depth -= 1,
+            ')' | ']' | '}' => depth -= 1,
             _ => {}
         }
     }
     found.retain(|parameter| !parameter.is_empty());
     found
+}
+
+/// Advances behind the end of a text literal.
+fn skip_text(characters: &mut impl Iterator<Item = (usize, char)>) {
+    while let Some((_, character)) = characters.next() {
+        match character {
+            '"' => return,
+            '\\' => drop(characters.next()),
+            _ => {}
+        }
+    }
 }

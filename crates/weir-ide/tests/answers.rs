@@ -257,6 +257,7 @@ fn help_in_a_call_names_the_parameter() {
         "use image\nfn f(p: image.Ppm) { image.to_jpeg(p, quality: 8<|>5) }",
         "fn g(a: Int, b: List(Int)) -> Int { a }\nfn f() { g(1, g(2, <|>)) }",
         "fn f() { (1, <|>) }",
+        "fn f(a: Int, parts: List(Text) = [\"a, \\\") b\", \"c\"], limit: Int = 2 * 3) {}\nfn g() { f(1, limit: <|>) }",
     ];
     let mut out = String::new();
     for case in cases {
@@ -270,6 +271,36 @@ fn help_in_a_call_names_the_parameter() {
         }
     }
     insta::assert_snapshot!(out);
+}
+
+#[test]
+fn names_without_a_written_type_have_inlay_hints() {
+    let text = "use image, http\n\nrecord Post { id: Int, title: Text }\n\n\
+                fn all(posts: List(Post)) -> List(Int) {\n  let first = posts[0]\n  let known: Int = 1\n  let plain = 2\n  \
+                let (a, _b) = (first.id, 1)\n  let Post { id, title: name } = first\n  let both = [(a, [name])]\n  \
+                let many = (both, both, both, both)\n  for post in posts {\n    let double = post.id * 2\n    double + a + id\n  }\n}\n";
+    let document = document(text);
+    let all = Span::new(weir_syntax::SourceId(0), 0, text.len() as u32);
+    let hints = document.inlay_hints(all);
+    let mut shown = text.to_owned();
+    for hint in hints.iter().rev() {
+        let edit = if hint.edit.is_some() { "" } else { " (no edit)" };
+        shown.insert_str(hint.offset as usize, &format!("«{}{edit}»", hint.label));
+    }
+    insta::assert_snapshot!(shown);
+    let double = text.find("double").unwrap() as u32;
+    assert_eq!(document.inlay_hints(Span::new(weir_syntax::SourceId(0), double, double + 8)).len(), 1);
+}
+
+#[test]
+fn tests_are_code_lenses() {
+    let document = document(
+        "fn f() -> Int { 1 }\n\ntest \"one \\\"f\\\"\" { expect f() == 1 }\n\ntest \"two\" { expect f() == 1 }\n",
+    );
+    let lenses = document.test_lenses();
+    let shown: Vec<String> =
+        lenses.iter().map(|lens| format!("{} {}", lens.name, shown(&document, lens.span))).collect();
+    assert_eq!(shown, ["one \"f\" 3:6 `\"one \\\"f\\\"\"`", "two 5:6 `\"two\"`"]);
 }
 
 #[test]

@@ -34,6 +34,8 @@ enum YieldedType {
     Round,
     /// A value, of which the result is an `Option`.
     Some,
+    /// A value, of which the result is a `Result` whose `Err` is a failure with its position.
+    Ok,
     /// The result.
     Result,
 }
@@ -51,6 +53,7 @@ impl BodyTypes {
     pub(crate) const FOLD: BodyTypes = BodyTypes { first: FirstOperand::List, yields: YieldedType::States };
     pub(crate) const LOOP: BodyTypes = BodyTypes { first: FirstOperand::Nothing, yields: YieldedType::Round };
     pub(crate) const WITHIN: BodyTypes = BodyTypes { first: FirstOperand::Limit, yields: YieldedType::Some };
+    pub(crate) const CATCH: BodyTypes = BodyTypes { first: FirstOperand::Nothing, yields: YieldedType::Ok };
     /// Of bodies that stand for the operation, such as those of a race.
     pub(crate) const RESULT: BodyTypes = BodyTypes { first: FirstOperand::Nothing, yields: YieldedType::Result };
 
@@ -100,6 +103,7 @@ impl BodyTypes {
             (YieldedType::Element, Type::List(inner)) | (YieldedType::Some, Type::Option(inner)) => {
                 Ok(Some(Type::clone(inner)))
             }
+            (YieldedType::Ok, Type::Result(pair)) if pair.1 == caught_failure_type() => Ok(Some(pair.0.clone())),
             (YieldedType::Result, Type::Never) => Ok(None),
             (YieldedType::Result, result) => Ok(Some(result.clone())),
             (YieldedType::States, result) if *result == state_type(states) => Ok(Some(state_type(states))),
@@ -119,6 +123,12 @@ pub fn state_type(types: &[Type]) -> Type {
         [only] => only.clone(),
         _ => Type::Tuple(types.into()),
     }
+}
+
+/// Returns the type of a failure that was caught: the failure, and its position in the source in bytes.
+#[must_use]
+pub fn caught_failure_type() -> Type {
+    Type::Tuple([Type::Failure, Type::Int].into())
 }
 
 /// Returns the type of what a round of a loop with states of these types yields.

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use weir_host::{Failure, FailureKind, Library, Resource, Shared, Text, Type, Value};
+use weir_host::{Failure, FailureKind, Library, PropagationSite, Resource, Shared, Text, Type, Value};
 
 use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op, Origin, Program, Var, Variable};
 use crate::move_only::TypeDefinitions;
@@ -53,13 +53,15 @@ impl From<InitialFailure> for Failure {
 enum FlowEnd {
     /// With an answer.
     Return(Value),
-    /// With a failure.
+    /// With a failure by [`Op::Fail`].
     Fail(Box<Failure>),
+    /// With the failure of another operation, which [`Op::Catch`] catches.
+    OperationFailed(Box<Failure>),
 }
 
 impl From<Box<Failure>> for FlowEnd {
     fn from(failure: Box<Failure>) -> Self {
-        FlowEnd::Fail(failure)
+        FlowEnd::OperationFailed(failure)
     }
 }
 
@@ -122,6 +124,25 @@ impl<'p> Evaluator<'p> {
         self.failed_at
     }
 
+    /// Returns the tuple of a failure that an operation at `origin` catches and of its position in the inlined call that the
+    /// body stands for. The calls between the two are added to the backtrace of the failure, if it has none.
+    fn caught(&mut self, mut failure: Failure, origin: Origin) -> Value {
+        let around = |origin| self.program.inlined_calls_around(origin);
+        let outside: Vec<_> = around(origin).map(|(id, _)| id).collect();
+        let mut failed_at = self.failed_at.take().unwrap_or_default();
+        let inside: Vec<_> = around(failed_at).take_while(|(id, _)| !outside.contains(id)).collect();
+        let mut failed = Text::default();
+        if let ([], Some((_, passed))) = (failure.backtrace(), inside.split_last()) {
+            for (_, call) in passed {
+                let function = call.function.clone();
+                failure.propagated(PropagationSite { failed, function, position: failed_at.start });
+                (failed, failed_at) = (call.function.clone(), call.called_at);
+            }
+        }
+        let parts = [Value::Failure(Box::new(failure)), Value::Int(failed_at.start.into())];
+        Value::Record(parts.into_iter().collect())
+    }
+
     /// Returns true if values of the type may be move-only.
     fn is_move_only(&mut self, ty: &Type) -> bool {
         if let Some(known) = self.move_only.get(ty) {
@@ -178,7 +199,7 @@ impl<'p> Evaluator<'p> {
         }
         match flow.block(body) {
             Ok(value) | Err(FlowEnd::Return(value)) => Ok(value),
-            Err(FlowEnd::Fail(failure)) => Err(failure),
+            Err(FlowEnd::Fail(failure) | FlowEnd::OperationFailed(failure)) => Err(failure),
         }
     }
 }
@@ -210,8 +231,8 @@ impl FlowEvaluation<'_, '_> {
     }
 
     fn binding(&mut self, binding: &Let) -> Result<(), FlowEnd> {
-        let value = self.op(&binding.op);
-        if let Err(FlowEnd::Fail(_)) = &value {
+        let value = self.op(&binding.op, binding.origin);
+        if let Err(FlowEnd::Fail(_) | FlowEnd::OperationFailed(_)) = &value {
             // The innermost operation is the first to see its failure.
             self.evaluator.failed_at.get_or_insert(binding.origin);
         }
@@ -232,7 +253,7 @@ impl FlowEvaluation<'_, '_> {
         }
     }
 
-    fn op(&mut self, op: &Op) -> Result<Value, FlowEnd> {
+    fn op(&mut self, op: &Op, origin: Origin) -> Result<Value, FlowEnd> {
         match op {
             Op::Prim(prim, operands) => self.prim(*prim, operands),
             Op::Call(call) => self.call(call),
@@ -251,6 +272,11 @@ impl FlowEvaluation<'_, '_> {
             // first body wins.
             Op::Within { body, .. } => Ok(Value::some(self.block(body)?)),
             Op::Race { bodies } => self.block(bodies.first().expect("the verifier has seen a body")),
+            Op::Catch { body } => match self.block(body) {
+                Ok(value) => Ok(Value::ok(value)),
+                Err(FlowEnd::OperationFailed(failure)) => Ok(Value::err(self.evaluator.caught(*failure, origin))),
+                Err(end) => Err(end),
+            },
             Op::Return(answer) => Err(FlowEnd::Return(self.value(answer))),
             Op::Fail(failure) => Err(FlowEnd::Fail(failure_of(self.value(failure)))),
         }
@@ -337,7 +363,7 @@ impl FlowEvaluation<'_, '_> {
                 return Ok(put_together(values));
             }
         }
-        Err(FlowEnd::Fail(rounds_exceeded(at_most)))
+        Err(FlowEnd::OperationFailed(rounds_exceeded(at_most)))
     }
 
     fn bind_all(&mut self, variables: &[Variable], values: Vec<Value>) {

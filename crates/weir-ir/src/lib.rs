@@ -27,5 +27,6 @@ pub mod print;
 pub mod program;
 pub mod verify;
 
+pub use body_types::caught_failure_type;
 pub use lower::lower;
 pub use passes::optimize;

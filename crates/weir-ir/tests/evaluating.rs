@@ -100,6 +100,17 @@ fn return_leaves_from_the_depth_and_later_effects_do_not_happen() {
 }
 
 #[test]
+fn a_failure_of_an_operation_can_be_caught_and_a_fail_cannot() {
+    let caught = "%1: Result(Int, (Failure, Int)) = catch\n  %2: Int = divide(10, %0) @7..9\n  yield %2\n\
+                  %3: Int = switch %1\n  tag 0 (%4: Int)\n    yield %4\n  tag 1 (%5: (Failure, Int))\n    \
+                  %6: Int = field.1(%5)\n    yield %6\nyield %3";
+    assert_eq!(run("%0: Int", "Int", caught, &ints(&[5, 0])), "2\n7\n");
+    let failing = "%1: Result(Int, (Failure, Int)) = catch\n  %2: Never = fail failure(program, \"no\")\n  \
+                   yield ()\nyield 1";
+    assert_eq!(run("%0: Int", "Int", failing, &ints(&[5])), "program failure: no\n");
+}
+
+#[test]
 fn folds_and_loops_hand_their_state_on() {
     let body = "%1: Int = fold %0 from 100 as %2: Int, %3: Int\n  %4: Int = subtract(%2, %3)\n  yield %4\n%5: Int = loop %1 at most 4 as %6: Int\n  %7: Int = subtract(%6, 1)\n  %8: Bool = less(%7, 90)\n  %9: (Int, Bool) = record(%7, %8)\n  yield %9\nyield %5";
     let inputs = [Value::list(ints(&[1, 9])), Value::list(ints(&[]))];

@@ -135,6 +135,8 @@ entry images from http.http unordered
         yield %20
       branch
         yield 2
+    %21: Result(Int, (Failure, Int)) = catch
+      yield 1
     %11: Int = loop 0 at most 5 as %12: Int
       yield (1, true)
     %13: Int = atomic (write per session shared hits, read constraint db) session %3

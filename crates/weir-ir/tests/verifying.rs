@@ -76,6 +76,8 @@ const EXPRESSIONS: &[(Rule, &str)] = &[
     (Rule::Types, "%3: Int = within 5ms\n  yield 1\nyield %3"),
     (Rule::Types, "%3: Int = race\n  branch\n    yield 1\n  branch\n    yield \"a\"\nyield %3"),
     (Rule::Types, "%3: Int = race\nyield 1"),
+    (Rule::Types, "%3: Result(Int, Failure) = catch\n  yield 1\nyield 1"),
+    (Rule::Types, "%3: Result(Int, (Failure, Int)) = catch\n  yield \"a\"\nyield 1"),
     (
         Rule::Scope,
         "%3: count.Counter = call count.new at count.new (1)\n%4: Option(Int) = within 5ms\n  \

@@ -51,6 +51,38 @@ fn files_below_the_root_are_read_whole() {
     assert_eq!(root.read("schön %2e%2e …").unwrap(), "name");
 }
 
+/// Paths that other systems, decoders or shells would take for paths to `secret`: here they are names of files that do not
+/// exist.
+const NAMES_OF_NOTHING: &[&str] = &[
+    "%2e%2e/secret",
+    "%2e%2e%2fsecret",
+    "%252e%252e/secret",
+    "..%2fsecret",
+    "..%5csecret",
+    "..%00/secret",
+    "..%c0%afsecret",
+    "..\\secret",
+    "\\..\\secret",
+    "C:\\secret",
+    "C:/secret",
+    "．．/secret",
+    "‥/secret",
+    "..\u{2215}secret",
+    "..\u{ff0f}secret",
+    "..;/secret",
+    ".. /secret",
+    " ../secret",
+    ".../secret",
+    "....//secret",
+    "~/secret",
+    "$HOME/secret",
+    "`echo ..`/secret",
+    "file:///etc/passwd",
+    "a.txt ",
+    "a.txt.",
+    "a.txt::$DATA",
+];
+
 #[test]
 fn no_path_leads_out_of_the_root() {
     let place = Place::new("out");
@@ -80,12 +112,32 @@ fn no_path_leads_out_of_the_root() {
         "twice",
         "magic/etc/passwd",
         "through",
+        "../",
+        "./..",
+        "../..",
+        "../../secret",
+        ".././secret",
+        "../root",
+        "./sub/../a.txt",
+        "sub/../..",
+        "sub/../sub/b.txt",
+        "sub//../../secret",
+        "sub/./../../secret",
+        "/..",
+        "/a.txt",
+        "///etc/passwd",
+        "/dev/null",
+        "/proc/self/environ",
+        "above",
+        "above/..",
+        "magic",
+        "magic/../secret",
     ] {
         let error = root.read(path).unwrap_err();
         assert!(matches!(error, FileError::Outside(_)), "{path}: {error}");
         assert!(!root.exists(path) && root.list(path).is_err(), "{path}");
     }
-    for path in ["%2e%2e/secret", "..%2fsecret", "..\\secret", "．．/secret", "..%c0%afsecret"] {
+    for path in NAMES_OF_NOTHING {
         assert!(matches!(root.read(path), Err(FileError::NotFound(_))), "{path}");
     }
 }

@@ -126,7 +126,6 @@ codes! {
     E0503 NotAResource,
     E0504 MixedScope,
     E0505 NoSession,
-    E0506 TurnInStep,
     E0507 RaceInStep,
     E0508 SessionValue,
     E0509 ChangedValue,

@@ -18,7 +18,7 @@ mod statements;
 mod tables;
 
 use crate::Parsed;
-use crate::ast::{Comment, Tree};
+use crate::ast::{Comment, Expr, Tree};
 use doc::Doc;
 
 /// Maximum width of a line, where the text can be broken.
@@ -44,8 +44,15 @@ pub fn format(text: &str, parsed: &Parsed) -> Option<String> {
 /// Prints a tree that has no source text, such as a generated one. Spans are ignored.
 #[must_use]
 pub fn print(tree: &Tree) -> String {
-    let mut printer = SourcePrinter { text: "", comments: &[], taken: Vec::new(), records_in_parentheses: false };
-    printer.file(tree).render(WIDTH)
+    SourcePrinter::without_source().file(tree).render(WIDTH)
+}
+
+/// Prints an expression on one line, however the author broke it, without its comments. The file must have no errors.
+#[must_use]
+pub fn print_on_one_line(expr: &Expr) -> String {
+    let mut line = SourcePrinter::without_source().expression(expr).flat().render(WIDTH);
+    line.truncate(line.trim_end().len());
+    line
 }
 
 /// State of printing: the source text, for looking up line ends, and the comments not yet placed.
@@ -58,6 +65,10 @@ struct SourcePrinter<'p> {
 }
 
 impl SourcePrinter<'_> {
+    fn without_source() -> Self {
+        SourcePrinter { text: "", comments: &[], taken: Vec::new(), records_in_parentheses: false }
+    }
+
     /// Returns the source between two offsets; empty for a tree without source.
     fn between(&self, from: u32, to: u32) -> &str {
         self.text.get(from as usize..to as usize).unwrap_or_default()

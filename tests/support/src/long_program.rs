@@ -36,3 +36,23 @@ pub fn with_lines(lines: usize) -> String {
     }
     text
 }
+
+/// Returns the modules of a program of several files, each with its name and its text of about `lines` lines. A module calls
+/// the one before it, and the last text is that of the main file, which calls all modules.
+pub fn with_files(files: usize, lines: usize) -> Vec<(String, String)> {
+    let module = |at: usize| {
+        let text = with_lines(lines).replace("fn score", "pub fn score");
+        // Chains of calls are short, as those in a file are: every `fn` is inlined.
+        let text = match at % 8 {
+            0 => text,
+            _ => format!("use part{0}\n\n{1}", at - 1, text.replacen("n + 1", &format!("part{}.score0(n)", at - 1), 1)),
+        };
+        (format!("part{at}"), text)
+    };
+    let mut modules: Vec<(String, String)> = (0..files - 1).map(module).collect();
+    let uses: Vec<&str> = modules.iter().map(|(name, _)| name.as_str()).collect();
+    let total: Vec<String> = uses.iter().map(|name| format!("{name}.score0(n)")).collect();
+    let main = format!("use {}\n\nfn total(n: Int) -> Int {{\n  {}\n}}\n", uses.join(", "), total.join(" + "));
+    modules.push(("main".to_owned(), main));
+    modules
+}

@@ -114,7 +114,7 @@ impl<'a> TypeChecker<'a, '_> {
             name: Some(parameter.name.clone()),
             ty: instantiated(&parameter.ty),
             passing: None,
-            has_default: parameter.has_default,
+            has_default: parameter.default.is_some(),
             place: Some(parameter.span),
         });
         let taken = taken.collect();
@@ -134,7 +134,7 @@ impl<'a> TypeChecker<'a, '_> {
             name: Some(parameter.name.clone()),
             ty: parameter.ty.instantiated(&mut types, &mut self.inference),
             passing: None,
-            has_default: parameter.has_default,
+            has_default: parameter.default.is_some(),
             place: None,
         });
         let taken: Vec<CalleeParameter> = taken.collect();
@@ -314,7 +314,12 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
             let top = self.context.files.start(self.typed.declarations.file);
-            self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library, top));
+            self.context.report_all(self.typed.declarations.unknown_module(
+                module,
+                self.context.library,
+                self.context.files,
+                top,
+            ));
             return None;
         };
         let found = self.context.library.modules.get(&whole)?;

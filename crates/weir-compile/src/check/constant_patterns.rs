@@ -1,13 +1,37 @@
-//! Names of constants in the patterns of a `match`, which would bind a new name and not compare with the constant.
+//! Names of constants in the patterns of a `match` or a failure handler, which would bind a new name and not compare with
+//! the constant.
 
 use weir_syntax::ast::{ItemKind, Name, Path, Pattern, PatternKind, Visitor, walk_pattern};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::TypeChecker;
 
+/// A place whose patterns look like comparisons.
+#[derive(Clone, Copy)]
+pub(super) enum PatternPlace {
+    /// The pattern of an arm.
+    Arm,
+    /// The pattern for an argument of the call that failed, in `on failure of f(pattern)`.
+    HandlerArgument,
+}
+
+impl PatternPlace {
+    /// Returns the advice how to compare with a constant instead.
+    fn advice(self, constant: &str) -> String {
+        match self {
+            PatternPlace::Arm => {
+                format!("bind another name and compare in a guard: `other if other == {constant}`")
+            }
+            PatternPlace::HandlerArgument => {
+                format!("bind another name, `other`, and compare in the handler: `if other == {constant} {{ … }}`")
+            }
+        }
+    }
+}
+
 impl<'a> TypeChecker<'a, '_> {
-    /// Reports each name that the pattern of an arm would bind, but that is the name of a constant.
-    pub(super) fn constants_in_pattern(&mut self, pattern: &'a Pattern) {
+    /// Reports each name that a pattern would bind, but that is the name of a constant.
+    pub(super) fn constants_in_pattern(&mut self, pattern: &'a Pattern, place: PatternPlace) {
         let mut search = BinderSearch { found: Vec::new() };
         search.pattern(pattern);
         for name in search.found {
@@ -15,7 +39,7 @@ impl<'a> TypeChecker<'a, '_> {
                 && let Some(declared) = self.constant_declared(name.as_str())
             {
                 let label = "binds a new name, and matches every value";
-                self.constant_pattern(name.as_str(), (name.span, label), declared);
+                self.constant_pattern(name.as_str(), (name.span, label), declared, place);
             }
         }
     }
@@ -32,7 +56,7 @@ impl<'a> TypeChecker<'a, '_> {
             _ => None,
         };
         if let Some((constant, declared)) = &found {
-            self.constant_pattern(constant, (path.span, "no variant"), *declared);
+            self.constant_pattern(constant, (path.span, "no variant"), *declared, PatternPlace::Arm);
         }
         found.is_some()
     }
@@ -53,14 +77,14 @@ impl<'a> TypeChecker<'a, '_> {
         declarations.constants.get(whole).map(|declared| declared.span)
     }
 
-    fn constant_pattern(&mut self, constant: &str, (span, label): (Span, &str), declared: Span) {
+    fn constant_pattern(&mut self, constant: &str, (span, label): (Span, &str), declared: Span, place: PatternPlace) {
         let diagnostic = Diagnostic::new(
             Code::ConstantPattern,
             format!("a pattern does not compare with the constant `{constant}`"),
         )
         .at(span, label)
         .because(declared, "declared here")
-        .hint(format!("bind another name and compare in a guard: `other if other == {constant}`"));
+        .hint(place.advice(constant));
         self.report(diagnostic);
     }
 }

@@ -1,5 +1,6 @@
 //! Checks `const`s and the defaults of fields: both are constant expressions.
 
+use indexmap::IndexSet;
 use weir_host::{Text, TypeShape, Value};
 use weir_syntax::ast::{Expr, ExprKind, FieldDeclaration, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -8,6 +9,7 @@ use super::{Exits, Expected, TypeChecker};
 use crate::constant::{NotConstant, is_small, too_large};
 use crate::constant_uses::{ConstantOwner, ConstantUses};
 use crate::declare::private_item;
+use crate::dependency_order::{CIRCLE_SHOWN_MAX, circle_shown};
 use crate::symbol::Symbol;
 use crate::typed_tree::Resolution;
 use crate::types::Ty;
@@ -17,14 +19,17 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn constants(&mut self) {
         let tree = self.context.tree();
         let ordered = ConstantUses::of(&self.typed.declarations, self.context).ordered();
-        for use_of in &ordered.circular {
-            if let ConstantOwner::Item(at) = use_of {
-                self.endless_constant(*at);
+        let mut endless = IndexSet::new();
+        for circle in ordered.circular.into_values() {
+            if let Some(begin) = circle.iter().position(|member| matches!(member, ConstantOwner::Item(_))) {
+                let circle = [&circle[begin..], &circle[..begin]].concat();
+                self.endless_constant(&circle);
+                endless.extend(circle);
             }
         }
         for constant in ordered.order {
             match constant {
-                ConstantOwner::Item(_) if ordered.circular.contains(&constant) => {}
+                ConstantOwner::Item(_) if endless.contains(&constant) => {}
                 ConstantOwner::Item(at) => self.constant_item(at),
                 ConstantOwner::Defaults(at) => {
                     let item = &tree.items[at];
@@ -38,12 +43,37 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    fn endless_constant(&mut self, at: usize) {
-        let Some((name, declared)) = self.typed.declarations.constants.get_index(at) else { return };
-        let diagnostic = Diagnostic::new(Code::Recursion, format!("the constant `{name}` is its own value"))
-            .at(declared.span, "names itself, directly or through others")
-            .hint("write the value itself in one of them");
-        self.report(diagnostic);
+    fn endless_constant(&mut self, circle: &[ConstantOwner]) {
+        let members: Vec<(String, Span)> = circle.iter().map(|member| self.owner_shown(*member)).collect();
+        let names: Vec<String> = members.iter().map(|(name, _)| name.clone()).collect();
+        let Some((name, place)) = members.first() else { return };
+        let message = match &names[..] {
+            [alone] => format!("the value of the constant `{alone}` names the constant itself"),
+            _ => format!("the value of the constant `{name}` depends on itself: {}", circle_shown(&names)),
+        };
+        let mut diagnostic = Diagnostic::new(Code::Recursion, message).at(*place, "its value is never known");
+        for (at, (_, place)) in members.iter().enumerate().skip(1) {
+            // The next member is not known behind the last one that is kept of a long circle.
+            if let Some(next) = names.get(at + 1).or((names.len() <= CIRCLE_SHOWN_MAX).then_some(name)) {
+                diagnostic = diagnostic.because(*place, format!("depends on `{next}`"));
+            }
+        }
+        self.report(diagnostic.hint("write the value itself in one of them"));
+    }
+
+    /// Returns the name and the place of a declaration with constant expressions.
+    fn owner_shown(&self, owner: ConstantOwner) -> (String, Span) {
+        match owner {
+            ConstantOwner::Item(at) => {
+                let (name, declared) =
+                    self.typed.declarations.constants.get_index(at).expect("its index is of the list");
+                (name.to_string(), declared.span)
+            }
+            ConstantOwner::Defaults(item) => match &self.context.tree().items[item].kind {
+                ItemKind::Record(record) => (record.name.to_string(), record.name.span),
+                _ => (String::new(), self.context.tree().items[item].span),
+            },
+        }
     }
 
     fn field_default(&mut self, record: &str, field: &'a FieldDeclaration) {

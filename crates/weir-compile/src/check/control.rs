@@ -4,6 +4,7 @@ use weir_host::Value;
 use weir_syntax::ast::{Arm, AtomicResource, Block, ClosureParameter, Expr, ExprKind, Name, Pattern, QueryClauses};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::constant_patterns::PatternPlace;
 use super::{ExhaustivenessCheck, Exits, Expected, TypeChecker};
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
@@ -174,7 +175,7 @@ impl<'a> TypeChecker<'a, '_> {
         let mut clean = true;
         for arm in arms {
             let mark = self.scope.mark();
-            self.constants_in_pattern(&arm.pattern);
+            self.constants_in_pattern(&arm.pattern, PatternPlace::Arm);
             clean &= self.pattern(&arm.pattern, &ty);
             if let Some(guard) = &arm.guard {
                 self.expr(guard, Some(&Expected::new(Ty::BOOL, guard.span, "a guard is a `Bool`")));

@@ -86,7 +86,12 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let Some(module) = self.module(name) else {
             let top = self.context.files.start(self.typed.declarations.file);
-            self.context.report_all(self.typed.declarations.unknown_module(name, self.context.library, top));
+            self.context.report_all(self.typed.declarations.unknown_module(
+                name,
+                self.context.library,
+                self.context.files,
+                top,
+            ));
             return None;
         };
         let found = self.context.library.modules.get(&module)?.sources.get(&module);
@@ -323,7 +328,12 @@ impl<'a> TypeChecker<'a, '_> {
                 Some(module) => Some((module, name.as_str())),
                 None => {
                     let top = self.context.files.start(self.typed.declarations.file);
-                    self.context.report_all(self.typed.declarations.unknown_module(module, self.context.library, top));
+                    self.context.report_all(self.typed.declarations.unknown_module(
+                        module,
+                        self.context.library,
+                        self.context.files,
+                        top,
+                    ));
                     return None;
                 }
             },

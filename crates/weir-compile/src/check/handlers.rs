@@ -7,6 +7,7 @@ use weir_host::{Parameter, Passing, Text, Type};
 use weir_syntax::ast::{Block, FailureHandler, ItemKind, Name, Path, PatternKind, StatementKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use super::constant_patterns::PatternPlace;
 use super::{Exits, Expected, TypeChecker};
 use crate::symbol::Symbol;
 use crate::typed_tree::{CallTarget, ResolvedHandler};
@@ -115,6 +116,7 @@ impl<'a> TypeChecker<'a, '_> {
                 }
                 _ => Ty::Error,
             };
+            self.constants_in_pattern(pattern, PatternPlace::HandlerArgument);
             self.irrefutable_pattern(pattern, &ty);
         }
     }

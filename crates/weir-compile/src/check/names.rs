@@ -168,7 +168,8 @@ impl TypeChecker<'_, '_> {
         let nearer = declared || self.scope.find(name.as_str()).is_some();
         !nearer
             && (self.typed.declarations.here().modules.contains_key(&name.text)
-                || self.context.library.modules.contains_key(name.as_str()))
+                || self.context.library.modules.contains_key(name.as_str())
+                || self.context.files.loaded_module(declarations.file, name.as_str()).is_some())
     }
 
     /// Resolves a word to a value and returns its type, or reports that it is unknown.

@@ -1,7 +1,7 @@
 //! Checks requests that tests make of services: `todos.get("/todos/7")`.
 
 use weir_host::{Signature, Text};
-use weir_syntax::ast::{ItemKind, Name};
+use weir_syntax::ast::Name;
 use weir_syntax::{Code, Diagnostic};
 
 use super::TypeChecker;
@@ -14,11 +14,7 @@ use crate::types::{Substitution, Ty};
 impl<'a> TypeChecker<'a, '_> {
     /// Returns whether the name denotes a service of the file.
     pub(super) fn is_service(&self, name: &Name) -> bool {
-        let mut services = self.context.tree().items.iter().filter_map(|item| match &item.kind {
-            ItemKind::Service(service) => Some(&service.name),
-            _ => None,
-        });
-        services.any(|service| service.text == name.text)
+        self.typed.declarations.services.contains(&name.text)
             && self.scope.find(name.as_str()).is_none()
             && self.context.library.modules.contains_key(SERVICE)
     }

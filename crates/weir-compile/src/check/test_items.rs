@@ -74,7 +74,7 @@ impl<'a> TypeChecker<'a, '_> {
             return None;
         }
         let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
-        let defaults = declared.parameters.iter().map(|parameter| parameter.has_default);
+        let defaults = declared.parameters.iter().map(|parameter| parameter.default.is_some());
         let (required, result) = (required(defaults), declared.result.clone());
         Some(ReplacedFunction { target: CallTarget::Function(at), taken, required, result })
     }

@@ -10,7 +10,7 @@ use super::Declarer;
 use super::type_resolution::resolve_type;
 use crate::declarations::Declarations;
 use crate::declare::TypeParameters;
-use crate::dependency_order::dependencies_first;
+use crate::dependency_order::{circle_shown, dependencies_first};
 use crate::types::names_in;
 
 /// The deepest nesting of records and enums in one another. Later phases visit the parts of a type by recursion.
@@ -33,8 +33,8 @@ impl Declarer<'_, '_> {
             let declared = &self.declarations.aliases[&name];
             let (item, span) = (&tree.items[declared.item], declared.span);
             let ItemKind::Alias(alias) = &item.kind else { continue };
-            if ordered.circular.contains(&name) {
-                let message = format!("the type `{}` stands for itself", alias.name);
+            if let Some(circle) = ordered.circular.get(&name) {
+                let message = format!("the type `{}` stands for itself{}", alias.name, through(circle));
                 let diagnostic = Diagnostic::new(Code::EndlessType, message)
                     .at(span, "never becomes another type")
                     .hint("a type that contains itself is a `record` or an `enum`");
@@ -59,9 +59,10 @@ impl Declarer<'_, '_> {
             held.retain(|name| self.declarations.types.contains_key(name));
             held
         });
-        for name in ordered.circular {
+        for (name, circle) in ordered.circular {
             let span = self.declarations.types[&name].span;
-            let diagnostic = Diagnostic::new(Code::EndlessType, format!("the record `{name}` contains itself"))
+            let message = format!("the record `{name}` contains itself{}", through(&circle));
+            let diagnostic = Diagnostic::new(Code::EndlessType, message)
                 .at(span, "a value would be infinitely large")
                 .hint(format!("wrap it: `Option({name})` or `List({name})`"));
             self.context.report(diagnostic);
@@ -108,6 +109,12 @@ impl Declarer<'_, '_> {
             }
         }
     }
+}
+
+/// Returns the end of a message that names the circle; empty if a type contains itself directly.
+fn through(circle: &[Text]) -> String {
+    let names: Vec<String> = circle.iter().map(ToString::to_string).collect();
+    if names.len() < 2 { String::new() } else { format!(": {}", circle_shown(&names)) }
 }
 
 /// Adds the types of which a value of the type always contains one.

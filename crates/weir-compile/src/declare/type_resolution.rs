@@ -230,7 +230,12 @@ impl TypeResolver<'_, '_> {
     fn qualified(&mut self, path: &ast::Path, module: &Name) -> Option<(Ty, usize)> {
         let Some(used) = self.declarations.here_mut().modules.get_mut(&module.text) else {
             let top = self.context.files.start(self.declarations.file);
-            self.context.report_all(self.declarations.unknown_module(module, self.context.library, top));
+            self.context.report_all(self.declarations.unknown_module(
+                module,
+                self.context.library,
+                self.context.files,
+                top,
+            ));
             return None;
         };
         used.used = true;

@@ -3,28 +3,36 @@
 //! A condition is constant if it is a literal, compares literals, compares a name with itself, asks whether a length is
 //! negative, or combines such conditions.
 
-use weir_syntax::ast::{
-    BinaryOperator, Expr, ExprKind, Literal, LiteralValue, UnaryOperator, Visitor, walk_expr, walk_tree,
-};
+use weir_syntax::ast::{BinaryOperator, Expr, ExprKind, Literal, LiteralValue, UnaryOperator};
 use weir_syntax::{Code, Diagnostic};
 
-use crate::context::CheckContext;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
 
-/// Warns of every condition that is always true or always false.
-pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = ConstantConditions { typed, found: Vec::new() };
-    walk_tree(&mut search, context.tree());
-    context.report_all(search.found);
-}
-
-struct ConstantConditions<'t> {
+/// The warnings of every condition that is always true or always false.
+pub(super) struct ConstantConditions<'t> {
     typed: &'t TypedTree,
-    found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
-impl ConstantConditions<'_> {
+impl<'t> ConstantConditions<'t> {
+    pub(super) fn new(typed: &'t TypedTree) -> Self {
+        ConstantConditions { typed, found: Vec::new() }
+    }
+
+    /// Looks at an expression, without its children.
+    pub(super) fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::If { condition, .. } => self.condition(condition),
+            ExprKind::Match { arms, .. } => {
+                arms.iter().flat_map(|arm| &arm.guard).for_each(|guard| self.condition(guard))
+            }
+            // `until false` is a loop that ends at its limit.
+            ExprKind::Loop { until, .. } if self.value(until) == Some(true) => self.condition(until),
+            _ => {}
+        }
+    }
+
     fn condition(&mut self, condition: &Expr) {
         let Some(value) = self.value(condition) else { return };
         let diagnostic = Diagnostic::new(Code::ConstantCondition, format!("this condition is always {value}"))
@@ -98,21 +106,6 @@ impl ConstantConditions<'_> {
         };
         let ordered = matches!(self.typed.expr_type(left.id), &Ty::INT | &Ty::TEXT | &Ty::BOOL | &Ty::TIME | &Ty::SIZE);
         ordered && local(left).is_some() && local(left) == local(right)
-    }
-}
-
-impl<'a> Visitor<'a> for ConstantConditions<'_> {
-    fn expr(&mut self, expr: &'a Expr) {
-        match &expr.kind {
-            ExprKind::If { condition, .. } => self.condition(condition),
-            ExprKind::Match { arms, .. } => {
-                arms.iter().flat_map(|arm| &arm.guard).for_each(|guard| self.condition(guard))
-            }
-            // `until false` is a loop that ends at its limit.
-            ExprKind::Loop { until, .. } if self.value(until) == Some(true) => self.condition(until),
-            _ => {}
-        }
-        walk_expr(self, expr);
     }
 }
 

@@ -1,30 +1,38 @@
 //! Dropped values: warns of statements that compute a value without an effect and do not use it.
 
 use weir_host::{Library, Passing, Signature, World};
-use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart, Visitor, walk_block, walk_tree};
+use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart};
 use weir_syntax::{Code, Diagnostic};
 
+use super::whole_lines::alone_on_lines;
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
 use crate::weir_modules::WeirModules;
 
-/// Warns of every statement whose value has no effect and is not used.
-pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = DroppedValues { library: context.library, modules: context.modules, typed, found: Vec::new() };
-    walk_tree(&mut search, context.tree());
-    context.report_all(search.found);
-}
-
-struct DroppedValues<'c> {
+/// The warnings of every statement whose value has no effect and is not used.
+pub(super) struct DroppedValues<'c> {
+    text: &'c str,
     library: &'c Library,
     modules: &'c WeirModules,
     typed: &'c TypedTree,
-    found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
-impl DroppedValues<'_> {
+impl<'c> DroppedValues<'c> {
+    pub(super) fn new(context: &CheckContext<'c>, typed: &'c TypedTree) -> Self {
+        let (text, library, modules) = (context.text, context.library, context.modules);
+        DroppedValues { text, library, modules, typed, found: Vec::new() }
+    }
+
+    /// Looks at the statements of a block, without their children.
+    pub(super) fn block(&mut self, block: &Block) {
+        let drops_all = self.typed.unit_blocks.contains(&block.span.start);
+        let dropped = block.statements.len() - usize::from(block.value().is_some() && !drops_all);
+        block.statements[..dropped].iter().for_each(|statement| self.statement_of(statement));
+    }
+
     fn statement_of(&mut self, statement: &Statement) {
         let StatementKind::Expr(expr) = &statement.kind else { return };
         let ty = self.typed.expr_type(expr.id);
@@ -33,7 +41,10 @@ impl DroppedValues<'_> {
             let diagnostic = Diagnostic::new(Code::UnusedValue, "this value is not used")
                 .at(expr.span, format!("has no effect; its value of type `{ty}` is dropped"))
                 .hint(advice(expr));
-            self.found.push(diagnostic);
+            self.found.push(match alone_on_lines(self.text, expr.span) {
+                Some(lines) => diagnostic.suggest("remove it", lines, ""),
+                None => diagnostic.hint("remove it"),
+            });
         }
     }
 
@@ -107,15 +118,6 @@ impl DroppedValues<'_> {
     }
 }
 
-impl<'a> Visitor<'a> for DroppedValues<'_> {
-    fn block(&mut self, block: &'a Block) {
-        let drops_all = self.typed.unit_blocks.contains(&block.span.start);
-        let dropped = block.statements.len() - usize::from(block.value().is_some() && !drops_all);
-        block.statements[..dropped].iter().for_each(|statement| self.statement_of(statement));
-        walk_block(self, block);
-    }
-}
-
 /// Returns whether a call of a host function has no effect other than its result, and does not wait.
 fn is_pure(signature: &Signature) -> bool {
     let changes = signature.parameters.iter().any(|parameter| parameter.passing == Passing::Change);
@@ -135,10 +137,10 @@ fn advice(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Call { function, .. } => match receiver(function).map(|object| &object.kind) {
             Some(ExprKind::Name(name)) if !name.is_upper() => {
-                format!("values never change: give the new one a name, `let new_{name} = …`, or remove the call")
+                format!("values never change: give the new one a name, `let new_{name} = …`")
             }
-            _ => "give it a name with `let`, or remove it".to_owned(),
+            _ => "give it a name with `let`".to_owned(),
         },
-        _ => "give it a name with `let`, or remove it".to_owned(),
+        _ => "give it a name with `let`".to_owned(),
     }
 }

@@ -1,33 +1,52 @@
 //! Repeated keys: warns of a map literal in which two keys are equal, so that one of the values is lost.
 //!
-//! Only keys that are constant expressions are compared.
+//! Only keys that are constant expressions or names of locals are compared: values never change.
 
 use std::collections::BTreeMap;
 
 use weir_host::Value;
-use weir_syntax::ast::{Expr, ExprKind, MapEntry, Visitor, walk_expr, walk_tree};
+use weir_syntax::ast::{Expr, ExprKind, MapEntry};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::context::CheckContext;
-use crate::typed_tree::TypedTree;
+use crate::typed_tree::{Resolution, TypedTree};
 
-/// Warns of every key of a map literal that is equal to an earlier one.
-pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = RepeatedKeySearch { typed, found: Vec::new() };
-    walk_tree(&mut search, context.tree());
-    context.report_all(search.found);
-}
-
-struct RepeatedKeySearch<'t> {
+/// The warnings of every key of a map literal that is equal to an earlier one.
+pub(super) struct RepeatedKeySearch<'t> {
     typed: &'t TypedTree,
-    found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
-impl RepeatedKeySearch<'_> {
+/// A key whose value is known to be equal to another one.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum ComparableKey {
+    Constant(Value),
+    /// A local, by its number.
+    Local(u32),
+}
+
+impl<'t> RepeatedKeySearch<'t> {
+    pub(super) fn new(typed: &'t TypedTree) -> Self {
+        RepeatedKeySearch { typed, found: Vec::new() }
+    }
+
+    /// Looks at an expression, without its children.
+    pub(super) fn expr(&mut self, expr: &Expr) {
+        if let ExprKind::Map(entries) = &expr.kind {
+            self.entries(entries);
+        }
+    }
+
+    fn comparable(&self, key: &Expr) -> Option<ComparableKey> {
+        match self.typed.resolutions.get(&key.id) {
+            Some(Resolution::Local(local)) => Some(ComparableKey::Local(local.0)),
+            _ => self.typed.constant(key).ok().map(ComparableKey::Constant),
+        }
+    }
+
     fn entries(&mut self, entries: &[MapEntry]) {
-        let mut earlier: BTreeMap<Value, Span> = BTreeMap::new();
+        let mut earlier: BTreeMap<ComparableKey, Span> = BTreeMap::new();
         for entry in entries {
-            let Ok(key) = self.typed.constant(&entry.key) else { continue };
+            let Some(key) = self.comparable(&entry.key) else { continue };
             if let Some(first) = earlier.insert(key, entry.key.span) {
                 let diagnostic = Diagnostic::new(Code::RepeatedKey, "a map literal has the same key twice")
                     .at(entry.key.span, "this value replaces the first")
@@ -36,14 +55,5 @@ impl RepeatedKeySearch<'_> {
                 self.found.push(diagnostic);
             }
         }
-    }
-}
-
-impl<'a> Visitor<'a> for RepeatedKeySearch<'_> {
-    fn expr(&mut self, expr: &'a Expr) {
-        if let ExprKind::Map(entries) = &expr.kind {
-            self.entries(entries);
-        }
-        walk_expr(self, expr);
     }
 }

@@ -3,25 +3,29 @@
 //! A name in a pattern binds a new local. Who writes `limit => …` to compare with the local `limit` gets an arm that
 //! matches everything.
 
-use weir_syntax::ast::{Arm, Expr, ExprKind, Name, Pattern, PatternKind, Visitor, walk_expr, walk_tree};
+use weir_syntax::ast::{Arm, Expr, ExprKind, Name, Pattern, PatternKind};
 use weir_syntax::{Code, Diagnostic};
 
-use crate::context::CheckContext;
 use crate::typed_tree::{Local, Resolution, TypedTree};
 
-/// Warns of every pattern of a `match` whose name hides a local of the same type.
-pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let mut search = ShadowingPatterns { typed, found: Vec::new() };
-    walk_tree(&mut search, context.tree());
-    context.report_all(search.found);
-}
-
-struct ShadowingPatterns<'t> {
+/// The warnings of every pattern of a `match` whose name hides a local of the same type.
+pub(super) struct ShadowingPatterns<'t> {
     typed: &'t TypedTree,
-    found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
-impl ShadowingPatterns<'_> {
+impl<'t> ShadowingPatterns<'t> {
+    pub(super) fn new(typed: &'t TypedTree) -> Self {
+        ShadowingPatterns { typed, found: Vec::new() }
+    }
+
+    /// Looks at an expression, without its children.
+    pub(super) fn expr(&mut self, expr: &Expr) {
+        if let ExprKind::Match { value, arms } = &expr.kind {
+            arms.iter().for_each(|arm| self.arm(value, arm));
+        }
+    }
+
     fn arm(&mut self, value: &Expr, arm: &Arm) {
         for (pattern, name) in bound_alone(&arm.pattern) {
             if let Some(hidden) = self.hidden(value, pattern) {
@@ -48,15 +52,6 @@ impl ShadowingPatterns<'_> {
             _ => false,
         };
         (!matched).then_some(hidden)
-    }
-}
-
-impl<'a> Visitor<'a> for ShadowingPatterns<'_> {
-    fn expr(&mut self, expr: &'a Expr) {
-        if let ExprKind::Match { value, arms } = &expr.kind {
-            arms.iter().for_each(|arm| self.arm(value, arm));
-        }
-        walk_expr(self, expr);
     }
 }
 

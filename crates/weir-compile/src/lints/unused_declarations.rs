@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Text, Type, TypeDefinition, TypeShape};
-use weir_syntax::ast::{Item, ItemKind, Name};
+use weir_syntax::ast::{Item, ItemKind, Name, Variant};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{is_ignored, whole_lines};
+use super::is_ignored;
+use super::whole_lines::whole_lines;
 use crate::context::CheckContext;
 use crate::program_files::FileModules;
 use crate::symbol::Symbol;
@@ -39,7 +40,9 @@ pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
 fn used_items(items: &[Item], typed: &TypedTree) -> BTreeSet<usize> {
     let names = named_items(items, typed);
     let mut used: BTreeSet<usize> = BTreeSet::new();
-    let mut open: Vec<usize> = (0..items.len()).filter(|at| declared(&items[*at]).is_none()).collect();
+    // Declarations that are deliberately not used keep those that they name.
+    let is_kept = |item: &Item| declared(item).is_none_or(|(_, name)| is_ignored(name.as_str()));
+    let mut open: Vec<usize> = (0..items.len()).filter(|at| is_kept(&items[*at])).collect();
     while let Some(at) = open.pop() {
         if used.insert(at) {
             open.extend(names.get(&at).into_iter().flatten());
@@ -118,18 +121,31 @@ fn unused_variants<'a>(
         if received.contains(&of) {
             continue;
         }
-        for variant in &declaration.variants {
+        for (at, variant) in declaration.variants.iter().enumerate() {
             let name = &variant.name;
             if !is_ignored(name.as_str()) && !named.contains(&Symbol::Variant(of.clone(), name.as_str().into())) {
                 let message = format!("the variant `{name}` of `{of}` is never used");
                 let diagnostic = Diagnostic::new(Code::UnusedDeclaration, message)
-                    .at(name.span, "never constructed and never matched")
-                    .hint("remove it");
-                unused.push(diagnostic);
+                    .at(name.span, "never constructed and never matched");
+                unused.push(match removed_variant(&declaration.variants, at) {
+                    Some(removed) => diagnostic.suggest("remove it", removed, ""),
+                    None => diagnostic.hint("remove it"),
+                });
             }
         }
     }
     unused
+}
+
+/// Returns the span of a variant with its documentation and one separator; `None` if it is the only one.
+fn removed_variant(variants: &[Variant], at: usize) -> Option<Span> {
+    let begin = |variant: &Variant| variant.docs.lines.first().map_or(variant.span.start, |line| line.span.start);
+    let span = variants[at].span;
+    match (at.checked_sub(1), variants.get(at + 1)) {
+        (Some(before), _) => Some(Span { start: variants[before].span.end, ..span }),
+        (None, Some(next)) => Some(Span { start: begin(&variants[at]), end: begin(next), ..span }),
+        (None, None) => None,
+    }
 }
 
 /// Returns the declared types that elements of sources, requests, rows of tables and decoded texts may contain.

@@ -3,7 +3,7 @@
 use weir_syntax::ast::{Item, ItemKind, UsedModule};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::whole_lines;
+use super::whole_lines::whole_lines;
 use crate::context::CheckContext;
 use crate::typed_tree::TypedTree;
 

@@ -3,37 +3,98 @@
 use std::collections::BTreeSet;
 
 use weir_syntax::ast::{
-    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, Parameter, ParameterLocation, Pattern, PatternKind, Route,
-    Service, Statement, StatementKind, Visitor, walk_expr, walk_failure_handler, walk_item, walk_pattern,
-    walk_statement, walk_tree,
+    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, ParameterLocation, Pattern, PatternKind, Route, Service,
+    Statement, StatementKind, Visitor, walk_expr, walk_pattern,
 };
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{is_ignored, used_locals};
-use crate::context::CheckContext;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
 
-/// Warns of every local and every parameter that is never read.
-pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
-    let results = typed.locals.iter().filter(|local| matches!(local.ty, Ty::Result(_)));
-    let results = results.map(|local| local.span.start).collect();
-    let mut search = UnusedNames { used: used_locals(typed), results, found: Vec::new() };
-    walk_tree(&mut search, context.tree());
-    context.report_all(search.found);
-}
-
-struct UnusedNames {
+/// The warnings of every local and every parameter that is never read.
+pub(super) struct UnusedNames<'t> {
+    text: &'t str,
     /// The starts of the locals that something reads.
     used: BTreeSet<u32>,
     /// The starts of the locals that may hold a failure.
     results: BTreeSet<u32>,
+    /// The names of the arguments of all calls seen so far.
+    argument_names: BTreeSet<&'t str>,
+    /// The parameters of `fn`s that nothing reads.
+    parameters: Vec<&'t Name>,
+    /// True in a pattern with alternatives, each of which binds the same names.
+    in_alternatives: bool,
     found: Vec<Diagnostic>,
 }
 
-impl UnusedNames {
+impl<'t> UnusedNames<'t> {
+    pub(super) fn new(text: &'t str, typed: &TypedTree) -> Self {
+        let results = typed.locals.iter().filter(|local| matches!(local.ty, Ty::Result(_)));
+        UnusedNames {
+            text,
+            used: used_locals(typed),
+            results: results.map(|local| local.span.start).collect(),
+            argument_names: BTreeSet::new(),
+            parameters: Vec::new(),
+            in_alternatives: false,
+            found: Vec::new(),
+        }
+    }
+
+    /// Looks at an item, without its children.
+    pub(super) fn parameters_of(&mut self, item: &'t Item) {
+        match &item.kind {
+            ItemKind::Function(function) => {
+                let unused = function.parameters.iter().map(|parameter| &parameter.name);
+                self.parameters.extend(unused.filter(|name| is_unused(name, &self.used)));
+            }
+            ItemKind::Service(service) => self.service(service),
+            _ => {}
+        }
+    }
+
+    /// Looks at the name of the failure in a statement.
+    pub(super) fn failure_of_statement(&mut self, statement: &Statement) {
+        if let StatementKind::Let(binding) = &statement.kind
+            && let Some(failure) = binding.otherwise.as_ref().and_then(|otherwise| otherwise.failure.as_ref())
+        {
+            self.local(failure);
+        }
+    }
+
+    /// Looks at an expression, without its children: the name of a failure, and the names of arguments.
+    pub(super) fn names_of_expr(&mut self, expr: &'t Expr) {
+        match &expr.kind {
+            ExprKind::Else { failure: Some(failure), .. } => self.local(failure),
+            ExprKind::Call { arguments, .. } | ExprKind::Pipe { arguments, .. } => {
+                let names = arguments.iter().filter_map(|argument| Some(argument.name.as_ref()?.as_str()));
+                self.argument_names.extend(names);
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks at the name of the failure that a handler handles.
+    pub(super) fn failure_of_handler(&mut self, handler: &FailureHandler) {
+        handler.failure.iter().for_each(|failure| self.local(failure));
+    }
+
+    /// Returns the warnings, at the end. The name of a parameter of a `fn` belongs to the signature: a parameter that some
+    /// call may name cannot be renamed alone.
+    pub(super) fn into_warnings(mut self) -> Vec<Diagnostic> {
+        for name in self.parameters {
+            let hint = format!("remove it, or name it `_{name}`");
+            self.found.push(match self.argument_names.contains(name.as_str()) {
+                true => unused(name, "parameter").hint(hint),
+                false => unused(name, "parameter").suggest(hint, name.span, format!("_{name}")),
+            });
+        }
+        self.found
+    }
+
     fn is_unused(&self, name: &Name) -> bool {
-        !is_ignored(name.as_str()) && !self.used.contains(&name.span.start)
+        is_unused(name, &self.used)
     }
 
     /// Reports a local, which an underscore marks as deliberately unused.
@@ -46,34 +107,37 @@ impl UnusedNames {
             self.found.push(diagnostic);
         } else if self.is_unused(name) {
             let hint = format!("if it is not needed, name it `_{name}`");
-            self.found.push(unused(name, "local name").suggest(hint, name.span, format!("_{name}")));
+            self.suggest(unused(name, "local name"), hint, name.span, format!("_{name}"));
         }
     }
 
     /// Reports `Post { title }` in a pattern. The field keeps its name.
     fn shorthand(&mut self, name: &Name, span: Span) {
         if self.is_unused(name) {
-            let hint = "if the field is not needed, match it with `_`";
-            self.found.push(unused(name, "local name").suggest(hint, span, format!("{name}: _")));
+            let hint = "if the field is not needed, match it with `_`".to_owned();
+            self.suggest(unused(name, "local name"), hint, span, format!("{name}: _"));
         }
     }
 
-    /// Reports a parameter of a `fn`. Its name belongs to the signature: calls may name it.
-    fn parameter_of_fn(&mut self, parameter: &Parameter) {
-        let name = &parameter.name;
-        if self.is_unused(name) {
-            self.found.push(unused(name, "parameter").hint(format!("remove it, or name it `_{name}`")));
-        }
+    /// Reports a diagnostic with an edit, unless the other alternatives of the pattern would have to change with it.
+    fn suggest(&mut self, diagnostic: Diagnostic, hint: String, span: Span, replacement: String) {
+        self.found.push(match self.in_alternatives {
+            true => diagnostic.hint(hint),
+            false => diagnostic.suggest(hint, span, replacement),
+        });
     }
 
     /// Reports the parameters of a route. Those in the path are part of the address, and `session_names` are read by the
     /// session key of the service.
     fn route(&mut self, route: &Route, session_names: &BTreeSet<&str>) {
-        let others = route.parameters.iter().filter(|parameter| parameter.place != ParameterLocation::Path);
-        for parameter in others {
+        for (at, parameter) in route.parameters.iter().enumerate() {
             let name = &parameter.parameter.name;
-            if self.is_unused(name) && !session_names.contains(name.as_str()) {
-                self.found.push(unused(name, "parameter").hint("remove it: the route then ignores this part"));
+            let is_optional = parameter.place != ParameterLocation::Path && !session_names.contains(name.as_str());
+            if is_optional && self.is_unused(name) {
+                let before = at.checked_sub(1).map(|before| route.parameters[before].parameter.span);
+                let removed = with_separator(self.text, parameter.parameter.span, before);
+                let hint = "remove it: the route then ignores this part";
+                self.found.push(unused(name, "parameter").suggest(hint, removed, ""));
             }
         }
     }
@@ -85,37 +149,7 @@ impl UnusedNames {
     }
 }
 
-impl<'a> Visitor<'a> for UnusedNames {
-    fn item(&mut self, item: &'a Item) {
-        match &item.kind {
-            ItemKind::Function(function) => function.parameters.iter().for_each(|taken| self.parameter_of_fn(taken)),
-            ItemKind::Service(service) => self.service(service),
-            _ => {}
-        }
-        walk_item(self, item);
-    }
-
-    fn statement(&mut self, statement: &'a Statement) {
-        if let StatementKind::Let(binding) = &statement.kind
-            && let Some(failure) = binding.otherwise.as_ref().and_then(|otherwise| otherwise.failure.as_ref())
-        {
-            self.local(failure);
-        }
-        walk_statement(self, statement);
-    }
-
-    fn expr(&mut self, expr: &'a Expr) {
-        if let ExprKind::Else { failure: Some(failure), .. } = &expr.kind {
-            self.local(failure);
-        }
-        walk_expr(self, expr);
-    }
-
-    fn failure_handler(&mut self, handler: &'a FailureHandler) {
-        handler.failure.iter().for_each(|failure| self.local(failure));
-        walk_failure_handler(self, handler);
-    }
-
+impl<'a> Visitor<'a> for UnusedNames<'_> {
     fn pattern(&mut self, pattern: &'a Pattern) {
         match &pattern.kind {
             PatternKind::Bind(name) => self.local(name),
@@ -124,7 +158,11 @@ impl<'a> Visitor<'a> for UnusedNames {
                 false => self.pattern(&field.pattern),
             }),
             // The names of the first alternative stand for those of all.
-            PatternKind::Or(alternatives) => alternatives.iter().take(1).for_each(|first| self.pattern(first)),
+            PatternKind::Or(alternatives) => {
+                let outer = std::mem::replace(&mut self.in_alternatives, true);
+                alternatives.iter().take(1).for_each(|first| self.pattern(first));
+                self.in_alternatives = outer;
+            }
             _ => walk_pattern(self, pattern),
         }
     }
@@ -141,6 +179,22 @@ impl<'a> Visitor<'a> for NamesIn<'a> {
         }
         walk_expr(self, expr);
     }
+}
+
+/// Returns the span of a parameter in parentheses, behind the one `before`, with its keyword and one of its commas.
+fn with_separator(text: &str, parameter: Span, before: Option<Span>) -> Span {
+    if let Some(before) = before {
+        return Span { start: before.end, ..parameter };
+    }
+    let (head, tail) = (&text[..parameter.start as usize], &text[parameter.end as usize..]);
+    let start = head.rfind('(').map_or(parameter.start, |open| open as u32 + 1);
+    let behind = tail.trim_start().strip_prefix(',').map_or(tail, str::trim_start);
+    Span { start, end: (text.len() - behind.len()) as u32, ..parameter }
+}
+
+/// Returns whether none of the locals that something reads begins at the name.
+fn is_unused(name: &Name, used: &BTreeSet<u32>) -> bool {
+    !is_ignored(name.as_str()) && !used.contains(&name.span.start)
 }
 
 fn unused(name: &Name, kind: &str) -> Diagnostic {

@@ -2,7 +2,8 @@
 //! request matches runs.
 
 use weir_host::{Text, Type, Value};
-use weir_ir::expr::{ArmTest, Atom};
+use weir_ir::caught_failure_type;
+use weir_ir::expr::{ArmTest, Atom, Block as IrBlock, InlinedCallId, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Expr, ItemKind, Route, Service};
@@ -101,17 +102,41 @@ impl<'a> Lowering<'a, '_> {
         });
         (self.names, self.session) = (outer, session);
         open_block.resolve_exits(id);
-        let response = self.join(open_block, &info.answer, span);
-        self.frames.pop();
-        response
+        let body = self.close_without_exits(open_block, &info.answer);
+        let name = self.frames.pop().map(|frame| self.name_of_call(frame.inlined_call)).unwrap_or_default();
+        self.answer_or_failure(body, (&info.answer, &name), span)
+    }
+
+    /// Evaluates the body of a route. The failure of an operation in it, such as a division by zero, is answered as the server
+    /// does.
+    fn answer_or_failure(&mut self, body: IrBlock, (answer, route): (&Type, &Text), span: Span) -> Atom {
+        let caught = caught_failure_type();
+        let outcome = self.emit(Op::Catch { body }, Type::result(answer.clone(), caught.clone()), span);
+        let (response, failed) = (self.vars.variable("", answer.clone()), self.vars.variable("", caught));
+        let (in_order, failure) = (Atom::Var(response.var), Atom::Var(failed.var));
+        let name = Atom::Value(Value::Text(route.clone()));
+        let arms = vec![
+            self.arm(ArmTest::Tag(Value::OK), vec![response], |_| in_order),
+            self.arm(ArmTest::Tag(Value::ERR), vec![failed], |lowering| {
+                let position = lowering.prim(Prim::Field(1), vec![failure.clone()], Type::Int, span);
+                let failure = lowering.prim(Prim::Field(0), vec![failure], Type::Failure, span);
+                lowering.service_call(FAILED, vec![failure, name, position], answer.clone(), span)
+            }),
+        ];
+        self.switch(outcome, arms, answer, span)
+    }
+
+    /// Returns the name of the `fn` or route of an inlined call.
+    fn name_of_call(&self, call: Option<InlinedCallId>) -> Text {
+        let call = call.and_then(|id| self.context.inlined_calls.get(id.0 as usize));
+        call.map(|call| call.function.clone()).unwrap_or_default()
     }
 
     /// Answers a failure that nothing in the route handles, as the server does. The report of the test shows it with its place
     /// in the route.
     pub(super) fn answer_failure(&mut self, route: usize, failure: Atom, span: Span) -> Atom {
         let answer = self.frames[route].result.clone();
-        let call = self.frames[route].inlined_call.and_then(|id| self.context.inlined_calls.get(id.0 as usize));
-        let name = Value::Text(call.map(|call| call.function.clone()).unwrap_or_default());
+        let name = Value::Text(self.name_of_call(self.frames[route].inlined_call));
         let given = vec![failure, Atom::Value(name), Atom::Value(Value::Int(span.start.into()))];
         let response = self.service_call(FAILED, given, answer, span);
         self.exit_frame(route, response, span)

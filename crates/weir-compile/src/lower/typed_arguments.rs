@@ -8,7 +8,7 @@ use weir_syntax::ast::{Argument, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Binding, Lowering};
-use crate::lang_items::{JSON_VALUE, READERS_OF_NAMED_TEXTS, SERVICE};
+use crate::lang_items::{JSON_VALUE, READERS_OF_NAMED_TEXTS, SERVICE, WRITERS_OF_RECORDS};
 use crate::types::{fields_of, names_in};
 
 /// The hint for an `Option` whose values JSON writes like its `None`.
@@ -23,6 +23,12 @@ impl<'a> Lowering<'a, '_> {
         let is_body = of.ty == Type::Bytes && path.strip_prefix(SERVICE).is_some_and(|rest| rest.starts_with('.'));
         if let Some(part) = closed_part(&of).filter(|_| !is_body) {
             self.cannot_look_into(&of.ty, &part, path, span);
+        } else if WRITERS_OF_RECORDS.contains(&path.as_str()) && !is_list_of_records(&of) {
+            let message = format!("`{path}` cannot write values of the type `{}`", of.ty);
+            let diagnostic = Diagnostic::new(Code::ClosedValue, message)
+                .at(span, "no list of records")
+                .hint("pass a list of records: the names of their fields are those of the columns");
+            self.context.report_once(diagnostic);
         }
         self.typed_pair((argument, of.ty.clone()), &of, span)
     }
@@ -210,6 +216,12 @@ fn has_names(of: &TypeOf) -> bool {
         Type::Map(pair) => pair.0 == Type::Text,
         _ => false,
     }
+}
+
+/// Returns true if the type is a list of records.
+fn is_list_of_records(of: &TypeOf) -> bool {
+    let Type::List(element) = &of.ty else { return false };
+    matches!(&**element, Type::Named(name) if matches!(of.shape(name), Some(TypeShape::Record(_))))
 }
 
 /// Returns true if a text can represent the keys of this type in an object.

@@ -68,7 +68,7 @@ impl FlowEvaluation<'_, '_> {
         let library = self.evaluator.library;
         let Some(function) = library.function(&call.function) else {
             let message = format!("there is no function `{}`", call.function);
-            return Err(FlowEnd::Fail(Box::new(Failure::function(message))));
+            return Err(FlowEnd::OperationFailed(Box::new(Failure::function(message))));
         };
         let state = self.evaluator.state(self.place, call, function)?;
         let mut scratch = self.scratch(call, &function.signature);

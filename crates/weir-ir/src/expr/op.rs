@@ -83,6 +83,14 @@ pub enum Op {
         /// The bodies, at least one.
         bodies: Vec<Block>,
     },
+    /// Evaluates the body: `Ok` of what it yields or, if an operation in it fails, `Err` of the tuple of the failure and its
+    /// position in the source. [`Op::Return`] and [`Op::Fail`] in the body end the flow.
+    ///
+    /// Only tests catch failures, and tests run in the evaluator: the graph has no such operation.
+    Catch {
+        /// The body, which ends at the first failure; its effects so far remain.
+        body: Block,
+    },
     /// Ends the flow with an answer.
     Return(Atom),
     /// Ends the flow with a failure.
@@ -92,7 +100,7 @@ pub enum Op {
 /// The number of times that a block runs when its operation is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runs {
-    /// Exactly once: the body of an atomic step.
+    /// Exactly once, unless the flow or the body ends early: the body of an atomic step.
     #[default]
     Once,
     /// At most once: an arm of a switch, of which exactly one runs.
@@ -135,17 +143,19 @@ impl Op {
             Op::Atomic { .. } => OpRow::with_bodies("atomic", Runs::Once, BodyTypes::RESULT),
             Op::Within { .. } => OpRow::with_bodies("within", Runs::UnlessCancelled, BodyTypes::WITHIN),
             Op::Race { .. } => OpRow::with_bodies("race", Runs::UnlessCancelled, BodyTypes::RESULT),
+            Op::Catch { .. } => OpRow::with_bodies("catch", Runs::Once, BodyTypes::CATCH),
             Op::Return(_) => OpRow { may_end: true, ..OpRow::plain("return") },
             Op::Fail(_) => OpRow { may_end: true, ..OpRow::plain("fail") },
         }
     }
 
     /// Returns the operations that the printed program shows by their word and their operand alone, without their blocks.
-    pub(crate) fn without_details() -> [Op; 5] {
+    pub(crate) fn without_details() -> [Op; 6] {
         let (operand, body) = (Atom::Value(weir_host::Value::Unit), Block::empty());
         [
             Op::Switch { subject: operand.clone(), arms: Vec::new() },
-            Op::Within { limit: operand.clone(), body },
+            Op::Within { limit: operand.clone(), body: body.clone() },
+            Op::Catch { body },
             Op::Race { bodies: Vec::new() },
             Op::Return(operand.clone()),
             Op::Fail(operand),
@@ -246,6 +256,7 @@ macro_rules! traversal {
                         $Parts { single: Some(limit), bodies: $one(body), ..none }
                     }
                     Op::Race { bodies } => $Parts { bodies, ..none },
+                    Op::Catch { body } => $Parts { bodies: $one(body), ..none },
                     Op::Return(atom) | Op::Fail(atom) => $Parts { single: Some(atom), ..none },
                 }
             }

@@ -14,6 +14,8 @@ use super::problem::Located;
 
 /// Maximum number of threads in a plan; guards against typing errors.
 const THREADS_MAX: usize = 1_024;
+/// Maximum number of sections in a plan. Each has a queue and threads, and its patterns are compared with every node.
+pub(super) const SECTIONS_MAX: usize = 1_024;
 /// Maximum length of a queue in a plan.
 const QUEUE_LENGTH_MAX: usize = 1 << 20;
 /// Maximum number of sessions in a plan.

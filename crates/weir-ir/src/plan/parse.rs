@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use weir_host::{ReachableHosts, ends_in_number};
 
 use super::check::closest;
-use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, Section, longest};
+use super::keys::{KeyValue, PLAN_KEYS, Plan, PlanKey, SECTION, SECTION_KEYS, SECTIONS_MAX, Section, longest};
 use super::parallelism::Parallelism;
 use super::pattern::NodePattern;
 use super::problem::{Located, PlanProblem, ProblemSeverity};
@@ -211,6 +211,12 @@ impl PlanReader {
             self.expected((SECTION, value), "an array of tables, each headed `[[section]]`");
             return Vec::new();
         };
+        if let Some(beyond) = array.get(SECTIONS_MAX) {
+            let help = "one section can have several nodes, as in `nodes = [\"image.*\", \"files.read\"]`".to_owned();
+            let message = format!("a plan has at most {SECTIONS_MAX} sections, and this one has {}", array.len());
+            self.error(beyond.span(), message, Some(help));
+            return Vec::new();
+        }
         array.iter().filter_map(|section| self.section(section)).collect()
     }
 

@@ -4,27 +4,36 @@ use weir_host::Text;
 
 /// A pattern of node names: `image.*`, `thumbnail/*`, `get /{name}: files.read`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodePattern(Text);
+pub struct NodePattern {
+    text: Text,
+    /// The length of the part before the last `: `, which is a pattern of flow names.
+    flows: Option<usize>,
+}
+
+/// The characters between the pattern of flow names and that of node names.
+const SEPARATOR: &str = ": ";
 
 impl NodePattern {
     /// Creates a pattern from its text.
     #[must_use]
     pub fn new(text: &str) -> NodePattern {
-        NodePattern(text.into())
+        NodePattern { text: text.into(), flows: text.rfind(SEPARATOR) }
     }
 
     /// Returns the text of the pattern.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Returns true if the pattern names this node of this flow.
     #[must_use]
     pub fn names(&self, flow: &str, node: &str) -> bool {
-        match self.0.rsplit_once(": ") {
-            Some((flows, nodes)) => matches(flows, flow) && matches(nodes, node),
-            None => matches(&self.0, node),
+        match self.flows {
+            Some(length) => {
+                matches(&self.text[..length], flow) && matches(&self.text[length + SEPARATOR.len()..], node)
+            }
+            None => matches(&self.text, node),
         }
     }
 }

@@ -89,6 +89,21 @@ fn a_text_that_is_no_host_is_reported() {
 }
 
 #[test]
+fn a_plan_with_too_many_sections_ends_at_the_first_one_beyond_the_limit() {
+    let sections = |count: usize| {
+        let section = |number| format!("[[section]]\nname = \"s{number}\"\nnodes = [\"files.*\"]\n");
+        (0..count).map(section).collect::<String>()
+    };
+    assert_eq!(Plan::parse(&sections(1024)).0.sections.len(), 1024);
+    let said = report(&sections(22_000));
+    assert_eq!(
+        said,
+        "3073:1: a plan has at most 1024 sections, and this one has 22000\n  help: one section can have several nodes, \
+         as in `nodes = [\"image.*\", \"files.read\"]`\n"
+    );
+}
+
+#[test]
 fn nodes_belong_to_the_section_that_names_them() {
     let (plan, _) = Plan::parse(
         "[[section]]\nname = \"a\"\nnodes = [\"post *: files.*\"]\n[[section]]\nname = \"b\"\nnodes = [\"files.*\"]\n",

@@ -170,10 +170,11 @@ impl<'a> Planner<'a> {
     }
 
     fn is_free(&self, slot: usize, writer: usize) -> bool {
-        self.residents[slot].iter().all(|life| {
+        // The latest uses come first, because they are the ones in the way: a value may have a use in every statement.
+        self.residents[slot].iter().rev().all(|life| {
             let life = &self.lives[*life];
             let writes = life.writer.map(|node| InputUse { node, arm: None });
-            let mut touchers = life.users.iter().copied().chain(writes);
+            let mut touchers = life.users.iter().rev().copied().chain(writes);
             !life.kept && touchers.all(|toucher| self.out_of_the_way(toucher, InputUse { node: writer, arm: None }))
         })
     }
@@ -193,9 +194,10 @@ impl<'a> Planner<'a> {
             self.life_of(source).is_some_and(|life| {
                 let life = &self.lives[life];
                 let of = InputUse { node: index, arm: selected_arm(node, input) };
-                let others = life.users.iter().filter(|user| user.node != index);
-                let once = select || life.users.iter().filter(|user| user.node == index).count() == 1;
-                !life.kept && once && others.into_iter().all(|user| self.out_of_the_way(*user, of))
+                let others = life.users.iter().rev().filter(|user| user.node != index);
+                let once = || select || life.users.iter().filter(|user| user.node == index).count() == 1;
+                // The latest uses come first, as above, and the count comes last.
+                !life.kept && others.into_iter().all(|user| self.out_of_the_way(*user, of)) && once()
             })
         };
         node.inputs.iter().enumerate().map(is_last).collect()

@@ -185,6 +185,9 @@ pub(crate) struct FixArguments {
     /// Change nothing, and fail if a file could be fixed
     #[arg(long)]
     pub(crate) check: bool,
+    /// Also apply the edits that warnings suggest without being certain: they rename and remove what is unused
+    #[arg(long)]
+    pub(crate) suggestions: bool,
 }
 
 /// Arguments of `weir new`.
@@ -206,6 +209,9 @@ pub(crate) struct TestArguments {
     /// Run only the tests whose names contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Run only the tests whose whole name is that of `--filter`
+    #[arg(long, requires = "filter")]
+    pub(crate) exact: bool,
     /// Time limit of each test in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) time_limit: u32,

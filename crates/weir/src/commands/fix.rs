@@ -1,4 +1,5 @@
-//! `weir fix`: applies the edits that diagnostics propose and that are certain to be right.
+//! `weir fix`: applies the edits that diagnostics propose and that are certain to be right; on request, also those that
+//! warnings suggest.
 
 use std::path::Path;
 
@@ -15,12 +16,15 @@ use crate::{Exit, Library, programs};
 /// Maximum number of rounds: an edit may make another one possible, such as a `use` whose last module goes.
 const ROUNDS_MAX: usize = 16;
 
+/// Maximum number of edits of a round that are tried one by one, because all together cause an error.
+const SINGLE_EDITS_MAX: usize = 64;
+
 /// Fixes every file in place, or reports files that could be fixed. Prints what was changed and what remains.
 pub(crate) fn fix(arguments: &FixArguments, library: &Library, terminal: &mut Terminal) -> Exit {
-    programs::for_each(&arguments.files, terminal, |file, terminal| fix_file(file, arguments.check, library, terminal))
+    programs::for_each(&arguments.files, terminal, |file, terminal| fix_file(file, arguments, library, terminal))
 }
 
-fn fix_file(path: &Path, only_check: bool, library: &Library, terminal: &mut Terminal) -> Exit {
+fn fix_file(path: &Path, arguments: &FixArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     let mut project = Project::default();
     let text = match project.read(path, terminal) {
         Ok(id) => project.sources.file(id).text().to_owned(),
@@ -29,9 +33,9 @@ fn fix_file(path: &Path, only_check: bool, library: &Library, terminal: &mut Ter
     if project.has_errors() {
         return project.report(ErrorFormat::Human, terminal);
     }
-    let (fixed, changes) = fixed(path, &text, library);
+    let (fixed, changes) = fixed(path, &text, arguments.suggestions, library);
     terminal.eprint(&changes.concat());
-    match (only_check, is_standard_input(path)) {
+    match (arguments.check, is_standard_input(path)) {
         (false, true) => terminal.print(&fixed),
         (true, _) if !changes.is_empty() => Exit::Failure,
         (false, false) if fixed != text => match terminal.write(Some(path), &fixed) {
@@ -42,30 +46,50 @@ fn fix_file(path: &Path, only_check: bool, library: &Library, terminal: &mut Ter
     }
 }
 
-/// Applies all certain edits until none is left. Returns the text and one line for each change.
-fn fixed(path: &Path, text: &str, library: &Library) -> (String, Vec<String>) {
+/// Applies all chosen edits until none is left. Returns the text and one line for each change.
+fn fixed(path: &Path, text: &str, suggestions: bool, library: &Library) -> (String, Vec<String>) {
     let (mut text, mut changes) = (text.to_owned(), Vec::new());
     let mut project = checked(path, &text, library);
     for _ in 0..ROUNDS_MAX {
-        let changes_of_file = certain_edits(&project, text.len()).into_iter();
-        let (edits, lines): (Vec<Edit>, Vec<String>) = changes_of_file.unzip();
-        let next = apply(&text, &edits);
-        let after = checked(path, &next, library);
-        // An edit that causes an error was not certain; the author sees its diagnostic.
-        if next == text || errors_in(&after) > errors_in(&project) {
+        let chosen = chosen_edits(&project, text.len(), suggestions);
+        let without_errors = |edits: &[(Edit, String)]| {
+            let edits: Vec<Edit> = edits.iter().map(|(edit, _)| edit.clone()).collect();
+            let next = apply(&text, &edits);
+            let after = checked(path, &next, library);
+            // An edit that causes an error was not certain; the author sees its diagnostic.
+            (errors_in(&after) <= errors_in(&project)).then_some((next, after))
+        };
+        let (applied, (next, after)) = match without_errors(&chosen) {
+            Some(result) => (chosen, result),
+            None if suggestions => {
+                let harmless = chosen.into_iter().take(SINGLE_EDITS_MAX).fold(Vec::new(), |mut harmless, edit| {
+                    harmless.push(edit);
+                    if without_errors(&harmless).is_none() {
+                        harmless.pop();
+                    }
+                    harmless
+                });
+                let Some(result) = without_errors(&harmless) else { break };
+                (harmless, result)
+            }
+            None => break,
+        };
+        if next == text {
             break;
         }
         (text, project) = (next, after);
-        changes.extend(lines);
+        changes.extend(applied.into_iter().map(|(_, line)| line));
     }
     (text, changes)
 }
 
-/// Returns the first certain edit of each diagnostic and its line of output, without edits that overlap earlier ones and
-/// those of the modules behind the file, which has this length.
-fn certain_edits(project: &Project, length: usize) -> Vec<(Edit, String)> {
+/// Returns the first chosen edit of each diagnostic and its line of output, without edits that overlap earlier ones and
+/// those of the modules behind the file, which has this length. Chosen are the certain edits, and the `suggestions` of
+/// warnings.
+fn chosen_edits(project: &Project, length: usize, suggestions: bool) -> Vec<(Edit, String)> {
     let proposed = project.diagnostics.iter().filter_map(|diagnostic| {
-        let hint = diagnostic.help.iter().find(|hint| hint.certain)?;
+        let is_suggested = suggestions && !diagnostic.is_error();
+        let hint = diagnostic.help.iter().find(|hint| hint.edit.is_some() && (hint.certain || is_suggested))?;
         let edit = hint.edit.clone().filter(|edit| edit.span.end as usize <= length)?;
         Some((edit, hint.text.as_str(), diagnostic))
     });

@@ -127,7 +127,7 @@ fn test_file(
         }
     }
     let file = project.sources.file(id);
-    let wanted = |at: &usize| arguments.filter.as_ref().is_none_or(|filter| names[*at].contains(filter.as_str()));
+    let wanted = |at: &usize| is_wanted(&names[*at], arguments);
     // The tests of a library are those of its own folder.
     let own: Vec<usize> = (0..names.len()).filter(|at| places[*at].is_some()).collect();
     let chosen: Vec<usize> = own.iter().copied().filter(wanted).collect();
@@ -166,6 +166,15 @@ fn initial_message(program: &Program, initial: InitialFailure, file: &SourceFile
     let sites = failure.backtrace().iter();
     let passed = sites.map(|of| format!("\n    {}", passed(file, &of.failed, &of.function, of.position)));
     format!("{}: {}{}", weir_syntax::location(file, origin.start), failure.message, passed.collect::<String>())
+}
+
+/// Returns true if the filter chooses the test of this name.
+fn is_wanted(name: &str, arguments: &TestArguments) -> bool {
+    match &arguments.filter {
+        Some(filter) if arguments.exact => name == filter,
+        Some(filter) => name.contains(filter.as_str()),
+        None => true,
+    }
 }
 
 /// Returns the services of a program, for the tests that call them.

@@ -118,6 +118,43 @@ service web on http(port: 8080) {
 }
 "#;
 
+const HANDLED: &str = r#"use http, text
+
+fn number(word: Text) -> Int { text.parse_int(word)? * 2 }
+
+fn strict(word: Text) -> Result(Int) { Ok(text.parse_int(word)? + 1) }
+
+service web on http(port: 8080) {
+  get "/handled/{word}" (word: Text) {
+    on failure of text.parse_int { http.bad_request(word) }
+    http.text("{number(word)}")
+  }
+  get "/early/{word}" (word: Text) {
+    let n = strict(word) else { return http.bad_request(word) }
+    http.text("{n}")
+  }
+}
+"#;
+
+#[test]
+fn pictures_show_which_edge_of_a_fn_leads_to_the_handler_of_its_failure() {
+    let file = Scratch::new("handled.weir", HANDLED.as_bytes());
+    for arguments in
+        [&["graph", file.path(), "--format", "dot"][..], &["graph", file.path(), "--format", "dot", "--fold"]]
+    {
+        let said = say(arguments).output;
+        let (_, handled) = said.split_once("get /handled/{word}").expect("the first flow");
+        let of = |name: &str| {
+            let line = handled.lines().find(|line| line.ends_with(&format!("label=\"{name}\"];"))).expect("a node");
+            line.split_whitespace().next().expect("its name").to_owned()
+        };
+        let (handler, answer) = (of("http.bad_request"), of("http.text"));
+        assert!(said.contains(&format!("f0m1 -> {handler} [label=\"err\"];")), "{said}");
+        assert!(said.contains(&format!("f0m1 -> {answer};")), "{said}");
+        assert!(said.contains("[shape=diamond, label=\"strict\"];"), "{said}");
+    }
+}
+
 #[test]
 fn pictures_show_the_order_of_effects_and_the_frames_of_fns() {
     let file = Scratch::new("checks.weir", CHECKS);

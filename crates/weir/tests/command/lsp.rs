@@ -190,6 +190,22 @@ fn a_hint_is_a_code_action_that_mends_the_text() {
 }
 
 #[test]
+fn types_are_inlay_hints_and_tests_are_code_lenses() {
+    let text = "fn f(a: Int) -> Int {\n  let twice = a * 2\n  twice\n}\n\ntest \"doubles\" {\n  expect f(1) == 2\n}\n";
+    let mut editor = Editor::open(text);
+    let [start, end] = [0, 9].map(|line| json!({ "line": line, "character": 0 }));
+    let document = json!({ "uri": ADDRESS });
+    for range in [json!({ "start": start, "end": end }), json!({ "start": end, "end": start })] {
+        let hints = editor.ask("textDocument/inlayHint", json!({ "textDocument": document, "range": range }));
+        assert_eq!((&hints[0]["label"], &hints[0]["position"]["line"]), (&json!(": Int"), &json!(1)), "{hints}");
+        assert_eq!(hints[0]["textEdits"][0]["newText"], ": Int", "{hints}");
+    }
+    let lenses = editor.ask("textDocument/codeLens", json!({ "textDocument": document }));
+    assert_eq!(lenses[0]["command"]["arguments"], json!([ADDRESS, "doubles"]), "{lenses}");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
 fn hovers_say_signature_documentation_and_effects() {
     let mut editor = Editor::open(TEXT);
     let hover = editor.ask_at("textDocument/hover", "greeting(name))", 2);

@@ -135,6 +135,47 @@ fn certain_fixes_are_applied_and_the_rest_is_reported() {
     assert_eq!(say(&["fix", "--check", program.path()]).code, 0, "nothing is left to fix");
 }
 
+const UNUSED: &str = r#"use http, files
+
+enum Level { High, Low, Never }
+
+/// Nobody needs this.
+record Lonely { level: Level }
+
+fn _kept() -> Helper { Helper { id: 1 } }
+
+record Helper { id: Int }
+
+fn dropped(n: Int, extra: Int, other: Int) -> Int {
+  n + 1
+  let local = 2
+  match (n, extra) {
+    (1, x) | (x, 1) => 1
+    _ => 0
+  }
+}
+
+service shop on http(port: 8080) {
+  get "/" (header agent: Text, limit: Int = 10) {
+    let level = if dropped(1, 2, other: 3) > 0 { High } else { Low }
+    match level {
+      High => http.text("high")
+      _ => http.text("low")
+    }
+  }
+}
+"#;
+
+#[test]
+fn suggestions_remove_and_rename_what_is_unused() {
+    let program = Scratch::new("unused.weir", UNUSED.as_bytes());
+    assert_eq!(say(&["fix", "--suggestions", "--check", program.path()]).code, 1);
+    let said = say(&["fix", "--suggestions", program.path()]);
+    let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
+    let messages = said.messages.replace(program.path(), "unused.weir");
+    insta::assert_snapshot!(format!("exit code {}\n{messages}--- fixed\n{fixed}", said.code));
+}
+
 #[test]
 fn standard_input_is_a_program_too() {
     let mut child = weir(&["graph", "-"]).stdin(std::process::Stdio::piped()).spawn().expect("the command starts");
@@ -285,6 +326,9 @@ fn a_filter_leaves_other_tests_out() {
     let said = say(&["test", "--filter", "four", program.path()]);
     assert_eq!(said.code, 0, "{}", said.output);
     assert!(said.output.contains("1 passed, 1 skipped"), "{}", said.output);
+    assert_ne!(say(&["test", "--filter", "four", "--exact", program.path()]).output, said.output);
+    let exact = say(&["test", "--filter", "two are four", "--exact", program.path()]);
+    assert!(exact.output.contains("1 passed, 1 skipped"), "{}", exact.output);
 }
 
 #[test]
@@ -333,6 +377,15 @@ fn the_page_of_the_library_has_every_function() {
             );
         }
     }
+}
+
+#[test]
+fn the_page_of_a_program_shows_defaults_of_parameters() {
+    let text = "/// Cuts.\nfn cut(line: Text, limit: Int = 2 * 40,\n  marks: List(Text) = [\n    // Signs.\n    \"-\",\n    \"+\",\n  ]) -> Int {\n  limit\n}\n";
+    let program = Scratch::new("defaults.weir", text.as_bytes());
+    let page = say(&["doc", program.path()]).output;
+    let signature = page.lines().find(|line| line.contains("limit")).unwrap_or_default();
+    insta::assert_snapshot!(signature);
 }
 
 #[test]

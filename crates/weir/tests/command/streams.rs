@@ -436,3 +436,24 @@ fn what_is_no_request_ends_its_connection_and_nothing_else() {
     assert_eq!(code, Some(0));
     assert!(log.contains("not a request: invalid token"), "{log}");
 }
+
+#[test]
+fn lines_that_are_printed_in_a_step_keep_the_order_of_their_source() {
+    let program = "use stdio, files\n\nshared count = 0\n\nfor line in stdio.lines() {\n  atomic count {\n    \
+                   let number = count.add(1)\n    if number % 3 != 0 {\n      stdio.print(\"{number} {line}\")?\n    }\n    \
+                   files.append(\"all\", \"{line},\")?\n  }\n}\n";
+    for engine in engines() {
+        let folder = Folder::new("print-in-step", program);
+        let root = folder.0.to_str().expect("a path of ASCII").to_owned();
+        let mut command = weir(&["run", &folder.program(), "--engine", engine, "--threads", "3", "--root", &root]);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the command starts");
+        let lines: String = (1..=300).map(|number| format!("line {number}\n")).collect();
+        process.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("the program reads");
+        let said = process.wait_with_output().expect("the program ends");
+        let printed = (1..=300).filter(|number| number % 3 != 0);
+        let printed: String = printed.map(|number| format!("{number} line {number}\n")).collect();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), printed, "{engine}");
+        let all: String = (1..=300).map(|number| format!("line {number},")).collect();
+        assert_eq!(folder.read("all").replace('\n', ""), all, "{engine}");
+    }
+}

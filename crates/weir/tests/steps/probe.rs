@@ -36,6 +36,8 @@ struct Inner {
     histories: Mutex<Vec<(String, History)>>,
     tokens: AtomicI64,
     random: AtomicI64,
+    /// The calls of stateful functions: the number of the call's state, and that of the flow.
+    turns: Mutex<Vec<(i64, i64)>>,
 }
 
 type History = Arc<Mutex<Vec<Event>>>;
@@ -49,6 +51,16 @@ impl Probe {
     pub(crate) fn histories(&self) -> Vec<(String, Vec<Event>)> {
         let histories = self.0.histories.lock();
         histories.iter().map(|(name, history)| (name.clone(), history.lock().clone())).collect()
+    }
+
+    /// Returns a call that came after one of a later flow.
+    pub(crate) fn out_of_turn(&self) -> Option<String> {
+        let turns = self.0.turns.lock();
+        let later = |at: usize, (state, flow): (i64, i64)| {
+            turns[..at].iter().any(|(other, later)| *other == state && *later > flow)
+        };
+        let fault = turns.iter().enumerate().find(|(at, turn)| later(*at, **turn))?;
+        Some(format!("the call {fault:?} came too late: {turns:?}"))
     }
 
     fn next_token(&self) -> i64 {
@@ -94,7 +106,30 @@ impl Log {
 
 weir::library! {
     /// Functions of the programs.
-    probe: log, token, pause, get, slow_get, add, slow_add, spend, both
+    probe: log, token, pause, get, slow_get, add, slow_add, spend, both, Turn::turn, Turn::slow_turn
+}
+
+/// State of a stateful call: its number, from its first call on.
+#[derive(Default)]
+pub(crate) struct Turn(Option<i64>);
+
+impl Turn {
+    fn note(&mut self, flow: i64, probe: &Probe) {
+        let state = *self.0.get_or_insert_with(|| probe.next_token());
+        probe.0.turns.lock().push((state, flow));
+    }
+}
+
+#[weir::function(reads)]
+impl Turn {
+    fn turn(&mut self, flow: i64, #[environment] probe: &Probe) {
+        self.note(flow, probe);
+    }
+
+    async fn slow_turn(&mut self, flow: i64, #[environment] probe: &Probe) {
+        self.note(flow, probe);
+        probe.pause().await;
+    }
 }
 
 #[weir::function(reads)]
@@ -200,17 +235,18 @@ impl Opened for AllAtOnce {
 
 /// Returns the library, with a source of this number of flows.
 pub(crate) fn library(flows: i64, shared: Probe) -> Library {
-    let signature = SourceSignature {
+    let signature = |name: &str, ordered| SourceSignature {
         module: "probe".into(),
-        name: "flows".into(),
+        name: name.into(),
         doc: "".into(),
         parameters: Vec::new(),
         element: Some(Type::Int),
         answer: None,
-        ordered: false,
+        ordered,
     };
     let mut library = Library::default();
-    library.add(probe().source(signature, Arc::new(AllAtOnce(flows)))).unwrap();
+    let module = probe().source(signature("flows", false), Arc::new(AllAtOnce(flows)));
+    library.add(module.source(signature("ordered_flows", true), Arc::new(AllAtOnce(flows)))).unwrap();
     library.environment.insert(shared);
     library
 }

@@ -24,8 +24,9 @@ pub(crate) const SESSIONS: i64 = 2;
 /// Kind of a generated program.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// Flows of several steps. Logs with a set bit are held per session, or each session has its own.
-    Steps { per_session: usize },
+    /// Flows of several steps. Logs with a set bit are held per session, or each session has its own. Stateful calls keep the
+    /// order of the flows if their source is `ordered`.
+    Steps { per_session: usize, ordered: bool },
     /// Flows that are one step each, which holds every log.
     Whole,
 }
@@ -45,6 +46,8 @@ impl Maker {
         let per_session = if whole || random.chance(50) { 0 } else { random.below(1 << LOGS.len()) };
         // Never all logs: a log that all flows share puts whole flows in one order.
         let own = if random.chance(50) { 0 } else { random.below((1 << LOGS.len()) - 1) };
+        let ordered = !whole && random.chance(50);
+        let source = if ordered { "ordered_flows" } else { "flows" };
         let mut maker = Maker { random, per_session, own };
         let mut text = String::from("use probe\n\n");
         for (at, log) in LOGS.iter().enumerate() {
@@ -65,12 +68,12 @@ impl Maker {
         let body = if whole { format!("atomic {} {{\n{}{arms}\n}}", LOGS.join(", "), tokens(&LOGS)) } else { arms };
         _ = writeln!(
             text,
-            "\nfor flow in probe.flows() {{\nsession = flow % {SESSIONS}\n{none}{body}\nlet end = probe.token()\n}}"
+            "\nfor flow in probe.{source}() {{\nsession = flow % {SESSIONS}\n{none}{body}\nlet end = probe.token()\n}}"
         );
         if maker.random.chance(50) {
             text.push_str(&maker.end());
         }
-        (text, if whole { Shape::Whole } else { Shape::Steps { per_session: per_session | own } })
+        (text, if whole { Shape::Whole } else { Shape::Steps { per_session: per_session | own, ordered } })
     }
 
     /// Generates the block of `at end`: an addition to each log that all flows share.
@@ -100,7 +103,7 @@ impl Maker {
 
     fn statement(&mut self, fns: usize, depth: usize) -> String {
         let log = self.log();
-        let (by, forms) = (self.random.below(9), if depth > DEPTH { 8 } else { 14 });
+        let (by, forms) = (self.random.below(9), if depth > DEPTH { 9 } else { 15 });
         match self.random.below(forms) {
             0 => format!("{log}.get(flow, {log}_token)\n"),
             1 => format!("{log}.slow_get(flow, {log}_token)\n"),
@@ -116,12 +119,13 @@ impl Maker {
                 format!("f{}(flow{tokens})\n", self.random.below(fns))
             }
             6 | 7 => "probe.pause()\n".to_owned(),
-            8 => {
+            8 => ["probe.turn(flow)\n", "probe.slow_turn(flow)\n"][by % 2].to_owned(),
+            9 => {
                 let (then, otherwise) = (self.statements(fns, depth + 1), self.statements(fns, depth + 1));
                 format!("if {log}.get(flow, {log}_token) % 2 == 0 {{\n{then}}} else {{\n{otherwise}}}\n")
             }
-            9 => format!("for round in [1, 2] {{\n{}}}\n", self.statements(fns, depth + 1)),
-            10 => {
+            10 => format!("for round in [1, 2] {{\n{}}}\n", self.statements(fns, depth + 1)),
+            11 => {
                 let body = self.statements(fns, depth + 1);
                 format!("loop round = 0 {{\n{body}round + 1\n}} until round > 1 at most 3\n")
             }

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use weir_ide::{CodeAction, Completion, CompletionKind, Document, DocumentSymbol, FileLocation, Position, SymbolKind};
+use weir_ide::{
+    CodeAction, Completion, CompletionKind, Document, DocumentSymbol, FileLocation, InlayHint, Position, SymbolKind,
+    TestLens,
+};
 use weir_syntax::{Diagnostic, Edit, Severity, Span};
 
 /// Encodes a source range as lines and UTF-16 columns.
 pub(super) fn range(document: &Document, span: Span) -> Value {
-    let position = |offset: u32| {
-        let position = document.position(offset);
-        json!({ "line": position.line, "character": position.character })
-    };
-    json!({ "start": position(span.start), "end": position(span.end) })
+    json!({ "start": position(document, span.start), "end": position(document, span.end) })
+}
+
+fn position(document: &Document, offset: u32) -> Value {
+    let position = document.position(offset);
+    json!({ "line": position.line, "character": position.character })
 }
 
 /// Encodes a location in a file.
@@ -88,6 +92,25 @@ pub(super) fn changes(document: &Document, address: &str, edits: &[Edit]) -> Val
 /// Encodes a quick fix.
 pub(super) fn action(document: &Document, address: &str, action: &CodeAction) -> Value {
     json!({ "title": action.title, "kind": "quickfix", "edit": changes(document, address, &action.edits) })
+}
+
+/// Encodes a type behind a name.
+pub(super) fn inlay_hint(document: &Document, hint: &InlayHint) -> Value {
+    json!({
+        "position": position(document, hint.offset),
+        "label": hint.label,
+        "kind": INLAY_HINT_TYPE,
+        "textEdits": edits(document, hint.edit.as_slice()),
+    })
+}
+
+/// `InlayHintKind.Type` of the protocol.
+const INLAY_HINT_TYPE: u32 = 1;
+
+/// Encodes a test with the command that runs it, which the editor's extension provides.
+pub(super) fn test_lens(document: &Document, address: &str, lens: &TestLens) -> Value {
+    let command = json!({ "title": "Run test", "command": "weir.runTest", "arguments": [address, lens.name] });
+    json!({ "range": range(document, lens.span), "command": command })
 }
 
 /// Encodes a completion. Editors sort by `sortText`, which preserves the order of the completions.

@@ -10,7 +10,7 @@ use super::protocol;
 pub(super) type RequestHandler = fn(&Document, &str, &Value) -> Result<Value, String>;
 
 /// Every request with its handler.
-const REQUESTS: [(&str, RequestHandler); 11] = [
+const REQUESTS: [(&str, RequestHandler); 13] = [
     ("textDocument/hover", hover),
     ("textDocument/definition", definition),
     ("textDocument/references", references),
@@ -22,6 +22,8 @@ const REQUESTS: [(&str, RequestHandler); 11] = [
     ("textDocument/formatting", formatting),
     ("textDocument/codeAction", code_actions),
     ("textDocument/documentSymbol", symbols),
+    ("textDocument/inlayHint", inlay_hints),
+    ("textDocument/codeLens", code_lenses),
 ];
 
 /// Returns the handler of a request.
@@ -44,6 +46,8 @@ pub(super) fn capabilities() -> Value {
         "documentFormattingProvider": true,
         "codeActionProvider": { "codeActionKinds": ["quickfix"] },
         "documentSymbolProvider": true,
+        "inlayHintProvider": true,
+        "codeLensProvider": {},
     })
 }
 
@@ -115,13 +119,30 @@ fn formatting(document: &Document, _: &str, _: &Value) -> Result<Value, String> 
 }
 
 fn code_actions(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
-    let range = &params["range"];
-    let span = Span::new(SourceId(0), offset(document, &range["start"])?, offset(document, &range["end"])?);
-    Ok(document.actions(span).iter().map(|action| protocol::action(document, address, action)).collect())
+    Ok(document
+        .actions(span(document, &params["range"])?)
+        .iter()
+        .map(|action| protocol::action(document, address, action))
+        .collect())
 }
 
 fn symbols(document: &Document, _: &str, _: &Value) -> Result<Value, String> {
     Ok(document.outline().iter().map(|symbol| protocol::symbol(document, symbol)).collect())
+}
+
+fn inlay_hints(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
+    let hints = document.inlay_hints(span(document, &params["range"])?);
+    Ok(hints.iter().map(|hint| protocol::inlay_hint(document, hint)).collect())
+}
+
+fn code_lenses(document: &Document, address: &str, _: &Value) -> Result<Value, String> {
+    Ok(document.test_lenses().iter().map(|lens| protocol::test_lens(document, address, lens)).collect())
+}
+
+/// Returns the span of a range, whose end may stand before its start.
+fn span(document: &Document, range: &Value) -> Result<Span, String> {
+    let (start, end) = (offset(document, &range["start"])?, offset(document, &range["end"])?);
+    Ok(Span::new(SourceId(0), start.min(end), start.max(end)))
 }
 
 /// Returns the byte offset of a position.
