@@ -146,7 +146,15 @@ impl Partitioner<'_> {
                     segment.waits |= waits;
                 }
                 // The ports follow when all sections are known.
-                None => segments.push(Segment { until: index + 1, section, port: 0, replicas: 0, calls_out, waits, blocking }),
+                None => segments.push(Segment {
+                    until: index + 1,
+                    section,
+                    port: 0,
+                    replicas: 0,
+                    calls_out,
+                    waits,
+                    blocking,
+                }),
             }
         }
         segments

@@ -127,7 +127,7 @@ impl<'a> Builder<'a> {
         let Some(registers) = scope.ports[node].first().cloned().flatten().filter(|_| is_computed) else {
             return Ok(());
         };
-        if is_used_outside(scope, node) {
+        if is_used_outside(scope, node, 0) {
             let shape = self.types.shape(&scope.graph.nodes[node].outputs[0]);
             let index = scope.slot_of_port(node, 0).ok_or(RegionProblem::Unsupported)?;
             self.store(scope.base + index, &registers, &shape.ok_or(RegionProblem::Unsupported)?);
@@ -136,9 +136,9 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Returns true if a step outside of the region, or the end of the body, uses the first port of a node.
-fn is_used_outside(scope: &Scope<'_>, node: usize) -> bool {
-    let port = Operand::Port(NodeId(node as u32), 0);
+/// Returns true if a step outside of the region, or the end of the body, uses a port of a node.
+fn is_used_outside(scope: &Scope<'_>, node: usize, port: usize) -> bool {
+    let port = Operand::Port(NodeId(node as u32), port as u32);
     let uses = |(user, other): (usize, &weir_ir::graph::Node)| {
         other.inputs.contains(&port) && !scope.nodes.contains(&real_user(scope.graph, scope.body, user))
     };

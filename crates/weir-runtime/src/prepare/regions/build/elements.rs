@@ -14,11 +14,11 @@ use weir_host::{Argument, Effects, Type, Value, World};
 use weir_ir::graph::{ArmTest, NodeKind, Operand};
 use weir_ir::prim::Prim;
 
-use super::Builder;
 use super::emitter::{add, slot};
 use super::problem::RegionProblem;
 use super::scope::Scope;
 use super::values::dead_slots;
+use super::{Builder, is_used_outside};
 use crate::region::{
     ElementReplacement, FrameSlot, Instruction, LookUp, LookUpOutput, RegionOperand, Scalar, SlotCall, WordShape,
 };
@@ -183,7 +183,7 @@ impl<'a> Builder<'a> {
         self.emitter.retract(last).then_some(RegionOperand::Value(key))
     }
 
-    /// Returns the destination of the value that a look-up finds: a register if it is one word.
+    /// Returns the destination of the value that a look-up finds: a register if it is one word that only the region uses.
     fn output_of_look_up(
         &mut self,
         scope: &mut Scope<'a>,
@@ -195,7 +195,8 @@ impl<'a> Builder<'a> {
         let [port] = step.arms[arm].1[..] else { return LookUpOutput::Nothing };
         let node = &scope.graph.nodes[switch];
         let number = node.first_port(arm as u32) as usize;
-        if Scalar::of(&node.outputs[number]).is_none() {
+        let is_seen = scope.is_outermost() && is_used_outside(scope, switch, number);
+        if is_seen || Scalar::of(&node.outputs[number]).is_none() {
             return LookUpOutput::Slot(slot(scope.base + port));
         }
         let register = self.emitter.register();
