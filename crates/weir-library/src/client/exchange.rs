@@ -26,6 +26,7 @@ use super::permits::Permits;
 use super::redirect::following;
 use super::response::ClientResponse;
 use crate::network::{ConnectError, Network, Reach};
+use crate::trace_context;
 
 /// Maximum number of idle connections to one host, and the time for which they are kept: less than servers usually keep
 /// theirs, so that a request seldom meets a connection that is being closed.
@@ -80,7 +81,8 @@ impl Client {
     }
 
     /// Performs a call within its time.
-    pub(super) async fn run(&self, call: Call) -> Result<ClientResponse, Failure> {
+    pub(super) async fn run(&self, mut call: Call) -> Result<ClientResponse, Failure> {
+        trace_context::pass_on(&mut call.headers);
         let timeout = call.timeout;
         let awaited = Mutex::new(Awaited::Permit(host_of(&call)));
         let outcome = until(pin!(self.exchange(call, &awaited)), &after(timeout)).await;

@@ -14,12 +14,13 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request, StatusCode, Uri, Version};
 use weir::{
-    Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, SourceProblem, Stop,
-    Value, memory,
+    Begun, Environment, Failure, FlowTrace, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source,
+    SourceProblem, Stop, Value, memory,
 };
 use weir_events::until;
 
 use crate::files::Root;
+use crate::trace_context;
 
 use super::client_address::TrustedProxies;
 use super::cross_origin::CrossOriginPolicy;
@@ -193,15 +194,16 @@ impl FlowHandler {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
+        let trace = trace_context::received(request.headers());
         let begun = match self.beginning(&request, peer, &mut inputs) {
-            Ok((route, None)) => self.begin(route, inputs),
+            Ok((route, None)) => self.begin((route, trace), inputs),
             Ok((route, Some(parameter))) => {
                 if !self.flows.admits(route) {
                     let refusal = Response::overloaded().closing();
                     return HandlerResponse::Now(refusal.into_hyper(to_head, request.headers_mut()));
                 }
                 let (head, body) = request.into_parts();
-                return later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
+                return later(self.after_body((route, trace), parameter, inputs, body), to_head, head.headers);
             }
             Err(refusal) => return HandlerResponse::Now(refusal.into_hyper(to_head, request.headers_mut())),
         };
@@ -217,7 +219,9 @@ impl FlowHandler {
         }
     }
 
-    fn begin(&self, route: usize, mut inputs: Vec<Value>) -> Begun {
+    /// Begins a flow of a route, which inherits the trace.
+    fn begin(&self, (route, mut trace): (usize, FlowTrace), mut inputs: Vec<Value>) -> Begun {
+        let _entered = trace.enter();
         let begun = self.flows.begin(route, &mut inputs);
         self.spare.set(inputs);
         begun
@@ -231,7 +235,13 @@ impl FlowHandler {
     }
 
     /// Reads the body of a request, which is one of the inputs, and responds.
-    async fn after_body(&self, route: usize, parameter: usize, mut inputs: Vec<Value>, body: Incoming) -> Response {
+    async fn after_body(
+        &self,
+        (route, mut trace): (usize, FlowTrace),
+        parameter: usize,
+        mut inputs: Vec<Value>,
+        body: Incoming,
+    ) -> Response {
         let body = match read_body(body, self.body_bytes_max, &self.deadlines).await {
             Ok(body) => body,
             Err(BodyError::NoMemory) => return Response::overloaded().closing(),
@@ -241,7 +251,9 @@ impl FlowHandler {
             Ok(input) => input,
             Err(refusal) => return *refusal,
         };
+        let entered = trace.enter();
         let begun = self.flows.begin_admitted(route, &mut inputs);
+        drop(entered);
         self.spare.set(inputs);
         // A flow that was refused has not taken it.
         _ = memory::take_opening_balance();
