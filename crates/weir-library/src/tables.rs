@@ -21,6 +21,7 @@ mod memory;
 mod open_table;
 mod reference_notes;
 mod references;
+mod replacement;
 mod report;
 mod row;
 mod rows;

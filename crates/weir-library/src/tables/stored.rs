@@ -15,6 +15,7 @@ use weir::{Failure, Value, Values};
 use super::constraint;
 use super::database::Database;
 use super::evolution;
+use super::replacement::Replacement;
 use super::row::fields;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, Schema, TableSearch};
@@ -23,16 +24,16 @@ use super::sql::{list, name, quoted};
 /// A table of the database.
 #[derive(Debug)]
 pub(super) struct StoredTable {
-    schema: Schema,
+    pub(super) schema: Schema,
     database: Arc<Database>,
     /// The columns, separated by commas.
     columns: String,
     /// The condition that a row has a key: `"name" = ?1`.
-    has_key: String,
+    pub(super) has_key: String,
 }
 
 /// A value as a parameter of a statement.
-struct Bound<'v>(&'v Value, &'v ColumnSchema);
+pub(super) struct Bound<'v>(pub(super) &'v Value, pub(super) &'v ColumnSchema);
 
 impl StoredTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
@@ -45,7 +46,7 @@ impl StoredTable {
         Ok(StoredTable { columns, has_key, schema, database })
     }
 
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         quoted(&self.schema.name)
     }
 
@@ -107,7 +108,7 @@ impl StoredTable {
         columns.map(|at| Bound(&row[at], &self.schema.columns[at])).collect()
     }
 
-    fn key_parameters<'s>(&'s self, key: &'s Value) -> Vec<Bound<'s>> {
+    pub(super) fn key_parameters<'s>(&'s self, key: &'s Value) -> Vec<Bound<'s>> {
         let columns = self.schema.key.iter().map(|at| &self.schema.columns[*at]);
         match key {
             Value::Record(parts) if self.schema.key.len() > 1 => {
@@ -301,21 +302,15 @@ impl TableRows for StoredTable {
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let rows = self.schema.replacements(old, new)?;
-        let deletion = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
-        let all: Vec<usize> = (0..self.schema.columns.len()).collect();
-        let insertion = self.insertion(&all);
         let failed = Cell::new(None);
         self.database.check()?;
-        // All old rows go first: a unique value may move from one row to another.
         let replaced = self.database.write(transaction, |connection| {
             in_savepoint(connection, || {
-                for (key, _) in &rows {
-                    connection.prepare_cached(&deletion)?.execute(params_from_iter(self.key_parameters(key)))?;
-                }
-                for (_, row) in &rows {
+                let replacement = Replacement::new(self, connection)?;
+                let kept = replacement.delete(&rows)?;
+                for ((_, row), kept) in rows.iter().zip(kept) {
                     failed.set(Some(fields(row)));
-                    let parameters = self.parameters(all.iter().copied(), fields(row));
-                    connection.prepare_cached(&insertion)?.execute(params_from_iter(parameters))?;
+                    replacement.insert(row, kept)?;
                 }
                 Ok(rows.len() as i64)
             })
