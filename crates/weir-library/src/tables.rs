@@ -21,12 +21,13 @@ mod memory;
 mod open_table;
 mod reference_notes;
 mod references;
-mod replacement;
 mod report;
 mod row;
+mod row_replacement;
 mod rows;
 mod schema;
 mod sql;
+mod sql_value;
 mod storage;
 mod stored;
 #[cfg(test)]

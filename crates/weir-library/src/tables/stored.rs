@@ -1,39 +1,36 @@
 //! A table of the database: its statements in SQL.
 //!
 //! Rows have the order of the table in memory, because texts are compared by their bytes (`BINARY`), numbers are never NaN,
-//! an enum by the position of its variant, and each query ends its order with the key. Values of an enum are stored as the names of their variants, a `Time` as
-//! nanoseconds since 1970, a `Duration` as nanoseconds, a `Size` as bytes, and a `Bool` as 0 or 1.
+//! an enum by the position of its variant, and each query ends its order with the key.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, params_from_iter};
 use weir::{Failure, Value, Values};
 
 use super::constraint;
 use super::database::Database;
 use super::evolution;
-use super::replacement::Replacement;
 use super::row::fields;
+use super::row_replacement::RowReplacement;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
+use super::sql_value::{Bound, key_parameters, value_of};
 
 /// A table of the database.
 #[derive(Debug)]
 pub(super) struct StoredTable {
-    pub(super) schema: Schema,
+    schema: Schema,
     database: Arc<Database>,
     /// The columns, separated by commas.
     columns: String,
     /// The condition that a row has a key: `"name" = ?1`.
-    pub(super) has_key: String,
+    has_key: String,
 }
-
-/// A value as a parameter of a statement.
-pub(super) struct Bound<'v>(pub(super) &'v Value, pub(super) &'v ColumnSchema);
 
 impl StoredTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
@@ -46,7 +43,7 @@ impl StoredTable {
         Ok(StoredTable { columns, has_key, schema, database })
     }
 
-    pub(super) fn name(&self) -> String {
+    fn name(&self) -> String {
         quoted(&self.schema.name)
     }
 
@@ -108,14 +105,8 @@ impl StoredTable {
         columns.map(|at| Bound(&row[at], &self.schema.columns[at])).collect()
     }
 
-    pub(super) fn key_parameters<'s>(&'s self, key: &'s Value) -> Vec<Bound<'s>> {
-        let columns = self.schema.key.iter().map(|at| &self.schema.columns[*at]);
-        match key {
-            Value::Record(parts) if self.schema.key.len() > 1 => {
-                parts.iter().zip(columns).map(|(part, column)| Bound(part, column)).collect()
-            }
-            only => columns.map(|column| Bound(only, column)).collect(),
-        }
+    fn key_parameters<'s>(&'s self, key: &'s Value) -> Vec<Bound<'s>> {
+        key_parameters(&self.schema, key)
     }
 
     fn query(&self, transaction: i64, sql: &str, parameters: &[Bound<'_>]) -> Result<Vec<Value>, Failure> {
@@ -306,7 +297,7 @@ impl TableRows for StoredTable {
         self.database.check()?;
         let replaced = self.database.write(transaction, |connection| {
             in_savepoint(connection, || {
-                let replacement = Replacement::new(self, connection)?;
+                let replacement = RowReplacement::new(&self.schema, &self.has_key, connection)?;
                 let kept = replacement.delete(&rows)?;
                 for ((_, row), kept) in rows.iter().zip(kept) {
                     failed.set(Some(fields(row)));
@@ -369,51 +360,3 @@ fn in_savepoint<T>(connection: &Connection, statements: impl FnOnce() -> rusqlit
 /// The column of a limit.
 static NUMBER: ColumnSchema =
     ColumnSchema { name: String::new(), kind: String::new(), variants: Vec::new(), optional: false, default: None };
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let Bound(value, column) = self;
-        let value = match value {
-            Value::Variant(Value::SOME, Some(held)) if column.optional => held.first().unwrap_or(&Value::Absent),
-            Value::Variant(Value::NONE, None) if column.optional => &Value::Absent,
-            other => other,
-        };
-        let stored = match value {
-            Value::Bool(value) => ValueRef::Integer((*value).into()),
-            Value::Int(value) | Value::Time(value) | Value::Duration(value) => ValueRef::Integer(*value),
-            Value::Size(value) => ValueRef::Integer(*value as i64),
-            Value::Float(value) => ValueRef::Real(*value),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::Bytes(bytes) => ValueRef::Blob(bytes),
-            Value::Variant(tag, None) => match column.variants.get(*tag as usize) {
-                Some(variant) => ValueRef::Text(variant.as_bytes()),
-                None => ValueRef::Null,
-            },
-            _ => ValueRef::Null,
-        };
-        Ok(ToSqlOutput::Borrowed(stored))
-    }
-}
-
-/// Returns the value of a column; `None` if another program has stored something else there.
-fn value_of(stored: ValueRef<'_>, column: &ColumnSchema) -> Option<Value> {
-    if let (ValueRef::Null, true) = (stored, column.optional) {
-        return Some(Value::none());
-    }
-    let value = match (stored, &*column.kind) {
-        (ValueRef::Integer(number @ (0 | 1)), "Bool") => Value::Bool(number == 1),
-        (ValueRef::Integer(number), "Int") => Value::Int(number),
-        (ValueRef::Integer(number), "Time") => Value::Time(number),
-        (ValueRef::Integer(number), "Duration") => Value::Duration(number),
-        (ValueRef::Integer(number), "Size") => Value::Size(u64::try_from(number).ok()?),
-        (ValueRef::Real(number), "Float") => Value::Float(number),
-        (ValueRef::Text(text), "Text") => Value::text(std::str::from_utf8(text).ok()?),
-        (ValueRef::Blob(bytes), "Bytes") => Value::bytes(bytes.to_vec()),
-        (ValueRef::Text(text), "Enum") => {
-            let tag = column.variants.iter().position(|variant| variant.as_bytes() == text)?;
-            Value::Variant(tag as u32, None)
-        }
-        _ => return None,
-    };
-    Some(if column.optional { Value::some(value) } else { value })
-}
