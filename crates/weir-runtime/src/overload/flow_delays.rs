@@ -68,42 +68,4 @@ impl FlowDelays {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::queue_delay::{BURST_DELAY_MAX_NS, STANDING_NS, WAITING_MIN};
-    use super::*;
-    use crate::platform::ScriptedPlatform;
-
-    #[test]
-    fn a_route_is_refused_only_for_queues_that_its_flows_pass() {
-        let (clock, delays) = (ScriptedPlatform::new(0), FlowDelays::new());
-        let (short, long) = (PassedQueues::default(), PassedQueues::default());
-        (0..5).for_each(|_| short.note_passed(ThreadQueue::Level(0)));
-        for level in 0..LEVELS {
-            (0..4).for_each(|_| long.note_passed(ThreadQueue::Level(level)));
-        }
-        (0..WAITING_MIN).for_each(|_| delays.at(Some(LEVELS - 1)).iter().for_each(|delay| delay.enter(&clock)));
-        clock.pass_ns(STANDING_NS);
-        assert!(delays.is_overloaded(&long, &clock) && !delays.is_overloaded(&short, &clock));
-        (0..WAITING_MIN).for_each(|_| delays.at(None).iter().for_each(|delay| delay.enter(&clock)));
-        clock.pass_ns(BURST_DELAY_MAX_NS);
-        assert!(delays.is_overloaded(&short, &clock));
-    }
-
-    #[test]
-    fn flows_of_all_levels_that_a_route_passes_count_together() {
-        let (clock, delays, route) = (ScriptedPlatform::new(0), FlowDelays::new(), PassedQueues::default());
-        (0..2).for_each(|level| (0..4).for_each(|_| route.note_passed(ThreadQueue::Level(level))));
-        for flow in 0..WAITING_MIN {
-            let mut turns = FlowTurns::default();
-            let level = usize::from(flow % 2 == 0);
-            while turns.level() != Some(level) {
-                _ = turns.count();
-            }
-            delays.enter(0, &mut turns, &clock);
-        }
-        clock.pass_ns(STANDING_NS);
-        assert!(delays.is_overloaded(&route, &clock));
-        delays.abandon_level(Some(0));
-        assert!(!delays.is_overloaded(&route, &clock), "fewer wait");
-    }
-}
+mod tests;

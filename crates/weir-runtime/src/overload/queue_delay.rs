@@ -163,4 +163,4 @@ impl QueueDelay {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
