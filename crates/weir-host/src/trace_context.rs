@@ -17,7 +17,7 @@ pub struct TraceContext {
     pub trace_id: [u8; 16],
     /// Flags of the trace, such as the one that it is recorded.
     pub flags: u8,
-    /// What the participants of the trace tell each other, as the field `tracestate` holds it; empty if there is nothing.
+    /// Messages of the participants of the trace to each other, as the field `tracestate` holds them; empty if there are none.
     pub state: Arc<str>,
 }
 

@@ -52,7 +52,7 @@ enum Step {
 }
 
 /// Error of a request that got no response.
-enum SendError {
+enum RequestError {
     Transport(legacy::Error),
     /// The server sent informational responses only.
     InformationalFlood,
@@ -127,7 +127,7 @@ impl Client {
     /// the moment at which it was used (RFC 9110, section 9.2.2).
     async fn send(&self, call: &Call) -> Result<(Response<Incoming>, ConnectionUse), Failure> {
         match self.send_once(call).await {
-            Err(SendError::Transport(error)) if call.may_resend && ended_without_response(&error) => {
+            Err(RequestError::Transport(error)) if call.may_resend && ended_without_response(&error) => {
                 self.send_once(call).await
             }
             sent => sent,
@@ -135,7 +135,7 @@ impl Client {
         .map_err(|error| failure(call, &error))
     }
 
-    async fn send_once(&self, call: &Call) -> Result<(Response<Incoming>, ConnectionUse), SendError> {
+    async fn send_once(&self, call: &Call) -> Result<(Response<Incoming>, ConnectionUse), RequestError> {
         let mut request = Request::new(Full::new(call.body.clone()));
         *request.method_mut() = call.method.clone();
         *request.uri_mut() = call.url.clone();
@@ -149,8 +149,8 @@ impl Client {
         let pool = if call.reach == Reach::Private { &pools.private } else { &pools.public };
         match until(pin!(pool.request(request)), &flood).await {
             Ok(Ok(response)) => Ok((response, connection)),
-            Ok(Err(error)) => Err(SendError::Transport(error)),
-            Err(()) => Err(SendError::InformationalFlood),
+            Ok(Err(error)) => Err(RequestError::Transport(error)),
+            Err(()) => Err(RequestError::InformationalFlood),
         }
     }
 
@@ -220,9 +220,9 @@ fn is_reset(error: &hyper::Error) -> bool {
 }
 
 /// Converts an error of the transport. The URL is not shown, because its query may contain credentials.
-fn failure(call: &Call, error: &SendError) -> Failure {
+fn failure(call: &Call, error: &RequestError) -> Failure {
     let host = call.url.host().unwrap_or_default();
-    let SendError::Transport(error) = error else {
+    let RequestError::Transport(error) = error else {
         let message =
             format!("{host} sent more than {INFORMATIONAL_MAX} informational responses (100 to 199) in a row");
         return Failure::new(FailureKind::Limit, message);
