@@ -51,11 +51,11 @@ impl LogLine {
     #[must_use]
     pub fn json(&self, time: &str) -> String {
         let mut line = json!({ "time": time, "level": self.level.word(), "message": self.message });
-        if let Some(trace_id) = &self.trace_id {
-            line["trace_id"] = trace_id.as_str().into();
-        }
         if !self.fields.is_empty() {
             line["fields"] = Tree::Object(self.fields.clone());
+        }
+        if let Some(trace_id) = &self.trace_id {
+            line["trace_id"] = trace_id.as_str().into();
         }
         escaped(&line.to_string()).into_owned()
     }
