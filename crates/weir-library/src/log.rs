@@ -147,7 +147,14 @@ impl LogSettings {
         if outputs.capture(&line.text(None)) {
             return;
         }
-        let line = LogLine { trace_id: self.format.trace_id(), ..line };
+        self.write(outputs, &LogLine { trace_id: self.format.trace_id(), ..line });
+    }
+
+    /// Writes a line as it is, unless its level is below that of the settings.
+    pub(crate) fn write(self, outputs: &Outputs, line: &LogLine) {
+        if line.level < self.level {
+            return;
+        }
         let line = match self.format {
             LogFormat::Text => line.text(Some(&now())),
             LogFormat::Json => line.json(&now()),

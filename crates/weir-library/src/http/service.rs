@@ -8,11 +8,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
-use hyper::{Method, Request, StatusCode, Uri, Version};
+use hyper::header::{HOST, HeaderMap};
+use hyper::{Method, Request, StatusCode, Version};
 use weir::{
     Begun, Environment, Failure, FlowTrace, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source,
     SourceProblem, Stop, Value, memory,
@@ -22,12 +23,12 @@ use weir_events::until;
 use crate::files::Root;
 use crate::trace_context;
 
-use super::client_address::TrustedProxies;
-use super::cross_origin::CrossOriginPolicy;
-use super::input::{InputError, normalized_path};
+use super::health::closing;
 use super::parameters;
+use super::request_log::RequestLog;
+use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
-use super::routes::{RequestSender, RouteMatch, Routes};
+use super::routes::Routes;
 use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
@@ -54,7 +55,10 @@ impl Source for Http {
         };
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
         let policy = Arc::new(RequestPolicy::of(&arguments)?);
-        Ok(Arc::new(HttpService { server, routes, scheme, address, policy }))
+        routes.leave_to_server(policy.health.path())?;
+        let log = parameters::log_requests(&arguments).then(|| RequestLog::of(environment)).flatten();
+        let shutdown_delay = parameters::shutdown_delay(&arguments)?;
+        Ok(Arc::new(HttpService { server, routes, scheme, address, policy, log, shutdown_delay }))
     }
 
     fn listens(&self) -> Option<ListenProtocol> {
@@ -81,25 +85,8 @@ struct HttpService {
     scheme: &'static str,
     address: SocketAddr,
     policy: Arc<RequestPolicy>,
-}
-
-/// The rules of a service for the senders of requests.
-pub(super) struct RequestPolicy {
-    cross_origin: CrossOriginPolicy,
-    proxies: TrustedProxies,
-}
-
-impl RequestPolicy {
-    /// Returns the rules that the arguments of `http` describe.
-    ///
-    /// # Errors
-    /// Fails if an argument is not an origin, the name of a header field, or an address.
-    pub(super) fn of(arguments: &[Value]) -> Result<RequestPolicy, Failure> {
-        Ok(RequestPolicy {
-            cross_origin: parameters::cross_origin(arguments)?,
-            proxies: parameters::trusted_proxies(arguments)?,
-        })
-    }
+    log: Option<RequestLog>,
+    shutdown_delay: Duration,
 }
 
 impl Opened for HttpService {
@@ -121,9 +108,11 @@ impl Opened for HttpService {
                 body_bytes_max,
                 deadlines: RequestDeadlines::of(limits),
                 flows,
+                log: self.log.clone(),
                 spare: Cell::default(),
             };
-            self.server.run(answers, &stop.stopped()).await.map_err(Failure::from)
+            let closing = closing(Arc::clone(&self.policy), &stop, self.shutdown_delay);
+            self.server.run(answers, &closing).await.map_err(Failure::from)
         })
     }
 }
@@ -135,6 +124,7 @@ struct FlowHandler {
     body_bytes_max: usize,
     deadlines: RequestDeadlines,
     flows: Arc<dyn Flows>,
+    log: Option<RequestLog>,
     /// An empty list for the inputs of the next flow, to reuse its allocation.
     spare: Cell<Vec<Value>>,
 }
@@ -160,19 +150,23 @@ impl Handler for FlowHandler {
         request: Request<Incoming>,
         peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
-        let grant = self.policy.cross_origin.grant(request.method(), request.headers());
-        let response = self.respond(request, peer);
-        let Some(grant) = grant else { return response };
+        let grant = self.policy.grant(request.method(), request.headers());
+        let mut trace = trace_context::received(request.headers());
+        let logged = self.log.as_ref().map(|log| log.request(&request, &mut trace));
+        let response = self.respond(request, peer, trace);
+        if grant.is_none() && logged.is_none() && !self.policy.has_headers() {
+            return response;
+        }
+        let policy = &self.policy;
+        let finish = move |mut response: hyper::Response<Bytes>| {
+            policy.add_headers(&mut response);
+            grant.into_iter().for_each(|grant| grant.apply(&mut response));
+            logged.into_iter().for_each(|logged| logged.answered(response.status()));
+            response
+        };
         match response {
-            HandlerResponse::Now(mut response) => {
-                grant.apply(&mut response);
-                HandlerResponse::Now(response)
-            }
-            HandlerResponse::Later(response) => HandlerResponse::Later(Box::pin(async move {
-                let mut response = response.await;
-                grant.apply(&mut response);
-                response
-            })),
+            HandlerResponse::Now(response) => HandlerResponse::Now(finish(response)),
+            HandlerResponse::Later(response) => HandlerResponse::Later(Box::pin(async move { finish(response.await) })),
         }
     }
 }
@@ -180,42 +174,56 @@ impl Handler for FlowHandler {
 /// The future of a response.
 type ResponseFuture<'a> = Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>;
 
-/// Returns a later response, which reuses the allocation of the request's header map `done`.
-fn later<'a>(
-    answer: impl Future<Output = Response> + 'a,
-    to_head: bool,
-    mut done: HeaderMap,
-) -> HandlerResponse<ResponseFuture<'a>> {
-    HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, &mut done) }))
-}
-
 impl FlowHandler {
-    fn respond(&self, mut request: Request<Incoming>, peer: IpAddr) -> HandlerResponse<ResponseFuture<'_>> {
+    /// Returns a response that is available now, which reuses the allocation of the request's header map.
+    fn now(
+        &self,
+        answer: Response,
+        to_head: bool,
+        mut request: Request<Incoming>,
+    ) -> HandlerResponse<ResponseFuture<'_>> {
+        HandlerResponse::Now(self.policy.answer(answer, to_head, request.headers_mut()))
+    }
+
+    /// Returns a later response, which reuses the allocation of the request's header map `done`.
+    fn later<'a>(
+        &'a self,
+        answer: impl Future<Output = Response> + 'a,
+        to_head: bool,
+        mut done: HeaderMap,
+    ) -> HandlerResponse<ResponseFuture<'a>> {
+        HandlerResponse::Later(Box::pin(async move { self.policy.answer(answer.await, to_head, &mut done) }))
+    }
+
+    fn respond(
+        &self,
+        mut request: Request<Incoming>,
+        peer: IpAddr,
+        trace: FlowTrace,
+    ) -> HandlerResponse<ResponseFuture<'_>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
-        let trace = trace_context::received(request.headers());
         let begun = match self.beginning(&request, peer, &mut inputs) {
             Ok((route, None)) => self.begin((route, trace), inputs),
             Ok((route, Some(parameter))) => {
                 if !self.flows.admits(route) {
-                    let refusal = Response::overloaded().closing();
-                    return HandlerResponse::Now(refusal.into_hyper(to_head, request.headers_mut()));
+                    return self.now(Response::overloaded().closing(), to_head, request);
                 }
                 let (head, body) = request.into_parts();
-                return later(self.after_body((route, trace), parameter, inputs, body), to_head, head.headers);
+                return self.later(self.after_body((route, trace), parameter, inputs, body), to_head, head.headers);
             }
-            Err(refusal) => return HandlerResponse::Now(refusal.into_hyper(to_head, request.headers_mut())),
+            Err(refusal) => return self.now(*refusal, to_head, request),
         };
         match begun {
-            Begun::Done(result) => HandlerResponse::Now(response_of(result).into_hyper(to_head, request.headers_mut())),
+            Begun::Done(result) => self.now(response_of(result), to_head, request),
             Begun::Pending(flow) => {
                 let answer = self.within_time(flow);
                 let done = mem::take(request.headers_mut());
                 // The unread part of the request is dropped with the response, and not before.
-                later(async move { (answer.await, request).0 }, to_head, done)
+                self.later(async move { (answer.await, request).0 }, to_head, done)
             }
-            Begun::Full => HandlerResponse::Now(Response::overloaded().into_hyper(to_head, request.headers_mut())),
+            Begun::Full => self.now(Response::overloaded(), to_head, request),
         }
     }
 
@@ -297,60 +305,6 @@ impl FlowHandler {
     }
 }
 
-/// A request without its body, which a route is found for.
-pub(super) struct RoutedRequest<'r> {
-    pub(super) method: &'r Method,
-    pub(super) uri: &'r Uri,
-    pub(super) fields: &'r HeaderMap,
-    /// Address from which the request came.
-    pub(super) peer: IpAddr,
-    pub(super) has_body: bool,
-}
-
-impl RoutedRequest<'_> {
-    /// Finds the route of the request and fills in its inputs, except for the body, which has not been read. Returns the
-    /// route and the index of the body input, or the refusal of the request.
-    pub(super) fn matched(
-        &self,
-        routes: &Routes,
-        policy: &RequestPolicy,
-        inputs: &mut Vec<Value>,
-    ) -> Result<(usize, Option<usize>), Box<Response>> {
-        let path = normalized_path(self.uri.path());
-        if policy.cross_origin.refuses(self.method, self.uri, self.fields) {
-            let text = "a page of another site sent this request";
-            return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
-        }
-        // Not moved into the result, because it is large.
-        let found = routes.at(&path);
-        let found = match policy.cross_origin.answers_preflight(self.method, self.fields) {
-            true => routes.methods(&path, found.as_ref()),
-            false => routes.find(self.method, &path, found.as_ref()),
-        };
-        match found {
-            RouteMatch::Route(route, parts) => {
-                let query = self.uri.query();
-                let sender = RequestSender { fields: self.fields, peer: self.peer, proxies: &policy.proxies };
-                let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
-                match body {
-                    Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
-                        Err(Box::new(not_json()))
-                    }
-                    body => Ok((route, body)),
-                }
-            }
-            RouteMatch::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
-            RouteMatch::Options(allow) => Err(Box::new(Response::options(allow))),
-            RouteMatch::NotFound => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
-        }
-    }
-
-    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
-    fn is_other_type(&self, takes_json: bool) -> bool {
-        takes_json && self.has_body && !self.fields.get(CONTENT_TYPE).is_some_and(is_json)
-    }
-}
-
 /// Returns `true` if an HTTP/2 request names two hosts, or has user information in its authority (RFC 9113, section 8.3.1).
 /// Requests of HTTP/1 are validated before hyper parses them.
 fn has_other_host(request: &Request<Incoming>) -> bool {
@@ -358,25 +312,6 @@ fn has_other_host(request: &Request<Incoming>) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter();
     authority.as_str().contains('@')
         || hosts.any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()))
-}
-
-/// Returns the answer to a body that does not say that it is JSON: pages of other sites may send texts and forms without
-/// asking, and a browser asks before it sends JSON.
-fn not_json() -> Response {
-    let text = "the body must be JSON and say so: `Content-Type: application/json`";
-    Response::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text)
-}
-
-/// Returns `true` for the media type of JSON, or one based on it, such as `application/problem+json`.
-fn is_json(media_type: &HeaderValue) -> bool {
-    let essence = media_type.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    let essence = essence.to_ascii_lowercase();
-    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
-}
-
-pub(super) fn refusal(problems: &[InputError]) -> Box<Response> {
-    let lines: Vec<String> = problems.iter().map(InputError::to_string).collect();
-    Box::new(Response::plain(StatusCode::BAD_REQUEST, lines.join("\n")))
 }
 
 /// Returns the response of a flow. The runtime has logged a failure; its reason is not disclosed to the client.

@@ -16,6 +16,7 @@ mod programs;
 mod references;
 mod serve;
 mod services;
+mod shared_answers;
 mod slices;
 mod streams;
 mod support;
