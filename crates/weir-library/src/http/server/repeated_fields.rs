@@ -27,7 +27,7 @@ use hyper::{Request, Version};
 pub(super) struct RepeatedFields {
     /// The number of the request whose fields are to be remembered; 0 for none.
     asked: Cell<u64>,
-    /// Those fields, as they arrived.
+    /// The bytes of these fields, as they arrived.
     arrived: RefCell<Vec<u8>>,
     /// The number of the request whose fields are remembered; 0 for none.
     remembered: Cell<u64>,

@@ -137,15 +137,15 @@ fn fields_that_only_begin_like_known_ones_are_examined() {
 }
 
 /// A framing and the service behind it, which gets every request at once.
-struct Connection {
+struct FramedConnection {
     framing: Framing,
     repeated: Rc<RepeatedFields>,
 }
 
-impl Connection {
+impl FramedConnection {
     fn new() -> Self {
         let repeated = Rc::<RepeatedFields>::default();
-        Connection { framing: Framing::new(60, Rc::clone(&repeated)), repeated }
+        FramedConnection { framing: Framing::new(60, Rc::clone(&repeated)), repeated }
     }
 
     /// Follows a head; returns the part of it that hyper reads.
@@ -181,7 +181,7 @@ fn head(line: &str, fields: &str) -> String {
 
 #[test]
 fn repeated_fields_are_left_out_once_the_service_remembers_them() {
-    let mut connection = Connection::new();
+    let mut connection = FramedConnection::new();
     let x = head("GET / HTTP/1.1", X);
     for _ in 0..2 {
         assert_eq!(connection.serve(&x), X);
@@ -194,7 +194,7 @@ fn repeated_fields_are_left_out_once_the_service_remembers_them() {
 
 #[test]
 fn every_request_gets_its_own_fields() {
-    let mut connection = Connection::new();
+    let mut connection = FramedConnection::new();
     let (x, y) = (head("GET / HTTP/1.1", X), head("GET / HTTP/1.1", Y));
     let old = head("GET / HTTP/1.0", X);
     for (sent, fields) in
@@ -207,12 +207,12 @@ fn every_request_gets_its_own_fields() {
 #[test]
 fn fields_for_hyper_and_heads_that_are_too_long_are_read_as_they_are() {
     for field in ["Connection: close", "Upgrade: h2c", "Expect: 100-continue", "TE: trailers", "Content-Length: 0"] {
-        let mut connection = Connection::new();
+        let mut connection = FramedConnection::new();
         let sent = head("GET / HTTP/1.1", &format!("host: a\r\n{field}\r\n"));
         (0..4).for_each(|_| assert!(connection.serve(&sent).contains("host: a")));
         assert_eq!(connection.read(&sent), sent);
     }
-    let mut connection = Connection::new();
+    let mut connection = FramedConnection::new();
     let kept = head("GET / HTTP/1.1", &format!("{X}Connection: Keep-Alive\r\n"));
     (0..2).for_each(|_| _ = connection.serve(&kept));
     assert_eq!(connection.read(&kept), "GET / HTTP/1.1\r\n\r\n");
