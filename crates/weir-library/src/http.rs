@@ -15,6 +15,7 @@ mod parameters;
 mod problem_details;
 mod query;
 mod representation;
+mod request_fields;
 mod request_log;
 mod request_policy;
 mod response;

@@ -12,6 +12,7 @@ use super::cross_origin::{CrossOriginPolicy, OriginGrant};
 use super::health::HealthRoute;
 use super::input::{InputError, normalized_path};
 use super::parameters;
+use super::request_fields::RequestFields;
 use super::response::Response;
 use super::routes::{RequestSender, RouteMatch, Routes};
 
@@ -62,7 +63,7 @@ impl RequestPolicy {
         &self,
         mut response: Response,
         to_head: bool,
-        request: &mut HeaderMap,
+        request: RequestFields<'_>,
     ) -> hyper::Response<Bytes> {
         // Errors are short, and are converted for clients that prefer JSON instead.
         response.negotiation.compressed |= self.compressed && response.code() == StatusCode::OK;

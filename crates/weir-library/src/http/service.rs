@@ -7,6 +7,7 @@ use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::trace_context;
 
 use super::health::closing;
 use super::parameters;
+use super::request_fields::RequestFields;
 use super::request_log::RequestLog;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
@@ -148,12 +150,14 @@ impl Handler for FlowHandler {
     fn handle(
         &self,
         request: Request<Incoming>,
+        repeated: Option<Rc<HeaderMap>>,
         peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
-        let grant = self.policy.grant(request.method(), request.headers());
-        let mut trace = trace_context::received(request.headers());
+        let fields = repeated.as_deref().unwrap_or(request.headers());
+        let grant = self.policy.grant(request.method(), fields);
+        let mut trace = trace_context::received(fields);
         let logged = self.log.as_ref().map(|log| log.request(&request, &mut trace));
-        let response = self.respond(request, peer, trace);
+        let response = self.respond(request, repeated, (peer, trace));
         if grant.is_none() && logged.is_none() && !self.policy.has_headers() {
             return response;
         }
@@ -175,56 +179,51 @@ impl Handler for FlowHandler {
 type ResponseFuture<'a> = Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>;
 
 impl FlowHandler {
-    /// Returns a response that is available now, which reuses the allocation of the request's header map.
-    fn now(
-        &self,
-        answer: Response,
-        to_head: bool,
-        mut request: Request<Incoming>,
-    ) -> HandlerResponse<ResponseFuture<'_>> {
-        HandlerResponse::Now(self.policy.answer(answer, to_head, request.headers_mut()))
-    }
-
-    /// Returns a later response, which reuses the allocation of the request's header map `done`.
+    /// Returns a later response to a request with these fields: its own, and those that it repeats.
     fn later<'a>(
         &'a self,
         answer: impl Future<Output = Response> + 'a,
         to_head: bool,
-        mut done: HeaderMap,
+        (mut parsed, repeated): (HeaderMap, Option<Rc<HeaderMap>>),
     ) -> HandlerResponse<ResponseFuture<'a>> {
-        HandlerResponse::Later(Box::pin(async move { self.policy.answer(answer.await, to_head, &mut done) }))
+        HandlerResponse::Later(Box::pin(async move {
+            let fields = RequestFields { parsed: &mut parsed, repeated: repeated.as_deref() };
+            self.policy.answer(answer.await, to_head, fields)
+        }))
     }
 
     fn respond(
         &self,
         mut request: Request<Incoming>,
-        peer: IpAddr,
-        trace: FlowTrace,
+        repeated: Option<Rc<HeaderMap>>,
+        (peer, trace): (IpAddr, FlowTrace),
     ) -> HandlerResponse<ResponseFuture<'_>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
-        let begun = match self.beginning(&request, peer, &mut inputs) {
-            Ok((route, None)) => self.begin((route, trace), inputs),
-            Ok((route, Some(parameter))) => {
-                if !self.flows.admits(route) {
-                    return self.now(Response::overloaded().closing(), to_head, request);
-                }
+        let begun = match self.beginning(&request, repeated.as_deref(), peer, &mut inputs) {
+            Ok((route, None)) => Ok(self.begin((route, trace), inputs)),
+            Ok((route, Some(parameter))) if self.flows.admits(route) => {
                 let (head, body) = request.into_parts();
-                return self.later(self.after_body((route, trace), parameter, inputs, body), to_head, head.headers);
+                let answer = self.after_body((route, trace), parameter, inputs, body);
+                return self.later(answer, to_head, (head.headers, repeated));
             }
-            Err(refusal) => return self.now(*refusal, to_head, request),
+            Ok(_) => Err(Box::new(Response::overloaded().closing())),
+            Err(refusal) => Err(refusal),
         };
-        match begun {
-            Begun::Done(result) => self.now(response_of(result), to_head, request),
-            Begun::Pending(flow) => {
+        let response = match begun {
+            Ok(Begun::Done(result)) => response_of(result),
+            Ok(Begun::Pending(flow)) => {
                 let answer = self.within_time(flow);
-                let done = mem::take(request.headers_mut());
+                let parsed = mem::take(request.headers_mut());
                 // The unread part of the request is dropped with the response, and not before.
-                self.later(async move { (answer.await, request).0 }, to_head, done)
+                return self.later(async move { (answer.await, request).0 }, to_head, (parsed, repeated));
             }
-            Begun::Full => self.now(Response::overloaded(), to_head, request),
-        }
+            Ok(Begun::Full) => Response::overloaded(),
+            Err(refusal) => *refusal,
+        };
+        let fields = RequestFields { parsed: request.headers_mut(), repeated: repeated.as_deref() };
+        HandlerResponse::Now(self.policy.answer(response, to_head, fields))
     }
 
     /// Begins a flow of a route, which inherits the trace.
@@ -288,6 +287,7 @@ impl FlowHandler {
     fn beginning(
         &self,
         request: &Request<Incoming>,
+        repeated: Option<&HeaderMap>,
         peer: IpAddr,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
@@ -297,7 +297,7 @@ impl FlowHandler {
         let head = RoutedRequest {
             method: request.method(),
             uri: request.uri(),
-            fields: request.headers(),
+            fields: repeated.unwrap_or(request.headers()),
             peer,
             has_body: request.body().size_hint().exact() != Some(0),
         };

@@ -16,6 +16,7 @@ use weir::{Failure, Generic, Route, Text, Type, Typed, Value};
 
 use super::cookies::HOST_PREFIX;
 use super::parameters;
+use super::request_fields::RequestFields;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
 use super::routes::Routes;
@@ -323,7 +324,7 @@ pub(crate) fn failed(
 #[weir::function(pure)]
 pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
     let to_head = request.method == Method::HEAD;
-    let mut answer = request.policy.answer(response, to_head, &mut request.fields.clone());
+    let mut answer = request.policy.answer(response, to_head, RequestFields::of(&mut request.fields.clone()));
     request.policy.add_headers(&mut answer);
     let (mut head, body) = answer.into_parts();
     let has_length = !to_head && head.status != StatusCode::NO_CONTENT && head.status != StatusCode::NOT_MODIFIED;
