@@ -17,7 +17,7 @@ use weir_syntax::{SourceFile, SourceId};
 const SHARED: [&str; 4] = ["apple", "cherry", "fig", "plum"];
 const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
 
-/// What the constraints may be bound to.
+/// Bindings of the constraints.
 const BINDINGS: [&str; 4] =
     ["", " on files.write, read files", " on accounts.set, read accounts.balance", " on files, read accounts"];
 

@@ -228,7 +228,7 @@ impl<'a> TypeChecker<'a, '_> {
     }
 }
 
-/// What a constraint is bound to.
+/// The target of a binding.
 #[derive(PartialEq, Eq)]
 enum BoundTo {
     /// A host function, by its path.
