@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::Span;
-use crate::ast::{AtomicResource, Constraint, ConstraintBinding, ExprKind};
+use crate::ast::{AtomicResource, Constraint, ConstraintBinding, ExprKind, Path};
 use crate::token::TokenKind as T;
 
 impl Parser<'_> {
@@ -24,6 +24,12 @@ impl Parser<'_> {
 
     fn constraint_binding(&mut self) -> ConstraintBinding {
         let start = self.span();
+        if self.token().first_on_line && self.at_item() {
+            // The next item, which is no name.
+            self.unexpected("a function or a module");
+            let (names, span) = (vec![self.missing_name()], self.previous_span().at_end());
+            return ConstraintBinding { read: false, path: Path { names, span }, span };
+        }
         let read = self.read_word().is_some();
         let path = self.path("a function or a module");
         ConstraintBinding { read, path, span: self.since(start) }
