@@ -38,6 +38,7 @@ use action::{Ran, Stage, StepExit};
 mod action;
 mod atomic;
 mod call;
+mod gathered;
 mod region;
 mod repeat;
 mod slack;

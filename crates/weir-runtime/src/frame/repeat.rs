@@ -2,7 +2,8 @@
 //!
 //! A body runs in a frame of its own, once for each element or round. Iterations of a `map` overlap if the body calls
 //! functions that wait: up to [`Body::overlap_max`] frames at a time, kept in order by *iteration orders* (see
-//! `prepare/order.rs`). In all other cases one frame runs the iterations one after the other.
+//! `prepare/order.rs`). Iterations that wait for nothing but a gathered call share a frame (`gathered.rs`). In all other cases
+//! one frame runs the iterations one after the other.
 //!
 //! A captured value is cloned once for each frame. A value that the body changes, or that is move-only, is instead
 //! passed from one iteration to the next, and returned at the end; such iterations do not overlap.
@@ -14,6 +15,7 @@ use smallvec::SmallVec;
 use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
+use super::gathered::GatheredRun;
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::instance::Env;
 use crate::operations::element;
@@ -26,6 +28,8 @@ pub(super) enum Run {
     Sequential(SequentialRun),
     /// Several iterations at a time.
     Overlapped(OverlappedRun),
+    /// Several iterations at a time, in one frame.
+    Gathered(GatheredRun),
 }
 
 /// The values that are handed from one iteration to the next.
@@ -60,7 +64,7 @@ pub(super) struct OverlappedRun {
 
 impl Run {
     /// Begins a repetition: takes its inputs out of the frame.
-    pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body) -> Run {
+    pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body, env: Env<'_>) -> Run {
         let fixed = step.repeat.fixed();
         let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
             (Repeat::Map | Repeat::Fold { .. }, Value::List(list)) => list,
@@ -73,7 +77,13 @@ impl Run {
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
         let scopes = frame.scopes_around(&step.within);
         if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && list.len() > 1 {
-            return Run::Overlapped(OverlappedRun::new(list, captured, scopes, step));
+            // Records of nodes are those of one iteration at a time.
+            return match step.body.gathered_call {
+                Some(_) if !env.records_nodes => {
+                    Run::Gathered(GatheredRun::new(list, frame_of(step, captured, &scopes)))
+                }
+                _ => Run::Overlapped(OverlappedRun::new(list, captured, scopes, step)),
+            };
         }
         Run::Sequential(SequentialRun::new(list, states, captured, scopes, step))
     }
@@ -88,6 +98,7 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.advance(step, env, context),
             Run::Overlapped(overlap) => overlap.advance(step, env, context),
+            Run::Gathered(gathered) => gathered.advance(step, env, context),
         }
     }
 
@@ -110,6 +121,7 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
             Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
+            Run::Gathered(gathered) => gathered.is_in_step(),
         }
     }
 
@@ -118,6 +130,7 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.leaves_thread()),
             Run::Overlapped(overlap) => overlap.running.iter().all(|(_, frame)| frame.leaves_thread()),
+            Run::Gathered(gathered) => gathered.leaves_thread(),
         }
     }
 }
