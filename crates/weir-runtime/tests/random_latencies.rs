@@ -112,7 +112,7 @@ impl Straight {
         self.text += &format!(
             "    %{elements}: List(Int) = list({})
     %{rounds}: List(Int) = for %{element}: Int in %{elements}
-      %{before}: Int = {}(%{element}, %{other})
+      %{before}: Int = {}(%{other}, %{element})
       %{test}: Bool = less_or_equal(%{test_of}, %{before})
       %{chosen}: Int = switch %{test}
         value true
