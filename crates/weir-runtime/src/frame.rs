@@ -193,11 +193,8 @@ impl Frame {
         place: Option<IterationTurn<'_>>,
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
-        if self.yielded {
-            self.resume(body, env, context);
-            if self.suspended.is_some() {
-                return if self.yielded { Advanced::Yields } else { Advanced::Waits };
-            }
+        if self.yielded && !self.resume(body, env, context) && self.suspended.is_some() {
+            return if self.yielded { Advanced::Yields } else { Advanced::Waits };
         }
         loop {
             // After an end of the flow nothing may be left to do.
@@ -216,12 +213,13 @@ impl Frame {
         }
     }
 
-    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last.
+    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last. Returns true if one has
+    /// advanced. If that one has ended the flow, the steps behind it, such as the suspended one, were not polled.
     #[cold]
-    fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
+    fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
         assert!(self.low <= self.until, "a frame does not stop before a step that it has passed");
         self.yielded = false;
-        self.poll_waits(body, env, context);
+        self.poll_waits(body, env, context)
     }
 
     /// Scans, and converts a panic to an end of the flow.
