@@ -34,11 +34,14 @@ use crate::object_pool::{self, Depot, LocalPool, Pooled};
 use crate::step::{Action, Body, NONE, PreparedStep};
 use crate::units::Advanced;
 use action::{Ran, Stage, StepExit};
+pub(crate) use exit::{Finished, FlowExit};
 
 mod action;
 mod atomic;
 mod call;
+mod exit;
 mod gathered;
+mod gathered_iterations;
 mod region;
 mod repeat;
 mod slack;
@@ -92,27 +95,6 @@ struct Wait {
     /// `None` only while it is polled.
     stage: Option<Box<Stage>>,
     since_ns: u64,
-}
-
-/// An early end of a flow, before the result of its body.
-#[derive(Debug)]
-pub(crate) struct FlowExit {
-    /// The node of the frame's body.
-    pub node: usize,
-    /// The path of the node within bodies below; empty if it is the node itself.
-    pub within: String,
-    /// The answer, or the failure.
-    pub how: Result<Value, Box<Failure>>,
-}
-
-/// The outcome of running a frame.
-pub(crate) enum Finished {
-    /// The result of the body.
-    Value(Value),
-    /// The flow has ended.
-    Ended(FlowExit),
-    /// The frame has reached the step before which it stops, at the end of a segment.
-    SegmentEnd,
 }
 
 /// The position of one iteration of an overlapped `map` among the others.

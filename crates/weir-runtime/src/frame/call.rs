@@ -256,8 +256,15 @@ impl Frame {
         self.answer(settled.outcome, step)
     }
 
+    /// Takes the answer of a gathered call.
+    pub(super) fn take_answer(&mut self, node: usize, outcome: Outcome, step: &CallStep) {
+        if let Ran::Ends(end) = self.answer(outcome, step) {
+            self.record_end(node, *end);
+        }
+    }
+
     #[inline]
-    pub(super) fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
+    fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
         operations::forget(&step.dead, &mut self.slots);
         match operations::answer(outcome, &step.out, &mut self.slots) {
             Ok(decided) => {

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
-use super::gathered::GatheredRun;
+use super::gathered_iterations::GatheredIterations;
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::instance::Env;
 use crate::operations::element;
@@ -62,6 +62,12 @@ pub(super) struct OverlappedRun {
     end: Option<FlowExit>,
 }
 
+/// Several iterations at a time, in one frame.
+pub(super) struct GatheredRun {
+    frame: Option<Box<Frame>>,
+    iterations: GatheredIterations,
+}
+
 impl Run {
     /// Begins a repetition: takes its inputs out of the frame.
     pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body, env: Env<'_>) -> Run {
@@ -80,7 +86,8 @@ impl Run {
             // Records of nodes are those of one iteration at a time.
             return match step.body.gathered_call {
                 Some(_) if !env.records_nodes => {
-                    Run::Gathered(GatheredRun::new(list, frame_of(step, captured, &scopes)))
+                    let (frame, iterations) = (frame_of(step, captured, &scopes), GatheredIterations::new(list));
+                    Run::Gathered(GatheredRun { frame: Some(frame), iterations })
                 }
                 _ => Run::Overlapped(OverlappedRun::new(list, captured, scopes, step)),
             };
@@ -98,7 +105,10 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.advance(step, env, context),
             Run::Overlapped(overlap) => overlap.advance(step, env, context),
-            Run::Gathered(gathered) => gathered.advance(step, env, context),
+            Run::Gathered(GatheredRun { frame: Some(frame), iterations }) => {
+                frame.advance_gathered(iterations, step, env, context)
+            }
+            Run::Gathered(_) => Advanced::Ready(Ok(Value::Absent)),
         }
     }
 
@@ -121,7 +131,7 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
             Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
-            Run::Gathered(gathered) => gathered.is_in_step(),
+            Run::Gathered(run) => run.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
         }
     }
 
@@ -130,7 +140,7 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.leaves_thread()),
             Run::Overlapped(overlap) => overlap.running.iter().all(|(_, frame)| frame.leaves_thread()),
-            Run::Gathered(gathered) => gathered.leaves_thread(),
+            Run::Gathered(run) => run.frame.as_ref().is_none_or(|frame| frame.leaves_thread()),
         }
     }
 }
@@ -391,19 +401,8 @@ impl Drop for OverlappedRun {
     }
 }
 
-impl FlowExit {
-    /// Returns the end of a loop that exceeds its bound, at no node within.
-    fn at_loop(failure: Box<Failure>) -> FlowExit {
-        FlowExit { node: usize::MAX, within: String::new(), how: Err(failure) }
-    }
-
-    /// Returns the path of the node where the flow ended, within this body.
-    pub(crate) fn path(&self, body: &Body) -> String {
-        let name = body.names.get(self.node).map_or("", |name| name);
-        match (name.is_empty(), self.within.is_empty()) {
-            (false, false) => format!("{name}/{}", self.within),
-            (false, true) => name.to_owned(),
-            (true, _) => self.within.clone(),
-        }
+impl Drop for GatheredRun {
+    fn drop(&mut self) {
+        self.frame.take().into_iter().for_each(Frame::give_back);
     }
 }
