@@ -13,6 +13,7 @@ use super::order::{StepOrder, nodes_within};
 use super::part::{NodePart, Resolved};
 use super::shape::{ControlShape, arm_of_tag};
 use super::slots::SlotLayout;
+use crate::constant_copies::ConstantCopies;
 use crate::resources::Resources;
 use crate::step::{
     AcquireStep, Action, Body, CallStep, Condition, ConditionStep, NONE, Out, PreparedStep, PrimStep, Repeat,
@@ -52,7 +53,7 @@ impl Assembly<'_> {
         Self::link_idle(&mut steps);
         Ok(Body {
             names: self.graph.nodes.iter().map(|node| Arc::from(node.name.as_str())).collect(),
-            constants: self.graph.constants.clone().into(),
+            constants: ConstantCopies::new(&self.graph.constants),
             units: u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX).max(1),
             slots: self.layout.slots,
             switches: self.shape.switches(),
