@@ -152,7 +152,7 @@ impl Handler for FlowHandler {
         request: Request<Incoming>,
         repeated: Option<Rc<HeaderMap>>,
         peer: IpAddr,
-    ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
+    ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>> + Unpin> {
         let fields = repeated.as_deref().unwrap_or(request.headers());
         let grant = self.policy.grant(request.method(), fields);
         let mut trace = trace_context::received(fields);

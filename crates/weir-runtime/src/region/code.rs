@@ -3,12 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use weir_host::{Argument, ImmediateCode, Value, WordCode};
+use weir_host::{Argument, ImmediateCode, WordCode};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::shapes::{Scalar, WordShape};
+use crate::constant_copies::ConstantCopies;
 use crate::operations::{Out, PrimStep};
 
 /// A region of a body: neighbouring nodes that neither wait nor meet a turn nor take a lock, compiled to bytecode.
@@ -24,7 +25,7 @@ pub(crate) struct Region {
     /// The registers that hold constants, with their words.
     pub(crate) words: Box<[(Register, u64)]>,
     /// The constants that slots get.
-    pub(crate) constants: Box<[Value]>,
+    pub(crate) constants: ConstantCopies,
     /// The loops whose rounds may run on several threads, each before those inside of it.
     pub(crate) splits: Box<[SplitLoop]>,
     /// The places of instructions: the first instruction of each, in ascending order.

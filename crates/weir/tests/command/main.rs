@@ -25,6 +25,7 @@ mod templates;
 mod time;
 mod tls;
 mod top;
+mod torrent;
 mod traces;
 mod weir_modules;
 mod weir_test;

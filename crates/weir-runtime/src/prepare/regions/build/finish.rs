@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::emitter::CodeEmitter;
 use super::problem::RegionProblem;
+use crate::constant_copies::ConstantCopies;
 use crate::region::{Instruction, LARGE_WINDOW, Region, SplitLoop, Target};
 
 /// Assembles the region of these nodes.
@@ -37,7 +38,7 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         registers: emitter.registers,
         words: emitter.words.into_iter().map(|(word, register)| (register, word)).collect(),
         splits,
-        constants: emitter.constants.into(),
+        constants: ConstantCopies::new(&emitter.constants),
         places: emitter.places.into_iter().map(|(first, place)| (first + before, place)).collect(),
     })
 }
