@@ -172,7 +172,7 @@ module.exports = grammar({
     session: ($) => seq('session', '=', $._expression),
     route: ($) =>
       seq(
-        field('method', choice('get', 'post', 'put', 'delete', 'patch', 'head')),
+        field('method', choice('get', 'post', 'put', 'delete', 'patch', 'head', 'options')),
         field('path', $.route_path),
         optional($.parameters),
         field('body', $.block),

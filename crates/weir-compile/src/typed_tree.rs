@@ -230,7 +230,7 @@ pub(crate) struct EntryInfo {
     pub(crate) supplied: Vec<ArgumentSource>,
     /// The routes of a service, in source order.
     pub(crate) routes: Vec<RouteInfo>,
-    /// The parameters that all routes of a service share, from which the session key is computed.
+    /// The parameters that all routes without a session key of their own share, from which the session key is computed.
     pub(crate) session_locals: Vec<LocalId>,
 }
 

@@ -109,6 +109,18 @@ fn sessions_reach_the_program() {
 }
 
 #[test]
+fn a_route_can_have_a_session_of_its_own() {
+    // The original has one session function for each source.
+    let service = "service s on http(port: 1) {\n  session = name\n\
+                   \x20 get \"/{name}\" (name: Text) {\n    atomic x per session { x.set(name, 1) }\n    http.text(name)\n  }\n\
+                   \x20 get \"/of/{id}\" (id: Int, other: Text) {\n    session = (id, other)\n\
+                   \x20   atomic x per session { x.set(other, 1) }\n    http.text(\"done\")\n  }\n}\n";
+    let (steps, said) = steps(service);
+    assert_eq!(steps, ["(write per session shared x) session %0", "(write per session shared x) session %2"]);
+    assert_eq!(said, "");
+}
+
+#[test]
 fn a_call_outside_of_the_steps_of_its_session_is_one_of_them() {
     let fns = "fn add(name: Text) {\n  atomic x per session { x.set(name, x.balance(name) + 1) }\n}\n";
     let service = "service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n    add(name)\n\

@@ -19,7 +19,10 @@
 //!   and so on; flows that hold less go on. So nobody has to find the largest one.
 //!
 //! An atomic step should not end half-way for want of memory. [`begin_step`] therefore fails before the step does
-//! anything, or else lets the flow grow by `STEP_BYTES` whatever the limits say.
+//! anything, or else lets the flow grow by `STEP_BYTES` whatever the limits say. Beyond that, a flow in a step need not leave
+//! as much free as it holds: it may take what the program has left, and a tenth of the program's limit more. Meanwhile the
+//! threshold of all other flows falls, so that those fail which can. A step fails half-way only if it needs more than the flow
+//! may hold, or if steps alone exceed the program's limit by a tenth.
 //!
 //! Operations that can grow by their data [`ask`] before they allocate. Everything else is noticed at the next safe point
 //! ([`check`]). Without the command's allocator nothing is reported, and only single requests are compared with the limits.
@@ -394,16 +397,23 @@ fn exceeded(balance: i64, bytes: i64, limit: i64) -> Option<Box<Failure>> {
         return Some(failure(message));
     }
     let (used, program) = (TOTAL.load(Ordering::Relaxed), PROGRAM_LIMIT.load(Ordering::Relaxed));
-    let free = program.saturating_sub(used.saturating_add(bytes));
-    // A little beyond the limit, small flows may still end as they would.
-    let small = if used > program.saturating_add(program / 10) { 0 } else { SMALL_BYTES };
-    if needed <= free.max(small) {
+    if fits_program(used, program, bytes, needed) {
         return None;
     }
     let (used, program, needed) = (shown(used), shown(program), shown(needed));
     Some(failure(format!(
         "the program holds {used} of its {program} of memory (`--memory`), and the flow would hold {needed}"
     )))
+}
+
+/// Returns whether the program has room for what a flow asks for, which would then hold `needed` bytes.
+fn fits_program(used: i64, program: i64, bytes: i64, needed: i64) -> bool {
+    let after = used.saturating_add(bytes);
+    let with_margin = program.saturating_add(program / 10);
+    let is_in_step = assured() > 0;
+    // A little beyond the limit, atomic steps and small flows may still end as they would.
+    let small = if used > with_margin { 0 } else { SMALL_BYTES };
+    (is_in_step && after <= with_margin) || needed <= program.saturating_sub(after).max(small)
 }
 
 fn failure(message: String) -> Box<Failure> {
@@ -542,6 +552,22 @@ mod tests {
             assert!(failure.message.contains("memory_per_flow"), "{failure}");
             drop(resumed);
             released(16 * MEGABYTE);
+        });
+    }
+
+    #[test]
+    fn a_flow_in_an_atomic_step_takes_what_the_program_has_left() {
+        alone(limits(100 * MEGABYTE, 60 * MEGABYTE), || {
+            let _entered = enter(0);
+            allocated(20 * MEGABYTE);
+            assert_eq!(begin_step(), Ok(()));
+            allocated(15 * MEGABYTE);
+            assert_eq!((ask(30 * MEGABYTE).is_ok(), ask(32 * MEGABYTE).is_ok()), (true, false));
+            allocated(30 * MEGABYTE);
+            assert_eq!(check(), Ok(()));
+            let _other = enter(0);
+            assert_eq!((ask(1000).is_ok(), ask(MEGABYTE).is_ok()), (true, false), "it is in no step");
+            released(65 * MEGABYTE);
         });
     }
 

@@ -14,6 +14,7 @@ mod parameters;
 mod problem_details;
 mod query;
 mod representation;
+mod request_fields;
 mod response;
 mod routes;
 pub mod server;

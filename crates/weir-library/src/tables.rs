@@ -23,9 +23,11 @@ mod reference_notes;
 mod references;
 mod report;
 mod row;
+mod row_replacement;
 mod rows;
 mod schema;
 mod sql;
+mod sql_value;
 mod storage;
 mod stored;
 #[cfg(test)]

@@ -3,12 +3,15 @@
 //! `WEIR_FRAMING_CASES` sets the number of generated connections for each law.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
+mod serving;
 mod support;
 
 use std::net::Shutdown;
 
 use proptest::prelude::*;
+use serving::{Service, parameter, route};
 use support::{Client, Running};
+use weir::{ParameterFrom, Type};
 use weir_library::http::server::Limits;
 
 /// A request and its expected response.
@@ -55,6 +58,28 @@ fn asked() -> impl Strategy<Value = Asked> {
     ]
 }
 
+/// A request with one of a few field blocks, which its answer contains, and whether the client waits for the answer before it
+/// sends the next one.
+fn with_fields() -> impl Strategy<Value = (Asked, bool)> {
+    let value = prop_oneof![4 => Just("1"), 1 => Just("2"), 1 => Just("three")];
+    let further = prop_oneof![
+        4 => Just(""),
+        1 => Just("Connection: keep-alive\r\n"),
+        1 => Just("TE: trailers\r\n"),
+        1 => Just("Accept: */*\r\nAccept: text/plain\r\n"),
+    ];
+    let target = prop_oneof![Just("GET /now"), Just("GET /later"), Just("POST /body")];
+    (value, further, target, prop_oneof![3 => Just(true), 1 => Just(false)]).prop_map(
+        |(value, further, target, waits)| {
+            let has_body = target.starts_with("POST");
+            let (length, body) = if has_body { ("Content-Length: 2\r\n", "ab") } else { ("", "") };
+            let request = format!("{target} HTTP/1.1\r\nHost: a\r\nX-Value: {value}\r\n{further}{length}\r\n{body}");
+            let answer = if has_body { format!("{value}|{body}") } else { value.to_owned() };
+            (Asked { request: request.into_bytes(), body: answer.into_bytes() }, waits)
+        },
+    )
+}
+
 fn send_in_pieces(client: &mut Client, bytes: &[u8], length: usize) {
     for piece in bytes.chunks(length) {
         client.send_all_it_takes(piece);
@@ -80,6 +105,28 @@ proptest! {
         for asked in &all {
             let answer = client.answer();
             prop_assert_eq!((answer.status, &answer.body), (200, &asked.body));
+        }
+    }
+
+    #[test]
+    fn every_request_gets_its_own_fields(
+        all in proptest::collection::vec(with_fields(), 1..24), length in prop_oneof![1 => 1usize..40, 3 => Just(usize::MAX)],
+    ) {
+        let x = || parameter("x_value", Type::Text, ParameterFrom::Header);
+        let body = parameter("body", Type::Text, ParameterFrom::Body);
+        let routes = vec![route("GET", "/now", vec![x()]), route("GET", "/later", vec![x()]), route("POST", "/body", vec![x(), body])];
+        let service = Service::start(routes);
+        let mut client = Client::connect(service.address);
+        let mut unanswered = Vec::new();
+        for (index, (asked, waits)) in all.iter().enumerate() {
+            send_in_pieces(&mut client, &asked.request, length);
+            unanswered.push(&asked.body);
+            if *waits || index + 1 == all.len() {
+                for body in unanswered.drain(..) {
+                    let answer = client.answer();
+                    prop_assert_eq!((answer.status, &answer.body), (200, body));
+                }
+            }
         }
     }
 

@@ -14,21 +14,23 @@
 //! 3. A route is refused only for queues that its flows pass: [`PassedQueues`] notes which. So a slow route does not
 //!    close the others.
 //! 4. Flows that compute take turns in a queue with several levels ([`MultilevelQueue`]), so that long flows delay
-//!    neither short ones nor their admission. The delay of a level is that of all turns that a flow has there ([`FlowTurns`]):
-//!    a flow of some milliseconds has dozens.
+//!    neither short ones nor their admission. The delay of a level is that of all turns that a flow has at this level and at
+//!    those before it ([`FlowDelays`], [`FlowTurns`]): a flow of some milliseconds has dozens.
 //! 5. The queue in front of an event loop is in the kernel; a probe measures how late the loop is ([`loop_probe`]).
 //!
 //! All of it is a hint: counters are read and written with relaxed ordering, and a stale value admits or refuses a request
 //! too many.
 
+mod flow_delays;
 mod flow_turns;
 mod loop_probe;
 mod multilevel_queue;
 mod passed_queues;
 mod queue_delay;
 
+pub(crate) use flow_delays::FlowDelays;
 pub(crate) use flow_turns::FlowTurns;
 pub(crate) use loop_probe::{note_beginning, probe_loop};
 pub(crate) use multilevel_queue::MultilevelQueue;
 pub(crate) use passed_queues::{PassedQueues, ThreadQueue};
-pub(crate) use queue_delay::{FlowDelays, QueueDelay};
+pub(crate) use queue_delay::QueueDelay;

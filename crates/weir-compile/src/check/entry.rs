@@ -33,7 +33,8 @@ impl<'a> TypeChecker<'a, '_> {
             self.route(service, route, answer.as_ref())
         });
         let routes: Vec<RouteInfo> = routes.collect();
-        let session_locals = self.service_session(service, &routes);
+        let by_service = service.routes().zip(&routes).filter(|(route, _)| route.session.is_none());
+        let session_locals = self.service_session(service, &by_service.map(|(_, info)| info).collect::<Vec<_>>());
         let Some(signature) = signature else { return };
         self.typed.entries.push(EntryInfo {
             item,
@@ -47,8 +48,8 @@ impl<'a> TypeChecker<'a, '_> {
         });
     }
 
-    /// Checks the session key of a service, which sees only the parameters that all routes share.
-    fn service_session(&mut self, service: &'a Service, routes: &[RouteInfo]) -> Vec<LocalId> {
+    /// Checks the session key of a service, which sees only the parameters that all routes without one of their own share.
+    fn service_session(&mut self, service: &'a Service, routes: &[&RouteInfo]) -> Vec<LocalId> {
         let Some(session) = service.session() else { return Vec::new() };
         self.begin_body(Exits::Start);
         let (first, others) = match routes.split_first() {
@@ -166,6 +167,9 @@ impl<'a> TypeChecker<'a, '_> {
                 self.default(default)
             }));
             info.locals.push(self.bind(parameter.name.text.clone(), parameter.name.span, ty));
+        }
+        if let Some(session) = &route.session {
+            self.session(session);
         }
         self.handlers_of_block(&route.body);
         self.block(&route.body, Some(&answer));

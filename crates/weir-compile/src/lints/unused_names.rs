@@ -132,8 +132,8 @@ impl<'t> UnusedNames<'t> {
     fn route(&mut self, route: &Route, session_names: &BTreeSet<&str>) {
         for (at, parameter) in route.parameters.iter().enumerate() {
             let name = &parameter.parameter.name;
-            let is_optional = parameter.place != ParameterLocation::Path && !session_names.contains(name.as_str());
-            if is_optional && self.is_unused(name) {
+            let in_session = route.session.is_none() && session_names.contains(name.as_str());
+            if parameter.place != ParameterLocation::Path && !in_session && self.is_unused(name) {
                 let before = at.checked_sub(1).map(|before| route.parameters[before].parameter.span);
                 let removed = with_separator(self.text, parameter.parameter.span, before);
                 let hint = "remove it: the route then ignores this part";

@@ -76,7 +76,7 @@ impl<'a> Lowering<'a, '_> {
             };
             let diagnostic = Diagnostic::new(Code::NoSession, message)
                 .at(place, "sessions are not distinguished here")
-                .hint("add a session key to the service or entry point: `session = …`");
+                .hint("add a session key to the service, route or entry point: `session = …`");
             self.context.report_once(diagnostic);
         }
         self.session.clone().unwrap_or(Atom::Value(weir_host::Value::Unit))
@@ -117,8 +117,17 @@ impl<'a> Lowering<'a, '_> {
             && !self.steps.iter().any(|step| step.resources.iter().any(|held| **held == **name))
     }
 
-    /// Lowers the session key of a service's flow, in terms of the route's parameters.
-    pub(super) fn begin_session(&mut self, service: &'a ast::Service, named: &[LocalId], parameters: &[LocalId]) {
+    /// Lowers the session key of a route: its own, or that of the service in terms of the route's parameters.
+    pub(super) fn begin_session(
+        &mut self,
+        (service, route): (&'a ast::Service, &'a ast::Route),
+        named: &[LocalId],
+        parameters: &[LocalId],
+    ) {
+        if let Some(own) = &route.session {
+            self.session = Some(self.expr(&own.value));
+            return;
+        }
         let Some(session) = service.session() else { return };
         for local in named {
             let name = &self.typed.local(*local).name;

@@ -54,7 +54,7 @@ impl<'a> Lowering<'a, '_> {
             .chain(service.handlers())
             .chain(failures::handlers_of_file(self.context.tree()));
         let body = self.flow(&info.answer, handlers.collect(), |lowering| {
-            lowering.begin_session(service, &info.session_locals, &routed.locals);
+            lowering.begin_session((service, route), &info.session_locals, &routed.locals);
             lowering.block(&route.body)
         });
         let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {

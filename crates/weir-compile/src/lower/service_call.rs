@@ -97,7 +97,7 @@ impl<'a> Lowering<'a, '_> {
         let mut open_block = self.build_block(|lowering| {
             lowering.bind_inputs(routed, request, span);
             lowering.keep_parameters();
-            lowering.begin_session(service, &info.session_locals, &routed.locals);
+            lowering.begin_session((service, route), &info.session_locals, &routed.locals);
             lowering.block(&route.body)
         });
         (self.names, self.session) = (outer, session);

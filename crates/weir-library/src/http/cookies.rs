@@ -89,10 +89,11 @@ pub fn without_cookie(response: Response, name: &str) -> Result<Response, Cookie
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::request_fields::RequestFields;
     use crate::http::{text, with_header};
 
     fn cookies(response: Response) -> Vec<String> {
-        let response = response.into_hyper(false, &mut hyper::HeaderMap::new());
+        let response = response.into_hyper(false, RequestFields::of(&mut hyper::HeaderMap::new()));
         response.headers().get_all(SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap().to_owned()).collect()
     }
 

@@ -13,6 +13,7 @@ use weir::Typed;
 
 use super::problem_details;
 use super::representation::{self, Negotiation};
+use super::request_fields::RequestFields;
 use crate::Limited;
 use crate::html::Html;
 use crate::json::encode::written;
@@ -187,7 +188,7 @@ impl Response {
     /// Converts the response to the representation that the header of a request asks for.
     fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<Bytes> {
         let negotiation = std::mem::take(&mut self.negotiation);
-        let whole = self.into_hyper(false, &mut HeaderMap::new());
+        let whole = self.into_hyper(false, RequestFields::of(&mut HeaderMap::new()));
         let mut response = representation::negotiated(whole, request, negotiation);
         if to_head && response.status() != StatusCode::NOT_MODIFIED {
             let length = std::mem::take(response.body_mut()).len();
@@ -196,18 +197,18 @@ impl Response {
         response
     }
 
-    /// Converts the response for hyper, taking the header map of its request, whose allocation it reuses. To a `HEAD`
-    /// request only the length of the body is sent.
-    pub(crate) fn into_hyper(mut self, to_head: bool, request: &mut HeaderMap) -> hyper::Response<Bytes> {
+    /// Converts the response to a request with these fields for hyper. To a `HEAD` request only the length of the body is
+    /// sent.
+    pub(crate) fn into_hyper(mut self, to_head: bool, request: RequestFields<'_>) -> hyper::Response<Bytes> {
         if self.negotiation.compressed || self.negotiation.ranges {
-            return self.negotiated(to_head, request);
+            return self.negotiated(to_head, request.get());
         }
         if self.status.as_u16() >= 400 {
-            self.error_for_client(request);
+            self.error_for_client(request.get());
         }
         let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let (length, is_own) = (self.body.len(), self.fields.is_some());
-        let fields = request;
+        let fields = request.parsed;
         match self.fields {
             Some(own) => *fields = *own,
             None => fields.clear(),

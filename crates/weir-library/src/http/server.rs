@@ -9,7 +9,8 @@
 //! without TLS to those that begin with it.
 //!
 //! 1. `connection` makes the handshake of TLS, detects the protocol and passes the connection to hyper,
-//! 2. behind `request_validation`, which refuses malformed requests that hyper would accept,
+//! 2. behind `request_validation`, which refuses malformed requests that hyper would accept, and leaves out the fields that a
+//!    client repeats (`repeated_fields`),
 //! 3. under `activity`, which ends what takes too long and releases the buffers of idle connections.
 //! 4. When the server stops, `graceful_shutdown` ends the connections after the requests that they have begun, within
 //!    the grace period.
@@ -24,6 +25,7 @@ mod framing;
 mod graceful_shutdown;
 mod limits;
 mod metered_body;
+mod repeated_fields;
 mod request_validation;
 mod tls;
 
@@ -40,6 +42,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
+use hyper::header::HeaderMap;
 use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
 use tokio::net::TcpListener;
@@ -66,11 +69,13 @@ pub enum HandlerResponse<F> {
 
 /// Handler of requests.
 pub trait Handler: 'static {
-    /// Returns the response to one request, which came from `peer`. Its future stays on the connection's event loop, and is dropped if the
-    /// client disconnects.
+    /// Returns the response to one request, which came from `peer`. If it repeats the header fields of an earlier request,
+    /// they are `repeated`, and the request has none. The future of the response stays on the connection's event loop, and is
+    /// dropped if the client disconnects.
     fn handle(
         &self,
         request: Request<Incoming>,
+        repeated: Option<Rc<HeaderMap>>,
         peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = Response<Bytes>>>;
 

@@ -7,6 +7,7 @@ use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ use super::client_address::TrustedProxies;
 use super::cross_origin::CrossOriginPolicy;
 use super::input::{InputError, normalized_path};
 use super::parameters;
+use super::request_fields::RequestFields;
 use super::response::Response;
 use super::routes::{RequestSender, RouteMatch, Routes};
 use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
@@ -157,10 +159,12 @@ impl Handler for FlowHandler {
     fn handle(
         &self,
         request: Request<Incoming>,
+        repeated: Option<Rc<HeaderMap>>,
         peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
-        let grant = self.policy.cross_origin.grant(request.method(), request.headers());
-        let response = self.respond(request, peer);
+        let fields = repeated.as_deref().unwrap_or(request.headers());
+        let grant = self.policy.cross_origin.grant(request.method(), fields);
+        let response = self.respond(request, repeated, peer);
         let Some(grant) = grant else { return response };
         match response {
             HandlerResponse::Now(mut response) => {
@@ -179,42 +183,51 @@ impl Handler for FlowHandler {
 /// The future of a response.
 type ResponseFuture<'a> = Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>;
 
-/// Returns a later response, which reuses the allocation of the request's header map `done`.
+/// Returns a later response to a request with these fields: its own, and those that it repeats.
 fn later<'a>(
     answer: impl Future<Output = Response> + 'a,
     to_head: bool,
-    mut done: HeaderMap,
+    (mut parsed, repeated): (HeaderMap, Option<Rc<HeaderMap>>),
 ) -> HandlerResponse<ResponseFuture<'a>> {
-    HandlerResponse::Later(Box::pin(async move { answer.await.into_hyper(to_head, &mut done) }))
+    HandlerResponse::Later(Box::pin(async move {
+        let fields = RequestFields { parsed: &mut parsed, repeated: repeated.as_deref() };
+        answer.await.into_hyper(to_head, fields)
+    }))
 }
 
 impl FlowHandler {
-    fn respond(&self, mut request: Request<Incoming>, peer: IpAddr) -> HandlerResponse<ResponseFuture<'_>> {
+    fn respond(
+        &self,
+        mut request: Request<Incoming>,
+        repeated: Option<Rc<HeaderMap>>,
+        peer: IpAddr,
+    ) -> HandlerResponse<ResponseFuture<'_>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
-        let begun = match self.beginning(&request, peer, &mut inputs) {
-            Ok((route, None)) => self.begin(route, inputs),
-            Ok((route, Some(parameter))) => {
-                if !self.flows.admits(route) {
-                    let refusal = Response::overloaded().closing();
-                    return HandlerResponse::Now(refusal.into_hyper(to_head, request.headers_mut()));
-                }
+        let begun = match self.beginning(&request, repeated.as_deref(), peer, &mut inputs) {
+            Ok((route, None)) => Ok(self.begin(route, inputs)),
+            Ok((route, Some(parameter))) if self.flows.admits(route) => {
                 let (head, body) = request.into_parts();
-                return later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
+                let answer = self.after_body(route, parameter, inputs, body);
+                return later(answer, to_head, (head.headers, repeated));
             }
-            Err(refusal) => return HandlerResponse::Now(refusal.into_hyper(to_head, request.headers_mut())),
+            Ok(_) => Err(Box::new(Response::overloaded().closing())),
+            Err(refusal) => Err(refusal),
         };
-        match begun {
-            Begun::Done(result) => HandlerResponse::Now(response_of(result).into_hyper(to_head, request.headers_mut())),
-            Begun::Pending(flow) => {
+        let response = match begun {
+            Ok(Begun::Done(result)) => response_of(result),
+            Ok(Begun::Pending(flow)) => {
                 let answer = self.within_time(flow);
-                let done = mem::take(request.headers_mut());
+                let parsed = mem::take(request.headers_mut());
                 // The unread part of the request is dropped with the response, and not before.
-                later(async move { (answer.await, request).0 }, to_head, done)
+                return later(async move { (answer.await, request).0 }, to_head, (parsed, repeated));
             }
-            Begun::Full => HandlerResponse::Now(Response::overloaded().into_hyper(to_head, request.headers_mut())),
-        }
+            Ok(Begun::Full) => Response::overloaded(),
+            Err(refusal) => *refusal,
+        };
+        let fields = RequestFields { parsed: request.headers_mut(), repeated: repeated.as_deref() };
+        HandlerResponse::Now(response.into_hyper(to_head, fields))
     }
 
     fn begin(&self, route: usize, mut inputs: Vec<Value>) -> Begun {
@@ -268,6 +281,7 @@ impl FlowHandler {
     fn beginning(
         &self,
         request: &Request<Incoming>,
+        repeated: Option<&HeaderMap>,
         peer: IpAddr,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
@@ -277,7 +291,7 @@ impl FlowHandler {
         let head = RoutedRequest {
             method: request.method(),
             uri: request.uri(),
-            fields: request.headers(),
+            fields: repeated.unwrap_or(request.headers()),
             peer,
             has_body: request.body().size_hint().exact() != Some(0),
         };

@@ -16,6 +16,7 @@ use weir::{Failure, Generic, Route, Text, Type, Typed, Value};
 
 use super::cookies::HOST_PREFIX;
 use super::parameters;
+use super::request_fields::RequestFields;
 use super::response::Response;
 use super::routes::Routes;
 use super::server::Limits;
@@ -323,7 +324,7 @@ pub(crate) fn failed(
 #[weir::function(pure)]
 pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
     let to_head = request.method == Method::HEAD;
-    let (mut head, body) = response.into_hyper(to_head, &mut request.fields.clone()).into_parts();
+    let (mut head, body) = response.into_hyper(to_head, RequestFields::of(&mut request.fields.clone())).into_parts();
     let has_length = !to_head && head.status != StatusCode::NO_CONTENT && head.status != StatusCode::NOT_MODIFIED;
     if has_length && !head.headers.contains_key(CONTENT_LENGTH) {
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));

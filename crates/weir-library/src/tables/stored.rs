@@ -1,24 +1,25 @@
 //! A table of the database: its statements in SQL.
 //!
 //! Rows have the order of the table in memory, because texts are compared by their bytes (`BINARY`), numbers are never NaN,
-//! an enum by the position of its variant, and each query ends its order with the key. Values of an enum are stored as the names of their variants, a `Time` as
-//! nanoseconds since 1970, a `Duration` as nanoseconds, a `Size` as bytes, and a `Bool` as 0 or 1.
+//! an enum by the position of its variant, and each query ends its order with the key.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, params_from_iter};
 use weir::{Failure, Value, Values};
 
 use super::constraint;
 use super::database::Database;
 use super::evolution;
 use super::row::fields;
+use super::row_replacement::RowReplacement;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, Schema, TableSearch};
 use super::sql::{list, name, quoted};
+use super::sql_value::{Bound, key_parameters, value_of};
 
 /// A table of the database.
 #[derive(Debug)]
@@ -30,9 +31,6 @@ pub(super) struct StoredTable {
     /// The condition that a row has a key: `"name" = ?1`.
     has_key: String,
 }
-
-/// A value as a parameter of a statement.
-struct Bound<'v>(&'v Value, &'v ColumnSchema);
 
 impl StoredTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
@@ -108,13 +106,7 @@ impl StoredTable {
     }
 
     fn key_parameters<'s>(&'s self, key: &'s Value) -> Vec<Bound<'s>> {
-        let columns = self.schema.key.iter().map(|at| &self.schema.columns[*at]);
-        match key {
-            Value::Record(parts) if self.schema.key.len() > 1 => {
-                parts.iter().zip(columns).map(|(part, column)| Bound(part, column)).collect()
-            }
-            only => columns.map(|column| Bound(only, column)).collect(),
-        }
+        key_parameters(&self.schema, key)
     }
 
     fn query(&self, transaction: i64, sql: &str, parameters: &[Bound<'_>]) -> Result<Vec<Value>, Failure> {
@@ -301,21 +293,15 @@ impl TableRows for StoredTable {
 
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let rows = self.schema.replacements(old, new)?;
-        let deletion = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
-        let all: Vec<usize> = (0..self.schema.columns.len()).collect();
-        let insertion = self.insertion(&all);
         let failed = Cell::new(None);
         self.database.check()?;
-        // All old rows go first: a unique value may move from one row to another.
         let replaced = self.database.write(transaction, |connection| {
             in_savepoint(connection, || {
-                for (key, _) in &rows {
-                    connection.prepare_cached(&deletion)?.execute(params_from_iter(self.key_parameters(key)))?;
-                }
-                for (_, row) in &rows {
+                let replacement = RowReplacement::new(&self.schema, &self.has_key, connection)?;
+                let kept = replacement.delete(&rows)?;
+                for ((_, row), kept) in rows.iter().zip(kept) {
                     failed.set(Some(fields(row)));
-                    let parameters = self.parameters(all.iter().copied(), fields(row));
-                    connection.prepare_cached(&insertion)?.execute(params_from_iter(parameters))?;
+                    replacement.insert(row, kept)?;
                 }
                 Ok(rows.len() as i64)
             })
@@ -374,51 +360,3 @@ fn in_savepoint<T>(connection: &Connection, statements: impl FnOnce() -> rusqlit
 /// The column of a limit.
 static NUMBER: ColumnSchema =
     ColumnSchema { name: String::new(), kind: String::new(), variants: Vec::new(), optional: false, default: None };
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let Bound(value, column) = self;
-        let value = match value {
-            Value::Variant(Value::SOME, Some(held)) if column.optional => held.first().unwrap_or(&Value::Absent),
-            Value::Variant(Value::NONE, None) if column.optional => &Value::Absent,
-            other => other,
-        };
-        let stored = match value {
-            Value::Bool(value) => ValueRef::Integer((*value).into()),
-            Value::Int(value) | Value::Time(value) | Value::Duration(value) => ValueRef::Integer(*value),
-            Value::Size(value) => ValueRef::Integer(*value as i64),
-            Value::Float(value) => ValueRef::Real(*value),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::Bytes(bytes) => ValueRef::Blob(bytes),
-            Value::Variant(tag, None) => match column.variants.get(*tag as usize) {
-                Some(variant) => ValueRef::Text(variant.as_bytes()),
-                None => ValueRef::Null,
-            },
-            _ => ValueRef::Null,
-        };
-        Ok(ToSqlOutput::Borrowed(stored))
-    }
-}
-
-/// Returns the value of a column; `None` if another program has stored something else there.
-fn value_of(stored: ValueRef<'_>, column: &ColumnSchema) -> Option<Value> {
-    if let (ValueRef::Null, true) = (stored, column.optional) {
-        return Some(Value::none());
-    }
-    let value = match (stored, &*column.kind) {
-        (ValueRef::Integer(number @ (0 | 1)), "Bool") => Value::Bool(number == 1),
-        (ValueRef::Integer(number), "Int") => Value::Int(number),
-        (ValueRef::Integer(number), "Time") => Value::Time(number),
-        (ValueRef::Integer(number), "Duration") => Value::Duration(number),
-        (ValueRef::Integer(number), "Size") => Value::Size(u64::try_from(number).ok()?),
-        (ValueRef::Real(number), "Float") => Value::Float(number),
-        (ValueRef::Text(text), "Text") => Value::text(std::str::from_utf8(text).ok()?),
-        (ValueRef::Blob(bytes), "Bytes") => Value::bytes(bytes.to_vec()),
-        (ValueRef::Text(text), "Enum") => {
-            let tag = column.variants.iter().position(|variant| variant.as_bytes() == text)?;
-            Value::Variant(tag as u32, None)
-        }
-        _ => return None,
-    };
-    Some(if column.optional { Value::some(value) } else { value })
-}

@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
+use hyper::header::HeaderMap;
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::Notify;
 use weir_events::Signal;
@@ -55,6 +57,7 @@ impl Handler for Routes {
     fn handle(
         &self,
         request: Request<Incoming>,
+        _repeated: Option<Rc<HeaderMap>>,
         _peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = Response<Bytes>>> {
         HandlerResponse::Later(self.answer(request))

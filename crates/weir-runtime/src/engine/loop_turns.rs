@@ -75,7 +75,7 @@ impl Turn {
     /// Notes that the flow is about to use its turn.
     pub(super) fn take(&self, platform: &dyn Platform) {
         self.is_taken.set(true);
-        TURNS.with(|of_loop| of_loop.delays.of(self.level).leave(platform));
+        TURNS.with(|of_loop| of_loop.delays.leave_level(self.level, platform));
     }
 
     /// Returns true if it is the flow's turn; otherwise registers the task to be woken when it is.
@@ -97,7 +97,7 @@ impl Drop for Turn {
         self.state.is_over.set(true);
         if !self.is_taken.get() {
             // At the end of the thread there is nothing left to count.
-            _ = TURNS.try_with(|of_loop| of_loop.delays.of(self.level).abandon());
+            _ = TURNS.try_with(|of_loop| of_loop.delays.abandon_level(self.level));
         }
     }
 }

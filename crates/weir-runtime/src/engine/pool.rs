@@ -38,7 +38,7 @@ use crate::admission::{AdmissionLimiter, Permit};
 use crate::flow::{ActiveFlow, NewFlow};
 use crate::helpers::CoreUse;
 use crate::instance::{BlockingPlacement, ProgramInstance};
-use crate::overload::{FlowDelays, MultilevelQueue, QueueDelay};
+use crate::overload::{FlowDelays, MultilevelQueue};
 use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
 use crate::step::Action;
@@ -332,9 +332,9 @@ impl FlowQueue {
         self.delays.enter(0, state.turns_mut(), &*self.platform);
     }
 
-    /// Returns the delay of the queue that the flow is in.
-    fn delay_of(&self, flow: &QueuedFlow) -> &QueueDelay {
-        self.delays.of(flow.held.flow.turns().level())
+    /// Notes that a flow leaves its queue to be run.
+    fn note_leaving(&self, flow: &QueuedFlow) {
+        self.delays.leave(flow.held.flow.turns(), &*self.platform);
     }
 
     /// Parks a flow that waits, if it waits without a thread; otherwise returns it.
@@ -352,7 +352,7 @@ impl FlowQueue {
             if let Some(job) = jobs.pop() {
                 self.note_length(&jobs);
                 drop(jobs);
-                self.delay_of(&job).leave(&*self.platform);
+                self.note_leaving(&job);
                 return Some(job);
             }
             if jobs.closed {
@@ -367,7 +367,7 @@ impl FlowQueue {
         let job = jobs.yielded.pop()?;
         self.note_length(&jobs);
         drop(jobs);
-        self.delay_of(&job).leave(&*self.platform);
+        self.note_leaving(&job);
         Some(job.held)
     }
 }

@@ -146,7 +146,7 @@ impl SegmentRunner {
     fn note_dequeued(&self, job: &mut FlowJob) {
         if job.is_queued {
             let delays = &self.placed[self.section_of(job)].delays;
-            delays.of(job.flow.turns().level()).leave(&*self.platform);
+            delays.leave(job.flow.turns(), &*self.platform);
             job.is_queued = false;
         }
     }

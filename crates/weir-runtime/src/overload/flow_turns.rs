@@ -13,7 +13,7 @@ const LEVEL_TURNS: [u32; LEVELS] = [1, 32, 256, 2_048, 16_384];
 pub(crate) struct FlowTurns {
     /// The number of turns that the flow has used up.
     taken: u32,
-    /// The queue that it has just come from: a number made of section and level.
+    /// The queue that it has just come from: a number made of the section and of whether the flow had had a turn.
     waited_in: Option<NonZeroU32>,
 }
 
@@ -36,11 +36,11 @@ impl FlowTurns {
         self.waited_in = None;
     }
 
-    /// Notes that the flow is about to wait in this section; returns true if it comes from the same queue. At the last level a
-    /// flow may compute for ever, and each of its waits counts as one of its own.
+    /// Notes that the flow is about to wait in this section; returns true if it has waited for its turn before that there. At
+    /// the last level a flow may compute for ever, and each of its waits counts as one of its own.
     pub(crate) fn note_waiting(&mut self, section: usize) -> bool {
         let level = self.level();
-        let queue = section * (LEVELS + 1) + level.map_or(0, |level| level + 1);
+        let queue = section * 2 + usize::from(level.is_some());
         let queue = NonZeroU32::new(u32::try_from(queue + 1).unwrap_or(u32::MAX));
         let before = std::mem::replace(&mut self.waited_in, queue);
         before == queue && level != Some(LEVELS - 1)
@@ -66,6 +66,8 @@ mod tests {
         assert!(!turns.note_waiting(0) && turns.note_waiting(0), "before its first turn");
         assert_eq!(turns.count(), Some(0));
         assert!(!turns.note_waiting(0) && turns.note_waiting(0), "at the first level");
+        (0..40).for_each(|_| _ = turns.count());
+        assert!(turns.level() == Some(1) && turns.note_waiting(0), "at the second level");
         assert!(!turns.note_waiting(1) && !turns.note_waiting(0), "in another section");
         turns.interrupt();
         assert!(!turns.note_waiting(0) && turns.note_waiting(0), "after it has waited for something else");

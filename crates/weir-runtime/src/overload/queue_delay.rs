@@ -2,9 +2,6 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use super::flow_turns::FlowTurns;
-use super::multilevel_queue::LEVELS;
-use super::passed_queues::{PassedQueues, ThreadQueue};
 use crate::platform::Platform;
 
 /// The delay that is too long for work that takes long, if it has been longer for [`STANDING_NS`]: CoDel's target.
@@ -13,7 +10,7 @@ const LONG_WORK_DELAY_MAX_NS: u64 = 5_000_000;
 /// answered within microseconds wait for less, also if a thousand clients send them one after the other.
 const DELAY_MAX_NS: u64 = 100_000_000;
 /// The time for which the delay may be too long, as it is after a burst: CoDel's interval.
-const STANDING_NS: u64 = 100_000_000;
+pub(super) const STANDING_NS: u64 = 100_000_000;
 /// The time after an overload in which no burst may fill the queue: near its capacity a queue is empty from time to time, and
 /// would be filled again each time. Chosen by simulation: an overload renews it with each refusal, and with ten seconds a
 /// server at 0.8 of its capacity refused what chance brought together until long after the overload.
@@ -23,7 +20,8 @@ pub(super) const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
 /// No delay is too long while fewer items wait, so that the law holds for work of any length. By Little's law it is the
 /// delay in units of the mean time between two departures. Chosen by simulation: flows that take turns share the thread, so
 /// that at 0.8 of its capacity 16 or more are in progress during 3 % of the time (0.8 to the power of 16), mostly for less
-/// than [`STANDING_NS`]; with 12, too many were refused there, and with 20, those admitted in an overload took longer.
+/// than [`STANDING_NS`]; with 12, too many were refused there, and with 22, those of eight turns that were admitted in an
+/// overload took more than twice as long as at 0.8.
 pub(super) const WAITING_MIN: u64 = 16;
 
 /// The time over which departures are counted, at least: several batches of a section, whose items leave at once.
@@ -67,7 +65,7 @@ impl QueueDelay {
 
     /// Returns the delay of a queue for work of unknown length. A single item that holds all threads for a while
     /// says nothing of the others.
-    const fn of_any_work() -> QueueDelay {
+    pub(super) const fn of_any_work() -> QueueDelay {
         QueueDelay::with_limits(DELAY_MAX_NS, BURST_DELAY_MAX_NS)
     }
 
@@ -103,7 +101,11 @@ impl QueueDelay {
 
     /// Notes that an item leaves the queue to be run.
     pub(crate) fn leave(&self, platform: &dyn Platform) {
-        let now_ns = platform.now_ns();
+        self.leave_at(platform.now_ns());
+    }
+
+    /// Notes that an item leaves the queue to be run, at this time.
+    pub(super) fn leave_at(&self, now_ns: u64) {
         self.moved_ns.store(now_ns, Ordering::Relaxed);
         let departures = self.departures.fetch_add(1, Ordering::Relaxed) + 1;
         let elapsed_ns = now_ns.saturating_sub(self.window_ns.load(Ordering::Relaxed));
@@ -160,42 +162,5 @@ impl QueueDelay {
     }
 }
 
-/// The delays of the queues in which flows wait for a thread: one for flows that have not had a whole turn yet, and one for
-/// each level of those that take turns.
-#[derive(Debug)]
-pub(crate) struct FlowDelays {
-    new: QueueDelay,
-    levels: [QueueDelay; LEVELS],
-}
-
-impl FlowDelays {
-    pub(crate) const fn new() -> FlowDelays {
-        FlowDelays { new: QueueDelay::of_any_work(), levels: [const { QueueDelay::of_long_work() }; LEVELS] }
-    }
-
-    /// Notes that a flow enters its queue in this section.
-    pub(crate) fn enter(&self, section: usize, turns: &mut FlowTurns, platform: &dyn Platform) {
-        let again = turns.note_waiting(section);
-        let delay = self.of(turns.level());
-        if again { delay.enter_again(platform) } else { delay.enter(platform) }
-    }
-
-    /// Returns the queue of flows at this level; `None` is that of flows that have had no turn.
-    pub(crate) fn of(&self, level: Option<usize>) -> &QueueDelay {
-        level.map_or(&self.new, |level| &self.levels[level])
-    }
-
-    /// Returns true if work waits too long in one of the queues that flows of a route pass.
-    #[inline]
-    pub(crate) fn is_overloaded(&self, queues: &PassedQueues, platform: &dyn Platform) -> bool {
-        self.new.is_overloaded(platform) || (queues.has_any() && self.is_level_overloaded(queues, platform))
-    }
-
-    fn is_level_overloaded(&self, queues: &PassedQueues, platform: &dyn Platform) -> bool {
-        let mut levels = self.levels.iter().enumerate();
-        levels.any(|(level, delay)| queues.includes(ThreadQueue::Level(level)) && delay.is_overloaded(platform))
-    }
-}
-
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

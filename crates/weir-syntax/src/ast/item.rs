@@ -334,6 +334,8 @@ pub struct Route {
     pub path: RoutePath,
     /// Parameters that are read from the request.
     pub parameters: Vec<RouteParameter>,
+    /// `session = value`, at the head of the braces. It replaces the session key of the service.
+    pub session: Option<Session>,
     /// Body.
     pub body: Block,
 }

@@ -7,8 +7,8 @@
 use super::{
     Argument, AtomicResource, Block, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal, LiteralValue, Name,
     Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, QueryOrder, Route, Service,
-    ServiceMember, ServiceMemberKind, Statement, StatementKind, TableClause, TableClauseKind, TableDeclaration,
-    TextLiteral, TextPart, Tree, Type, TypeKind, UsedModule,
+    ServiceMember, ServiceMemberKind, Session, Statement, StatementKind, TableClause, TableClauseKind,
+    TableDeclaration, TextLiteral, TextPart, Tree, Type, TypeKind, UsedModule,
 };
 use std::fmt::{Display, Write as _};
 
@@ -119,7 +119,7 @@ fn item(item: &Item) -> String {
         }
         ItemKind::Service(it) => service(it),
         ItemKind::Entry(entry) => {
-            let session = maybe(entry.session.as_ref(), |session| node("session", [expr(&session.value)]));
+            let session = maybe(entry.session.as_ref(), session_outline);
             let end = maybe(entry.end.as_ref(), |end| node("at end", [block(end)]));
             node("entry", [pattern(&entry.pattern), expr(&entry.source), session, block(&entry.body), end])
         }
@@ -178,11 +178,15 @@ fn service(service: &Service) -> String {
 
 fn member_outline(member: &ServiceMember) -> String {
     let body = match &member.kind {
-        ServiceMemberKind::Session(session) => node("session", [expr(&session.value)]),
+        ServiceMemberKind::Session(session) => session_outline(session),
         ServiceMemberKind::FailureHandler(it) => handler(it),
         ServiceMemberKind::Route(it) => route(it),
     };
     docs(&member.docs) + &body
+}
+
+fn session_outline(session: &Session) -> String {
+    node("session", [expr(&session.value)])
 }
 
 fn route(route: &Route) -> String {
@@ -203,7 +207,8 @@ fn route(route: &Route) -> String {
         };
         format!("{place}:{}", parameter(&each.parameter))
     });
-    node(route.method.word(), [path, parameters, block(&route.body)])
+    let session = maybe(route.session.as_ref(), session_outline);
+    node(route.method.word(), [path, parameters, session, block(&route.body)])
 }
 
 fn handler(handler: &FailureHandler) -> String {

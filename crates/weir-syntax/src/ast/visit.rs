@@ -116,6 +116,7 @@ fn walk_member<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, member: &'a Service
         ServiceMemberKind::FailureHandler(handler) => visitor.failure_handler(handler),
         ServiceMemberKind::Route(route) => {
             route.parameters.iter().for_each(|parameter| visitor.parameter(&parameter.parameter));
+            route.session.iter().for_each(|session| visitor.expr(&session.value));
             visitor.block(&route.body);
         }
     }

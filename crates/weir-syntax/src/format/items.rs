@@ -186,7 +186,7 @@ impl SourcePrinter<'_> {
             false => in_brackets("(", comma_lines(sequence), ")").then_text(" "),
         };
         let head = Doc::text(format!("{} \"{path}\" ", route.method.word()));
-        Doc::concat([head, parameters, self.block(&route.body)])
+        Doc::concat([head, parameters, self.flow_body(route.session.as_ref(), &route.body)])
     }
 
     fn entry(&mut self, entry: &Entry) -> Doc {
@@ -194,7 +194,7 @@ impl SourcePrinter<'_> {
         let head =
             Doc::concat([Doc::text("for "), pattern, Doc::text(" in "), self.head(&entry.source), Doc::text(" ")]);
         let end = entry.end.as_ref().map_or(Doc::nothing(), |end| Doc::text(" at end ").then(self.block(end)));
-        Doc::concat([head, self.entry_body(entry), end])
+        Doc::concat([head, self.flow_body(entry.session.as_ref(), &entry.body), end])
     }
 
     pub(super) fn failure_handler(&mut self, handler: &FailureHandler) -> Doc {

@@ -4,7 +4,7 @@ use super::SourcePrinter;
 use super::comments::{CommentedElements, lines, range};
 use super::doc::Doc;
 use super::parentheses::{Tightness, begins_with_bars, takes_else};
-use crate::ast::{Block, Entry, Let, Otherwise, Session, Statement, StatementKind};
+use crate::ast::{Block, Let, Otherwise, Session, Statement, StatementKind};
 use std::ops::Range;
 
 /// Layout of the contents of braces.
@@ -32,15 +32,15 @@ impl SourcePrinter<'_> {
         self.block_of(sequence, block.span.start)
     }
 
-    /// Prints the block of an entry point, with its session at the head.
-    pub(super) fn entry_body(&mut self, entry: &Entry) -> Doc {
-        let statements = entry.body.statements.iter().map(EntryPart::Statement);
-        let rows: Vec<EntryPart<'_>> = entry.session.iter().map(EntryPart::Session).chain(statements).collect();
-        let open = entry.body.span.start;
-        let region = open..entry.body.span.end.saturating_sub(1);
-        let sequence = self.attach_comments(&rows, region, EntryPart::place, |printer, row| match row {
-            EntryPart::Session(session) => printer.session(session),
-            EntryPart::Statement(statement) => printer.statement(statement),
+    /// Prints the body of a route or an entry point, with its session at the head.
+    pub(super) fn flow_body(&mut self, session: Option<&Session>, body: &Block) -> Doc {
+        let statements = body.statements.iter().map(FlowPart::Statement);
+        let rows: Vec<FlowPart<'_>> = session.into_iter().map(FlowPart::Session).chain(statements).collect();
+        let open = body.span.start;
+        let region = open..body.span.end.saturating_sub(1);
+        let sequence = self.attach_comments(&rows, region, FlowPart::place, |printer, row| match row {
+            FlowPart::Session(session) => printer.session(session),
+            FlowPart::Statement(statement) => printer.statement(statement),
         });
         self.block_of(sequence, open).group()
     }
@@ -103,13 +103,13 @@ impl SourcePrinter<'_> {
     }
 }
 
-/// A part of the block of an entry point.
-enum EntryPart<'e> {
+/// A part of the body of a route or an entry point.
+enum FlowPart<'e> {
     Session(&'e Session),
     Statement(&'e Statement),
 }
 
-impl EntryPart<'_> {
+impl FlowPart<'_> {
     fn place(&self) -> Range<u32> {
         match self {
             Self::Session(session) => range(session.span),

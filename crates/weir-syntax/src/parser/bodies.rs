@@ -24,8 +24,8 @@ impl Parser<'_> {
         self.block_at(BlockKind::Inner)
     }
 
-    /// `{ [session = expression]? statement* }`
-    pub(super) fn entry_body(&mut self) -> (Option<Session>, Block) {
+    /// The body of a route or an entry point: `{ [session = expression]? statement* }`
+    pub(super) fn flow_body(&mut self) -> (Option<Session>, Block) {
         let mut session = None;
         let block = self.braced_block(|parser| {
             if parser.at_session() {

@@ -344,7 +344,7 @@ impl Parser<'_> {
         let pattern = self.pattern();
         self.expect(T::In, "`in`");
         let source = self.head();
-        let (session, body) = self.entry_body();
+        let (session, body) = self.flow_body();
         Entry { pattern, source, session, body, end: self.end_of_entry() }
     }
 

@@ -123,7 +123,7 @@ impl Parser<'_> {
         (self.at(T::Word) && (self.nth_kind(1).opens_text() || in_parentheses)).then_some(method)
     }
 
-    /// `[get | post | put | delete | patch | head] text ( [[body | header | cookie]? parameter],* ) block`
+    /// `[get | post | …] text ( [[body | header | cookie]? parameter],* ) { [session = expression]? statement* }`
     fn route(&mut self, method: Method) -> Route {
         self.method_case();
         let method_span = self.bump();
@@ -136,7 +136,8 @@ impl Parser<'_> {
         let parameters =
             if self.at(T::BraceOpen) { Vec::new() } else { self.parameters(|parser| parser.route_parameter(&path)) };
         self.check_declared(&path, &parameters);
-        Route { method, method_span, path, parameters, body: self.body() }
+        let (session, body) = self.flow_body();
+        Route { method, method_span, path, parameters, session, body }
     }
 
     fn route_parameter(&mut self, path: &RoutePath) -> RouteParameter {

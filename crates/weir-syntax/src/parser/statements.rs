@@ -134,7 +134,7 @@ impl Parser<'_> {
     }
 
     fn misplaced_session(&mut self, start: Span) -> Option<Statement> {
-        self.misplaced(start, "`session`", "to the head of the service or entry point");
+        self.misplaced(start, "`session`", "to the head of the service, route or entry point");
         let _outside = self.session();
         None
     }

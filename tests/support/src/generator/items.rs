@@ -125,16 +125,20 @@ impl Generator {
         Entry {
             pattern: self.pattern(2),
             source: self.expr(2),
-            session: self.some(40, |generator| Session { value: generator.expr(2), span: nowhere() }),
+            session: self.some(40, Self::session),
             body: self.body(DEPTH),
             end: self.some(40, |generator| generator.body(2)),
         }
     }
 
+    fn session(&mut self) -> Session {
+        Session { value: self.expr(2), span: nowhere() }
+    }
+
     fn service(&mut self) -> Service {
         let mut members = self.several(0, 4, Self::member);
-        let session = ServiceMemberKind::Session(Session { value: self.expr(2), span: nowhere() });
-        if self.chance(40) {
+        if let Some(session) = self.some(40, Self::session) {
+            let session = ServiceMemberKind::Session(session);
             members.insert(0, ServiceMember { docs: self.docs(), kind: session, span: nowhere() });
         }
         Service {
@@ -185,7 +189,9 @@ impl Generator {
             let parameter = Parameter { name: name("body"), ..self.parameter() };
             parameters.push(RouteParameter { place: ParameterLocation::Body, parameter });
         }
-        Route { method: self.pick(&Method::ALL), method_span: nowhere(), path, parameters, body: self.body(DEPTH) }
+        let session = self.some(30, Self::session);
+        let method = self.pick(&Method::ALL);
+        Route { method, method_span: nowhere(), path, parameters, session, body: self.body(DEPTH) }
     }
 
     fn route_path(&mut self) -> RoutePath {

@@ -24,8 +24,10 @@ use tokio::net::TcpStream;
 use super::activity::{ActivityTracker, Watchdog, WatchdogEvent};
 use super::chunked_body::ChunkedBody;
 use super::connection_stream::ConnectionStream;
+use super::framing::Framing;
 use super::graceful_shutdown::ShutdownHandle;
 use super::metered_body::{HeldForStream, MeteredBody};
+use super::repeated_fields::RepeatedFields;
 use super::request_validation::ValidatingStream;
 use super::{Handler, HandlerResponse, Limits};
 use crate::connection_table::held_bytes::counted;
@@ -83,9 +85,12 @@ pub(super) async fn serve_connection<H: Handler>(
         None => return,
     }
     loop {
-        let validated = ValidatingStream::http1(stream, first, Rc::clone(&activity));
+        let repeated = Rc::<RepeatedFields>::default();
+        let framing = Framing::new(limits.header_bytes_max, Rc::clone(&repeated));
+        let validated = ValidatingStream::http1(stream, first, framing, Rc::clone(&activity));
         // Boxed separately, like the HTTP/2 future: an idle connection keeps only its own small future.
-        let Some(resting) = Box::pin(serve_http1((validated, peer), &limits, &*handler, &mut supervisor)).await else {
+        let serving = serve_http1((validated, repeated, peer), &limits, &*handler, &mut supervisor);
+        let Some(resting) = Box::pin(serving).await else {
             return;
         };
         (stream, first) = resting;
@@ -123,7 +128,7 @@ fn poll_protocol(stream: &mut ConnectionStream, first: &mut Vec<u8>, cx: &mut Co
 
 /// Serves HTTP/1. Returns the socket and the bytes already read if hyper's state is released between requests.
 async fn serve_http1<H: Handler>(
-    (validated, peer): (ValidatingStream, IpAddr),
+    (validated, repeated, peer): (ValidatingStream, Rc<RepeatedFields>, IpAddr),
     limits: &Limits,
     handler: &H,
     supervisor: &mut ConnectionSupervisor<'_>,
@@ -138,8 +143,13 @@ async fn serve_http1<H: Handler>(
             activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
             answer.map(|body| ChunkedBody::new(body, piece_bytes_max))
         };
+        let fields = repeated.of(&request);
         // Called outside the future, so that the request is not moved into it.
-        let answer = match if has_room { handler.handle(request, peer) } else { HandlerResponse::Now(no_room()) } {
+        let answer = match has_room {
+            true => handler.handle(request, fields, peer),
+            false => HandlerResponse::Now(no_room()),
+        };
+        let answer = match answer {
             HandlerResponse::Now(answer) => Ok(held(answer)),
             HandlerResponse::Later(answer) => Err(answer),
         };
@@ -188,7 +198,8 @@ async fn serve_http2<H: Handler>(
                 room_for_stream(&activity).await;
                 let body = HeldForStream::new(&activity, body_bytes(request.body(), body_bytes_max));
                 let _answering = CountGuard::one_more(&activity.answering);
-                match if body.has_room { handler.handle(request, peer) } else { HandlerResponse::Now(no_room()) } {
+                match if body.has_room { handler.handle(request, None, peer) } else { HandlerResponse::Now(no_room()) }
+                {
                     HandlerResponse::Now(answer) => answer,
                     HandlerResponse::Later(answer) => answer.await,
                 }

@@ -8,15 +8,23 @@
 //! Heads, chunk sizes and trailers consist of *lines*; everything else is skipped by length. Only the fields `Host`,
 //! `Content-Length` and `Transfer-Encoding` are parsed twice; everything that hyper refuses by itself is left to it.
 //! Clients mostly repeat the same fields: the fields of the previous head are compared as a whole, and examined only if
-//! they differ.
+//! they differ. hyper does not read them again either (`repeated_fields`).
+
+use std::ops::Range;
+use std::rc::Rc;
 
 use memchr::memchr;
+
+use self::known_fields::KnownFields;
+use super::repeated_fields::{RepeatedFields, concerns_hyper};
+
+mod known_fields;
 
 /// Maximum length of a line, far above hyper's own limits for heads, chunk extensions and trailers.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Field blocks longer than this are examined each time.
-const KNOWN_BYTES_MAX: usize = 1024;
+/// The end of a head.
+const EMPTY_LINE: &[u8] = b"\r\n";
 
 /// Table of the bytes that are allowed in a host.
 const IN_HOST: [bool; 256] = {
@@ -69,6 +77,8 @@ struct RequestHead {
     hosts: u32,
     length: Option<u64>,
     chunked: bool,
+    /// True if hyper has to read the fields.
+    concerns_hyper: bool,
 }
 
 /// A framing error; carries no detail because hyper's answer, 400, has none.
@@ -81,15 +91,32 @@ pub(super) struct Framing {
     heads_begun: u64,
     /// The beginning of a line that is not complete yet.
     line: Vec<u8>,
-    /// The fields of the last valid head without a body, including the empty line. They mean the same in every version
-    /// of HTTP, because a `Host` is among them.
-    known: Vec<u8>,
+    /// The fields of the last valid head without a body. They mean the same in every version of HTTP, because a `Host` is
+    /// among them.
+    known: KnownFields,
+    /// Maximum size of a head whose fields hyper does not read; hyper checks the others.
+    head_bytes_max: usize,
+    /// The bytes that hyper need not read, in order, of those that were followed last.
+    left_out: Vec<Range<usize>>,
 }
 
 impl Framing {
-    pub(super) fn new() -> Self {
-        let (head, line, known) = (RequestHead::default(), Vec::new(), Vec::new());
-        Framing { state: FramingState::Between, head, heads_begun: 0, line, known }
+    /// Follows a connection whose heads may have this size, and whose service knows what is `repeated`.
+    pub(super) fn new(head_bytes_max: usize, repeated: Rc<RepeatedFields>) -> Self {
+        Framing {
+            state: FramingState::Between,
+            head: RequestHead::default(),
+            heads_begun: 0,
+            line: Vec::new(),
+            known: KnownFields::new(repeated),
+            head_bytes_max,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Returns the ranges of the bytes that hyper need not read, in order, of those that were followed last.
+    pub(super) fn left_out(&self) -> &[Range<usize>] {
+        &self.left_out
     }
 
     /// Returns `true` if the connection is between requests and nothing of the next has arrived.
@@ -110,33 +137,35 @@ impl Framing {
     /// Follows the next bytes of the connection. Must not be called again after [`FramingVerdict::Refuse`].
     pub(super) fn follow(&mut self, bytes: &[u8]) -> FramingVerdict {
         let mut at = 0;
+        self.left_out.clear();
         while at < bytes.len() {
             if let FramingState::Counted { left, then } = self.state {
                 at += self.skip(left, then, bytes.len() - at);
                 continue;
             }
-            match self.follow_lines(&bytes[at..]) {
-                Ok(followed) => at += followed,
-                Err((FramingError, wrong)) => return FramingVerdict::Refuse { at: at + wrong },
+            match self.follow_lines(bytes, at) {
+                Ok(end) => at = end,
+                Err((FramingError, at)) => return FramingVerdict::Refuse { at },
             }
         }
         FramingVerdict::Pass
     }
 
-    /// Follows lines up to the end of `bytes` or to counted bytes, and returns the number of bytes followed.
+    /// Follows lines from an offset up to the end of `bytes` or to counted bytes, and returns the offset of the end.
     ///
     /// # Errors
     /// Fails with the offset at which the framing is invalid.
-    fn follow_lines(&mut self, bytes: &[u8]) -> Result<usize, (FramingError, usize)> {
-        let mut at = 0;
+    fn follow_lines(&mut self, bytes: &[u8], mut at: usize) -> Result<usize, (FramingError, usize)> {
         let mut fields = None;
         while let Some(length) = memchr(b'\n', &bytes[at..]) {
             let (before, end) = (self.state, at + length);
+            let line_bytes = self.line.len() + length + 1;
             self.note_beginning(bytes[at]);
             self.complete_line(&bytes[at..=end]).map_err(|wrong| (wrong, end))?;
             at = end + 1;
             match (before, self.state) {
-                (FramingState::Between, FramingState::Fields) if self.is_known(&bytes[at..]) => {
+                (FramingState::Between, FramingState::Fields) if self.known.begin(&bytes[at..]) => {
+                    self.repeat(line_bytes, at);
                     at += self.known.len();
                     self.state = FramingState::Between;
                 }
@@ -155,16 +184,18 @@ impl Framing {
         Ok(bytes.len())
     }
 
-    /// Returns `true` if the next fields equal those of the last valid head.
-    fn is_known(&self, bytes: &[u8]) -> bool {
-        !self.known.is_empty() && bytes.starts_with(&self.known)
+    /// Leaves the known fields, which begin at this offset, out of a head if the service remembers them.
+    fn repeat(&mut self, line_bytes: usize, at: usize) {
+        let is_left_out = self.head.needs_host && line_bytes + self.known.len() <= self.head_bytes_max;
+        if is_left_out && self.known.are_remembered(self.heads_begun) {
+            self.left_out.push(at..at + self.known.len() - EMPTY_LINE.len());
+        }
     }
 
     /// Remembers the fields of a valid head without a body.
     fn know(&mut self, fields: &[u8]) {
-        if self.head.hosts == 1 && (1..=KNOWN_BYTES_MAX).contains(&fields.len()) {
-            self.known.clear();
-            self.known.extend_from_slice(fields);
+        if self.head.hosts == 1 {
+            self.known.replace(fields, self.head.concerns_hyper);
         }
     }
 
@@ -258,6 +289,7 @@ impl Framing {
 impl RequestHead {
     /// Records a field if it is one of the three that determine the framing or the host.
     fn field(&mut self, line: &[u8]) -> Result<(), FramingError> {
+        self.concerns_hyper |= concerns_hyper(line);
         match line[0] | 0x20 {
             b'h' => self.host(line),
             b'c' => self.content_length(line),

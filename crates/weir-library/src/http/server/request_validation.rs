@@ -4,14 +4,16 @@
 //! 2. At the byte where a request becomes invalid, hyper reads [`MALFORMED`] instead, and nothing after it. It is
 //!    invalid in a head, in a chunk size and in a trailer, so hyper answers 400 and closes, once it has answered the
 //!    requests before.
-//! 3. Short vectored writes are gathered into one buffer, because a single buffer is cheaper for the kernel by more
+//! 3. Header fields that the client repeats are removed before hyper sees them (`repeated_fields`).
+//! 4. Short vectored writes are gathered into one buffer, because a single buffer is cheaper for the kernel by more
 //!    than copying costs.
-//! 4. If a connection ends with unread input, it is read on for a while after the last byte was written (*lingering
+//! 5. If a connection ends with unread input, it is read on for a while after the last byte was written (*lingering
 //!    close*): otherwise the kernel would reset the connection, and the client would lose the response that explains
 //!    why.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -52,8 +54,13 @@ enum InputState {
 
 impl ValidatingStream {
     /// Wraps an HTTP/1 connection of which `first` has been read.
-    pub(super) fn http1(stream: ConnectionStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
-        ValidatingStream { stream, first, input: InputState::Followed(Framing::new()), activity, discarded: 0 }
+    pub(super) fn http1(
+        stream: ConnectionStream,
+        first: Vec<u8>,
+        framing: Framing,
+        activity: Rc<ActivityTracker>,
+    ) -> Self {
+        ValidatingStream { stream, first, input: InputState::Followed(framing), activity, discarded: 0 }
     }
 
     /// Wraps an HTTP/2 connection of which `first` has been read.
@@ -89,6 +96,9 @@ impl ValidatingStream {
         self.activity.heads.set(self.activity.heads.get() + framing.heads_begun() - heads_before);
         if let FramingVerdict::Refuse { at } = verdict {
             buf.set_filled(start + at);
+        }
+        leave_out(buf, start, framing.left_out());
+        if verdict != FramingVerdict::Pass {
             self.input = InputState::Refused(MALFORMED);
             self.refuse(buf);
         }
@@ -145,6 +155,19 @@ impl ValidatingStream {
         }
         Poll::Ready(Ok(()))
     }
+}
+
+/// Removes these ranges, counted from `start`, from what was read.
+fn leave_out(buf: &mut ReadBuf<'_>, start: usize, ranges: &[Range<usize>]) {
+    let Some(first) = ranges.first() else { return };
+    let (mut end, length) = (start + first.start, buf.filled().len());
+    for (index, range) in ranges.iter().enumerate() {
+        let kept = start + range.end..ranges.get(index + 1).map_or(length, |next| start + next.start);
+        let kept_bytes = kept.len();
+        buf.filled_mut().copy_within(kept, end);
+        end += kept_bytes;
+    }
+    buf.set_filled(end);
 }
 
 impl AsyncRead for ValidatingStream {

@@ -86,6 +86,39 @@ pub(super) fn user<const N: usize>(name: &str, others: [Value; N]) -> Value {
 }
 
 #[test]
+fn an_update_of_many_rows_keeps_the_values_of_undeclared_columns() {
+    let evolution = Evolution::new("undeclared");
+    let place = column("place", "Int", false);
+    let note = ColumnSchema { default: Some("none".to_owned()), ..column("note", "Text", false) };
+    let mark = column("mark", "Float", true);
+    let unique = [IndexSchema { columns: vec![1], unique: true }];
+    let of_ada = user("ada", [Value::Int(1), Value::text("first"), Value::some(Value::Float(0.5))]);
+    let of_bob = user("bob", [Value::Int(2), Value::text("second"), Value::none()]);
+    let all = [place.clone(), note, mark];
+    evolution
+        .start(&all, &unique, |rows| {
+            for row in [&of_ada, &of_bob] {
+                rows.insert(0, row.clone()).unwrap();
+            }
+        })
+        .unwrap();
+    evolution
+        .start(&[place], &unique, |rows| {
+            let at = |ada, bob| [user("ada", [Value::Int(ada)]), user("bob", [Value::Int(bob)])];
+            assert_eq!(rows.replace_rows(0, &at(1, 2), at(2, 1).to_vec()).unwrap(), 2);
+        })
+        .unwrap();
+    evolution
+        .start(&all, &unique, |rows| {
+            let found = [Value::text("ada"), Value::text("bob")].map(|name| rows.get(0, &name).unwrap().unwrap());
+            let of_ada = user("ada", [Value::Int(2), Value::text("first"), Value::some(Value::Float(0.5))]);
+            let of_bob = user("bob", [Value::Int(1), Value::text("second"), Value::none()]);
+            assert_eq!(found, [of_ada, of_bob]);
+        })
+        .unwrap();
+}
+
+#[test]
 fn rows_of_an_older_program_have_no_invented_values() {
     let evolution = Evolution::new("older");
     let (born, mail) = (column("born", "Time", false), column("mail", "Text", false));

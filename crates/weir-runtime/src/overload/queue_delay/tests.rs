@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::super::multilevel_queue::MultilevelQueue;
 use super::*;
 use crate::platform::{Platform, ScriptedPlatform};
 
-const MS: u64 = 1_000_000;
+pub(in crate::overload) const MS: u64 = 1_000_000;
 
 /// Returns random times of arrival, at this rate per nanosecond, from now on.
-fn arrivals(clock: &ScriptedPlatform, rate: f64, duration_ns: u64) -> Vec<u64> {
+pub(in crate::overload) fn arrivals(clock: &ScriptedPlatform, rate: f64, duration_ns: u64) -> Vec<u64> {
     let (begin_ns, mut at_ns) = (clock.now_ns(), 0.0);
     let next = std::iter::from_fn(|| {
         let uniform = (clock.random() >> 11) as f64 / (1_u64 << 53) as f64;
@@ -97,105 +96,6 @@ fn at_three_times_the_capacity_all_of_it_is_used_and_the_admitted_are_as_fast_as
     }
 }
 
-/// The time that a turn takes in the simulation.
-const TURN_NS: u64 = MS / 20;
-
-/// A server with one thread whose flows take turns, on a simulated clock.
-struct SimulatedTurns {
-    clock: ScriptedPlatform,
-    delays: FlowDelays,
-    queue: MultilevelQueue<SimulatedFlow>,
-    route: PassedQueues,
-}
-
-/// A flow with the time of its arrival and the turns that it still needs.
-struct SimulatedFlow {
-    arrived_ns: u64,
-    turns: FlowTurns,
-    left: u64,
-}
-
-impl SimulatedTurns {
-    fn wait(&mut self, mut flow: SimulatedFlow) {
-        self.delays.enter(0, &mut flow.turns, &self.clock);
-        self.queue.push(flow.turns.level(), flow);
-    }
-
-    /// Gives the next flow its turn, if one waits, and returns the time that it took if it has ended.
-    fn give_turn(&mut self) -> Option<u64> {
-        let mut flow = self.queue.pop()?;
-        self.delays.of(flow.turns.level()).leave(&self.clock);
-        self.clock.pass_ns(TURN_NS);
-        flow.left -= 1;
-        if flow.left == 0 {
-            self.route.note_end(flow.turns.level());
-            return Some(self.clock.now_ns() - flow.arrived_ns);
-        }
-        let level = flow.turns.count();
-        level.into_iter().for_each(|level| self.route.note_passed(ThreadQueue::Level(level)));
-        self.wait(flow);
-        None
-    }
-
-    /// Returns a server whose arrivals are those of this seed.
-    fn new(seed: u64) -> Self {
-        let (clock, queue) = (ScriptedPlatform::new(seed), MultilevelQueue::new());
-        SimulatedTurns { clock, delays: FlowDelays::new(), queue, route: PassedQueues::default() }
-    }
-
-    /// Lets flows of this many turns arrive at random, at this rate relative to the capacity. Returns the part of the time
-    /// in which flows were completed, the 99th percentile of their times, and the part of the flows that were refused.
-    fn load(&mut self, rate: f64, turns: u64, flows: u64) -> (f64, u64, f64) {
-        let cost_ns = turns * TURN_NS;
-        let duration_ns = flows * cost_ns;
-        let (mut took_ns, mut refused) = (Vec::new(), 0);
-        let arrivals = arrivals(&self.clock, rate / cost_ns as f64, duration_ns);
-        for arrived_ns in arrivals.iter().copied() {
-            while self.clock.now_ns() < arrived_ns && self.queue.len() > 0 {
-                took_ns.extend(self.give_turn());
-            }
-            self.clock.pass_ns(arrived_ns.saturating_sub(self.clock.now_ns()));
-            if self.delays.is_overloaded(&self.route, &self.clock) {
-                refused += 1;
-            } else {
-                self.wait(SimulatedFlow { arrived_ns, turns: FlowTurns::default(), left: turns });
-            }
-        }
-        took_ns.sort_unstable();
-        let refused = f64::from(refused) / arrivals.len() as f64;
-        (took_ns.len() as f64 / flows as f64, took_ns[took_ns.len() * 99 / 100], refused)
-    }
-}
-
-#[test]
-fn at_three_times_the_capacity_flows_that_take_turns_are_as_fast_as_below_it() {
-    // Within the first level, to the second, through most of it, and to the third.
-    for turns in [8, 75, 250, 400] {
-        let mut server = SimulatedTurns::new(7);
-        let (_, p99_below_ns, _) = server.load(0.8, turns, 5_000);
-        server.load(3.0, turns, 500 + 10 * STANDING_NS / (turns * TURN_NS));
-        let (completed, p99_above_ns, _) = server.load(3.0, turns, 5_000);
-        assert!(completed > 0.98, "{turns}: {completed} completed");
-        assert!(p99_above_ns < 2 * p99_below_ns, "{turns}: {p99_above_ns} after {p99_below_ns}");
-    }
-}
-
-#[test]
-fn a_second_after_an_overload_hardly_any_flow_is_refused() {
-    for turns in [8, 75] {
-        let second = 1_000_000_000 / (turns * TURN_NS);
-        let refused_afterwards = |seed| {
-            let mut server = SimulatedTurns::new(seed);
-            server.load(0.8, turns, 5 * second);
-            server.load(3.0, turns, 5 * second);
-            server.load(0.8, turns, second);
-            server.load(0.8, turns, 9 * second).2
-        };
-        let refused = (1..=8).map(refused_afterwards).sum::<f64>() / 8.0;
-        assert!(refused < 0.005, "{turns}: {refused} refused");
-    }
-}
-
 #[test]
 fn a_burst_is_admitted() {
     let mut server = SimulatedServer::new(MS);
@@ -260,21 +160,4 @@ fn items_that_leave_in_batches_are_counted() {
         refused += u32::from(delay.is_overloaded(&clock));
     }
     assert!(refused > 10, "{refused}");
-}
-
-#[test]
-fn a_route_is_refused_only_for_queues_that_its_flows_pass() {
-    let (clock, delays) = (ScriptedPlatform::new(0), FlowDelays::new());
-    let (short, long) = (PassedQueues::default(), PassedQueues::default());
-    short.note_passed(ThreadQueue::Level(0));
-    (0..4).for_each(|_| short.note_passed(ThreadQueue::Level(0)));
-    for level in 0..LEVELS {
-        (0..4).for_each(|_| long.note_passed(ThreadQueue::Level(level)));
-    }
-    (0..WAITING_MIN).for_each(|_| delays.of(Some(LEVELS - 1)).enter(&clock));
-    clock.pass_ns(STANDING_NS);
-    assert!(delays.is_overloaded(&long, &clock) && !delays.is_overloaded(&short, &clock));
-    (0..WAITING_MIN).for_each(|_| delays.of(None).enter(&clock));
-    clock.pass_ns(BURST_DELAY_MAX_NS);
-    assert!(delays.is_overloaded(&short, &clock));
 }

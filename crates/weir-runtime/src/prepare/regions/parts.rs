@@ -7,7 +7,7 @@ use weir_ir::graph::Graph;
 
 use super::borders::Survey;
 use super::{build, covered, runs};
-use crate::region::{CodePlace, ComputationOrder, Region, WordTypes};
+use crate::region::{CodePlace, ComputationOrder, PartObstacle, Region, WordTypes};
 use crate::step::{Action, Body};
 
 /// A loop or call that stands behind others, and may run beside some of them if it needs nothing of them.
@@ -18,6 +18,8 @@ pub struct IndependentPart {
     pub beside: Vec<String>,
     /// The reason why it runs after the others; `None` if it may run beside one.
     pub obstacle: Option<String>,
+    /// True if the reason is that it needs the result of one before it.
+    pub needs_result: bool,
 }
 
 /// Adds the computations of a body that could be in regions to a list; `path` is the path of the body.
@@ -67,6 +69,7 @@ fn of_region<'a>(path: &'a str, graph: &'a Graph, region: &'a Region) -> impl It
         path: format!("{path}{}", name(&order.place)),
         beside: order.beside.iter().map(name).collect(),
         obstacle: order.obstacle.as_ref().map(|obstacle| obstacle.described(name)),
+        needs_result: matches!(order.obstacle, Some(PartObstacle::Needs(_))),
     };
     region.computations.iter().map(part)
 }
@@ -74,7 +77,7 @@ fn of_region<'a>(path: &'a str, graph: &'a Graph, region: &'a Region) -> impl It
 /// Describes which computations among these nodes may run beside others, and what forbids it for those that may not.
 pub(super) fn described(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> String {
     let Some(region) = surveyed(types, graph, body, nodes) else { return String::new() };
-    let line = |IndependentPart { path, beside, obstacle }: IndependentPart| match obstacle {
+    let line = |IndependentPart { path, beside, obstacle, .. }: IndependentPart| match obstacle {
         None => format!("\n  `{path}` may run beside {}.", quoted(&beside)),
         Some(obstacle) => format!("\n  `{path}` runs after what stands before it: {obstacle}."),
     };

@@ -1,10 +1,20 @@
 //! Accepted requests, refused requests, and the offset of the refusal.
 
+use std::rc::Rc;
+
+use hyper::header::HeaderName;
+use hyper::{Request, Version};
+
 use super::{Framing, FramingVerdict};
+use crate::http::server::repeated_fields::RepeatedFields;
+
+fn framing() -> Framing {
+    Framing::new(1_000, Rc::default())
+}
 
 /// Follows `text` in pieces of `length` bytes; returns the offset at which it is refused.
 fn refused_at(text: &[u8], length: usize) -> Option<usize> {
-    let mut framing = Framing::new();
+    let mut framing = framing();
     for (index, piece) in text.chunks(length).enumerate() {
         if let FramingVerdict::Refuse { at } = framing.follow(piece) {
             return Some(index * length + at);
@@ -46,7 +56,7 @@ fn valid_requests_leave_the_connection_between_requests() {
     ] {
         let two = format!("{request}{OK}");
         assert_eq!(place(&two), None, "{request:?}");
-        let mut framing = Framing::new();
+        let mut framing = framing();
         framing.follow(two.as_bytes());
         assert!(framing.is_between() && framing.heads_begun() == 2, "{request:?}");
     }
@@ -101,7 +111,7 @@ fn invalid_requests_are_refused_at_the_end_of_their_line() {
 
 #[test]
 fn a_head_is_begun_by_its_first_byte_and_ended_by_its_last() {
-    let mut framing = Framing::new();
+    let mut framing = framing();
     assert!(!framing.is_in_head());
     for byte in &OK.as_bytes()[..OK.len() - 1] {
         assert_eq!(framing.follow(&[*byte]), FramingVerdict::Pass);
@@ -121,9 +131,104 @@ fn fields_that_only_begin_like_known_ones_are_examined() {
         assert!(alone.is_some());
         assert_eq!(place(&format!("{plain}{plain}{other}")), alone, "{other:?}");
     }
-    let mut framing = Framing::new();
+    let mut framing = framing();
     framing.follow(format!("{plain}POST / HTTP/1.1\r\nHost: a\r\nAccept: b\r\nContent-Length: 3\r\n\r\nab").as_bytes());
     assert!(!framing.is_between(), "its body has another byte");
+}
+
+/// A framing and the service behind it, which gets every request at once.
+struct FramedConnection {
+    framing: Framing,
+    repeated: Rc<RepeatedFields>,
+}
+
+impl FramedConnection {
+    fn new() -> Self {
+        let repeated = Rc::<RepeatedFields>::default();
+        FramedConnection { framing: Framing::new(60, Rc::clone(&repeated)), repeated }
+    }
+
+    /// Follows a head; returns the part of it that hyper reads.
+    fn read(&mut self, head: &str) -> String {
+        assert_eq!(self.framing.follow(head.as_bytes()), FramingVerdict::Pass);
+        let mut read = head.to_owned();
+        self.framing.left_out().iter().rev().for_each(|range| read.replace_range(range.clone(), ""));
+        read
+    }
+
+    /// Passes a head through hyper; returns the fields that the service sees.
+    fn serve(&mut self, head: &str) -> String {
+        let read = self.read(head);
+        let (line, fields) = read.split_once("\r\n").unwrap();
+        let mut request = Request::new(());
+        let version = if line.ends_with("1.1") { Version::HTTP_11 } else { Version::HTTP_10 };
+        *request.version_mut() = version;
+        for (name, value) in fields.lines().filter_map(|field| field.split_once(": ")) {
+            request.headers_mut().append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        let repeated = self.repeated.of(&request);
+        let all = repeated.as_deref().unwrap_or(request.headers());
+        all.iter().map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap())).collect()
+    }
+}
+
+const X: &str = "host: a\r\nx: 1\r\n";
+const Y: &str = "host: a\r\nx: 2\r\n";
+
+fn head(line: &str, fields: &str) -> String {
+    format!("{line}\r\n{fields}\r\n")
+}
+
+#[test]
+fn repeated_fields_are_left_out_once_the_service_remembers_them() {
+    let mut connection = FramedConnection::new();
+    let x = head("GET / HTTP/1.1", X);
+    for _ in 0..2 {
+        assert_eq!(connection.serve(&x), X);
+    }
+    assert_eq!(connection.read(&x), "GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(connection.read(&x.repeat(2)), "GET / HTTP/1.1\r\n\r\n".repeat(2));
+    let mixed = format!("{x}{}{x}", head("GET /y HTTP/1.1", Y));
+    assert_eq!(connection.read(&mixed), mixed.replacen(X, "", 1), "the service does not remember those of `y` yet");
+}
+
+#[test]
+fn every_request_gets_its_own_fields() {
+    let mut connection = FramedConnection::new();
+    let (x, y) = (head("GET / HTTP/1.1", X), head("GET / HTTP/1.1", Y));
+    let old = head("GET / HTTP/1.0", X);
+    for (sent, fields) in
+        [(&x, X), (&y, Y), (&y, Y), (&y, Y), (&x, X), (&x, X), (&y, Y), (&x, X), (&x, X), (&x, X), (&old, X)]
+    {
+        assert_eq!(connection.serve(sent), fields);
+    }
+}
+
+#[test]
+fn fields_for_hyper_and_heads_that_are_too_long_are_read_as_they_are() {
+    for field in ["Connection: close", "Upgrade: h2c", "Expect: 100-continue", "TE: trailers", "Content-Length: 0"] {
+        let mut connection = FramedConnection::new();
+        let sent = head("GET / HTTP/1.1", &format!("host: a\r\n{field}\r\n"));
+        (0..4).for_each(|_| assert!(connection.serve(&sent).contains("host: a")));
+        assert_eq!(connection.read(&sent), sent);
+    }
+    let mut connection = FramedConnection::new();
+    let kept = head("GET / HTTP/1.1", &format!("{X}Connection: Keep-Alive\r\n"));
+    (0..2).for_each(|_| _ = connection.serve(&kept));
+    assert_eq!(connection.read(&kept), "GET / HTTP/1.1\r\n\r\n");
+    let long = kept.replace('/', "/0123456789");
+    assert_eq!(connection.read(&long), long, "the limit is that of the whole head");
+}
+
+#[test]
+fn a_mistake_in_counting_gives_no_request_the_fields_of_another() {
+    let repeated = RepeatedFields::default();
+    repeated.ask(1, head("", X).trim_start().as_bytes());
+    let mut other = Request::new(());
+    other.headers_mut().insert("host", "a".parse().unwrap());
+    other.headers_mut().insert("x", "2".parse().unwrap());
+    assert!(repeated.of(&other).is_none() && !repeated.are_of(1));
+    assert!(repeated.of(&Request::new(())).is_none());
 }
 
 proptest::proptest! {

@@ -1,0 +1,104 @@
+//! Header fields that a client repeats: parsed once, and then left out of what hyper reads.
+//!
+//! Most clients send the same fields with each request of a connection, and to parse them takes hyper longer than all the
+//! rest of a small request. The stream in front of hyper and the service behind it leave that out:
+//!
+//! 1. *Ask.* The framing sees that the fields of a head are those of an earlier head, byte for byte. It asks the service to
+//!    remember the fields of this request, which it names by its number on the connection.
+//! 2. *Remember.* The service gets the requests in the same order, and keeps a copy of the parsed fields.
+//! 3. *Leave out.* As long as heads have the same fields, the framing removes them before hyper reads the head. hyper then
+//!    passes on a request of HTTP/1.1 without any field. There is no other such request, because the framing refuses a head
+//!    of HTTP/1.1 without a `Host`. The service adds what it remembers.
+//!
+//! A head without its fields comes after the request whose fields are remembered, and before the next request for which the
+//! framing asks, because it asks only for a head whose fields differ from those that it knew before. So each request gets its
+//! own fields, also if many are in the buffers between the framing and the service.
+//!
+//! Fields that tell hyper something about the connection or the body stay ([`concerns_hyper`]).
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, Version};
+
+/// The fields that a connection has agreed on.
+#[derive(Default)]
+pub(super) struct RepeatedFields {
+    /// The number of the request whose fields are to be remembered; 0 for none.
+    asked: Cell<u64>,
+    /// The bytes of these fields, as they arrived.
+    arrived: RefCell<Vec<u8>>,
+    /// The number of the request whose fields are remembered; 0 for none.
+    remembered: Cell<u64>,
+    fields: RefCell<Option<Rc<HeaderMap>>>,
+    /// The number of requests that the service has got.
+    requests: Cell<u64>,
+}
+
+impl RepeatedFields {
+    /// Asks the service to remember the fields of the request with this number, which have arrived as these bytes. The
+    /// service has not got that request yet.
+    pub(super) fn ask(&self, request: u64, fields: &[u8]) {
+        self.asked.set(request);
+        self.arrived.replace(fields.to_vec());
+    }
+
+    /// Returns `true` if the service remembers the fields of this request.
+    pub(super) fn are_of(&self, request: u64) -> bool {
+        self.remembered.get() == request
+    }
+
+    /// Returns the fields of the next request, if they were left out; otherwise the request has them.
+    pub(super) fn of<B>(&self, request: &Request<B>) -> Option<Rc<HeaderMap>> {
+        let number = self.requests.get() + 1;
+        self.requests.set(number);
+        if number == self.asked.get() {
+            self.remember(number, request.headers());
+        }
+        if request.headers().is_empty() && request.version() == Version::HTTP_11 {
+            return self.fields.borrow().clone();
+        }
+        None
+    }
+
+    /// Copies the fields, because those of the request keep the whole buffer that was read.
+    #[cold]
+    fn remember(&self, number: u64, fields: &HeaderMap) {
+        // A mistake in counting must not give a request the fields of another one.
+        if !are_parsed_from(fields, &self.arrived.take()) {
+            return;
+        }
+        let mut copies = HeaderMap::with_capacity(fields.len());
+        for (name, value) in fields {
+            copies.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone()));
+        }
+        self.fields.replace(Some(Rc::new(copies)));
+        self.remembered.set(number);
+    }
+}
+
+/// Returns `true` if these are the fields that arrived as these bytes.
+fn are_parsed_from(fields: &HeaderMap, bytes: &[u8]) -> bool {
+    let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    let lines: Vec<(&[u8], &[u8])> = lines.into_iter().filter_map(name_and_value).collect();
+    let is_parsed = |(name, value): &(&[u8], &[u8])| {
+        let Ok(name) = HeaderName::from_bytes(name) else { return false };
+        fields.get_all(name).iter().any(|parsed| parsed.as_bytes() == *value)
+    };
+    lines.len() == fields.len() && lines.iter().all(is_parsed)
+}
+
+fn name_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = memchr::memchr(b':', line)?;
+    Some((&line[..colon], line[colon + 1..].trim_ascii()))
+}
+
+/// Returns `true` for a field from which hyper derives something about the connection or the body.
+pub(super) fn concerns_hyper(line: &[u8]) -> bool {
+    const NAMES: [&[u8]; 6] = [b"content-length", b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"];
+    let Some((name, value)) = name_and_value(line) else { return true };
+    // hyper keeps the connection in any case, unless a field says otherwise.
+    let closes = name.eq_ignore_ascii_case(b"connection") && !value.eq_ignore_ascii_case(b"keep-alive");
+    closes || NAMES.iter().any(|concerning| name.eq_ignore_ascii_case(concerning))
+}
