@@ -33,6 +33,12 @@ impl Text {
         Text(Characters::with_capacity(bytes))
     }
 
+    /// Creates the text of these parts, one after the other, with one allocation of its length.
+    #[must_use]
+    pub fn concatenated<'a>(parts: impl Iterator<Item = &'a str> + Clone) -> Self {
+        Text(Characters::concatenated(parts))
+    }
+
     /// Returns the two words of a text of up to 15 bytes, which are the same for equal texts and for no others; `None` for a
     /// longer text.
     #[inline]

@@ -229,6 +229,7 @@ impl fmt::Debug for Value {
 }
 
 mod compare;
+mod deep_copy;
 mod elements;
 mod entries;
 mod show;

@@ -18,7 +18,15 @@ fn texts_of_all_lengths_are_their_characters() {
         let mut reserved = Text::with_capacity(length);
         reserved.push(&wanted);
         assert_eq!(reserved, grown);
+        let parts = [&wanted[..length / 3], "", &wanted[length / 3..]];
+        let concatenated = Text::concatenated(parts.into_iter());
+        assert_eq!(concatenated, grown);
+        assert!(
+            length <= 15 || concatenated.bytes_to_push(1) == length + 1,
+            "its buffer has no more room than it needs"
+        );
     }
+    assert_eq!(Text::concatenated(std::iter::empty()), Text::default());
     assert_eq!(size_of::<Text>(), 16);
 }
 

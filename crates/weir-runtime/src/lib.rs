@@ -11,6 +11,7 @@
 mod admission;
 mod batching;
 mod blocking_pool;
+mod constant_copies;
 mod engine;
 mod event_loop;
 mod flow;

@@ -10,11 +10,12 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Value};
+use weir_host::{Argument, FunctionCode, ImmediateCode, Mode};
 use weir_ir::graph::{ArmTest, NodeKind};
 use weir_ir::prim::Prim;
 
 use crate::batching::{Gatherer, LatencyGraph};
+use crate::constant_copies::ConstantCopies;
 use crate::lock::{FairRwLock, SessionTable};
 pub(crate) use crate::operations::{NONE, Out, PrimStep};
 use crate::region::Region;
@@ -26,7 +27,7 @@ pub(crate) struct Body {
     /// The names of the nodes.
     pub names: Box<[Arc<str>]>,
     /// The constants that arguments refer to.
-    pub constants: Box<[Value]>,
+    pub constants: ConstantCopies,
     /// The units of one execution, without those of bodies within and of calls: the number of nodes, and at least 1.
     pub units: u32,
     /// The number of slots of a frame; the first ones hold the parameters.
@@ -44,6 +45,8 @@ pub(crate) struct Body {
     pub order_lengths: Box<[u32]>,
     /// The number of iterations that may overlap; 0 if they run one after the other.
     pub overlap_max: u32,
+    /// The only step that waits, if that is a call which is gathered, and the iterations of the body can share a frame.
+    pub gathered_call: Option<u32>,
     /// The steps that may wait, if calls of batched functions are among them.
     pub latencies: Option<Arc<LatencyGraph>>,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is

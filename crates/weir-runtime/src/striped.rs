@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 
 /// The number of stripes of a counter. Chosen by judgement: more than the threads that usually write one counter, at a
 /// cache line each.
-const STRIPES: usize = 8;
+pub(crate) const STRIPES: usize = 8;
 
 /// The counter.
 #[derive(Default)]
@@ -31,7 +31,7 @@ thread_local! {
 
 /// Returns the stripe of this thread.
 #[inline]
-fn stripe() -> usize {
+pub(crate) fn stripe() -> usize {
     let known = STRIPE.get();
     if known < STRIPES { known } else { number_thread() }
 }

@@ -134,6 +134,13 @@ impl Characters {
         Characters::copied(text, "", text.len())
     }
 
+    /// Creates a text of several parts.
+    pub(super) fn concatenated<'a>(parts: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let mut text = Characters::with_capacity(parts.clone().map(str::len).sum());
+        parts.for_each(|part| text.push(part));
+        text
+    }
+
     /// Creates an inline text of so many bytes, which are those of a number in little-endian order.
     #[inline]
     fn inline(bytes: u128, length: usize) -> Self {

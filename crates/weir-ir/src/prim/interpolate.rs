@@ -18,7 +18,10 @@ thread_local! {
 ///
 /// # Errors
 /// Fails if there is no room for the text.
-pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Result<Text, Box<Failure>> {
+pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value> + Clone) -> Result<Text, Box<Failure>> {
+    if parts.clone().all(|part| matches!(part, Value::Text(_))) {
+        return concatenated(parts.map(|part| if let Value::Text(text) = part { text.as_str() } else { "" }));
+    }
     TEXT.with_borrow_mut(|text| {
         text.clear();
         let whole = appended(text, parts).map(|()| Text::from(text.as_str()));
@@ -28,6 +31,12 @@ pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Result<Text, B
         }
         whole
     })
+}
+
+/// Concatenates texts.
+fn concatenated<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Result<Text, Box<Failure>> {
+    ask(texts.clone().map(str::len).fold(0, usize::saturating_add))?;
+    Ok(Text::concatenated(texts))
 }
 
 /// Adds the text of a part of an interpolation at the end of a text, without making it first.

@@ -77,7 +77,7 @@ pub trait Handler: 'static {
         request: Request<Incoming>,
         repeated: Option<Rc<HeaderMap>>,
         peer: IpAddr,
-    ) -> HandlerResponse<impl Future<Output = Response<Bytes>>>;
+    ) -> HandlerResponse<impl Future<Output = Response<Bytes>> + Unpin>;
 
     /// Is told that a connection could not be accepted, for example because the process has no file descriptors left.
     fn source_retries(&self, _error: &io::Error) {}

@@ -161,7 +161,7 @@ impl Handler for FlowHandler {
         request: Request<Incoming>,
         repeated: Option<Rc<HeaderMap>>,
         peer: IpAddr,
-    ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>>> {
+    ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>> + Unpin> {
         let fields = repeated.as_deref().unwrap_or(request.headers());
         let grant = self.policy.cross_origin.grant(request.method(), fields);
         let response = self.respond(request, repeated, peer);

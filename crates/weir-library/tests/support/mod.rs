@@ -59,8 +59,8 @@ impl Handler for Routes {
         request: Request<Incoming>,
         _repeated: Option<Rc<HeaderMap>>,
         _peer: IpAddr,
-    ) -> HandlerResponse<impl Future<Output = Response<Bytes>>> {
-        HandlerResponse::Later(self.answer(request))
+    ) -> HandlerResponse<impl Future<Output = Response<Bytes>> + Unpin> {
+        HandlerResponse::Later(Box::pin(self.answer(request)))
     }
 }
 

@@ -7,11 +7,13 @@ use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchA
 use weir_ir::prim::Prim;
 
 use super::error::{PrepareError, error};
+use super::gathered::gathered_call;
 use super::moves::{MoveOnlyTypes, changed_parameters};
 use super::order::{StepOrder, nodes_within};
 use super::part::{NodePart, Resolved};
 use super::shape::{ControlShape, arm_of_tag};
 use super::slots::SlotLayout;
+use crate::constant_copies::ConstantCopies;
 use crate::resources::Resources;
 use crate::step::{
     AcquireStep, Action, Body, CallStep, Condition, ConditionStep, NONE, Out, PreparedStep, PrimStep, Repeat,
@@ -51,7 +53,7 @@ impl Assembly<'_> {
         Self::link_idle(&mut steps);
         Ok(Body {
             names: self.graph.nodes.iter().map(|node| Arc::from(node.name.as_str())).collect(),
-            constants: self.graph.constants.clone().into(),
+            constants: ConstantCopies::new(&self.graph.constants),
             units: u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX).max(1),
             slots: self.layout.slots,
             switches: self.shape.switches(),
@@ -63,6 +65,7 @@ impl Assembly<'_> {
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
             overlap_max,
+            gathered_call: if overlap_max > 0 { gathered_call(&steps, self.order) } else { None },
             latencies: None,
             handed: handed.collect(),
             steps: steps.into(),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use weir_host::{Argument, ImmediateCode, Value, WordCode};
+use weir_host::{Argument, ImmediateCode, WordCode};
 use weir_ir::graph::{ArmTest, ResourceUse};
 use weir_ir::prim::Prim;
 
@@ -11,6 +11,7 @@ use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, Table
 use super::parts::{ComputationOrder, PartCost, RegionPart};
 use super::place::CodePlace;
 use super::shapes::{Scalar, WordShape};
+use crate::constant_copies::ConstantCopies;
 use crate::operations::{Out, PrimStep};
 
 /// A region of a body: neighbouring nodes that neither wait nor meet a turn nor take a lock, compiled to bytecode.
@@ -26,7 +27,7 @@ pub(crate) struct Region {
     /// The registers that hold constants, with their words.
     pub(crate) words: Box<[(Register, u64)]>,
     /// The constants that slots get.
-    pub(crate) constants: Box<[Value]>,
+    pub(crate) constants: ConstantCopies,
     /// The loops whose rounds may run on several threads, each before those inside of it.
     pub(crate) splits: Box<[SplitLoop]>,
     /// The parts that may run on another thread.

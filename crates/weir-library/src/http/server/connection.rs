@@ -138,31 +138,14 @@ async fn serve_http1<H: Handler>(
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
     let service = service_fn(move |request: Request<Incoming>| {
         let has_room = activity.hold(body_bytes(request.body(), limits.body_bytes_max as u64));
-        let held = move |answer: Response<Bytes>| {
-            let answer = if activity.hold(counted(answer.body())) { answer } else { no_room() };
-            activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
-            answer.map(|body| ChunkedBody::new(body, piece_bytes_max))
-        };
         let fields = repeated.of(&request);
         // Called outside the future, so that the request is not moved into it.
         let answer = match has_room {
             true => handler.handle(request, fields, peer),
             false => HandlerResponse::Now(no_room()),
         };
-        let answer = match answer {
-            HandlerResponse::Now(answer) => Ok(held(answer)),
-            HandlerResponse::Later(answer) => Err(answer),
-        };
-        async move {
-            let answer = match answer {
-                Ok(answer) => answer,
-                Err(answer) => {
-                    let _answering = CountGuard::one_more(&activity.answering);
-                    held(answer.await)
-                }
-            };
-            Ok::<_, Infallible>(answer)
-        }
+        let answering = matches!(answer, HandlerResponse::Later(_)).then(|| CountGuard::one_more(&activity.answering));
+        AnswerFuture { answer: Some(answer), activity, piece_bytes_max, answering }
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -179,6 +162,33 @@ async fn serve_http1<H: Handler>(
             let parts = connection.into_parts();
             Some((parts.io.into_inner().into_stream(), parts.read_buf.into()))
         }
+    }
+}
+
+/// The future of an answer over HTTP/1. Most answers are there at once; they are moved once, unlike those of an `async` block.
+struct AnswerFuture<'a, F> {
+    /// `None` after the end.
+    answer: Option<HandlerResponse<F>>,
+    activity: &'a ActivityTracker,
+    piece_bytes_max: usize,
+    /// Counts an answer that is not there at once.
+    answering: Option<CountGuard<'a>>,
+}
+
+impl<F: Future<Output = Response<Bytes>> + Unpin> Future for AnswerFuture<'_, F> {
+    type Output = Result<Response<ChunkedBody>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(HandlerResponse::Later(answer)) = &mut this.answer {
+            let answer = ready!(Pin::new(answer).poll(cx));
+            this.answer = Some(HandlerResponse::Now(answer));
+            this.answering = None;
+        }
+        let Some(HandlerResponse::Now(answer)) = this.answer.take() else { return Poll::Pending };
+        let answer = if this.activity.hold(counted(answer.body())) { answer } else { no_room() };
+        this.activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
+        Poll::Ready(Ok(answer.map(|body| ChunkedBody::new(body, this.piece_bytes_max))))
     }
 }
 

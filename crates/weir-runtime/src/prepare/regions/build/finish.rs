@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::emitter::CodeEmitter;
 use super::parts::positions;
 use super::problem::RegionProblem;
+use crate::constant_copies::ConstantCopies;
 use crate::region::{Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, SplitLoop, Target};
 
 /// Assembles the region of these nodes.
@@ -48,7 +49,7 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         part_costs: parts.iter().map(|_| PartCost::default()).collect(),
         parts,
         computations,
-        constants: emitter.constants.into(),
+        constants: ConstantCopies::new(&emitter.constants),
         places: emitter.places.into_iter().map(|(first, place)| (first + before, place)).collect(),
     })
 }
