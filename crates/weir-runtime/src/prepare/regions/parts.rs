@@ -18,8 +18,8 @@ pub struct IndependentPart {
     pub beside: Vec<String>,
     /// The reason why it runs after the others; `None` if it may run beside one.
     pub obstacle: Option<String>,
-    /// True if the reason is that it needs the result of one before it.
-    pub needs_result: bool,
+    /// True if the reason is that it needs the result of one before it, or that the flow may end before it.
+    pub is_dependent: bool,
 }
 
 /// Adds the computations of a body that could be in regions to a list; `path` is the path of the body.
@@ -69,7 +69,7 @@ fn of_region<'a>(path: &'a str, graph: &'a Graph, region: &'a Region) -> impl It
         path: format!("{path}{}", name(&order.place)),
         beside: order.beside.iter().map(name).collect(),
         obstacle: order.obstacle.as_ref().map(|obstacle| obstacle.described(name)),
-        needs_result: matches!(order.obstacle, Some(PartObstacle::Needs(_))),
+        is_dependent: matches!(order.obstacle, Some(PartObstacle::Needs(_) | PartObstacle::Ends(_))),
     };
     region.computations.iter().map(part)
 }

@@ -42,12 +42,12 @@ fn rounds(program: &Program, library: &Library) -> String {
 }
 
 /// Lists the loops and long calls that stand behind others: beside which of them each may run, or what forbids it. Those that
-/// need the result of another one are left out.
+/// depend on another one are left out.
 fn independent_parts(program: &Program, library: &Library) -> String {
     let Ok(parts) = weir_runtime::independent_parts(program, library) else { return String::new() };
     let line = |IndependentPart { path, beside, obstacle, .. }: &IndependentPart| match obstacle {
         None => format!("  {path}: beside {}\n", beside.join(", ")),
         Some(obstacle) => format!("  {path}: no, {obstacle}\n"),
     };
-    parts.iter().filter(|part| !part.needs_result).map(line).collect()
+    parts.iter().filter(|part| !part.is_dependent).map(line).collect()
 }
