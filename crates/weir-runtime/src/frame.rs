@@ -34,10 +34,14 @@ use crate::object_pool::{self, Depot, LocalPool, Pooled};
 use crate::step::{Action, Body, NONE, PreparedStep};
 use crate::units::Advanced;
 use action::{Ran, Stage, StepExit};
+pub(crate) use exit::{Finished, FlowExit};
 
 mod action;
 mod atomic;
 mod call;
+mod exit;
+mod gathered;
+mod gathered_iterations;
 mod region;
 mod repeat;
 mod slack;
@@ -91,27 +95,6 @@ struct Wait {
     /// `None` only while it is polled.
     stage: Option<Box<Stage>>,
     since_ns: u64,
-}
-
-/// An early end of a flow, before the result of its body.
-#[derive(Debug)]
-pub(crate) struct FlowExit {
-    /// The node of the frame's body.
-    pub node: usize,
-    /// The path of the node within bodies below; empty if it is the node itself.
-    pub within: String,
-    /// The answer, or the failure.
-    pub how: Result<Value, Box<Failure>>,
-}
-
-/// The outcome of running a frame.
-pub(crate) enum Finished {
-    /// The result of the body.
-    Value(Value),
-    /// The flow has ended.
-    Ended(FlowExit),
-    /// The frame has reached the step before which it stops, at the end of a segment.
-    SegmentEnd,
 }
 
 /// The position of one iteration of an overlapped `map` among the others.
@@ -192,11 +175,8 @@ impl Frame {
         place: Option<IterationTurn<'_>>,
         context: &mut Context<'_>,
     ) -> Advanced<Finished> {
-        if self.yielded {
-            self.resume(body, env, context);
-            if self.suspended.is_some() {
-                return if self.yielded { Advanced::Yields } else { Advanced::Waits };
-            }
+        if self.yielded && !self.resume(body, env, context) && self.suspended.is_some() {
+            return if self.yielded { Advanced::Yields } else { Advanced::Waits };
         }
         loop {
             // After an end of the flow nothing may be left to do.
@@ -215,12 +195,13 @@ impl Frame {
         }
     }
 
-    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last.
+    /// Resumes a frame that has yielded: polls the steps that wait, and the suspended step last. Returns true if one has
+    /// advanced. If that one has ended the flow, the steps behind it, such as the suspended one, were not polled.
     #[cold]
-    fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
+    fn resume(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
         assert!(self.low <= self.until, "a frame does not stop before a step that it has passed");
         self.yielded = false;
-        self.poll_waits(body, env, context);
+        self.poll_waits(body, env, context)
     }
 
     /// Scans, and converts a panic to an end of the flow.

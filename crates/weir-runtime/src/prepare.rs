@@ -17,6 +17,7 @@ use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
 mod error;
+mod gathered;
 mod latencies;
 mod moves;
 mod order;

@@ -45,6 +45,8 @@ pub(crate) struct Body {
     pub order_lengths: Box<[u32]>,
     /// The number of iterations that may overlap; 0 if they run one after the other.
     pub overlap_max: u32,
+    /// The only step that waits, if that is a call which is gathered, and the iterations of the body can share a frame.
+    pub gathered_call: Option<u32>,
     /// The steps that may wait, if calls of batched functions are among them.
     pub latencies: Option<Arc<LatencyGraph>>,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is

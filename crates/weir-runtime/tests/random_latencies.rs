@@ -76,9 +76,10 @@ impl Straight {
 
     fn statement(&mut self) {
         let (one, other) = (self.integer(), self.integer());
-        let operation = match self.random.below(10) {
+        let operation = match self.random.below(12) {
             0 => self.choice(one, other),
             1 | 2 => format!("subtract(%{one}, %{other})"),
+            3 | 4 => self.rounds(one, other),
             _ => self.call(one),
         };
         self.text += &format!("    %{}: Int = {operation}\n", self.next);
@@ -94,6 +95,43 @@ impl Straight {
         format!(
             "switch %{test}\n      value true\n        %{inner}: Int = {call}\n        yield %{inner}\n      \
              otherwise\n        yield %{other}"
+        )
+    }
+
+    /// Returns the sum of the rounds of a `for`, each of which computes before and after a call, or does without it, and may
+    /// fail on both sides.
+    fn rounds(&mut self, one: u64, other: u64) -> String {
+        let [elements, rounds, element, before, test, inner, after, chosen, result, state, item, sum] =
+            std::array::from_fn(|place| self.next + place as u64);
+        self.next += 12;
+        let list: Vec<String> = (0..2 + self.random.below(5)).map(|_| format!("%{}", self.integer())).collect();
+        let call = self.call(element);
+        let (fails_before, fails_after) = (self.random.below(3) == 0, self.random.below(3) == 0);
+        let operation = |fails: bool| if fails { "divide" } else { "subtract" };
+        let test_of = if self.random.below(4) == 0 { element } else { one };
+        self.text += &format!(
+            "    %{elements}: List(Int) = list({})
+    %{rounds}: List(Int) = for %{element}: Int in %{elements}
+      %{before}: Int = {}(%{other}, %{element})
+      %{test}: Bool = less_or_equal(%{test_of}, %{before})
+      %{chosen}: Int = switch %{test}
+        value true
+          %{inner}: Int = {call}
+          %{after}: Int = {}(%{inner}, %{before})
+          yield %{after}
+        otherwise
+          yield %{before}
+      %{result}: Int = subtract(%{chosen}, %{before})
+      yield %{result}
+",
+            list.join(", "),
+            operation(fails_before),
+            operation(fails_after),
+        );
+        format!(
+            "fold %{rounds} from 0 as %{state}: Int, %{item}: Int
+      %{sum}: Int = subtract(%{state}, %{item})
+      yield %{sum}"
         )
     }
 

@@ -293,6 +293,18 @@ impl BatchState {
         next
     }
 
+    /// Returns true if there are no answers; then this member's flow is woken when they are there.
+    fn waits(&mut self, member: u32, context: &Context<'_>) -> bool {
+        if self.stage == BatchStage::Answered {
+            return false;
+        }
+        let waker = &mut self.wakers[member as usize];
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
+        }
+        true
+    }
+
     /// Returns the time at which the first of the members has no slack left; `None` if no further call is expected.
     fn due(&self) -> Option<u64> {
         let expects = self.slack.iter().any(|slack| slack.expects);
@@ -311,15 +323,7 @@ impl Member {
     /// Returns true if the call is not answered; then the flow is woken when it is.
     #[inline]
     pub(crate) fn waits(&self, context: &Context<'_>) -> bool {
-        let mut state = self.batch.state.lock();
-        if state.stage == BatchStage::Answered {
-            return false;
-        }
-        let waker = &mut state.wakers[self.index as usize];
-        if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
-            *waker = Some(context.waker().clone());
-        }
-        true
+        self.batch.state.lock().waits(self.index, context)
     }
 
     /// Returns the progress of the call.
@@ -344,10 +348,10 @@ impl Member {
 
     /// Returns the answer.
     pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<Outcome> {
-        if self.waits(context) {
+        let mut state = self.batch.state.lock();
+        if state.waits(self.index, context) {
             return Poll::Pending;
         }
-        let mut state = self.batch.state.lock();
         self.is_through = true;
         state.members -= 1;
         let request = &mut state.requests[self.request as usize];

@@ -213,7 +213,7 @@ impl Frame {
             }
             Action::Select { switch, inputs, out } => self.select(*switch, inputs, *out, body),
             Action::Repeat(repeat) => {
-                let run = Run::new(repeat, self, body);
+                let run = Run::new(repeat, self, body, env);
                 self.repeat(run, repeat, env, context)
             }
             Action::Timed(timed) => {

@@ -190,13 +190,18 @@ impl Frame {
     /// Places a call in a batch. Locks that were taken for the call alone are released then, because nothing but its
     /// arguments needed them.
     fn join_batch(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Ran {
+        Ran::wait(Stage::Batched(self.join(step, body, env)))
+    }
+
+    /// Places a call in a batch.
+    pub(super) fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Member {
         let gatherer = step.gatherer.as_ref().expect("the calls of the function are gathered");
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
         let others = (0..step.arguments.len()).filter(|index| *index != gatherer.gathered());
         let common: SmallVec<[Value; 2]> = others.map(|index| call.value(index)).collect();
         let gathered = call.value(gatherer.gathered());
-        Ran::wait(Stage::Batched(gatherer.join(gathered, &common)))
+        gatherer.join(gathered, &common)
     }
 
     /// Waits for the answer of a call in a batch.
@@ -249,6 +254,13 @@ impl Frame {
             }
         }
         self.answer(settled.outcome, step)
+    }
+
+    /// Takes the answer of a gathered call.
+    pub(super) fn take_answer(&mut self, node: usize, outcome: Outcome, step: &CallStep) {
+        if let Ran::Ends(end) = self.answer(outcome, step) {
+            self.record_end(node, *end);
+        }
     }
 
     #[inline]

@@ -2,7 +2,8 @@
 //!
 //! A body runs in a frame of its own, once for each element or round. Iterations of a `map` overlap if the body calls
 //! functions that wait: up to [`Body::overlap_max`] frames at a time, kept in order by *iteration orders* (see
-//! `prepare/order.rs`). In all other cases one frame runs the iterations one after the other.
+//! `prepare/order.rs`). Iterations that wait for nothing but a gathered call share a frame (`gathered.rs`). In all other cases
+//! one frame runs the iterations one after the other.
 //!
 //! A captured value is cloned once for each frame. A value that the body changes, or that is move-only, is instead
 //! passed from one iteration to the next, and returned at the end; such iterations do not overlap.
@@ -14,6 +15,7 @@ use smallvec::SmallVec;
 use weir_host::{Argument, Elements, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
+use super::gathered_iterations::GatheredIterations;
 use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::instance::Env;
 use crate::operations::element;
@@ -26,6 +28,8 @@ pub(super) enum Run {
     Sequential(SequentialRun),
     /// Several iterations at a time.
     Overlapped(OverlappedRun),
+    /// Several iterations at a time, in one frame.
+    Gathered(GatheredRun),
 }
 
 /// The values that are handed from one iteration to the next.
@@ -58,9 +62,15 @@ pub(super) struct OverlappedRun {
     end: Option<FlowExit>,
 }
 
+/// Several iterations at a time, in one frame.
+pub(super) struct GatheredRun {
+    frame: Option<Box<Frame>>,
+    iterations: GatheredIterations,
+}
+
 impl Run {
     /// Begins a repetition: takes its inputs out of the frame.
-    pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body) -> Run {
+    pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body, env: Env<'_>) -> Run {
         let fixed = step.repeat.fixed();
         let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
             (Repeat::Map | Repeat::Fold { .. }, Value::List(list)) => list,
@@ -73,7 +83,14 @@ impl Run {
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
         let scopes = frame.scopes_around(&step.within);
         if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && list.len() > 1 {
-            return Run::Overlapped(OverlappedRun::new(list, captured, scopes, step));
+            // Records of nodes are those of one iteration at a time.
+            return match step.body.gathered_call {
+                Some(_) if !env.records_nodes => {
+                    let (frame, iterations) = (frame_of(step, captured, &scopes), GatheredIterations::new(list));
+                    Run::Gathered(GatheredRun { frame: Some(frame), iterations })
+                }
+                _ => Run::Overlapped(OverlappedRun::new(list, captured, scopes, step)),
+            };
         }
         Run::Sequential(SequentialRun::new(list, states, captured, scopes, step))
     }
@@ -88,6 +105,10 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.advance(step, env, context),
             Run::Overlapped(overlap) => overlap.advance(step, env, context),
+            Run::Gathered(GatheredRun { frame: Some(frame), iterations }) => {
+                frame.advance_gathered(iterations, step, env, context)
+            }
+            Run::Gathered(_) => Advanced::Ready(Ok(Value::Absent)),
         }
     }
 
@@ -110,6 +131,7 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
             Run::Overlapped(overlap) => overlap.running.iter().any(|(_, frame)| frame.is_in_step()),
+            Run::Gathered(run) => run.frame.as_ref().is_some_and(|frame| frame.is_in_step()),
         }
     }
 
@@ -118,6 +140,7 @@ impl Run {
         match self {
             Run::Sequential(sequence) => sequence.frame.as_ref().is_some_and(|frame| frame.leaves_thread()),
             Run::Overlapped(overlap) => overlap.running.iter().all(|(_, frame)| frame.leaves_thread()),
+            Run::Gathered(run) => run.frame.as_ref().is_none_or(|frame| frame.leaves_thread()),
         }
     }
 }
@@ -378,19 +401,8 @@ impl Drop for OverlappedRun {
     }
 }
 
-impl FlowExit {
-    /// Returns the end of a loop that exceeds its bound, at no node within.
-    fn at_loop(failure: Box<Failure>) -> FlowExit {
-        FlowExit { node: usize::MAX, within: String::new(), how: Err(failure) }
-    }
-
-    /// Returns the path of the node where the flow ended, within this body.
-    pub(crate) fn path(&self, body: &Body) -> String {
-        let name = body.names.get(self.node).map_or("", |name| name);
-        match (name.is_empty(), self.within.is_empty()) {
-            (false, false) => format!("{name}/{}", self.within),
-            (false, true) => name.to_owned(),
-            (true, _) => self.within.clone(),
-        }
+impl Drop for GatheredRun {
+    fn drop(&mut self) {
+        self.frame.take().into_iter().for_each(Frame::give_back);
     }
 }

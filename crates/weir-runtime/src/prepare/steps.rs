@@ -7,6 +7,7 @@ use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchA
 use weir_ir::prim::Prim;
 
 use super::error::{PrepareError, error};
+use super::gathered::gathered_call;
 use super::moves::{MoveOnlyTypes, changed_parameters};
 use super::order::{StepOrder, nodes_within};
 use super::part::{NodePart, Resolved};
@@ -64,6 +65,7 @@ impl Assembly<'_> {
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
             overlap_max,
+            gathered_call: if overlap_max > 0 { gathered_call(&steps, self.order) } else { None },
             latencies: None,
             handed: handed.collect(),
             steps: steps.into(),
