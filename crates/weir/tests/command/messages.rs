@@ -82,7 +82,7 @@ fn the_page_of_a_code() {
 
 #[test]
 fn the_examples_check_and_are_formatted() {
-    for name in ["hello", "image_server", "guests", "failed_logins", "web_server"] {
+    for name in ["hello", "image_server", "guests", "failed_logins", "web_server", "torrent"] {
         let example = &format!("examples/{name}");
         let checked = say(&["check", example]);
         assert_eq!((checked.code, checked.messages.as_str()), (0, ""));
@@ -100,6 +100,7 @@ fn the_tests_of_the_examples_pass() {
         ("login", "2 passed"),
         ("cached_proxy", "1 passed"),
         ("todo", "2 passed"),
+        ("torrent", "3 passed"),
         ("uploads", "1 passed"),
         ("webhook", "2 passed"),
     ] {
