@@ -80,7 +80,15 @@ module.exports = grammar({
         field('value', $._expression),
         optional(seq('per', 'session')),
       ),
-    constraint_item: ($) => seq('constraint', field('name', $.identifier)),
+    constraint_item: ($) =>
+      seq(
+        'constraint',
+        field('name', $.identifier),
+        optional(seq('per', 'session')),
+        optional(seq('on', $.constraint_binding, repeat(seq(',', $.constraint_binding)))),
+      ),
+    // `read` alone is a name.
+    constraint_binding: ($) => choice(seq(optional('read'), $.path), alias('read', $.identifier)),
     table_item: ($) =>
       seq(
         'table',
@@ -347,7 +355,11 @@ module.exports = grammar({
     query_limit: ($) => seq('limit', $._expression),
     fold_expression: ($) => seq('fold', $._pattern, '=', $._expression, 'for', $._pattern, 'in', $._expression, $.block),
     atomic_expression: ($) => seq('atomic', $.atomic_resource, repeat(seq(',', $.atomic_resource)), $.block),
-    atomic_resource: ($) => seq($.identifier, optional(seq('per', 'session'))),
+    atomic_resource: ($) =>
+      seq(
+        choice(seq(optional('read'), $.identifier), alias('read', $.identifier)),
+        optional(seq('per', 'session')),
+      ),
     race_expression: ($) => seq('race', braces($, $._expression)),
     retry_expression: ($) => seq('retry', $.arguments, $.block),
     with_expression: ($) => seq('with', $.replacement, repeat(seq(',', $.replacement)), $.block),

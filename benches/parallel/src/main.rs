@@ -1,4 +1,4 @@
-//! Rounds of one flow on all cores, beside the same rounds with rayon and on one core, in one run.
+//! Rounds and independent calls of one flow on all cores, beside the same with rayon and on one core, in one run.
 //!
 //! ```sh
 //! cargo run --release -p bench-parallel            # options: --rounds 20

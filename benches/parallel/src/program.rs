@@ -1,4 +1,4 @@
-//! The program in Weir: a flow runs the rounds of a case.
+//! The program in Weir: a flow runs the rounds or calls of a case.
 
 use test_support::flows::{Feed, options};
 use weir::Value;
@@ -9,7 +9,7 @@ use weir_syntax::{SourceFile, Sources, Style, render};
 use crate::BenchResult;
 use crate::cases::ParallelCase;
 
-/// A flow for each case. The rounds and steps of a case are one number, because a flow has one input.
+/// A flow for each run of a case. The rounds and steps of a case are one number, because a flow has one input.
 const PROGRAM: &str = "\
 use bench, list
 
@@ -17,7 +17,11 @@ for number in bench.flows(0) {
   let rounds = number / 1000000000
   let steps = number % 1000000000
   let numbers = list.numbers(0, rounds)?
-  if steps > 0 {
+  if rounds == 0 {
+    let first = bench.work(1, steps)
+    let second = bench.work(2, steps)
+    bench.take([first, second])
+  } else if steps > 0 {
     let results = for n in numbers { bench.work(n, steps) }
     bench.take(results)
   } else {
@@ -87,7 +91,7 @@ impl BenchProgram {
         Ok(BenchProgram { feed, running })
     }
 
-    /// Runs the rounds of a case in a flow; returns their number.
+    /// Runs the rounds or calls of a case in a flow; returns the number of rounds.
     pub(crate) fn run(&self, case: &ParallelCase) -> BenchResult<i64> {
         let input = case.rounds * ROUNDS_AT + case.steps;
         self.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;

@@ -14,6 +14,7 @@ mod call;
 mod config;
 mod constant_patterns;
 mod constants;
+mod constraints;
 mod control;
 mod entry;
 mod expr;
@@ -185,6 +186,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             }
         }
         self.config_items();
+        self.constraint_bindings();
         for at in 0..self.typed.declarations.functions.len() {
             self.function(at);
         }
@@ -293,8 +295,9 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         let TypeChecker { context, mut typed, fn_seen, scopes_of, matches, .. } = self;
         typed.fn_effects = effects::close(&fn_seen);
         typed.fn_callees = fn_seen.into_iter().map(|seen| seen.callees).collect();
-        let declared = typed.declarations.shared.iter().filter(|(_, shared)| shared.per_session);
-        typed.per_session = declared.map(|(name, _)| name.clone()).collect();
+        let declarations = &typed.declarations;
+        let declared = declarations.shared.keys().chain(declarations.constraints.keys());
+        typed.per_session = declared.filter(|name| declarations.is_of_sessions(name)).cloned().collect();
         typed.per_session.extend(scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name));
         for check in matches {
             match check {

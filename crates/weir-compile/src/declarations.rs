@@ -27,7 +27,7 @@ pub(crate) struct Declarations {
     pub(crate) config: IndexMap<Arc<str>, DeclaredConfig>,
     pub(crate) constants: IndexMap<Arc<str>, DeclaredConstant>,
     pub(crate) aliases: IndexMap<Text, DeclaredAlias>,
-    pub(crate) constraints: IndexMap<Arc<str>, Span>,
+    pub(crate) constraints: IndexMap<Arc<str>, DeclaredConstraint>,
     pub(crate) services: IndexSet<Arc<str>>,
     /// Every place in the program that names a symbol.
     pub(crate) references: Vec<Reference>,
@@ -125,6 +125,15 @@ pub(crate) struct DeclaredShared {
     pub(crate) per_session: bool,
 }
 
+/// A declared constraint.
+pub(crate) struct DeclaredConstraint {
+    /// The index of the item in the tree.
+    pub(crate) item: usize,
+    pub(crate) span: Span,
+    /// True if all steps hold it per session.
+    pub(crate) per_session: bool,
+}
+
 impl FileScope {
     pub(crate) fn of_module(module: Text) -> Self {
         FileScope { module, ..Self::default() }
@@ -198,6 +207,12 @@ pub(crate) struct SoftLimits {
 }
 
 impl Declarations {
+    /// Returns whether a resource is declared `per session`.
+    pub(crate) fn is_of_sessions(&self, name: &str) -> bool {
+        self.shared.get(name).is_some_and(|shared| shared.per_session)
+            || self.constraints.get(name).is_some_and(|constraint| constraint.per_session)
+    }
+
     /// Returns the names in the current file.
     pub(crate) fn here(&self) -> &FileScope {
         &self.files[self.file]

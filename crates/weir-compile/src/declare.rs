@@ -14,8 +14,8 @@ use weir_syntax::{Code, Diagnostic, Parsed, Span, print_on_one_line};
 
 use crate::context::CheckContext;
 use crate::declarations::{
-    Declarations, DeclaredAlias, DeclaredConfig, DeclaredConstant, DeclaredFn, DeclaredParameter, DeclaredShared,
-    DeclaredType, FileScope, ImportedModule,
+    Declarations, DeclaredAlias, DeclaredConfig, DeclaredConstant, DeclaredConstraint, DeclaredFn, DeclaredParameter,
+    DeclaredShared, DeclaredType, FileScope, ImportedModule,
 };
 use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
@@ -315,7 +315,7 @@ impl Declarer<'_, '_> {
             match &item.kind {
                 ItemKind::Function(function) => self.function(at, item.public.is_some(), function),
                 ItemKind::Shared(shared) => self.shared(at, shared),
-                ItemKind::Constraint(constraint) => self.constraint(constraint),
+                ItemKind::Constraint(constraint) => self.constraint(at, constraint),
                 ItemKind::Table(table) => self.table(at, table),
                 ItemKind::Config(config) => self.config(at, config),
                 ItemKind::Constant(constant) => self.constant(at, item.public.is_some(), &constant.name),
@@ -369,12 +369,13 @@ impl Declarer<'_, '_> {
         }
     }
 
-    fn constraint(&mut self, constraint: &ast::Constraint) {
-        let name = &constraint.name;
+    fn constraint(&mut self, item: usize, constraint: &ast::Constraint) {
+        let (name, per_session) = (&constraint.name, constraint.per_session);
         if self.take(name) {
             let whole = self.declarations.add_name(&name.text);
             self.declarations.define(name, Symbol::Constraint((&*whole).into()));
-            self.declarations.constraints.insert(whole, name.span);
+            let declared = DeclaredConstraint { item, span: name.span, per_session };
+            self.declarations.constraints.insert(whole, declared);
         }
     }
 

@@ -10,6 +10,7 @@
 //!
 //! Architecture invariant: no I/O, no threads, no runtime. The library is an argument; the source text is a value.
 
+mod bound_constraints;
 mod bypassed_handlers;
 mod cascade;
 mod check;
@@ -150,7 +151,7 @@ fn lower_and_check<'a>(
     session_values::check(&program, context);
     check_values(&program, context);
     // Only flows can lose an update: each test has its own shared values.
-    lost_updates::check(&program, context);
+    lost_updates::check(&program, &typed.bound_constraints, context);
     check_unreached_fns(context, typed, &program, cache);
     let mut tests = lower::lower_tests(context, typed, &program);
     for warning in context.handlers.unreached() {
@@ -202,7 +203,7 @@ fn check_unreached_fns<'a>(
             && let Some((parameters, body)) = lower::lower_unreached_fn(at, context, typed)
         {
             move_checker::check(&parameters, &body, &types, context);
-            lost_updates::check_body(&body, context);
+            lost_updates::check_body(&body, &typed.bound_constraints, context);
             races::check(&body, context);
         }
         if context.reported() == before {

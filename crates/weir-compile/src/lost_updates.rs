@@ -20,17 +20,18 @@ use weir_ir::program::AT_END;
 use weir_syntax::{Code, Diagnostic};
 
 use self::uses::{BodyUses, SharedUse, UseKind};
+use crate::bound_constraints::BoundConstraints;
 use crate::context::CheckContext;
 
 mod uses;
 
 /// Checks the flows of a program, each against every flow that may run at the same time.
-pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>) {
+pub(crate) fn check(program: &Program, bound: &BoundConstraints, context: &mut CheckContext<'_>) {
     let mut flows = Vec::new();
     for (number, entry) in program.entries.iter().enumerate() {
         for (index, flow) in entry.flows.iter().enumerate() {
             let at_end = index == AT_END && flow.route.is_none();
-            flows.push((number, at_end, FlowUses::of(&flow.body, context)));
+            flows.push((number, at_end, FlowUses::of(&flow.body, bound, context)));
         }
     }
     for (entry, at_end, flow) in &flows {
@@ -41,8 +42,8 @@ pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>) {
 }
 
 /// Checks a body against itself.
-pub(crate) fn check_body(body: &Block, context: &mut CheckContext<'_>) {
-    let flow = FlowUses::of(body, context);
+pub(crate) fn check_body(body: &Block, bound: &BoundConstraints, context: &mut CheckContext<'_>) {
+    let flow = FlowUses::of(body, bound, context);
     report(&flow, &[&flow], context);
 }
 
@@ -93,9 +94,9 @@ struct FlowUses {
 }
 
 impl FlowUses {
-    fn of(body: &Block, context: &CheckContext<'_>) -> FlowUses {
+    fn of(body: &Block, bound: &BoundConstraints, context: &CheckContext<'_>) -> FlowUses {
         let mut flow = FlowUses {
-            body: BodyUses::of(body, context.library),
+            body: BodyUses::of(body, bound, context.library),
             reads: BTreeMap::new(),
             split_reads: BTreeMap::new(),
             changes: BTreeMap::new(),

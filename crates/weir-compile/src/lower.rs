@@ -254,6 +254,8 @@ struct Lowering<'a, 'd> {
     handled_calls: HandledCalls,
     /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
+    /// True if this lowers code that runs at the start of the program, or at the start of a session.
+    starts: bool,
     /// True if this lowers a flow of an entry point, whose answer and effects wait until its writes are durable.
     answers: bool,
     /// The variables whose values are known at compile time.
@@ -287,6 +289,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             deferred: BTreeMap::new(),
             handled_calls: HandledCalls::new(typed),
             alone: false,
+            starts: false,
             answers: false,
             constants: constants::Constants::default(),
             call_paths: IndexMap::new(),
@@ -464,6 +467,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     /// Returns a block that runs at the start of the program, before there are shared values.
     fn starting(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
+        self.starts = true;
         let block = self.whole(result, body);
         self.uses_no_shared(&block);
         block

@@ -1,4 +1,4 @@
-//! The race check: reports `race` bodies that access one shared value concurrently inside an atomic step.
+//! The race check: reports `race` bodies that access one shared value or constraint concurrently inside an atomic step.
 //!
 //! The bodies of a `race` run concurrently. Usually each call locks the shared value that it takes. A value that an
 //! atomic step around the race holds is not locked again, so that nothing would keep the bodies apart. The check runs
@@ -11,6 +11,7 @@ use weir_ir::expr::{Atom, Block, Call, Constraint, Op, Origin};
 use weir_syntax::{Code, Diagnostic};
 
 use crate::context::CheckContext;
+use crate::lang_items::TABLES;
 
 /// Checks one body.
 pub(crate) fn check(body: &Block, context: &mut CheckContext<'_>) {
@@ -60,8 +61,12 @@ impl RaceChecker<'_, '_> {
 
     fn touched(&self, block: &Block, found: &mut SharedAccesses) {
         block.each_binding(&mut |binding| {
-            let Op::Call(call) = &binding.op else { return };
-            for (name, mode) in self.shared_arguments(call) {
+            let accesses = match &binding.op {
+                Op::Call(call) => self.shared_arguments(call),
+                Op::Atomic { constraints, .. } => constraints.iter().filter_map(constraint_held).collect(),
+                _ => return,
+            };
+            for (name, mode) in accesses {
                 let entry = found.entry(name.clone()).or_insert((mode, binding.origin));
                 entry.0 = entry.0.max(mode);
             }
@@ -95,6 +100,14 @@ impl RaceChecker<'_, '_> {
 fn shared_of(constraints: &[Constraint]) -> impl Iterator<Item = Text> {
     constraints.iter().filter_map(|held| match &held.resource {
         Resource::Shared(name) => Some(name.clone()),
-        _ => None,
+        _ => constraint_held(held).map(|(name, _)| name.clone()),
     })
+}
+
+/// Returns the declared constraint that a step holds, and how.
+fn constraint_held(held: &Constraint) -> Option<(&Text, Mode)> {
+    match &held.resource {
+        Resource::Constraint(name) if name.as_str() != TABLES => Some((name, held.mode)),
+        _ => None,
+    }
 }

@@ -100,7 +100,12 @@ impl Checked {
                 let scope = if declared.per_session { " per session" } else { "" };
                 Some(SymbolInfo { signature: format!("shared {name}: {}{scope}", declared.ty), doc, effects: None })
             }
-            Symbol::Constraint(name) => plain(format!("constraint {name}")),
+            Symbol::Constraint(name) => {
+                let declared = self.typed.declarations.constraints.get(name.as_str())?;
+                let (scope, doc) =
+                    (if declared.per_session { " per session" } else { "" }, self.item_doc(declared.item));
+                Some(SymbolInfo { signature: format!("constraint {name}{scope}"), doc, effects: None })
+            }
             Symbol::Config(name) => {
                 let declared = self.typed.declarations.config.get(name.as_str())?;
                 let word = if declared.secret { "secret" } else { "config" };

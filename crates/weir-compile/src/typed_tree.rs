@@ -7,6 +7,7 @@ use weir_host::{Text, Type, Value};
 use weir_syntax::Span;
 use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
 
+use crate::bound_constraints::BoundConstraints;
 use crate::declarations::Declarations;
 use crate::effects::EffectSummary;
 use crate::html_template::HoleContext;
@@ -54,12 +55,24 @@ pub struct TypedTree {
     pub(crate) flow_callees: BTreeSet<usize>,
     /// The shared values and constraints that steps hold per session.
     pub(crate) per_session: BTreeSet<Arc<str>>,
+    /// The constraints that host functions are bound to.
+    pub(crate) bound_constraints: BoundConstraints,
     /// The names in the program of the resources that steps of modules hold, by the offset of the written name.
     pub(crate) held_names: BTreeMap<u32, Arc<str>>,
-    /// The unreachable statements, at most one of each block: the statement that leaves the block, and the next one.
-    pub(crate) unreachable: Vec<(Span, Span)>,
+    /// The unreachable statements, at most once for each block.
+    pub(crate) unreachable: Vec<UnreachableCode>,
     /// The offsets of blocks whose last expression is evaluated only for its effects.
     pub(crate) unit_blocks: BTreeSet<u32>,
+}
+
+/// Statements of a block behind one that leaves it.
+pub(crate) struct UnreachableCode {
+    /// The statement that leaves the block.
+    pub(crate) leaves: Span,
+    /// The first statement behind it.
+    pub(crate) first: Span,
+    /// The end of the last one; `None` if a handler, which applies to the whole body, is among them.
+    pub(crate) end: Option<u32>,
 }
 
 /// The number of a local name in its file.
@@ -270,6 +283,7 @@ impl TypedTree {
             fn_callees: Vec::new(),
             flow_callees: BTreeSet::new(),
             per_session: BTreeSet::new(),
+            bound_constraints: BoundConstraints::default(),
             held_names: BTreeMap::new(),
             unreachable: Vec::new(),
             created: Vec::new(),

@@ -98,6 +98,63 @@ fn a_constraint_without_a_scope_holds_for_all_flows() {
 }
 
 #[test]
+fn a_constraint_is_held_as_a_reader_or_a_writer() {
+    // `ledger?` and `ledger!` in the paper.
+    let (steps, said) = steps(&format!(
+        "constraint ledger\n{}",
+        routes(&[
+            "atomic read ledger { 1 }\n",
+            "atomic ledger { 1 }\n",
+            "atomic read ledger { atomic ledger { 1 } }\n"
+        ])
+    ));
+    let (reader, writer) = ("(read constraint ledger)", "(write constraint ledger)");
+    // Fault 3 again: a reader around a writer is a writer from the start.
+    assert_eq!(steps, [reader, writer, writer, writer]);
+    assert_eq!(said.matches("warning").count(), said.matches("W0710").count(), "{said}");
+}
+
+#[test]
+fn a_constraint_is_bound_once_to_functions_and_modules() {
+    let head =
+        "use files\nconstraint disk on files.write, read files\nconstraint accounts_held per session on accounts.set\n";
+    let service = "service s on http(port: 1) {\n  get \"/{name}\" (name: Text) {\n    session = name\n\
+                   \x20   x.set(name, 1)\n    let known = files.exists(name)\n    let balance = x.balance(name)\n\
+                   \x20   let kept = files.write(name, files.read(name)?)\n\
+                   \x20   http.text(\"{known} {balance} {kept == Ok(())}\")\n  }\n}\n";
+    let (steps, said) = steps(&format!("{head}{service}"));
+    assert_eq!(
+        steps,
+        [
+            "(write shared x, write per session constraint accounts_held) session %0",
+            "(read constraint disk)",
+            "(read constraint disk)",
+            "(write constraint disk)"
+        ]
+    );
+    assert!(said.contains("W0703") && said.contains("atomic disk"), "{said}");
+}
+
+#[test]
+fn a_bound_call_is_part_of_the_step_around_it() {
+    let head = "use files\nconstraint disk on files.write, read files\n";
+    let body = "atomic y {\n  y.set(\"a\", 1)\n  if files.exists(\"a\") { x.set(\"a\", 2) }\n }\n\
+                atomic disk {\n  files.write(\"b\", files.read(\"a\")?)?\n  y.set(\"a\", 3)\n }";
+    let (steps, said) = steps(&format!("{head}{}", routes(&[body])));
+    assert_eq!(
+        steps,
+        [
+            "(write shared x, write shared y)",
+            "(read constraint disk)",
+            "(write shared y, write constraint disk)",
+            "(read constraint disk)",
+            "(write constraint disk)"
+        ]
+    );
+    assert_eq!(said.matches("W0705").count(), 2, "{said}");
+}
+
+#[test]
 fn sessions_reach_the_program() {
     // Fault 6: constraints per session were ignored by the code generator.
     let service = "service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n\

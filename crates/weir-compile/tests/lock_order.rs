@@ -17,6 +17,10 @@ use weir_syntax::{SourceFile, SourceId};
 const SHARED: [&str; 4] = ["apple", "cherry", "fig", "plum"];
 const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
 
+/// Bindings of the constraints.
+const BINDINGS: [&str; 4] =
+    ["", " on files.write, read files", " on accounts.set, read accounts.balance", " on files, read accounts"];
+
 /// Returns the scope of a shared value: some are per session, in programs with sessions.
 fn scope(name: &str, sessions: usize) -> &'static str {
     let at = SHARED.iter().position(|known| *known == name).unwrap_or(0);
@@ -45,22 +49,27 @@ fn statements(numbers: &mut Numbers, (fns, sessions): (usize, usize), depth: usi
     for _ in 0..=numbers.next(2) {
         let shared = numbers.one_of(&SHARED);
         let nested = |numbers: &mut Numbers| statements(numbers, (fns, sessions), depth + 1);
-        let form = if depth > 3 { numbers.next(3) } else { numbers.next(8) };
+        let form = if depth > 3 { numbers.next(5) } else { numbers.next(10) };
         _ = match form {
             0 => writeln!(text, "{shared}.set(\"a\", 1)"),
             1 => writeln!(text, "{shared}.balance(\"a\")"),
             2 if fns > 0 => writeln!(text, "f{}()", numbers.next(fns)),
-            3 | 4 => {
+            3 => writeln!(text, "files.exists(\"a\")"),
+            4 => writeln!(text, "files.write(\"a\", files.read(\"b\")?)?"),
+            5 | 6 => {
                 let mut held = vec![format!("{shared}{}", scope(shared, sessions))];
-                held.extend((0..numbers.next(2)).map(|_| numbers.one_of(&CONSTRAINTS).to_owned()));
+                held.extend(
+                    (0..numbers.next(2))
+                        .map(|_| format!("{}{}", numbers.one_of(&["", "read "]), numbers.one_of(&CONSTRAINTS))),
+                );
                 writeln!(text, "atomic {} {{\n{}}}", held.join(", "), nested(numbers))
             }
-            5 => {
+            7 => {
                 let (then, otherwise) = (nested(numbers), nested(numbers));
                 writeln!(text, "if {shared}.balance(\"a\") > 0 {{\n{then}}} else {{\n{otherwise}}}")
             }
-            6 => writeln!(text, "for i in [1, 2] {{\n{}}}", nested(numbers)),
-            7 => writeln!(text, "accounts.transfer({shared}, {}, 1)", other(numbers, shared)),
+            8 => writeln!(text, "for i in [1, 2] {{\n{}}}", nested(numbers)),
+            9 => writeln!(text, "accounts.transfer({shared}, {}, 1)", other(numbers, shared)),
             _ => writeln!(text, "{shared}.deposit(\"a\", -1)?"),
         };
     }
@@ -74,9 +83,12 @@ fn other<'w>(numbers: &mut Numbers, than: &'w str) -> &'w str {
 }
 
 fn program(numbers: &mut Numbers) -> String {
-    let mut text = String::from("use http, accounts\n");
+    let mut text = String::from("use http, accounts, files\n");
     SHARED.iter().for_each(|name| _ = writeln!(text, "shared {name} = accounts.new()"));
-    CONSTRAINTS.iter().for_each(|name| _ = writeln!(text, "constraint {name}"));
+    for name in CONSTRAINTS {
+        let (scope, bound) = (numbers.one_of(&["", " per session"]), numbers.one_of(&BINDINGS));
+        _ = writeln!(text, "constraint {name}{scope}{bound}");
+    }
     let (fns, sessions) = (numbers.next(5), numbers.next(1 << SHARED.len()));
     for at in 0..fns {
         let handler = match numbers.next(3) {

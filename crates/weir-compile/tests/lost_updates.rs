@@ -11,7 +11,7 @@ mod interleaving;
 
 use std::fmt::Write as _;
 
-use interleaving::{CELLS, Cells, FlowStart, is_unserialisable, length, library};
+use interleaving::{CELLS, Cells, FlowStart, OUTSIDE, is_unserialisable, length, library};
 use test_support::generator::Generator;
 use weir::Library;
 use weir_syntax::{SourceFile, Sources, Style, render};
@@ -31,6 +31,8 @@ struct Flows {
     uses: usize,
     /// The cells that may be used here: within an atomic step, those that it holds.
     cells: &'static [usize],
+    /// True if the program uses the cell [`OUTSIDE`] by functions that a constraint is bound to, and not as a shared value.
+    has_constraint: bool,
 }
 
 const ALL_CELLS: &[usize] = &[0, 1, 2];
@@ -45,15 +47,23 @@ impl Flows {
             may_have_ended: false,
             uses: 0,
             cells: ALL_CELLS,
+            has_constraint: false,
         };
+        flows.has_constraint = flows.random.below(2) == 0;
         flows.text.push_str("use cell, http\n\n");
-        for cell in 0..CELLS {
+        for cell in (0..CELLS).filter(|cell| *cell != OUTSIDE || !flows.has_constraint) {
             writeln!(flows.text, "shared c{cell} = cell.new({cell})").unwrap();
+        }
+        if flows.has_constraint {
+            let bindings = "cell.set_outside, cell.add_outside, read cell.read_outside";
+            writeln!(flows.text, "constraint c{OUTSIDE} on {bindings}").unwrap();
         }
         flows
             .text
             .push_str("\nfn few(n: Int) -> Result(Int) {\n  if c0.get() > n { fail(\"many\") }\n  Ok(c1.get())\n}\n");
-        flows.text.push_str("\nfn least(n: Int) -> Int {\n  let now = c2.get()\n  if now < n { return n }\n  now\n}\n");
+        let now = flows.get(2);
+        writeln!(flows.text, "\nfn least(n: Int) -> Int {{\n  let now = {now}\n  if now < n {{ return n }}\n  now\n}}")
+            .unwrap();
         flows.text.push_str("\nservice s on http(port: 1) {\n");
         for route in ["a", "b"] {
             writeln!(flows.text, "  get \"/{route}/{{k}}\" (k: Int) {{").unwrap();
@@ -64,7 +74,8 @@ impl Flows {
         }
         // Another flow changes every cell, so that no read is of a constant.
         flows.text.push_str("  get \"/all/{k}\" (k: Int) {\natomic c0, c1, c2 {\ncell.begin()\n");
-        flows.text.push_str("c0.add(k)\nc1.add(k)\nc2.add(k)\ncell.end()\n}\nhttp.text(\"\")\n}\n}\n");
+        let adds = ALL_CELLS.iter().map(|cell| flows.change_of(*cell, "add", "k") + "\n").collect::<String>();
+        writeln!(flows.text, "{adds}cell.end()\n}}\nhttp.text(\"\")\n}}\n}}").unwrap();
         flows.text
     }
 
@@ -84,19 +95,35 @@ impl Flows {
         let number = ["k", "k + 1", "3 - k", "k * 2"][self.random.below(4)];
         let outside = self.usable.is_none();
         match (self.random.below(12), self.variable()) {
-            (0 | 1, _) => self.bind(&format!("c{cell}.get()")),
+            (0 | 1, _) => self.bind(&self.get(cell)),
             (2, _) if outside => self.bind(&format!("few({number})?")),
             (3, _) if outside => self.bind(&format!("few({number}) else {{ return http.text(\"\") }}")),
             (4, _) if outside => self.bind(&format!("least({number})")),
-            (5, Some(variable)) => self.change(&format!("c{cell}.set({variable} + {number})")),
-            (6, Some(variable)) => self.change(&format!("c{cell}.set({variable} * 2)")),
+            (5, Some(variable)) => self.change(&self.change_of(cell, "set", &format!("{variable} + {number}"))),
+            (6, Some(variable)) => self.change(&self.change_of(cell, "set", &format!("{variable} * 2"))),
             (8, Some(variable)) => self.change(&format!("if {variable} > {number} {{ return http.text(\"\") }}")),
             (9, Some(variable)) if depth > 0 => self.branch(depth, &variable, number),
             (10, _) if depth > 0 => self.repeat(depth, guarded),
             (11, _) if outside && depth > 0 => self.step(depth, guarded),
-            _ if guarded || self.may_have_ended => self.change(&format!("c{cell}.set({number})")),
-            _ => self.change(&format!("c{cell}.add({number})")),
+            _ if guarded || self.may_have_ended => self.change(&self.change_of(cell, "set", number)),
+            _ => self.change(&self.change_of(cell, "add", number)),
         }
+    }
+
+    fn get(&self, cell: usize) -> String {
+        if self.is_outside(cell) { "cell.read_outside()".to_owned() } else { format!("c{cell}.get()") }
+    }
+
+    fn change_of(&self, cell: usize, verb: &str, number: &str) -> String {
+        if self.is_outside(cell) {
+            format!("cell.{verb}_outside({number})")
+        } else {
+            format!("c{cell}.{verb}({number})")
+        }
+    }
+
+    fn is_outside(&self, cell: usize) -> bool {
+        self.has_constraint && cell == OUTSIDE
     }
 
     fn variable(&mut self) -> Option<String> {

@@ -375,3 +375,12 @@ fn main() -> Text {
     let ints = "int(7, true, 0) int(7, false, 8) start(int(7, true, 0), 9,  )";
     assert_eq!(shown(text), format!("{ints} {floats} {rest}"));
 }
+
+#[test]
+fn a_program_of_every_form_of_constraint_compiles() {
+    let (program, _, said, _) = running::compiled(include_str!("programs/constraints.weir"));
+    let printed = weir_ir::print::expr(&program.unwrap_or_else(|| panic!("{said}")));
+    for held in ["read constraint disk", "read constraint pictures", "write per session constraint board"] {
+        assert!(printed.contains(held), "{held}:\n{printed}");
+    }
+}

@@ -69,6 +69,8 @@ pub struct Effects {
     /// True if its result is its first argument with the third one as the element at the second, a position or key: the
     /// element that was there before is not read.
     pub replaces_element: bool,
+    /// True if a call declares its units, because it may take long.
+    pub declares_units: bool,
 }
 
 /// Effect of a call on its library's part of the outside world.
@@ -94,6 +96,7 @@ impl Default for Effects {
             awaits_peer: false,
             total: false,
             replaces_element: false,
+            declares_units: false,
         }
     }
 }

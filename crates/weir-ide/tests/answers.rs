@@ -216,6 +216,10 @@ fn completions_fit_the_place() {
         "use image\n/// Twice.\nfn twice(n: Int) -> Int { n + n }\nfn f(count: Int) -> Int {\n  let half = count / 2\n  <|>\n}",
         "fn f() { \"a <|> b\" }",
         "fn f() { 1 } // a <|>",
+        "use files\nconstraint disk o<|>\nfn f() { 1 }",
+        "use files\nconstraint disk on files.read, <|>",
+        "use files\nconstraint disk on read files.<|>",
+        "use files\nconstraint disk on files\nfn f() { atomic di<|> }",
     ];
     let mut out = String::new();
     for case in cases {

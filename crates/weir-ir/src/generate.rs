@@ -22,6 +22,7 @@ mod arithmetic;
 mod batched;
 mod cover;
 mod functions;
+mod independence;
 mod library;
 mod operations;
 mod program;
@@ -36,7 +37,9 @@ mod updates;
 mod values;
 
 pub use cover::constructs;
-pub use program::{arithmetic_case, case, computing_case, elements_case, rewritable_case, rounds_case};
+pub use program::{
+    arithmetic_case, case, computing_case, elements_case, independent_case, rewritable_case, rounds_case,
+};
 pub use random::Random;
 pub use recording::Recording;
 pub use shrink::smaller;

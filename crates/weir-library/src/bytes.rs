@@ -10,7 +10,7 @@ pub const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 weir::library! {
     /// Functions on bytes: length, slices, searching, and conversion from and to text.
-    pub(crate) bytes: length, is_empty, slice, join, of_text, to_text, starts_with, ends_with, find
+    pub(crate) bytes: length, is_empty, at, slice, join, of_text, to_text, of_int, to_int, starts_with, ends_with, find
 }
 
 /// Returns the number of bytes.
@@ -23,6 +23,12 @@ pub fn length(bytes: &[u8]) -> i64 {
 #[weir::function(pure)]
 pub fn is_empty(bytes: &[u8]) -> bool {
     bytes.is_empty()
+}
+
+/// Returns the byte at a position, from 0 to 255; `None` beyond the end.
+#[weir::function(pure, total)]
+pub fn at(bytes: &[u8], position: i64) -> Option<i64> {
+    bytes.get(usize::try_from(position).ok()?).map(|byte| i64::from(*byte))
 }
 
 /// Returns the bytes from position `from` (inclusive) to position `to` (exclusive) without copying them. Positions
@@ -63,6 +69,40 @@ pub fn of_text(text: &str) -> Bytes {
 pub fn to_text(bytes: &[u8]) -> Result<String, Failure> {
     let text = std::str::from_utf8(bytes);
     text.map(str::to_owned).map_err(|error| Failure::function(format!("byte {} is not UTF-8", error.valid_up_to())))
+}
+
+/// Returns a whole number as `length` bytes, from 1 to 8, the most significant first, as most protocols send them.
+///
+/// # Errors
+/// Fails if the number is negative or needs more bytes, and for another length.
+#[weir::function(pure)]
+pub fn of_int(int: i64, length: i64) -> Result<Bytes, Failure> {
+    let (all, width) = (int.to_be_bytes(), usize::try_from(length).ok().filter(|width| (1..=8).contains(width)));
+    let Some(width) = width else {
+        return Err(Failure::function(format!("{length} is not a length from 1 to 8 bytes")));
+    };
+    let (above, kept) = all.split_at(8 - width);
+    if int < 0 || above.iter().any(|byte| *byte != 0) {
+        return Err(Failure::function(format!("{int} cannot be written in {length} bytes")));
+    }
+    Ok(Bytes::copy_from_slice(kept))
+}
+
+/// Returns the whole number that the bytes, at least one, write with the most significant one first.
+///
+/// # Errors
+/// Fails if there are no bytes, or if the number does not fit into an `Int`.
+#[weir::function(pure)]
+pub fn to_int(bytes: &[u8]) -> Result<i64, Failure> {
+    if bytes.is_empty() {
+        return Err(Failure::function("no bytes write no number"));
+    }
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let digits = &bytes[zeros..];
+    if digits.len() > 8 || (digits.len() == 8 && digits[0] > i8::MAX as u8) {
+        return Err(Failure::function(format!("a number of {} bytes does not fit into an `Int`", digits.len())));
+    }
+    Ok(digits.iter().fold(0, |number, byte| number << 8 | i64::from(*byte)))
 }
 
 /// Returns `true` if the bytes begin with `start`.

@@ -32,10 +32,17 @@ mod functions {
 
     weir::library! {
         /// Cryptography: digests, message authentication, random tokens, comparison in constant time, and passwords.
-        pub(crate) crypto: super::sha256, super::sha384, super::sha512, super::hmac_sha256, super::hmac_sha512,
+        pub(crate) crypto: super::sha1, super::sha256, super::sha384, super::sha512, super::hmac_sha256, super::hmac_sha512,
             super::equal, super::sign_text, super::signed_text, super::token::token, super::random_bytes, super::secret, super::configured::configured, super::password::hash_password,
             super::password::password_matches
     }
+}
+
+/// Returns the SHA-1 digest of the bytes (20 bytes), for protocols and formats that are defined with it, such as Git and
+/// BitTorrent. It protects from nobody: different bytes with one digest are known. Use `sha256` for everything else.
+#[weir::function(pure, units = units::to_transform(bytes))]
+pub fn sha1(bytes: &[u8]) -> Bytes {
+    digested(&digest::SHA1_FOR_LEGACY_USE_ONLY, bytes)
 }
 
 /// Returns the SHA-256 digest of the bytes (32 bytes). It identifies contents; passwords need `hash_password`.

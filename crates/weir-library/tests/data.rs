@@ -126,6 +126,26 @@ fn bytes_are_sliced_and_joined() {
 }
 
 #[test]
+fn bytes_hold_whole_numbers() {
+    let written = |int, length| bytes::of_int(int, length).map(|bytes| bytes.to_vec()).ok();
+    assert_eq!(written(258, 4), Some(vec![0, 0, 1, 2]));
+    assert_eq!((written(255, 1), written(256, 1), written(-1, 8)), (Some(vec![255]), None, None));
+    assert_eq!((written(0, 0), written(0, 9), written(i64::MAX, 8).map(|all| all[0])), (None, None, Some(127)));
+    let read = |bytes: &[u8]| bytes::to_int(bytes).ok();
+    assert_eq!((read(&[1, 2]), read(&[0; 20]), read(&[])), (Some(258), Some(0), None));
+    assert_eq!((read(&i64::MAX.to_be_bytes()), read(&[128, 0, 0, 0, 0, 0, 0, 0])), (Some(i64::MAX), None));
+    assert_eq!((read(&[1; 9]), read(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 7])), (None, Some(7)));
+    let at = |position| bytes::at(b"a\xff", position);
+    assert_eq!((at(0), at(1), at(2), at(-1)), (Some(97), Some(255), None, None));
+}
+
+#[test]
+fn sha1_is_that_of_the_standard() {
+    let digest = weir_library::crypto::sha1(b"abc");
+    assert_eq!((&digest[..4], digest.len()), (&[0xa9, 0x99, 0x3e, 0x36][..], 20));
+}
+
+#[test]
 fn a_request_head_is_parsed() {
     let head = b"GET /a%20b/c.html?x=1&y HTTP/1.1\r\nHost: me\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 12\r\n\r\n";
     let request = http1::parse(head).unwrap();

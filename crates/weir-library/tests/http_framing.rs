@@ -7,6 +7,7 @@ mod serving;
 mod support;
 
 use std::net::Shutdown;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use serving::{Service, parameter, route};
@@ -80,6 +81,18 @@ fn with_fields() -> impl Strategy<Value = (Asked, bool)> {
     )
 }
 
+/// A service that answers with a field of the request, at once or later, or with the field and the body. It serves all
+/// connections of a test, because it takes long to start.
+static SHOWN: LazyLock<Service> = LazyLock::new(|| {
+    let value = || parameter("x_value", Type::Text, ParameterFrom::Header);
+    let body = parameter("body", Type::Text, ParameterFrom::Body);
+    Service::start(vec![
+        route("GET", "/now", vec![value()]),
+        route("GET", "/later", vec![value()]),
+        route("POST", "/body", vec![value(), body]),
+    ])
+});
+
 fn send_in_pieces(client: &mut Client, bytes: &[u8], length: usize) {
     for piece in bytes.chunks(length) {
         client.send_all_it_takes(piece);
@@ -109,28 +122,6 @@ proptest! {
     }
 
     #[test]
-    fn every_request_gets_its_own_fields(
-        all in proptest::collection::vec(with_fields(), 1..24), length in prop_oneof![1 => 1usize..40, 3 => Just(usize::MAX)],
-    ) {
-        let x = || parameter("x_value", Type::Text, ParameterFrom::Header);
-        let body = parameter("body", Type::Text, ParameterFrom::Body);
-        let routes = vec![route("GET", "/now", vec![x()]), route("GET", "/later", vec![x()]), route("POST", "/body", vec![x(), body])];
-        let service = Service::start(routes);
-        let mut client = Client::connect(service.address);
-        let mut unanswered = Vec::new();
-        for (index, (asked, waits)) in all.iter().enumerate() {
-            send_in_pieces(&mut client, &asked.request, length);
-            unanswered.push(&asked.body);
-            if *waits || index + 1 == all.len() {
-                for body in unanswered.drain(..) {
-                    let answer = client.answer();
-                    prop_assert_eq!((answer.status, &answer.body), (200, body));
-                }
-            }
-        }
-    }
-
-    #[test]
     fn damaged_requests_affect_only_their_connection(
         all in proptest::collection::vec(asked(), 1..4), at in any::<prop::sample::Index>(),
         damage in prop_oneof![Just(vec![]), Just(b"\n".to_vec()), Just(b"\r\n".to_vec()), proptest::collection::vec(any::<u8>(), 1..4)],
@@ -147,5 +138,28 @@ proptest! {
         let answers = client.rest();
         prop_assert!(answers.is_empty() || answers.starts_with("HTTP/1."), "{:?}", answers);
         server.assert_serves();
+    }
+}
+
+proptest! {
+    // A client that waits for answers takes longer.
+    #![proptest_config(ProptestConfig { cases: cases().div_ceil(4), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_gets_its_own_fields(
+        all in proptest::collection::vec(with_fields(), 1..24), length in prop_oneof![1 => 1usize..40, 3 => Just(usize::MAX)],
+    ) {
+        let mut client = Client::connect(SHOWN.address);
+        let mut unanswered = Vec::new();
+        for (index, (asked, waits)) in all.iter().enumerate() {
+            send_in_pieces(&mut client, &asked.request, length);
+            unanswered.push(&asked.body);
+            if *waits || index + 1 == all.len() {
+                for body in unanswered.drain(..) {
+                    let answer = client.answer();
+                    prop_assert_eq!((answer.status, &answer.body), (200, body));
+                }
+            }
+        }
     }
 }

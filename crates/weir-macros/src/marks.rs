@@ -209,6 +209,7 @@ impl FunctionMarks {
         let awaits_peer = self.has(Flag::AwaitsPeer);
         let total = self.has(Flag::Total);
         let replaces_element = self.has(Flag::ReplacesElement);
+        let declares_units = self.units.is_some();
         quote! {
             ::weir::Effects {
                 world: ::weir::World::#world,
@@ -220,6 +221,7 @@ impl FunctionMarks {
                 awaits_peer: #awaits_peer,
                 total: #total,
                 replaces_element: #replaces_element,
+                declares_units: #declares_units,
             }
         }
     }

@@ -1,20 +1,23 @@
-//! Forks: rounds of a loop that another core runs for a flow.
+//! Forks: pieces of a region that another core runs for a flow.
 //!
-//! Rounds that have no order among each other (`prepare/regions/splits.rs`) may run on several cores. A flow offers some of
-//! them at a *heartbeat*, a safe point at least 50 µs after the one before, and only if a core is idle: a saturated machine
-//! pays a relaxed load for each. The rounds that are left are halved, those of the outermost loop that has any, because it has
-//! the longest: the upper half becomes a [`Fork`], and the flow goes on with the lower one. A fork does the same.
+//! A piece is one of two things: some rounds of a loop whose rounds have no order among each other
+//! (`prepare/regions/splits.rs`), or a part that needs nothing of the code before it (`prepare/regions/build/parts.rs`). A flow
+//! offers a piece at a *heartbeat*, a safe point at least 50 µs after the one before, or before a call that takes long, and
+//! only if a core is idle: a saturated machine pays a relaxed load for each. It offers the outermost piece, because that takes
+//! the longest. A part is offered as a whole. Of rounds the upper half of those that are left becomes a [`Fork`], and the flow
+//! goes on with the lower one. A fork does the same.
 //!
 //! 1. *Offer.* A fork is offered to the [`Helpers`](crate::helpers::Helpers), threads that do nothing else.
 //! 2. *Run.* A helper begins the fork and runs it, slice by slice. It stops at the end of a slice if the fork is given up.
-//! 3. *Join.* At the end of the loop, the flow takes its forks in the order of the rounds. It runs one that nobody has begun
-//!    itself. It adds the results of one that has ended to its own; if a round has ended the flow, later ones do not count.
-//!    For one that is under way it waits, as a step that waits without a wait bit (`frame.rs`). A fork that joins
-//!    forks of its own blocks its thread instead, and leaves its place among the helpers to another one.
+//! 3. *Join.* At the end of a loop, the flow takes the forks of its rounds in their order, and at the beginning of a part the
+//!    fork of the part. It runs one that nobody has begun itself. It takes over what one has done that has ended; if that
+//!    has ended the flow, later ones do not count. For one that is under way it waits, as a step that waits without a wait bit
+//!    (`frame.rs`). A fork that joins forks of its own blocks its thread instead, and leaves its place among the helpers to
+//!    another one.
 //!
-//! Results, failures and their places are those of rounds that run one after the other. Memory is charged to the flow, and
+//! Results, failures and their places are those of code that runs in the order of the text. Memory is charged to the flow, and
 //! the slices of its forks count as turns of the flow ([`ForkAccount`]). A fork is given up when the frame that has offered it
-//! goes on without it, because an earlier round has failed, or because the flow was cancelled.
+//! goes on without it, because something before it has failed, or because the flow was cancelled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,11 +27,15 @@ use parking_lot::{Condvar, Mutex};
 use weir_host::{Elements, Failure, Value};
 
 use crate::fork_account::ForkAccount;
-use rounds::ForkedRounds;
+use crate::region::RegionPiece;
+use pieces::ForkedPiece;
 
-pub(crate) mod rounds;
+mod parts;
+mod pieces;
+pub(crate) mod region_run;
+mod rounds;
 
-/// Rounds of a loop that another thread may run.
+/// A piece of a region that another thread may run.
 pub(crate) struct Fork {
     state: Mutex<ForkState>,
     ended: Condvar,
@@ -39,12 +46,12 @@ pub(crate) struct Fork {
 }
 
 enum ForkState {
-    /// Nobody has begun the rounds.
-    Offered(Box<ForkedRounds>),
-    /// A helper runs them. The waker of the flow that waits for their end, if it does.
+    /// Nobody has begun the piece. The waker of the flow that waits for its end, if it does.
+    Offered(Box<ForkedPiece>, Option<Waker>),
+    /// A helper runs it. The waker of the flow that waits for its end, if it does.
     UnderWay(Option<Waker>),
     Ended(ForkEnd),
-    /// The rounds or their results were taken out.
+    /// The piece or its results were taken out.
     Taken,
 }
 
@@ -52,24 +59,26 @@ enum ForkState {
 pub(crate) enum ForkEnd {
     /// The results of all rounds.
     Results(Elements),
+    /// The part, with what it has changed.
+    Part(Box<ForkedPiece>),
     /// The instruction that has ended the flow, with an answer or a failure.
     Exit(usize, Result<Value, Box<Failure>>),
 }
 
 /// The state of a fork that a flow joins.
 pub(crate) enum JoinedFork {
-    /// Nobody has begun the rounds, which are the flow's again.
-    Unbegun(Box<ForkedRounds>),
-    /// They have ended.
+    /// Nobody has begun the piece, which is the flow's again.
+    Unbegun(Box<ForkedPiece>),
+    /// It has ended.
     Ended(ForkEnd),
-    /// They are under way.
+    /// It is under way.
     UnderWay,
 }
 
 impl Fork {
-    fn new(rounds: ForkedRounds, offered_by: Option<&Arc<Fork>>, account: &Arc<ForkAccount>) -> Arc<Fork> {
+    fn new(piece: ForkedPiece, offered_by: Option<&Arc<Fork>>, account: &Arc<ForkAccount>) -> Arc<Fork> {
         Arc::new(Fork {
-            state: Mutex::new(ForkState::Offered(Box::new(rounds))),
+            state: Mutex::new(ForkState::Offered(Box::new(piece), None)),
             ended: Condvar::new(),
             given_up: AtomicBool::new(false),
             offered_by: offered_by.cloned(),
@@ -82,11 +91,14 @@ impl Fork {
         self.given_up.load(Ordering::Relaxed) || self.offered_by.as_ref().is_some_and(|by| by.is_given_up())
     }
 
-    /// Takes the rounds out to run them; `None` if another thread has them.
-    fn begin(&self) -> Option<Box<ForkedRounds>> {
+    /// Takes the piece out to run it; `None` if another thread has it.
+    fn begin(&self) -> Option<Box<ForkedPiece>> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut *state, ForkState::UnderWay(None)) {
-            ForkState::Offered(rounds) => Some(rounds),
+            ForkState::Offered(piece, waiter) => {
+                *state = ForkState::UnderWay(waiter);
+                Some(piece)
+            }
             other => {
                 *state = other;
                 None
@@ -94,7 +106,7 @@ impl Fork {
         }
     }
 
-    /// Notes the end of the rounds, and wakes who waits for it.
+    /// Notes the end of the piece, and wakes who waits for it.
     fn end(&self, end: ForkEnd) {
         let mut state = self.state.lock();
         let before = std::mem::replace(&mut *state, ForkState::Ended(end));
@@ -105,17 +117,26 @@ impl Fork {
         }
     }
 
-    /// Takes out the rounds that nobody has begun, or the end; otherwise registers the task that is woken at the end.
+    /// Takes out the piece that nobody has begun, or the end; otherwise registers the task that is woken at the end.
     fn join(&self, context: &Context<'_>) -> JoinedFork {
         let mut state = self.state.lock();
         match std::mem::replace(&mut *state, ForkState::Taken) {
-            ForkState::Offered(rounds) => JoinedFork::Unbegun(rounds),
+            ForkState::Offered(piece, _) => JoinedFork::Unbegun(piece),
             ForkState::Ended(end) => JoinedFork::Ended(end),
             ForkState::UnderWay(_) | ForkState::Taken => {
                 *state = ForkState::UnderWay(Some(context.waker().clone()));
                 JoinedFork::UnderWay
             }
         }
+    }
+
+    /// Does the same, but leaves a piece that nobody has begun to the helpers.
+    fn join_begun(&self, context: &Context<'_>) -> JoinedFork {
+        if let ForkState::Offered(_, waiter) = &mut *self.state.lock() {
+            *waiter = Some(context.waker().clone());
+            return JoinedFork::UnderWay;
+        }
+        self.join(context)
     }
 
     /// Blocks this thread until the fork, which is under way, has ended.
@@ -129,8 +150,7 @@ impl Fork {
 
 /// A fork of a frame. Dropping it gives the fork up.
 pub(crate) struct ForkHandle {
-    /// The number of the loop in its region.
-    split: usize,
+    piece: RegionPiece,
     fork: Arc<Fork>,
 }
 

@@ -27,7 +27,7 @@ use std::thread::LocalKey;
 use weir_host::{Argument, Failure, Value};
 use weir_trace::{Detail, EventKind};
 
-use crate::forks::rounds::RegionForks;
+use crate::forks::region_run::RegionForks;
 use crate::instance::Env;
 use crate::lock::HeldLock;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};

@@ -59,6 +59,9 @@ pub enum ForkPolicy {
     AsPlanned,
     /// At every safe point, whatever it costs. For tests: no fork may change an answer.
     Always,
+    /// At every safe point, and flows wait for helpers that have not begun what they were offered. For tests, too: flows are
+    /// often faster than helpers.
+    AlwaysOnHelpers,
 }
 
 /// The threads that run forks.
@@ -107,7 +110,7 @@ impl Helpers {
     /// Returns true if a core is idle. A hint: two flows may see the same core.
     pub(crate) fn want_work(&self) -> bool {
         let offered = self.counts.offered.load(Ordering::Relaxed);
-        if self.policy == ForkPolicy::Always {
+        if self.fork_always() {
             return offered < OFFERED_MAX;
         }
         let running = self.counts.running.load(Ordering::Relaxed);
@@ -117,7 +120,12 @@ impl Helpers {
 
     /// Returns true if forks are made whatever they cost.
     pub(crate) fn fork_always(&self) -> bool {
-        self.policy == ForkPolicy::Always
+        self.policy != ForkPolicy::AsPlanned
+    }
+
+    /// Returns true if flows leave what they have offered to helpers.
+    pub(crate) fn keep_offers(&self) -> bool {
+        self.policy == ForkPolicy::AlwaysOnHelpers
     }
 
     /// Offers a fork, which a helper runs inside the runtime of this event loop.

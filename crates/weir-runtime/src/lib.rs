@@ -42,7 +42,7 @@ pub use engine::{ENGINES, EngineRow, EngineSection, ThreadCountPolicy, engine, e
 pub use helpers::ForkPolicy;
 pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
 pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
-pub use prepare::{LoopRounds, PrepareError};
+pub use prepare::{IndependentPart, LoopRounds, PrepareError};
 pub use running::{RunningProgram, Stopper, Watcher};
-pub use start::{Options, StartError, StartFailure, loops, regions, sections, start};
+pub use start::{Options, StartError, StartFailure, independent_parts, loops, regions, sections, start};
 pub use units::SliceLength;

@@ -31,7 +31,7 @@ mod timed;
 pub use error::PrepareError;
 use error::error;
 use part::{NodePart, Resolved};
-pub use regions::LoopRounds;
+pub use regions::{IndependentPart, LoopRounds};
 
 /// The deepest nesting of bodies; the compiler's own limit is lower.
 const NESTING_MAX: usize = 64;
@@ -108,6 +108,16 @@ impl<'a> Preparation<'a> {
     /// Adds the loops of a flow that only compute to a list.
     pub(crate) fn loops(flow: &Flow<Graph>, prepared: &PreparedFlow, found: &mut Vec<LoopRounds>) {
         regions::loops(&format!("{}: ", flow.name), &flow.body, &prepared.body, found);
+    }
+
+    /// Adds the computations of a flow that may run beside others, or may not, to a list.
+    pub(crate) fn independent_parts(
+        &self,
+        flow: &Flow<Graph>,
+        prepared: &PreparedFlow,
+        found: &mut Vec<IndependentPart>,
+    ) {
+        regions::independent_parts(self.word_types(), &format!("{}: ", flow.name), &flow.body, &prepared.body, found);
     }
 
     fn word_types(&self) -> WordTypes<'a> {

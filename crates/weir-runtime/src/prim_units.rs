@@ -37,6 +37,7 @@ pub(crate) fn units<'v>(prim: Prim, mut operands: impl Iterator<Item = &'v Value
 fn size(value: &Value, depth: usize) -> u64 {
     match value {
         Value::Int(_) | Value::Float(_) | Value::Bool(_) => 0,
+        Value::Text(text) => (text.len() / BYTES_EACH) as u64,
         other => size_of_parts(other, depth),
     }
 }
@@ -48,7 +49,6 @@ fn size_of_parts(value: &Value, depth: usize) -> u64 {
     let parts =
         |mut all: std::slice::Iter<'_, Value>| all.try_fold(0_u64, |sum, part| sum.checked_add(size(part, depth - 1)));
     match value {
-        Value::Text(text) => (text.len() / BYTES_EACH) as u64,
         Value::Bytes(bytes) => (bytes.len() / BYTES_EACH) as u64,
         Value::List(list) if list.is_packed() => (list.bytes_to_append() / (8 * PACKED_EACH)) as u64,
         Value::List(list) => {

@@ -7,6 +7,8 @@
 //! `prepare/regions` finds the regions of a body and compiles them. This module has
 //!
 //! * the instructions (`instruction`), the tables that they refer to (`code`), and the shapes of words (`shapes`);
+//! * the parts of a region that may run on several threads (`parts`), and the accesses of instructions to its state, from
+//!   which the parts are found (`accesses`);
 //! * the verifier (`verify`): it checks that code is sound before it ever runs. Debug builds verify every region;
 //! * the interpreter (`interpret`, `outside`, `elements`): it runs the code over words and slots. It stops at the end, at an end of the
 //!   flow, or at a safe point when the slice is over. The number of the instruction is then all that is needed to go on.
@@ -14,6 +16,7 @@
 //! The step form of every node stays: flows whose nodes are recorded run it, and so do frames that stop inside of a
 //! region because a plan has cut the body there.
 
+mod accesses;
 mod code;
 mod elements;
 mod instruction;
@@ -21,15 +24,20 @@ mod interpret;
 mod listing;
 mod outcome;
 mod outside;
+mod parts;
+mod place;
 mod shapes;
 mod stop;
 mod verify;
 
+pub(crate) use accesses::{StateAccess, StateLocation};
 pub(crate) use code::{
-    CodePlace, ElementReplacement, ElementWords, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region, RegionOperand,
-    SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch, WordCall,
+    CallEffects, ElementReplacement, ElementWords, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region,
+    RegionOperand, SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch, WordCall,
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};
+pub(crate) use parts::{ComputationOrder, PARTS_MAX, PartCost, PartObstacle, RegionPart, RegionPiece};
+pub(crate) use place::CodePlace;
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
-pub(crate) use stop::{LongCall, RegionStop};
+pub(crate) use stop::{LongCall, RegionBorders, RegionStop};

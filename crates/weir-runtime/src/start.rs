@@ -35,7 +35,7 @@ use crate::helpers::{ForkPolicy, Helpers};
 use crate::instance::{EntryInstance, Env, ProgramInstance, RouteCounters};
 use crate::lock::SessionLimits;
 use crate::platform::{Platform, SystemPlatform};
-use crate::prepare::{LoopRounds, Preparation, PrepareError, PreparedFlow, source_of};
+use crate::prepare::{IndependentPart, LoopRounds, Preparation, PrepareError, PreparedFlow, source_of};
 use crate::resources::Resources;
 use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
@@ -211,6 +211,18 @@ pub fn regions(program: &Program, library: &Library) -> Result<String, PrepareEr
 pub fn loops(program: &Program, library: &Library) -> Result<Vec<LoopRounds>, PrepareError> {
     let mut found = Vec::new();
     each_flow(program, library, |_, flow, prepared| Preparation::loops(flow, prepared, &mut found))?;
+    Ok(found)
+}
+
+/// Returns the loops and long calls of a program that stand behind others, and whether they may run beside them.
+///
+/// # Errors
+/// Fails if the program does not fit the library.
+pub fn independent_parts(program: &Program, library: &Library) -> Result<Vec<IndependentPart>, PrepareError> {
+    let mut found = Vec::new();
+    each_flow(program, library, |preparation, flow, prepared| {
+        preparation.independent_parts(flow, prepared, &mut found);
+    })?;
     Ok(found)
 }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use test_support::flows::{Feed, options};
 use weir_ir::generate::{
-    Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, rounds_case,
+    Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, independent_case,
+    rounds_case,
 };
-use weir_runtime::{ENGINES, EngineRow, ForkPolicy, Options, SliceLength, start};
+use weir_runtime::{ENGINES, EngineRow, ForkPolicy, Options, SliceLength, independent_parts, start};
 use weir_trace::{Detail, EventKind, Recorder};
 
 /// The programs that are tried.
@@ -58,7 +59,11 @@ fn execute(case: &Case, seed: u64, form: Form, engine: &'static EngineRow) -> Re
     let (recorder, reader) = Recorder::new(detail, EVENTS_MAX);
     let is_short = form == Form::Forks || seed.is_multiple_of(2);
     let slice = if is_short { SliceLength::ONE_UNIT } else { SliceLength::default() };
-    let forks = if form == Form::Forks { ForkPolicy::Always } else { ForkPolicy::AsPlanned };
+    let forks = match form {
+        Form::Forks if seed.is_multiple_of(2) => ForkPolicy::Always,
+        Form::Forks => ForkPolicy::AlwaysOnHelpers,
+        Form::Steps | Form::Regions => ForkPolicy::AsPlanned,
+    };
     let options = Options { recorder, slice, forks, ..options(engine.name, 2) };
     let running =
         start(&weir_ir::optimize(&case.program, &library), &library, options).map_err(|error| error.to_string())?;
@@ -114,4 +119,24 @@ fn rounds_on_several_threads_give_the_answers_and_failures_of_the_evaluator() {
     for seed in seeds() {
         compare(rounds_case(seed), seed);
     }
+}
+
+#[test]
+fn parts_on_several_threads_give_the_answers_and_failures_of_the_evaluator() {
+    for seed in seeds() {
+        compare(independent_case(seed), seed);
+    }
+}
+
+#[test]
+fn a_quarter_of_the_programs_has_parts_that_may_run_on_several_threads() {
+    let has_parts = |seed: &u64| {
+        let (case, mut library) = (independent_case(*seed), Recording::new(*seed).library());
+        Feed::new().put(&mut library, "a", "elements");
+        let program = weir_ir::optimize(&case.program, &library);
+        let found = independent_parts(&program, &library).expect("the program fits the library");
+        found.iter().any(|part| part.obstacle.is_none())
+    };
+    let found = (0..PROGRAMS).filter(has_parts).count();
+    assert!(found as u64 * 4 >= PROGRAMS, "{found} of {PROGRAMS}");
 }

@@ -130,6 +130,8 @@ codes! {
     E0508 SessionValue,
     E0509 ChangedValue,
     E0510 TransactionBody,
+    E0511 ConstraintBinding,
+    E0512 ReadOfShared,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,

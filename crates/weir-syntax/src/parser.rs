@@ -10,6 +10,7 @@
 //! [`HEIGHT_MAX`] the height of the tree of one expression (a chain such as `a + b + c + …` grows without nesting).
 
 mod bodies;
+mod constraints;
 mod control;
 mod dialect;
 mod docs;

@@ -4,6 +4,7 @@ use weir_syntax::ast::{Block, Expr, ExprKind, Let, PatternKind, Statement, State
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{ExhaustivenessCheck, Expected, TypeChecker};
+use crate::typed_tree::UnreachableCode;
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a, '_> {
@@ -18,7 +19,10 @@ impl<'a> TypeChecker<'a, '_> {
             let is_value = value.is_some() && at + 1 == block.statements.len();
             if diverges && !found_unreachable {
                 found_unreachable = true;
-                self.typed.unreachable.push((block.statements[at - 1].span, statement.span));
+                let (leaves, rest) = (block.statements[at - 1].span, &block.statements[at..]);
+                let has_handler = rest.iter().any(|each| matches!(each.kind, StatementKind::FailureHandler(_)));
+                let end = rest.last().filter(|_| !has_handler).map(|last| last.span.end);
+                self.typed.unreachable.push(UnreachableCode { leaves, first: statement.span, end });
             }
             if let (StatementKind::Expr(expr), true, false) = (&statement.kind, is_value, gives_unit) {
                 // A value after a diverging statement is unreachable, so that its type does not matter.

@@ -313,13 +313,7 @@ impl<'a> TypeChecker<'a, '_> {
     /// Returns the signature of `module.name`, or reports that it does not exist.
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
-            let top = self.context.files.start(self.typed.declarations.file);
-            self.context.report_all(self.typed.declarations.unknown_module(
-                module,
-                self.context.library,
-                self.context.files,
-                top,
-            ));
+            self.module_not_used(module);
             return None;
         };
         let found = self.context.library.modules.get(&whole)?;

@@ -1,13 +1,11 @@
-//! Checks control flow: branches, failures, loops, closures, atomic steps.
+//! Checks control flow: branches, failures, loops, closures.
 
 use weir_host::Value;
-use weir_syntax::ast::{Arm, AtomicResource, Block, ClosureParameter, Expr, ExprKind, Name, Pattern, QueryClauses};
+use weir_syntax::ast::{Arm, Block, ClosureParameter, Expr, ExprKind, Name, Pattern, QueryClauses};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::constant_patterns::PatternPlace;
 use super::{ExhaustivenessCheck, Exits, Expected, TypeChecker};
-use crate::suggest::nearest;
-use crate::symbol::Symbol;
 use crate::typed_tree::{CallTarget, FailureTarget, Resolution, ResolvedTry};
 use crate::types::Ty;
 
@@ -324,71 +322,6 @@ impl<'a> TypeChecker<'a, '_> {
         self.retried = retried;
         self.scope.leave(mark);
         Ty::function(taken, result.map_or(ty, |result| result.ty))
-    }
-
-    pub(super) fn atomic(
-        &mut self,
-        resources: &'a [AtomicResource],
-        body: &'a Block,
-        expected: Option<&Expected>,
-    ) -> Ty {
-        for resource in resources {
-            if self.resource(&resource.name) {
-                self.one_scope(resource);
-                self.held_for_all(resource);
-            }
-        }
-        self.block(body, expected)
-    }
-
-    /// Reports a resource that some steps hold per session and others for all flows: they would not exclude each other.
-    fn one_scope(&mut self, resource: &AtomicResource) {
-        let name = &resource.name;
-        let declarations = &self.typed.declarations;
-        let whole = declarations.own(&name.text);
-        if declarations.shared.get(whole).is_some_and(|shared| shared.per_session) {
-            return;
-        }
-        let first = self.scopes_of.entry(whole.into()).or_insert((resource.per_session, resource.span));
-        let (per_session, place) = *first;
-        if per_session == resource.per_session {
-            return;
-        }
-        let held = |per_session| if per_session { "per session" } else { "for all flows" };
-        let diagnostic = Diagnostic::new(
-            Code::MixedScope,
-            format!("`{name}` is held per session in one place and for all flows in another"),
-        )
-        .at(resource.span, format!("held {}", held(resource.per_session)))
-        .because(place, format!("held {}", held(per_session)))
-        .hint("hold it the same way everywhere: these two do not exclude each other");
-        self.report(diagnostic);
-    }
-
-    fn resource(&mut self, name: &Name) -> bool {
-        let whole = self.typed.declarations.own(&name.text);
-        let shared = self.typed.declarations.shared.contains_key(whole);
-        let known = shared || self.typed.declarations.constraints.contains_key(whole);
-        if known {
-            let text: weir_host::Text = whole.into();
-            if whole != name.as_str() {
-                self.typed.held_names.insert(name.span.start, whole.into());
-            }
-            self.refer(name.span, if shared { Symbol::Shared(text) } else { Symbol::Constraint(text) });
-        }
-        if known || name.is_missing() {
-            return known;
-        }
-        let shared = self.typed.declarations.shared.keys().chain(self.typed.declarations.constraints.keys());
-        let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
-            .at(name.span, "cannot be held by `atomic`");
-        let near = nearest(name.as_str(), shared.map(|name| &**name)).map(str::to_owned);
-        let diagnostic = match near {
-            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
-            None => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
-        };
-        self.report(diagnostic);
-        false
     }
 }
 

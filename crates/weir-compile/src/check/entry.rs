@@ -86,13 +86,7 @@ impl<'a> TypeChecker<'a, '_> {
             return None;
         }
         let Some(module) = self.module(name) else {
-            let top = self.context.files.start(self.typed.declarations.file);
-            self.context.report_all(self.typed.declarations.unknown_module(
-                name,
-                self.context.library,
-                self.context.files,
-                top,
-            ));
+            self.module_not_used(name);
             return None;
         };
         let found = self.context.library.modules.get(&module)?.sources.get(&module);
@@ -331,13 +325,7 @@ impl<'a> TypeChecker<'a, '_> {
             [module, name] => match self.module(module) {
                 Some(module) => Some((module, name.as_str())),
                 None => {
-                    let top = self.context.files.start(self.typed.declarations.file);
-                    self.context.report_all(self.typed.declarations.unknown_module(
-                        module,
-                        self.context.library,
-                        self.context.files,
-                        top,
-                    ));
+                    self.module_not_used(module);
                     return None;
                 }
             },

@@ -158,6 +158,14 @@ impl TypeChecker<'_, '_> {
         Some(module)
     }
 
+    /// Reports that a name is not a module, or that the file does not use the module.
+    pub(super) fn module_not_used(&mut self, name: &Name) {
+        let declarations = &self.typed.declarations;
+        let top = self.context.files.start(declarations.file);
+        let found = declarations.unknown_module(name, self.context.library, self.context.files, top);
+        self.context.report_all(found);
+    }
+
     /// Returns whether the word before a dot names a module, used or not, that nothing shadows.
     pub(super) fn names_module(&self, name: &Name) -> bool {
         let declarations = &self.typed.declarations;

@@ -41,7 +41,7 @@ fn used_items(items: &[Item], typed: &TypedTree) -> BTreeSet<usize> {
     let names = named_items(items, typed);
     let mut used: BTreeSet<usize> = BTreeSet::new();
     // Declarations that are deliberately not used keep those that they name.
-    let is_kept = |item: &Item| declared(item).is_none_or(|(_, name)| is_ignored(name.as_str()));
+    let is_kept = |item: &Item| is_bound(item) || declared(item).is_none_or(|(_, name)| is_ignored(name.as_str()));
     let mut open: Vec<usize> = (0..items.len()).filter(|at| is_kept(&items[*at])).collect();
     while let Some(at) = open.pop() {
         if used.insert(at) {
@@ -49,6 +49,11 @@ fn used_items(items: &[Item], typed: &TypedTree) -> BTreeSet<usize> {
         }
     }
     used
+}
+
+/// Returns whether an item is a constraint that calls hold without naming it.
+fn is_bound(item: &Item) -> bool {
+    matches!(&item.kind, ItemKind::Constraint(constraint) if !constraint.bindings.is_empty())
 }
 
 /// Returns the items that each item names.

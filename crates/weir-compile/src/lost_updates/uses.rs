@@ -1,5 +1,8 @@
 //! The uses of shared values in one body, and the reads that each change depends on.
 //!
+//! A constraint that functions are bound to stands for what they use: a call that holds it as a reader is a read of it, any
+//! other one a change.
+//!
 //! A graph of dependences has a node for each variable, each read, each change and each *control point*: a position that
 //! is reached only if certain conditions hold. The arms of a `switch`, the rounds of a loop and everything behind an
 //! exit have a control point, which depends on the values that decide about it. A change depends on the reads that its
@@ -10,9 +13,11 @@
 
 use std::collections::BTreeMap;
 
-use weir_host::{Library, Passing, Resource, Text, Value};
+use weir_host::{Library, Mode, Passing, Resource, Text, Value};
 use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Op, Origin, Runs, Var};
 use weir_ir::prim::Prim;
+
+use crate::bound_constraints::BoundConstraints;
 
 /// The number of uses that are considered in one body.
 const USES_MAX: usize = 1000;
@@ -54,9 +59,10 @@ pub(super) struct BodyUses {
 }
 
 impl BodyUses {
-    pub(super) fn of(body: &Block, library: &Library) -> BodyUses {
+    pub(super) fn of(body: &Block, bound: &BoundConstraints, library: &Library) -> BodyUses {
         let mut collector = Collector {
             library,
+            bound,
             found: BodyUses::default(),
             edges: vec![Vec::new()],
             variables: BTreeMap::new(),
@@ -127,6 +133,7 @@ impl From<DependenceNode> for ValueNodes {
 
 struct Collector<'a> {
     library: &'a Library,
+    bound: &'a BoundConstraints,
     found: BodyUses,
     /// The nodes that each node depends on.
     edges: Vec<Vec<DependenceNode>>,
@@ -199,8 +206,8 @@ impl Collector<'_> {
             Op::Switch { subject, arms } => self.switch(subject, arms),
             Op::Atomic { constraints, body, .. } => {
                 let held = constraints.iter().filter_map(|constraint| match &constraint.resource {
-                    Resource::Shared(name) => Some(name.clone()),
-                    _ => None,
+                    Resource::Shared(name) | Resource::Constraint(name) => Some(name.clone()),
+                    Resource::World(_) | Resource::State(_) => None,
                 });
                 self.found.held.push(held.collect());
                 self.position.steps.push(self.found.held.len() - 1);
@@ -293,15 +300,11 @@ impl Collector<'_> {
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
             let Atom::Shared(name) = atom else { continue };
             let change = parameter.passing == Passing::Change;
-            let control = self.control;
-            let on = arguments.iter().copied().chain([control]).filter(|_| change);
-            let node = self.node(on);
-            let kind = if change { UseKind::Change } else { UseKind::Read };
-            if !change {
-                result.push(node);
-            }
-            let (position, shared) = (self.position.clone(), name.clone());
-            self.found.uses.push(SharedUse { shared, kind, origin, reads: Vec::new(), node, position });
+            result.extend(self.shared_use(name, change, &arguments, origin));
+        }
+        let bound = self.bound;
+        for (name, mode) in bound.held_by(&call.function) {
+            result.extend(self.shared_use(name, mode == Mode::Write, &arguments, origin));
         }
         let result = self.node(result);
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
@@ -314,6 +317,23 @@ impl Collector<'_> {
             Some(_) if changes => ValueNodes::of_variant(result, Value::OK),
             _ => result.into(),
         }
+    }
+
+    /// Adds a use of a shared value or a bound constraint, and returns the node of a read.
+    fn shared_use(
+        &mut self,
+        name: &Text,
+        change: bool,
+        arguments: &[DependenceNode],
+        origin: Origin,
+    ) -> Option<DependenceNode> {
+        let control = self.control;
+        let on = arguments.iter().copied().chain([control]).filter(|_| change);
+        let node = self.node(on);
+        let kind = if change { UseKind::Change } else { UseKind::Read };
+        let (position, shared) = (self.position.clone(), name.clone());
+        self.found.uses.push(SharedUse { shared, kind, origin, reads: Vec::new(), node, position });
+        (!change).then_some(node)
     }
 
     /// Finds the reads that each change depends on.

@@ -82,27 +82,42 @@ impl<'a> Lowering<'a, '_> {
         self.session.clone().unwrap_or(Atom::Value(weir_host::Value::Unit))
     }
 
-    /// Lowers a call outside of steps. If a shared argument is held per session elsewhere, the call becomes an atomic
-    /// step of its own, so that it and the steps of its session exclude each other.
+    /// Lowers a call. It is an atomic step of its own if its function is bound to constraints, and if a shared argument
+    /// is held per session elsewhere and by no step around it, so that it and the steps of its session exclude each other.
     pub(super) fn call_alone(&mut self, call: Call, signature: &Signature, ty: Type, span: Span) -> Atom {
+        let bound = self.bound_constraints(&call.function);
         let mut modes: BTreeMap<Text, Mode> = BTreeMap::new();
         for (atom, parameter) in call.arguments.iter().zip(&signature.parameters) {
             let Atom::Shared(name) = atom else { continue };
             let known = modes.entry(name.clone()).or_insert(Mode::Read);
             *known = mode(parameter.passing).max(*known);
         }
-        let Some(name) = modes.keys().find(|name| self.is_narrowed(name)).cloned() else {
+        if bound.is_empty() && !modes.keys().any(|name| self.is_narrowed(name)) {
             return self.emit(Op::Call(call), ty, span);
-        };
-        let session = Some(self.session_of(&name, span));
-        let constraint = |(name, mode): (Text, Mode)| {
-            let per_session = self.program.per_session.contains(name.as_str());
-            Constraint { resource: Resource::Shared(name), mode, per_session }
-        };
-        let constraints = modes.into_iter().map(constraint).collect();
+        }
+        let arguments = modes.into_iter().map(|(name, mode)| (Resource::Shared(name), mode));
+        let constraints: Vec<Constraint> =
+            arguments.chain(bound).map(|(resource, mode)| self.scoped(resource, mode)).collect();
+        let of_session = constraints.iter().find(|constraint| constraint.per_session);
+        let session = of_session.map(|constraint| self.session_of(name_of(&constraint.resource), span));
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
         let body = self.close_without_exits(open_block, &ty);
         self.emit(Op::Atomic { constraints, session, body }, ty, span)
+    }
+
+    /// Returns the constraints that calls of a host function hold. Nothing excludes calls at the start of the program.
+    fn bound_constraints(&self, function: &str) -> Vec<(Resource, Mode)> {
+        if self.starts {
+            return Vec::new();
+        }
+        let held = self.program.bound_constraints.held_by(function);
+        held.map(|(name, mode)| (Resource::Constraint(name.clone()), mode)).collect()
+    }
+
+    /// Returns the constraint of a step on a resource, in the scope in which the program holds it.
+    fn scoped(&self, resource: Resource, mode: Mode) -> Constraint {
+        let per_session = self.program.per_session.contains(name_of(&resource));
+        Constraint { resource, mode, per_session }
     }
 
     /// Returns the name in the program of a resource that a step holds.
@@ -147,8 +162,7 @@ impl<'a> Lowering<'a, '_> {
             let mode = mode_of(&name, body, self.context.library).unwrap_or(Mode::Write);
             (Resource::Shared(name), mode)
         } else {
-            // A constraint stands for something unknown, so that it is held exclusively.
-            (Resource::Constraint(name), Mode::Write)
+            (Resource::Constraint(name), if resource.read.is_some() { Mode::Read } else { Mode::Write })
         };
         Constraint { resource: resource_held, mode, per_session: self.is_per_session(resource) }
     }
@@ -157,6 +171,12 @@ impl<'a> Lowering<'a, '_> {
     fn is_per_session(&self, resource: &AtomicResource) -> bool {
         resource.per_session || self.program.per_session.contains(&self.held_name(resource))
     }
+}
+
+fn name_of(resource: &Resource) -> &str {
+    let (Resource::Shared(name) | Resource::Constraint(name) | Resource::World(name) | Resource::State(name)) =
+        resource;
+    name
 }
 
 /// Returns the strongest mode in which a block uses a shared value; `None` if it does not use it.

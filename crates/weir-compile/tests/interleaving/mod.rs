@@ -12,15 +12,18 @@ use weir_ir::expr::Program;
 /// The number of shared cells.
 pub(crate) const CELLS: usize = 3;
 
+/// The cell that functions without a shared value use, which the program holds by a constraint.
+pub(crate) const OUTSIDE: usize = 2;
+
 /// The values of the cells.
 pub(crate) type Cells = [i64; CELLS];
 
 pub(crate) mod cell {
-    use super::{RUN, Run};
+    use super::{OUTSIDE, RUN, Run};
 
     weir::library! {
         /// Shared numbers that the test holds, and marks around atomic steps.
-        pub cell: new, get, set, add, begin, end
+        pub cell: new, get, set, add, read_outside, set_outside, add_outside, begin, end
     }
     #[derive(weir::Type)]
     #[weir(opaque, unique, name = "cell.Cell")]
@@ -40,6 +43,18 @@ pub(crate) mod cell {
     #[weir::function(reads)]
     pub(crate) fn add(cell: &mut Cell, by: i64) {
         step(cell.0, Some(by), |value| *value += by);
+    }
+    #[weir::function(reads)]
+    pub(crate) fn read_outside() -> i64 {
+        step(OUTSIDE, None, |_| ())
+    }
+    #[weir::function]
+    pub(crate) fn set_outside(to: i64) {
+        step(OUTSIDE, Some(to), |value| *value = to);
+    }
+    #[weir::function]
+    pub(crate) fn add_outside(by: i64) {
+        step(OUTSIDE, Some(by), |value| *value += by);
     }
     #[weir::function]
     pub(crate) fn begin() {

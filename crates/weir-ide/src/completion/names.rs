@@ -42,6 +42,9 @@ const BODY_WORDS: &[&str] = &[
     "within",
 ];
 
+/// The keywords behind the name of a constraint.
+const CONSTRAINT_WORDS: &[&str] = &["on", "per session", "read"];
+
 /// The keywords that start an item.
 const ITEM_WORDS: &[&str] = &[
     "config",
@@ -104,8 +107,28 @@ impl Document {
         Some(self.of_symbol(name.as_str(), CompletionKind::Type, &Symbol::Type(whole)))
     }
 
+    /// Returns what may stand behind the name of a constraint that `offset` is in or on the line of.
+    fn parts_of_constraint(&self, offset: u32) -> Option<Vec<Completion>> {
+        let before = self.items().take_while(|item| item.span.start < offset).last()?;
+        let behind = self.text().get(before.span.end as usize..offset as usize).unwrap_or_default();
+        if !matches!(before.kind, ItemKind::Constraint(_)) || !behind.chars().all(|character| character == ' ') {
+            return None;
+        }
+        let words = CONSTRAINT_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, ""));
+        let used = self.used_modules().map(|(called, module)| self.module(&called, module));
+        Some(words.chain(used).chain(self.modules_to_add()).collect())
+    }
+
+    /// Returns the modules of the library that the program does not use, with the edits that add them.
+    fn modules_to_add(&self) -> impl Iterator<Item = Completion> {
+        self.modules().into_iter().map(|module| Completion { also: self.use_edits(&module.label), ..module })
+    }
+
     /// Returns all names that are visible at `offset`, and the keywords that may stand there.
     pub(super) fn names(&self, offset: u32, begun: &str) -> Vec<Completion> {
+        if let Some(parts) = self.parts_of_constraint(offset) {
+            return parts;
+        }
         let in_item = self.items().any(|item| item.span.start < offset && offset <= item.span.end);
         if !in_item {
             return ITEM_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, "")).collect();
@@ -117,8 +140,6 @@ impl Document {
         let calls = CALLS.iter().map(|(name, detail)| Completion::new(*name, CompletionKind::Function, *detail));
         let words = BODY_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, ""));
         let used = self.used_modules().map(|(called, module)| self.module(&called, module));
-        let others =
-            self.modules().into_iter().map(|module| Completion { also: self.use_edits(&module.label), ..module });
         let files = self.used().filter(|used| self.file_named(used.called().as_str()).is_some());
         let files = files.map(|used| Completion::new(used.called().as_str(), CompletionKind::Module, "module"));
         locals
@@ -128,7 +149,7 @@ impl Document {
             .chain(variants)
             .chain(words)
             .chain(used)
-            .chain(others)
+            .chain(self.modules_to_add())
             .collect()
     }
 

@@ -116,6 +116,12 @@ fn optional(name: &str, code: FunctionCode) -> Function {
     optional
 }
 
+/// Marks a function that declares its units.
+fn declaring(mut function: Function) -> Function {
+    function.signature.effects.declares_units = true;
+    function
+}
+
 /// Marks a function that returns for every argument.
 fn total(mut function: Function) -> Function {
     function.signature.effects.total = true;
@@ -143,11 +149,11 @@ fn world(name: &'static str, recording: &Recording) -> Module {
     let failure = || Some(Type::Failure);
     Module::new(name, "A part of the outside world.")
         .function(mixing())
-        .function(total(function("half", World::Pure, failure(), lengthy(half))))
-        .function(function("picky", World::Pure, None, lengthy(picky)))
-        .function(function("refuse", World::Pure, Some(Type::Text), lengthy(refuse)))
-        .function(total(optional("quarter", lengthy(quarter))))
-        .function(optional("made_quarter", lengthy(made_quarter)))
+        .function(total(declaring(function("half", World::Pure, failure(), lengthy(half)))))
+        .function(declaring(function("picky", World::Pure, None, lengthy(picky))))
+        .function(declaring(function("refuse", World::Pure, Some(Type::Text), lengthy(refuse))))
+        .function(total(declaring(optional("quarter", lengthy(quarter)))))
+        .function(declaring(optional("made_quarter", lengthy(made_quarter))))
         .function(total(function("look", World::Reads, None, look(name, recording))))
         .function(function("slow_look", World::Reads, None, slow_look(name, recording)))
         .function(function("change", World::Writes, None, change(name, recording)))

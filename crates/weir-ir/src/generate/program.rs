@@ -9,13 +9,13 @@ use weir_host::{Mode, Resource, Text, Type, Value};
 
 use super::functions::counter;
 use super::recording::SHARED_FROM;
-use super::values::{data_type, definitions, entry, has_updates, value};
+use super::values::{data_type, definitions, entry, has_updates, several, value};
 use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable, round_type};
 use crate::program::{Entry, Flow, InlinedCall, InlinedCallId, Origin, SharedValue};
 
 /// The depth to which blocks nest.
-const DEPTH_MAX: usize = 4;
+pub(super) const DEPTH_MAX: usize = 4;
 
 /// Returns the case of this seed.
 #[must_use]
@@ -48,6 +48,12 @@ pub fn rounds_case(seed: u64) -> Case {
     generated(seed, Emphasis::Rounds)
 }
 
+/// Returns the case of this seed, which computes, and many of whose loops and calls need nothing of those before them.
+#[must_use]
+pub fn independent_case(seed: u64) -> Case {
+    generated(seed, Emphasis::Independence)
+}
+
 /// Returns the case of this seed, with much for passes to rewrite; calls of it may fault, which engines do not order.
 #[must_use]
 pub fn rewritable_case(seed: u64) -> Case {
@@ -69,12 +75,15 @@ pub(super) enum Emphasis {
     Arithmetic,
     /// Nested `for`s over lists.
     Rounds,
+    /// Loops and calls that need nothing of those before them.
+    Independence,
 }
 
 fn generated(seed: u64, emphasis: Emphasis) -> Case {
     let mut random = Random::new(seed);
     let shared: Vec<Text> = (0..random.below(4)).map(|index| format!("counter{index}").into()).collect();
     let result = data_type(&mut random);
+    let result = if emphasis == Emphasis::Independence { several(result) } else { result };
     let mut generator = Generator {
         budget: 4 + random.below(40),
         scope: Vec::new(),
@@ -87,6 +96,7 @@ fn generated(seed: u64, emphasis: Emphasis) -> Case {
         rewritable: emphasis == Emphasis::Rewritable,
         computing: !matches!(emphasis, Emphasis::None | Emphasis::Rewritable),
         rounds: emphasis == Emphasis::Rounds,
+        independent: emphasis == Emphasis::Independence,
         elements: emphasis == Emphasis::Elements,
         arithmetic: emphasis == Emphasis::Arithmetic,
         result: result.clone(),
@@ -170,6 +180,8 @@ pub(super) struct Generator {
     pub(super) arithmetic: bool,
     /// True if it prefers `for`s over lists.
     pub(super) rounds: bool,
+    /// True if bindings often use nothing that their block has bound before.
+    pub(super) independent: bool,
     /// True if the program computes more than it waits.
     pub(super) computing: bool,
     result: Type,
@@ -177,7 +189,7 @@ pub(super) struct Generator {
     pub(super) budget: usize,
     variables: u32,
     sites: u32,
-    depth: usize,
+    pub(super) depth: usize,
     /// The index in the scope at which the innermost block begins.
     pub(super) block_from: usize,
 }
@@ -214,10 +226,16 @@ impl Generator {
         self.depth += 1;
         let mut lets = Vec::new();
         for _ in 0..1 + self.random.below(if self.depth == 1 { 14 } else { 4 }) {
-            self.any(&mut lets);
+            if !self.of_independence(&mut lets) {
+                self.any(&mut lets);
+            }
         }
         let ends = may_end && self.random.chance(15);
-        let result = if ends { self.end(&mut lets) } else { self.operand(want, &mut lets) };
+        let result = match ends {
+            true => self.end(&mut lets),
+            false if self.independent && self.depth == 1 => self.of_all(want, &mut lets),
+            false => self.operand(want, &mut lets),
+        };
         self.depth -= 1;
         self.scope.truncate(from);
         self.block_from = outer;
@@ -363,7 +381,7 @@ impl Generator {
         Op::Map { list, element, body }
     }
 
-    fn fold(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+    pub(super) fn fold(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let of = if self.elements && self.random.chance(50) { entry() } else { Type::Int };
         let list = self.operand(&Type::list(of.clone()), lets);
         let (init, state) = self.states(ty, lets);
@@ -384,7 +402,7 @@ impl Generator {
         (init, types.into_iter().map(|ty| self.variable(ty)).collect())
     }
 
-    fn repeat(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+    pub(super) fn repeat(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let (init, state) = self.states(ty, lets);
         let types: Vec<Type> = state.iter().map(|state| state.ty.clone()).collect();
         let round = round_type(&types);

@@ -57,6 +57,11 @@ pub(super) fn entry() -> Type {
     Type::Tuple([Type::Text, Type::Int].into())
 }
 
+/// Returns the type of a result that is made of several values, one of them of this type.
+pub(super) fn several(also: Type) -> Type {
+    Type::Tuple([Type::Int, Type::Int, Type::Bool, Type::list(Type::Int), Type::Text, fallible(), also].into())
+}
+
 pub(super) fn flagged(ty: Type) -> Type {
     Type::Tuple([ty, Type::Bool].into())
 }

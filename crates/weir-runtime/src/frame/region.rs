@@ -10,7 +10,7 @@ use weir_host::{Failure, Pending, Value};
 
 use super::action::{Ran, Stage, StepExit};
 use super::{Frame, path_of};
-use crate::forks::rounds::{ForkScene, RegionRan, RegionRun};
+use crate::forks::region_run::{ForkScene, RegionRan, RegionRun};
 use crate::instance::Env;
 use crate::operations::panicked;
 use crate::region::CodePlace;

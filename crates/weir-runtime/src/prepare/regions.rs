@@ -16,9 +16,12 @@ use borders::{Border, Survey};
 
 mod borders;
 mod build;
+mod parts;
 mod print;
 mod splits;
 
+pub use parts::IndependentPart;
+pub(super) use parts::independent_parts;
 pub use print::LoopRounds;
 pub(super) use print::{described, loops};
 
@@ -60,7 +63,7 @@ fn covered(body: &Body) -> Vec<bool> {
 /// The reason why no region is made of nodes that could run as one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NoRegion {
-    /// They contain no loop and too few operations on numbers.
+    /// They contain no loop, no parts that may run on several threads, and too few operations on numbers.
     DoesNotPay,
     /// They cannot be compiled.
     NotCompiled,
@@ -68,10 +71,15 @@ enum NoRegion {
 
 /// Compiles the nodes of this range, if that pays.
 fn compiled(types: WordTypes<'_>, graph: &Graph, body: &Body, nodes: Range<usize>) -> Result<Region, NoRegion> {
-    if !(Survey { types, graph, body }.pays(nodes.clone())) {
+    let survey = Survey { types, graph, body };
+    let pays = survey.pays(nodes.clone());
+    if !pays && !survey.may_have_parts(nodes.clone()) {
         return Err(NoRegion::DoesNotPay);
     }
     let mut region = build::region(types, graph, body, nodes).map_err(|_| NoRegion::NotCompiled)?;
+    if !pays && region.parts.is_empty() {
+        return Err(NoRegion::DoesNotPay);
+    }
     if cfg!(debug_assertions) {
         verify_nodes(body, region.nodes.clone());
         if let Err(mistake) = region.verify() {

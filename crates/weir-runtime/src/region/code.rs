@@ -4,10 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use weir_host::{Argument, ImmediateCode, WordCode};
-use weir_ir::graph::ArmTest;
+use weir_ir::graph::{ArmTest, ResourceUse};
 use weir_ir::prim::Prim;
 
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
+use super::parts::{ComputationOrder, PartCost, RegionPart};
+use super::place::CodePlace;
 use super::shapes::{Scalar, WordShape};
 use crate::constant_copies::ConstantCopies;
 use crate::operations::{Out, PrimStep};
@@ -28,17 +30,14 @@ pub(crate) struct Region {
     pub(crate) constants: ConstantCopies,
     /// The loops whose rounds may run on several threads, each before those inside of it.
     pub(crate) splits: Box<[SplitLoop]>,
+    /// The parts that may run on another thread.
+    pub(crate) parts: Box<[RegionPart]>,
+    /// The time that each of them took when it ran on another thread.
+    pub(crate) part_costs: Box<[PartCost]>,
+    /// The order of computations, for people.
+    pub(crate) computations: Box<[ComputationOrder]>,
     /// The places of instructions: the first instruction of each, in ascending order.
     pub(crate) places: Box<[(usize, CodePlace)]>,
-}
-
-/// The place of an instruction in the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CodePlace {
-    /// The node of the region's body.
-    pub(crate) node: usize,
-    /// The path of the node within bodies below; empty if it is the node itself.
-    pub(crate) within: String,
 }
 
 /// The tables of a region.
@@ -66,6 +65,10 @@ pub(crate) struct Tables {
     pub loops: Vec<LoopRow>,
     /// Loops whose rounds may run on several threads.
     pub splits: Vec<SplitLoop>,
+    /// Parts that may run on another thread.
+    pub parts: Vec<RegionPart>,
+    /// The order of computations.
+    pub computations: Vec<ComputationOrder>,
     /// Fields that are loaded from the current element of a loop.
     pub element_words: Vec<ElementWords>,
     /// Answers and failures with which the flow ends.
@@ -95,6 +98,18 @@ pub(crate) struct SlotCall {
     pub dead: Box<[u32]>,
     /// The destination of the answer. A decided switch is named by the register of its choice.
     pub out: Out,
+    pub effects: CallEffects,
+}
+
+/// The effects of a call, which decide what may run beside it.
+#[derive(Default)]
+pub(crate) struct CallEffects {
+    /// The resources that it touches.
+    pub uses: Box<[ResourceUse]>,
+    /// The slots of arguments that it changes.
+    pub changed: Box<[u32]>,
+    /// True if it may take long, and then declares its units.
+    pub declares_units: bool,
 }
 
 /// A call with registers.
@@ -102,6 +117,7 @@ pub(crate) struct WordCall {
     pub code: WordCode,
     pub path: Arc<str>,
     pub arguments: Box<[Register]>,
+    pub effects: CallEffects,
 }
 
 /// A call of a function whose result is its first argument with one element replaced. An element that the list or map has
@@ -332,6 +348,11 @@ impl LoopRow {
 }
 
 impl Region {
+    /// Returns true if other threads may run pieces of the region.
+    pub(crate) fn may_fork(&self) -> bool {
+        !self.splits.is_empty() || !self.parts.is_empty()
+    }
+
     /// Returns the numbers of the loops around an instruction whose rounds may run on several threads, the outermost first.
     pub(crate) fn splits_around(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         let contains = move |split: &SplitLoop| usize::from(split.first) <= at && at <= split.end;

@@ -171,6 +171,11 @@ pub(crate) enum Instruction {
     /// Ends a `for` whose rounds may run on several threads: stops the region if some of them do, and otherwise does nothing.
     /// The number of the loop in [`Region::splits`](crate::region::Region::splits).
     EndFor(TableIndex),
+    /// Begins a part that may run on another thread: stops the region if it does, and otherwise does nothing. The number of
+    /// the part in [`Region::parts`](crate::region::Region::parts).
+    BeginPart(TableIndex),
+    /// Ends it: stops a region that runs the part alone, and otherwise does nothing.
+    EndPart(TableIndex),
     /// Ends a round of a `loop`: falls through if the register is true, fails if it was the last round that is allowed,
     /// and jumps to the head of the loop otherwise: a row of `loops`, the register. A safe point.
     AgainUnless(TableIndex, Register),

@@ -9,7 +9,7 @@ use weir_host::{Environment, Shared, UnitBudget, Value};
 
 use super::instruction::{Instruction, Register, TableIndex};
 use super::outcome::Outside;
-use super::stop::{After, RegionStop};
+use super::stop::{After, RegionBorders, RegionStop};
 use crate::platform::Platform;
 use crate::region::code::{LoopRow, Region};
 use crate::units::Units;
@@ -32,8 +32,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) call_budget: UnitBudget,
     /// The instruction that is reported if a host function panics.
     pub(crate) at: &'a mut usize,
-    /// The loops at whose end the region stops, as a set of bits.
-    pub(crate) stops_after: u64,
+    /// The borders of loops and parts at which the region stops.
+    pub(crate) borders: RegionBorders,
 }
 
 /// The pattern of the instructions that are not in the interpreter's loop. With these names instead of `_`, the jump to an
@@ -75,6 +75,8 @@ macro_rules! out_of_line {
             | Instruction::TakeElementField(..)
             | Instruction::PushValue(..)
             | Instruction::EndFor(_)
+            | Instruction::BeginPart(_)
+            | Instruction::EndPart(_)
             | Instruction::Return(_)
             | Instruction::Fail(_)
             | Instruction::Never
@@ -225,9 +227,8 @@ impl Region {
     /// Runs the code from an instruction on.
     pub(crate) fn run(&self, machine: Machine<'_>, at: usize, units: &Units) -> RegionStop {
         let Machine { slots, words, choices, shared, environment, platform, call_budget, .. } = machine;
-        let (current, stops_after) = (machine.at, machine.stops_after);
-        let outside =
-            Outside { slots, choices, shared, environment, platform, units, call_budget, current, stops_after };
+        let (current, borders) = (machine.at, machine.borders);
+        let outside = Outside { slots, choices, shared, environment, platform, units, call_budget, current, borders };
         let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
         if let Some(window) = window {
             return self.run_in(&mut Window(window), outside, at);

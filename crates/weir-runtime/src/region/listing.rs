@@ -150,7 +150,7 @@ fn kinds(instruction: Instruction) -> &'static str {
         StoreChoice(..) => "nr",
         TakeValue(..) | CloneValue(..) | PushValue(..) => "ss",
         BeginMap(_) => "s",
-        EndFor(_) => "n",
+        EndFor(_) | BeginPart(_) | EndPart(_) => "n",
         LoadElement(..) => ".r",
         ConstantValue(..) => "sc",
         Clear(..) => "sn",

@@ -2,7 +2,7 @@
 
 use weir_host::{Environment, Failure, Shared, UnitBudget, Value};
 
-use super::stop::{After, RegionStop};
+use super::stop::{After, RegionBorders, RegionStop};
 use crate::platform::Platform;
 use crate::units::{self, Spent, Units};
 
@@ -18,8 +18,8 @@ pub(crate) struct Outside<'a> {
     pub call_budget: UnitBudget,
     /// The instruction that is reported if a host function panics.
     pub current: &'a mut usize,
-    /// The loops at whose end the region stops, as a set of bits.
-    pub stops_after: u64,
+    /// The borders of loops and parts at which the region stops.
+    pub borders: RegionBorders,
 }
 
 impl Outside<'_> {

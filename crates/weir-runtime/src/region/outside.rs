@@ -10,7 +10,7 @@ use weir_ir::prim::Prim;
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex};
 use super::outcome::{Outside, fails, r, spent_call};
 use super::shapes::{Scalar, word_of};
-use super::stop::{After, LongCall, RegionStop};
+use super::stop::{After, LongCall, RegionBorders, RegionStop};
 use crate::operations::{self, Out, apply, unpack};
 use crate::region::code::{ElementWords, LoopRow, RecordTransfer, Region, ScalarPrim, SlotCall};
 
@@ -131,10 +131,7 @@ impl Region {
                 let value = slots[r(from)].take();
                 push(&mut slots[r(list)], value);
             }
-            EndFor(split) if outside.stops_after >> split & 1 != 0 => {
-                return After::Stop(RegionStop::LoopEnds(split.into()));
-            }
-            EndFor(_) => {}
+            EndFor(_) | BeginPart(_) | EndPart(_) => return at_border(instruction, outside.borders),
             Return(row) | Fail(row) => return self.end(instruction, row, at, slots),
             End => return After::Stop(RegionStop::Done),
             _ => return fails(at, operations::never()),
@@ -221,6 +218,19 @@ fn scalars(row: &ScalarPrim, words: &[u64]) -> Result<Value, Box<Failure>> {
     let operands: SmallVec<[Value; 2]> =
         row.operands.iter().map(|(register, scalar)| scalar.value(words[r(*register)])).collect();
     row.prim.apply(&operands.iter().collect::<SmallVec<[&Value; 2]>>())
+}
+
+/// Stops at a border behind or before which another thread runs something.
+fn at_border(instruction: Instruction, borders: RegionBorders) -> After {
+    let has = |set: u64, number: TableIndex| set >> number & 1 != 0;
+    match instruction {
+        Instruction::EndFor(split) if has(borders.loop_ends, split) => After::Stop(RegionStop::LoopEnds(split.into())),
+        Instruction::BeginPart(part) if has(borders.part_beginnings, part) => {
+            After::Stop(RegionStop::PartBegins(part.into()))
+        }
+        Instruction::EndPart(part) if has(borders.part_ends, part) => After::Stop(RegionStop::PartEnds),
+        _ => After::Next,
+    }
 }
 
 fn float(words: &[u64], register: Register) -> f64 {

@@ -16,8 +16,24 @@ pub(crate) enum RegionStop {
     Calls(usize, LongCall),
     /// The last round of this loop has run, whose rounds run on several threads.
     LoopEnds(usize),
+    /// It has come to this part, which another thread runs.
+    PartBegins(usize),
+    /// This part has run.
+    PartEnds,
     /// An instruction ends the flow, with an answer or a failure.
     Ends(usize, Result<Value, Box<Failure>>),
+}
+
+/// The borders of loops and parts at which a region stops, because another thread runs what lies behind or before them. Each
+/// field is a set of bits.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RegionBorders {
+    /// The loops whose end it is.
+    pub loop_ends: u64,
+    /// The parts whose beginning it is.
+    pub part_beginnings: u64,
+    /// The parts whose end it is.
+    pub part_ends: u64,
 }
 
 /// A call that takes too long for the thread that came to it: it runs on a thread that may block.

@@ -2,6 +2,7 @@
 //!
 //! * Every jump goes to an instruction, and the code ends by itself.
 //! * Every backward jump is a safe point, so that no loop runs without spending units (invariant I4).
+//! * Every part ends behind its beginning, which is behind the code beside which it may run.
 //! * Every register and slot exists, and every register is written before it is read, on every path.
 
 use super::instruction::{RegisterAccess, Target};
@@ -25,6 +26,9 @@ impl Region {
                     return Err(format!("instruction {at} jumps back without a safe point"));
                 }
             }
+        }
+        if self.parts.iter().any(|part| usize::from(part.from) > part.begin || part.begin >= part.end) {
+            return Err("a part ends before it begins".into());
         }
         self.verify_registers()
     }

@@ -248,11 +248,13 @@ pub struct Arm {
 /// One resource of an `atomic`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AtomicResource {
+    /// Source range of `read`, if it precedes: the step holds the resource together with other readers.
+    pub read: Option<Span>,
     /// A shared value or a constraint.
     pub name: Name,
     /// True if `per session` follows.
     pub per_session: bool,
-    /// Source range of name and scope.
+    /// Source range of mode, name and scope.
     pub span: Span,
 }
 

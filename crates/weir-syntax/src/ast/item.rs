@@ -26,7 +26,7 @@ pub enum ItemKind {
     Library(LibraryFolder),
     /// `shared name = value`.
     Shared(Shared),
-    /// `constraint ledger`.
+    /// `constraint ledger on billing.post`.
     Constraint(Constraint),
     /// `table users: User key name`.
     Table(TableDeclaration),
@@ -114,11 +114,26 @@ pub struct Shared {
     pub per_session: bool,
 }
 
-/// `constraint ledger`: a resource outside the program that `atomic` can name.
+/// `constraint ledger per session on billing.post, read billing.total`: a resource outside the program that steps hold.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constraint {
     /// Name.
     pub name: Name,
+    /// True if `per session` follows: all steps hold it per session.
+    pub per_session: bool,
+    /// Functions and modules behind `on`, each call of which holds it.
+    pub bindings: Vec<ConstraintBinding>,
+}
+
+/// One function or module that a constraint is bound to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ConstraintBinding {
+    /// True if `read` precedes: a call holds the constraint together with other readers.
+    pub read: bool,
+    /// Path of the function, or name of the module.
+    pub path: Path,
+    /// Source range of `read` and the path.
+    pub span: Span,
 }
 
 /// `config rate: Int = 100` or `secret signing_key: Bytes`: a value that is set where the program runs.

@@ -5,9 +5,9 @@
 //! the spelling of numbers and text are left out.
 
 use super::{
-    Argument, AtomicResource, Block, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal, LiteralValue, Name,
-    Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, QueryOrder, Route, Service,
-    ServiceMember, ServiceMemberKind, Session, Statement, StatementKind, TableClause, TableClauseKind,
+    Argument, AtomicResource, Block, ConstraintBinding, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal,
+    LiteralValue, Name, Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, QueryOrder,
+    Route, Service, ServiceMember, ServiceMemberKind, Session, Statement, StatementKind, TableClause, TableClauseKind,
     TableDeclaration, TextLiteral, TextPart, Tree, Type, TypeKind, UsedModule,
 };
 use std::fmt::{Display, Write as _};
@@ -94,7 +94,11 @@ fn item(item: &Item) -> String {
             let scope = if shared.per_session { "/session" } else { "" };
             node("shared", [word(&shared.name) + scope, maybe(shared.ty.as_ref(), ty), expr(&shared.value)])
         }
-        ItemKind::Constraint(constraint) => node("constraint", [word(&constraint.name)]),
+        ItemKind::Constraint(constraint) => {
+            let scope = if constraint.per_session { "/session" } else { "" };
+            let binding = |it: &ConstraintBinding| names(&it.path) + if it.read { "/read" } else { "" };
+            node("constraint", [word(&constraint.name) + scope, each(&constraint.bindings, binding)])
+        }
         ItemKind::Table(it) => table(it),
         ItemKind::Config(config) => {
             let word_of = if config.secret { "secret" } else { "config" };
@@ -363,7 +367,10 @@ fn control(it: &Expr) -> String {
         }
         ExprKind::Block(body) => block(body),
         ExprKind::Atomic { resources, body } => {
-            let resource = |it: &AtomicResource| word(&it.name) + if it.per_session { "/session" } else { "" };
+            let resource = |it: &AtomicResource| {
+                let scope = if it.per_session { "/session" } else { "" };
+                word(&it.name) + if it.read.is_some() { "/read" } else { "" } + scope
+            };
             node("atomic", [each(resources, resource), block(body)])
         }
         ExprKind::Race(values) => node("race", [each(values, expr)]),

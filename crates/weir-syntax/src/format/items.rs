@@ -6,9 +6,9 @@ use super::statements::BlockLayout;
 use super::{SourcePrinter, joined};
 use crate::Span;
 use crate::ast::{
-    Config, Docs, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item, ItemKind, Parameter,
-    PathPart, PayloadField, Record, Route, RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Shared,
-    Tree, UsedModule, Variant,
+    Config, Constraint, Docs, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item, ItemKind,
+    Parameter, PathPart, PayloadField, Record, Route, RouteParameter, Service, ServiceMember, ServiceMemberKind,
+    Session, Shared, Tree, UsedModule, Variant,
 };
 use crate::parser::escape;
 use std::ops::Range;
@@ -43,7 +43,7 @@ impl SourcePrinter<'_> {
                 Doc::text(format!("library {} = \"{}\"", library.name, escape(&library.path)))
             }
             ItemKind::Shared(shared) => self.shared(shared),
-            ItemKind::Constraint(constraint) => Doc::text(format!("constraint {}", constraint.name)),
+            ItemKind::Constraint(declared) => Doc::text(constraint(declared)),
             ItemKind::Table(table) => self.table(table),
             ItemKind::Config(config) => self.config(config),
             ItemKind::Constant(constant) => {
@@ -230,6 +230,16 @@ fn docs(docs: &Docs, marker: &str) -> Doc {
         Doc::text(format!("{marker}{space}{}", line.text)).then(Doc::hard_line())
     });
     Doc::concat(lines)
+}
+
+fn constraint(constraint: &Constraint) -> String {
+    let scope = if constraint.per_session { " per session" } else { "" };
+    let bindings = constraint.bindings.iter().map(|binding| {
+        let read = if binding.read { "read " } else { "" };
+        format!("{read}{}", binding.path)
+    });
+    let on = if constraint.bindings.is_empty() { "" } else { " on " };
+    format!("constraint {}{scope}{on}{}", constraint.name, bindings.collect::<Vec<_>>().join(", "))
 }
 
 fn used_module(module: &UsedModule) -> String {

@@ -1,7 +1,7 @@
 //! Expressions that begin with a keyword.
 
 use super::{BraceRole, Parser};
-use crate::ast::{Arm, AtomicResource, Expr, ExprKind, Replacement};
+use crate::ast::{Arm, Expr, ExprKind, Replacement};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
@@ -162,36 +162,6 @@ impl Parser<'_> {
             || self.at_per_session()
             || matches!(self.peek(), T::Semicolon | T::Comma | T::Colon | T::Else | T::End | T::FatArrow);
         ExprKind::Return((!alone).then(|| Box::new(self.expression())))
-    }
-
-    /// `atomic [name [per session]?],+ block`
-    fn atomic_kind(&mut self) -> ExprKind {
-        self.bump();
-        let mut resources = vec![self.atomic_resource()];
-        while self.eat(T::Comma).is_some() {
-            resources.push(self.atomic_resource());
-        }
-        ExprKind::Atomic { resources, body: self.block() }
-    }
-
-    fn atomic_resource(&mut self) -> AtomicResource {
-        let start = self.span();
-        let name = self.name("a shared value or constraint");
-        AtomicResource { name, per_session: self.per_session(), span: self.since(start) }
-    }
-
-    /// Returns true if `per session` comes next. No expression begins with it.
-    fn at_per_session(&self) -> bool {
-        self.at_pair("per", T::Word) && self.text_of(self.nth(1)) == "session"
-    }
-
-    /// `[per session]?`
-    pub(super) fn per_session(&mut self) -> bool {
-        let per_session = self.eat_word("per").is_some();
-        if per_session {
-            self.expect_word("session");
-        }
-        per_session
     }
 
     /// `race { expression,* }`

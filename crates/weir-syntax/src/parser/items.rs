@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::ast::{
-    Block, Config, Constraint, Entry, Enum, ExternalName, FieldDeclaration, Function, Item, ItemKind, LibraryFolder,
-    NamedConstant, Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
+    Block, Config, Entry, Enum, ExternalName, FieldDeclaration, Function, Item, ItemKind, LibraryFolder, NamedConstant,
+    Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
@@ -184,12 +184,6 @@ impl Parser<'_> {
         self.expect(T::Equal, "`=`");
         let value = self.expression();
         Shared { name, ty, value, per_session: self.per_session() }
-    }
-
-    /// `constraint name`
-    fn constraint(&mut self) -> Constraint {
-        self.bump();
-        Constraint { name: self.lower_name("a constraint name") }
     }
 
     /// `[config | secret] name : type [= expression]?`

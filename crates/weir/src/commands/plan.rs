@@ -3,11 +3,12 @@
 use std::ops::RangeInclusive;
 
 use weir_ir::graph::{Graph, NodeKind, Program};
-use weir_ir::plan::{Parallelism, Plan};
+use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
-use weir_runtime::{EngineRow, EngineSection, LoopRounds, Options};
+use weir_runtime::{EngineSection, Options};
 
 use batches::gathered_calls;
+use parallel::parallelism;
 
 use crate::commands::arguments::PlanArguments;
 use crate::effective_plan::{EffectivePlan, start_hints};
@@ -15,6 +16,7 @@ use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, project};
 
 mod batches;
+mod parallel;
 
 /// Checks and prints a plan.
 pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut Terminal) -> Exit {
@@ -29,7 +31,7 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
     if effective.is_default() {
         let row = &weir_runtime::ENGINES[0];
         let paint = terminal.output();
-        let rounds = rounds(&effective, &program, library, paint);
+        let rounds = parallelism(&effective, &program, library, paint);
         let gathered = gathered_calls(&program, library, paint);
         let can = format!("{}{gathered}{rounds}{}", all_nodes(&program), engines(paint));
         return terminal.print(&format!("no plan; defaults: engine {} ({})\n{can}", row.name, row.doc));
@@ -41,7 +43,7 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
             let shown = shown(&effective, &program, &sections, paint);
             let held = if effective.engine() == POOL { held_threads(&program, library, paint) } else { String::new() };
             let gathered = gathered_calls(&program, library, paint);
-            let rounds = rounds(&effective, &program, library, paint);
+            let rounds = parallelism(&effective, &program, library, paint);
             terminal.print(&format!("{}{shown}{gathered}{held}{rounds}", heading(&effective, paint)))
         }
         Err(error) => terminal.fail(Exit::Failure, &error.to_string(), start_hints(&error)),
@@ -91,27 +93,6 @@ fn held_by(flow: &Flow<Graph>, library: &Library) -> String {
         }
     });
     if names.is_empty() { String::new() } else { format!("  {}: {}\n", flow.name, names.join(", ")) }
-}
-
-/// Lists the loops that only compute, whether their rounds may run on several cores, and what forbids it.
-fn rounds(effective: &EffectivePlan, program: &Program, library: &Library, paint: Paint) -> String {
-    let Ok(loops) = weir_runtime::loops(program, library) else { return String::new() };
-    let loops: Vec<LoopRounds> = loops.into_iter().filter(|found| !found.is_in_turn).collect();
-    if loops.is_empty() {
-        return String::new();
-    }
-    let may_fork = weir_runtime::engine(effective.engine()).is_some_and(EngineRow::may_fork);
-    let is_off = effective.plan.parallel.as_ref().is_some_and(|parallel| parallel.value == Parallelism::Off);
-    let heading = match (may_fork, is_off) {
-        (false, _) => "rounds that would run on several cores under `event`, `pool`, `thread-per-flow` or `elastic`",
-        (true, true) => "rounds that would run on several cores without `parallel = \"off\"`",
-        (true, false) => "rounds that run on several cores while some are idle",
-    };
-    let line = |LoopRounds { path, obstacle, .. }: &LoopRounds| match obstacle {
-        None => format!("  {path}\n"),
-        Some(obstacle) => format!("  {path}: no, {obstacle}\n"),
-    };
-    format!("\n{}\n{}", paint.green(heading), loops.iter().map(line).collect::<String>())
 }
 
 /// Formats the sections of the engine; without sections, each flow is one.

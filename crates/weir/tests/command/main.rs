@@ -24,5 +24,6 @@ mod templates;
 mod time;
 mod tls;
 mod top;
+mod torrent;
 mod weir_modules;
 mod weir_test;

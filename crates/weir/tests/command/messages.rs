@@ -82,7 +82,7 @@ fn the_page_of_a_code() {
 
 #[test]
 fn the_examples_check_and_are_formatted() {
-    for name in ["hello", "image_server", "guests", "failed_logins", "web_server"] {
+    for name in ["hello", "image_server", "guests", "failed_logins", "web_server", "torrent"] {
         let example = &format!("examples/{name}");
         let checked = say(&["check", example]);
         assert_eq!((checked.code, checked.messages.as_str()), (0, ""));
@@ -100,6 +100,7 @@ fn the_tests_of_the_examples_pass() {
         ("login", "2 passed"),
         ("cached_proxy", "1 passed"),
         ("todo", "2 passed"),
+        ("torrent", "3 passed"),
         ("uploads", "1 passed"),
         ("webhook", "2 passed"),
     ] {
@@ -173,6 +174,35 @@ fn suggestions_remove_and_rename_what_is_unused() {
     let said = say(&["fix", "--suggestions", program.path()]);
     let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
     let messages = said.messages.replace(program.path(), "unused.weir");
+    insta::assert_snapshot!(format!("exit code {}\n{messages}--- fixed\n{fixed}", said.code));
+}
+
+const NEVER: &str = r#"use stdio, stream
+
+fn word(number: Option(Int), names: List(Text)) -> Text {
+  let always = if names.length() >= 0 { "some" } else { "none" }
+  if 1 > 2 { stdio.print("never")? }
+  let sizes = ["one": 1, "two": 2, "one": 3]
+  match number {
+    Some(n) if n == n => "{always} {n} {sizes}"
+    Some(n) if n != n => "another {n}"
+    Some(n) => "{n}"
+    None => { return "none"; "nothing" }
+    _ => "anything"
+  }
+}
+
+for number in stream.range(0, 3) {
+  stdio.print(word(Some(number), []))?
+}
+"#;
+
+#[test]
+fn suggestions_remove_what_never_happens() {
+    let program = Scratch::new("never.weir", NEVER.as_bytes());
+    let said = say(&["fix", "--suggestions", program.path()]);
+    let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
+    let messages = said.messages.replace(program.path(), "never.weir");
     insta::assert_snapshot!(format!("exit code {}\n{messages}--- fixed\n{fixed}", said.code));
 }
 

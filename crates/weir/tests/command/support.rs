@@ -216,14 +216,15 @@ impl Served {
         assert!(killed.expect("`kill` is there").success());
     }
 
-    /// Waits until this text is printed.
-    pub(crate) fn wait_for(&mut self, words: &str) {
+    /// Waits until this text is printed, and returns its line.
+    pub(crate) fn wait_for(&mut self, words: &str) -> String {
         let mut line = String::new();
         while !line.contains(words) {
             line.clear();
             let read = self.messages.read_line(&mut line).expect("standard error can be read");
             assert_ne!(read, 0, "the program ended without saying {words:?}");
         }
+        line
     }
 
     /// Waits for the end; returns the exit code, and the output after the banner without times of day.

@@ -8,6 +8,8 @@
 //! 4. The stateful calls of an ordered source, also those within steps, keep the order of the flows.
 //! 5. If every flow is a single step, the histories are those of the reference evaluator for some order of the flows.
 //!
+//! The vault is like a log, but outside of the program: its functions are bound to a constraint, which steps also hold.
+//!
 //! Some logs are per session: the results of a flow then depend only on the flows of its session.
 //!
 //! `WEIR_STEPS_PROGRAMS` sets the number of programs, `WEIR_STEPS_FROM` the first seed.
@@ -15,13 +17,14 @@
 
 mod probe;
 mod programs;
+mod vault;
 
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use probe::{Event, Probe};
-use programs::{END, LOGS, Maker, SESSIONS, Shape};
+use programs::{END, HELD, Maker, SESSIONS, Shape};
 use weir::Value;
 use weir_compile::Compiled;
 use weir_ir::evaluate::Evaluator;
@@ -130,7 +133,7 @@ fn steps_end_and_nobody_comes_between_their_calls() {
     every_engine(false, FLOWS, |_, shape, histories| {
         let Shape::Steps { per_session, .. } = shape else { return Err("it is no program of steps".into()) };
         let torn = histories.iter().find_map(|(log, history)| {
-            let at = LOGS.iter().position(|known| known == log).unwrap_or(0);
+            let at = HELD.iter().position(|known| known == log).unwrap_or(0);
             torn(log, history, per_session >> at & 1 == 1)
         });
         torn.map_or(Ok(()), Err)

@@ -15,6 +15,9 @@ use weir::{
     Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, SourceSignature, Stop, Type, Value,
 };
 
+use crate::programs::PURSE;
+use crate::vault::vault;
+
 /// One access to a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
@@ -36,6 +39,8 @@ struct Inner {
     histories: Mutex<Vec<(String, History)>>,
     tokens: AtomicI64,
     random: AtomicI64,
+    /// The number in the vault.
+    vault: AtomicI64,
     /// The calls of stateful functions: the number of the call's state, and that of the flow.
     turns: Mutex<Vec<(i64, i64)>>,
 }
@@ -44,7 +49,24 @@ type History = Arc<Mutex<Vec<Event>>>;
 
 impl Probe {
     pub(crate) fn new(seed: u64) -> Probe {
-        Probe(Arc::new(Inner { random: AtomicI64::new(seed as i64), ..Inner::default() }))
+        let histories = Mutex::new(vec![(PURSE.to_owned(), History::default())]);
+        Probe(Arc::new(Inner { random: AtomicI64::new(seed as i64), histories, ..Inner::default() }))
+    }
+
+    /// Notes an access to the vault and returns its number.
+    pub(crate) fn note_vault(&self, flow: i64, token: i64, writes: bool) -> i64 {
+        let saw = self.0.vault.load(Ordering::Relaxed);
+        let token = own(token, self);
+        let histories = self.0.histories.lock();
+        let purse = histories.iter().find(|(name, _)| name == PURSE);
+        purse.expect("the vault has a history").1.lock().push(Event { flow, token, writes, saw });
+        saw
+    }
+
+    /// Changes the number in the vault.
+    pub(crate) fn set_vault(&self, value: i64) -> i64 {
+        self.0.vault.store(value, Ordering::Relaxed);
+        value
     }
 
     /// Events of each log, in order.
@@ -67,14 +89,14 @@ impl Probe {
         self.0.tokens.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn pause(&self) -> Yields {
+    pub(crate) fn pause(&self) -> Yields {
         let drawn = self.0.random.fetch_add(0x9e37_79b9_7f4a_7c15_u64 as i64, Ordering::Relaxed) as u64;
         Yields((drawn ^ (drawn >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 62)
     }
 }
 
 /// Yields this number of times.
-struct Yields(u64);
+pub(crate) struct Yields(u64);
 
 impl Future for Yields {
     type Output = ();
@@ -247,6 +269,7 @@ pub(crate) fn library(flows: i64, shared: Probe) -> Library {
     let mut library = Library::default();
     let module = probe().source(signature("flows", false), Arc::new(AllAtOnce(flows)));
     library.add(module.source(signature("ordered_flows", true), Arc::new(AllAtOnce(flows)))).unwrap();
+    library.add(vault()).unwrap();
     library.environment.insert(shared);
     library
 }

@@ -10,7 +10,20 @@ use weir_ir::generate::Random;
 /// Logs that all flows share.
 pub(crate) const LOGS: [&str; 4] = ["apple", "cherry", "fig", "plum"];
 
+/// The constraint that the functions of the vault are bound to.
+pub(crate) const PURSE: &str = "purse";
+
+/// Logs, and the constraint of the vault: what steps hold and accesses name tokens of.
+pub(crate) const HELD: [&str; 5] = ["apple", "cherry", "fig", "plum", PURSE];
+
 const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
+
+/// Bindings of the constraint of the vault.
+const BINDINGS: [&str; 3] = [
+    "vault, read vault.balance, read vault.slow_balance",
+    "vault.deposit, read vault.slow_balance, read vault.balance, vault.slow_deposit",
+    "vault",
+];
 
 /// Maximal nesting of statements in a body.
 const DEPTH: usize = 3;
@@ -24,7 +37,7 @@ pub(crate) const SESSIONS: i64 = 2;
 /// Kind of a generated program.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// Flows of several steps. Logs with a set bit are held per session, or each session has its own. Stateful calls keep the
+    /// Flows of several steps. Of [`HELD`], those with a set bit are held per session, or each session has its own. Stateful calls keep the
     /// order of the flows if their source is `ordered`.
     Steps { per_session: usize, ordered: bool },
     /// Flows that are one step each, which holds every log.
@@ -49,23 +62,26 @@ impl Maker {
         let ordered = !whole && random.chance(50);
         let source = if ordered { "ordered_flows" } else { "flows" };
         let mut maker = Maker { random, per_session, own };
-        let mut text = String::from("use probe\n\n");
+        let mut text = String::from("use probe, vault\n\n");
         for (at, log) in LOGS.iter().enumerate() {
             let scope = if own >> at & 1 == 1 { " per session" } else { "" };
             _ = writeln!(text, "shared {log} = probe.log(\"{log}\"){scope}");
         }
         CONSTRAINTS.iter().for_each(|constraint| _ = writeln!(text, "constraint {constraint}"));
+        let purse_of_session = !whole && maker.random.chance(30);
+        let scope = if purse_of_session { " per session" } else { "" };
+        _ = writeln!(text, "constraint {PURSE}{scope} on {}", BINDINGS[maker.random.below(BINDINGS.len())]);
         let fns = maker.random.below(4);
         for at in 0..fns {
             let handler = if maker.random.chance(40) { maker.handler(at) } else { String::new() };
-            let parameters = LOGS.map(|log| format!(", {log}_token: Int")).concat();
+            let parameters = HELD.map(|log| format!(", {log}_token: Int")).concat();
             let body = maker.statements(at, 1);
             _ = writeln!(text, "\nfn f{at}(flow: Int{parameters}) {{\n{handler}{body}}}");
         }
-        let none = LOGS.map(|log| format!("let {log}_token = 0\n")).concat();
+        let none = HELD.map(|log| format!("let {log}_token = 0\n")).concat();
         let arms = (0..3).map(|arm| format!("{arm} => {{\n{}}}\n", maker.statements(fns, 0)));
         let arms = format!("match flow % 3 {{\n{}_ => ()\n}}", arms.collect::<String>());
-        let body = if whole { format!("atomic {} {{\n{}{arms}\n}}", LOGS.join(", "), tokens(&LOGS)) } else { arms };
+        let body = if whole { format!("atomic {} {{\n{}{arms}\n}}", HELD.join(", "), tokens(&HELD)) } else { arms };
         _ = writeln!(
             text,
             "\nfor flow in probe.{source}() {{\nsession = flow % {SESSIONS}\n{none}{body}\nlet end = probe.token()\n}}"
@@ -73,7 +89,8 @@ impl Maker {
         if maker.random.chance(50) {
             text.push_str(&maker.end());
         }
-        (text, if whole { Shape::Whole } else { Shape::Steps { per_session: per_session | own, ordered } })
+        let per_session = per_session | own | (usize::from(purse_of_session) << LOGS.len());
+        (text, if whole { Shape::Whole } else { Shape::Steps { per_session, ordered } })
     }
 
     /// Generates the block of `at end`: an addition to each log that all flows share.
@@ -103,7 +120,7 @@ impl Maker {
 
     fn statement(&mut self, fns: usize, depth: usize) -> String {
         let log = self.log();
-        let (by, forms) = (self.random.below(9), if depth > DEPTH { 9 } else { 15 });
+        let (by, forms) = (self.random.below(9), if depth > DEPTH { 11 } else { 17 });
         match self.random.below(forms) {
             0 => format!("{log}.get(flow, {log}_token)\n"),
             1 => format!("{log}.slow_get(flow, {log}_token)\n"),
@@ -115,17 +132,19 @@ impl Maker {
             4 => format!("{log}.spend(flow, {log}_token)?\n"),
             5 => self.both(log),
             6 if fns > 0 => {
-                let tokens = LOGS.map(|log| format!(", {log}_token")).concat();
+                let tokens = HELD.map(|log| format!(", {log}_token")).concat();
                 format!("f{}(flow{tokens})\n", self.random.below(fns))
             }
             6 | 7 => "probe.pause()\n".to_owned(),
             8 => ["probe.turn(flow)\n", "probe.slow_turn(flow)\n"][by % 2].to_owned(),
-            9 => {
+            9 => format!("vault.{}(flow, {PURSE}_token, {by})\n", ["deposit", "slow_deposit"][by % 2]),
+            10 => format!("vault.{}(flow, {PURSE}_token)\n", ["balance", "slow_balance"][by % 2]),
+            11 => {
                 let (then, otherwise) = (self.statements(fns, depth + 1), self.statements(fns, depth + 1));
                 format!("if {log}.get(flow, {log}_token) % 2 == 0 {{\n{then}}} else {{\n{otherwise}}}\n")
             }
-            10 => format!("for round in [1, 2] {{\n{}}}\n", self.statements(fns, depth + 1)),
-            11 => {
+            12 => format!("for round in [1, 2] {{\n{}}}\n", self.statements(fns, depth + 1)),
+            13 => {
                 let body = self.statements(fns, depth + 1);
                 format!("loop round = 0 {{\n{body}round + 1\n}} until round > 1 at most 3\n")
             }
@@ -147,9 +166,18 @@ impl Maker {
         }
         let mut held: Vec<String> = logs.iter().map(|log| format!("{log}{}", self.scope(log))).collect();
         if self.random.chance(30) {
-            held.push(CONSTRAINTS[self.random.below(CONSTRAINTS.len())].to_owned());
+            logs.push(PURSE);
+            held.push(format!("{}{PURSE}", self.mode()));
+        }
+        if self.random.chance(30) {
+            let constraint = CONSTRAINTS[self.random.below(CONSTRAINTS.len())];
+            held.push(format!("{}{constraint}", self.mode()));
         }
         format!("atomic {} {{\n{}{}}}\n", held.join(", "), tokens(&logs), self.statements(fns, depth + 1))
+    }
+
+    fn mode(&mut self) -> &'static str {
+        if self.random.chance(40) { "read " } else { "" }
     }
 
     fn scope(&self, log: &str) -> &'static str {

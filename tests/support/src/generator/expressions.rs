@@ -165,6 +165,7 @@ impl Generator {
             6 => ExprKind::Block(self.block(depth)),
             7 => {
                 let resource = |generator: &mut Self| AtomicResource {
+                    read: generator.some(30, |_| nowhere()),
                     name: generator.lower(),
                     per_session: generator.chance(40),
                     span: nowhere(),

@@ -3,10 +3,10 @@
 use super::{Generator, name, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
-    Constraint, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item, ItemKind, LibraryFolder,
-    Method, NamedConstant, Parameter, ParameterLocation, PathPart, PayloadField, Record, Route, RouteParameter,
-    RoutePath, Service, ServiceMember, ServiceMemberKind, Session, Shared, Test, Tree, TypeAlias, Use, UsedModule,
-    Variant,
+    Constraint, ConstraintBinding, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item,
+    ItemKind, LibraryFolder, Method, NamedConstant, Parameter, ParameterLocation, PathPart, PayloadField, Record,
+    Route, RouteParameter, RoutePath, Service, ServiceMember, ServiceMemberKind, Session, Shared, Test, Tree,
+    TypeAlias, Use, UsedModule, Variant,
 };
 
 /// Maximum depth of the expressions of a generated program.
@@ -31,7 +31,11 @@ impl Generator {
                 value: self.expr(DEPTH),
                 per_session: self.chance(30),
             }),
-            2 => ItemKind::Constraint(Constraint { name: self.lower() }),
+            2 => ItemKind::Constraint(Constraint {
+                name: self.lower(),
+                per_session: self.chance(30),
+                bindings: self.several(0, 2, Self::constraint_binding),
+            }),
             3 => ItemKind::Record(Record { name: self.upper(), fields: self.several(0, 4, Self::field) }),
             4 => ItemKind::Enum(Enum { name: self.upper(), variants: self.several(0, 4, Self::variant) }),
             5 => ItemKind::Service(self.service()),
@@ -75,6 +79,10 @@ impl Generator {
     fn used_module(&mut self) -> UsedModule {
         let folders = self.several(0, 2, Self::lower);
         UsedModule { folders, name: self.lower(), alias: self.some(30, Self::lower), span: nowhere() }
+    }
+
+    fn constraint_binding(&mut self) -> ConstraintBinding {
+        ConstraintBinding { read: self.chance(40), path: self.lower_path(), span: nowhere() }
     }
 
     fn field(&mut self) -> FieldDeclaration {

@@ -89,10 +89,8 @@ pub(super) async fn serve_connection<H: Handler>(
         let framing = Framing::new(limits.header_bytes_max, Rc::clone(&repeated));
         let validated = ValidatingStream::http1(stream, first, framing, Rc::clone(&activity));
         // Boxed separately, like the HTTP/2 future: an idle connection keeps only its own small future.
-        let serving = serve_http1((validated, repeated, peer), &limits, &*handler, &mut supervisor);
-        let Some(resting) = Box::pin(serving).await else {
-            return;
-        };
+        let serving = Box::pin(serve_http1((validated, repeated, peer), &limits, &*handler, &mut supervisor));
+        let Some(resting) = serving.await else { return };
         (stream, first) = resting;
         if supervisor.before(|cx| stream.poll_read_ready(cx)).await.is_none() {
             return;

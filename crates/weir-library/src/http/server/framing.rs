@@ -16,9 +16,11 @@ use std::rc::Rc;
 use memchr::memchr;
 
 use self::known_fields::KnownFields;
-use super::repeated_fields::{RepeatedFields, concerns_hyper};
+use self::lines::{chunk_extensions, concerns_hyper, is_control, request_target, value_of};
+use super::repeated_fields::RepeatedFields;
 
 mod known_fields;
+mod lines;
 
 /// Maximum length of a line, far above hyper's own limits for heads, chunk extensions and trailers.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -289,8 +291,9 @@ impl Framing {
 impl RequestHead {
     /// Records a field if it is one of the three that determine the framing or the host.
     fn field(&mut self, line: &[u8]) -> Result<(), FramingError> {
-        self.concerns_hyper |= concerns_hyper(line);
-        match line[0] | 0x20 {
+        let first = line[0] | 0x20;
+        self.concerns_hyper |= concerns_hyper(first, line);
+        match first {
             b'h' => self.host(line),
             b'c' => self.content_length(line),
             b't' => self.transfer_encoding(line),
@@ -344,41 +347,6 @@ impl RequestHead {
             (Some(left), false) => Ok(FramingState::Counted { left, then: AfterCounted::Between }),
         }
     }
-}
-
-/// Accepts the extensions of a chunk: nothing, or `;` and more without control characters (RFC 9112 §7.1.1). Blanks may
-/// precede the `;`, but not the end of the line: some servers count them as a part of the size.
-fn chunk_extensions(extensions: &[u8]) -> Result<(), FramingError> {
-    let first = extensions.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
-    let begins = extensions.is_empty() || first == Some(&b';');
-    if begins && !extensions.iter().any(|byte| is_control(*byte)) { Ok(()) } else { Err(FramingError) }
-}
-
-/// Accepts the target of a request that is no path: a URL of this scheme without user information (RFC 9110 §4.2.4 and
-/// §7.4); `*` for `OPTIONS`; and the authority for `CONNECT`.
-fn request_target(method: &[u8], target: &[u8]) -> Result<(), FramingError> {
-    let accepted = match target.first() {
-        Some(b'*') => target == b"*" && method == b"OPTIONS",
-        _ if method == b"CONNECT" => true,
-        _ => match target.split_at_checked(b"http://".len()) {
-            Some((scheme, rest)) => {
-                let authority = rest.split(|byte| matches!(byte, b'/' | b'?')).next().unwrap_or_default();
-                scheme.eq_ignore_ascii_case(b"http://") && !authority.is_empty() && !authority.contains(&b'@')
-            }
-            None => false,
-        },
-    };
-    if accepted { Ok(()) } else { Err(FramingError) }
-}
-
-fn is_control(byte: u8) -> bool {
-    byte.is_ascii_control() && byte != b'\t'
-}
-
-/// Returns the value of the field `name`, which the caller passes in lower case and with its colon.
-fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let (start, value) = line.split_at_checked(name.len())?;
-    start.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 //! framing asks, because it asks only for a head whose fields differ from those that it knew before. So each request gets its
 //! own fields, also if many are in the buffers between the framing and the service.
 //!
-//! Fields that tell hyper something about the connection or the body stay ([`concerns_hyper`]).
+//! Fields that tell hyper something about the connection or the body stay.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -92,13 +92,4 @@ fn are_parsed_from(fields: &HeaderMap, bytes: &[u8]) -> bool {
 fn name_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = memchr::memchr(b':', line)?;
     Some((&line[..colon], line[colon + 1..].trim_ascii()))
-}
-
-/// Returns `true` for a field from which hyper derives something about the connection or the body.
-pub(super) fn concerns_hyper(line: &[u8]) -> bool {
-    const NAMES: [&[u8]; 6] = [b"content-length", b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"];
-    let Some((name, value)) = name_and_value(line) else { return true };
-    // hyper keeps the connection in any case, unless a field says otherwise.
-    let closes = name.eq_ignore_ascii_case(b"connection") && !value.eq_ignore_ascii_case(b"keep-alive");
-    closes || NAMES.iter().any(|concerning| name.eq_ignore_ascii_case(concerning))
 }

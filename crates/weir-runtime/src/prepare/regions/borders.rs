@@ -167,6 +167,18 @@ impl Survey<'_> {
         nodes.iter().any(is_loop) || nodes.iter().filter(|node| self.is_operation(node)).count() >= OPERATIONS_MIN
     }
 
+    /// Returns true if several of these nodes are calls that declare their units, so that some may run on other threads.
+    pub(super) fn may_have_parts(&self, nodes: Range<usize>) -> bool {
+        let declares_units = |node: &&Node| match &node.kind {
+            NodeKind::Call { function } => {
+                let function = self.types.library.function(function);
+                function.is_some_and(|function| function.signature.effects.declares_units)
+            }
+            _ => false,
+        };
+        self.graph.nodes[nodes].iter().filter(declares_units).take(2).count() == 2
+    }
+
     fn is_operation(&self, node: &Node) -> bool {
         let is_prim = matches!(node.kind, NodeKind::Prim(prim) if !prim.passes_on());
         is_prim && node.outputs.iter().all(|ty| self.types.shape(ty).is_some())

@@ -24,7 +24,9 @@ mod elements;
 mod emitter;
 mod finish;
 mod loops;
+mod move_only;
 mod operands;
+mod parts;
 mod problem;
 mod scalars;
 pub(super) mod scope;
@@ -51,9 +53,14 @@ pub(super) fn region(
     let mut scope = Scope::new(graph, body, 0, None);
     scope.outer_arms = arms_around(graph, nodes.start).len();
     scope.nodes = nodes.clone();
+    builder.note_move_only(&scope);
     builder.nodes(&mut scope)?;
     builder.emitter.emit(Instruction::End);
     simplify(&mut builder.emitter);
+    // What an atomic step does stays on the thread that holds its locks.
+    if graph.nodes[nodes.start].within.is_none() {
+        parts::mark(&mut builder.emitter);
+    }
     finished(builder.emitter, nodes)
 }
 

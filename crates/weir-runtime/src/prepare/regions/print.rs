@@ -7,7 +7,7 @@ use weir_ir::graph::Graph;
 
 use super::borders::OPERATIONS_MIN;
 use super::splits::obstacle;
-use super::{NoRegion, compiled, covered, runs};
+use super::{NoRegion, compiled, covered, parts, runs};
 use crate::region::{Region, WordTypes};
 use crate::step::{Action, Body, Repeat};
 
@@ -16,12 +16,13 @@ pub(crate) fn described(types: WordTypes<'_>, path: &str, graph: &Graph, body: &
     let mut text = String::new();
     for (nodes, border) in runs(types, graph, body) {
         let names = named(graph, &nodes);
+        let parts = parts::described(types, graph, body, nodes.clone());
         let described = match &body.steps[nodes.start].action {
             Action::Region(step) => {
                 let rounds = rounds(graph, body, nodes.clone());
-                with_code(&step.region, &names, &format!("{border}.{rounds}"))
+                with_code(&step.region, &names, &format!("{border}.{rounds}{parts}"))
             }
-            _ => stays(types, graph, body, nodes, &names),
+            _ => stays(types, graph, body, nodes, &names) + &parts,
         };
         // Writing to a `String` cannot fail.
         _ = writeln!(text, "{path}: {described}");

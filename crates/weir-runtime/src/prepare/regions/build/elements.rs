@@ -20,7 +20,8 @@ use super::scope::Scope;
 use super::values::dead_slots;
 use super::{Builder, is_used_outside};
 use crate::region::{
-    ElementReplacement, FrameSlot, Instruction, LookUp, LookUpOutput, RegionOperand, Scalar, SlotCall, WordShape,
+    CallEffects, ElementReplacement, FrameSlot, Instruction, LookUp, LookUpOutput, RegionOperand, Scalar, SlotCall,
+    WordShape,
 };
 use crate::step::{Action, Out, PrimStep, SwitchStep};
 
@@ -239,7 +240,7 @@ impl<'a> Builder<'a> {
         self.put(changed, whole);
         let arguments = [whole, located(key), located(value)].into();
         let (code, path, dead) = (step.code.clone(), step.path.clone(), dead_slots(scope, &step.dead));
-        let call = SlotCall { code, path, arguments, dead, out: Out::Value(out) };
+        let call = SlotCall { code, path, arguments, dead, out: Out::Value(out), effects: CallEffects::default() };
         self.set_word(scope, slot(changed), key, &inputs[..])?;
         let row =
             add(&mut self.emitter.tables.replacements, ElementReplacement { whole: slot(changed), key, value, call });

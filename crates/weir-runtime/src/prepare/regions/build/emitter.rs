@@ -1,5 +1,7 @@
 //! The emitter: appends instructions, and hands out registers, slots, labels and rows of tables.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use weir_host::Value;
 
@@ -25,6 +27,8 @@ pub(super) struct CodeEmitter {
     pub constants: Vec<Value>,
     pub registers: usize,
     pub slots: usize,
+    /// The slots that may hold values which can only be moved.
+    pub move_only: BTreeSet<FrameSlot>,
 }
 
 impl CodeEmitter {

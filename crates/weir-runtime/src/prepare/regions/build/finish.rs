@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::emitter::CodeEmitter;
+use super::parts::positions;
 use super::problem::RegionProblem;
 use crate::constant_copies::ConstantCopies;
-use crate::region::{Instruction, LARGE_WINDOW, Region, SplitLoop, Target};
+use crate::region::{Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, SplitLoop, Target};
 
 /// Assembles the region of these nodes.
 pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
@@ -29,7 +30,14 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         SplitLoop { first: targets[usize::from(split.first)], end, ..split }
     });
     let splits = splits.collect();
+    let parts: Vec<RegionPart> = std::mem::take(&mut tables.parts);
+    let parts = (0..).zip(parts).map(|(index, part)| {
+        let (begin, end) = positions(&code, index).ok_or(RegionProblem::Unsupported)?;
+        Ok(RegionPart { from: targets[usize::from(part.from)], begin, end, ..part })
+    });
+    let parts = parts.collect::<Result<Box<[RegionPart]>, RegionProblem>>()?;
     tables.fallible.iter_mut().for_each(|(at, _)| *at += before);
+    let computations = std::mem::take(&mut tables.computations).into();
     Ok(Region {
         nodes,
         slots: emitter.slots,
@@ -38,6 +46,9 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         registers: emitter.registers,
         words: emitter.words.into_iter().map(|(word, register)| (register, word)).collect(),
         splits,
+        part_costs: parts.iter().map(|_| PartCost::default()).collect(),
+        parts,
+        computations,
         constants: ConstantCopies::new(&emitter.constants),
         places: emitter.places.into_iter().map(|(first, place)| (first + before, place)).collect(),
     })

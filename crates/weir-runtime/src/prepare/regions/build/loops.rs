@@ -52,6 +52,7 @@ impl<'a> Builder<'a> {
         let count = before + step.body.slots;
         let first_slot = self.emitter.slots(count as usize) as u32;
         let inner = Scope::new(inner_graph, &step.body, first_slot + before, Some(scope.place(node)));
+        self.note_move_only_of_loop(first_slot, &inner);
         let mut parts =
             LoopParts { step, graph: inner_graph, first_slot, inner, outer: scope, node, captured: Vec::new() };
         let captured = self.capture(&mut parts)?;

@@ -8,9 +8,9 @@ use super::Builder;
 use super::emitter::{add, slot};
 use super::problem::RegionProblem;
 use super::scope::Scope;
+use crate::region::{CallEffects, SlotCall, WordCall};
 use crate::region::{Instruction, Register};
 use crate::region::{Scalar, WordShape};
-use crate::region::{SlotCall, WordCall};
 use crate::step::{Action, NONE, Out, PrimStep};
 
 impl<'a> Builder<'a> {
@@ -132,7 +132,9 @@ impl<'a> Builder<'a> {
         let (code, path, arguments) = (code.clone(), path.clone(), self.arguments(scope, node, arguments)?);
         let (dead, out) = (dead_slots(scope, dead), self.destination(scope, node, out));
         let result = if let Out::Value(slot) | Out::Result(slot) = out { Some(slot) } else { None };
-        let row = add(&mut self.emitter.tables.calls, SlotCall { code, path, arguments, dead, out });
+        let mut effects = effects_of_call(scope, node, function);
+        effects.changed = changed_slots(function, &arguments);
+        let row = add(&mut self.emitter.tables.calls, SlotCall { code, path, arguments, dead, out, effects });
         self.emitter.emit(Instruction::Call(row));
         if let Some(result) = result {
             self.load_result(scope, node, result);
@@ -163,7 +165,8 @@ impl<'a> Builder<'a> {
             arguments.push(self.word(scope, input)?);
         }
         let (out, path) = (self.emitter.register(), step.path.clone());
-        let row = add(&mut self.emitter.tables.word_calls, WordCall { code, path, arguments: arguments.into() });
+        let (arguments, effects) = (arguments.into(), effects_of_call(scope, node, function));
+        let row = add(&mut self.emitter.tables.word_calls, WordCall { code, path, arguments, effects });
         self.emitter.emit(Instruction::CallWords(out, row));
         scope.ports[node][0] = Some(vec![out]);
         Ok(true)
@@ -203,6 +206,22 @@ impl<'a> Builder<'a> {
             self.emitter.emit(Instruction::StoreChoice(*switch as u16, choice));
         }
     }
+}
+
+fn effects_of_call(scope: &Scope<'_>, node: usize, function: &Function) -> CallEffects {
+    let uses = scope.graph.nodes[node].uses.as_slice().into();
+    CallEffects { uses, changed: Box::default(), declares_units: function.signature.effects.declares_units }
+}
+
+/// Returns the slots of arguments that a function takes by `&mut`.
+fn changed_slots(function: &Function, arguments: &[Argument]) -> Box<[u32]> {
+    let parameters = function.signature.parameters.iter().zip(arguments);
+    let changed = parameters.filter(|(parameter, _)| parameter.passing == Passing::Change);
+    let slots = changed.filter_map(|(_, argument)| match argument {
+        Argument::Slot { index, .. } => Some(*index),
+        Argument::Constant(_) | Argument::Shared(_) => None,
+    });
+    slots.collect()
 }
 
 fn decided_switch(scope: &Scope<'_>, call: usize) -> Option<usize> {

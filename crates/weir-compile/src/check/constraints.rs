@@ -1,0 +1,243 @@
+//! Checks constraints: the functions that they are bound to, and the resources that steps hold.
+//!
+//! A constraint (Flux §2.5) stands for something outside the program, such as an account at a bank. Each call of a function
+//! that it is bound to is an atomic step that holds it: exclusively, or behind `read` together with other readers. A module
+//! stands for those of its functions that use the outside world.
+
+use weir_host::{Mode, Passing, Signature, Text, World};
+use weir_syntax::ast::{AtomicResource, Block, Constraint, ConstraintBinding, ItemKind, Name};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Expected, TypeChecker};
+use crate::suggest::nearest;
+use crate::symbol::Symbol;
+use crate::types::Ty;
+
+impl<'a> TypeChecker<'a, '_> {
+    /// Resolves the functions and modules that constraints are bound to.
+    pub(super) fn constraint_bindings(&mut self) {
+        for item in &self.context.tree().items {
+            if let ItemKind::Constraint(constraint) = &item.kind {
+                self.enter_file(item);
+                self.bindings_of(constraint);
+            }
+        }
+    }
+
+    fn bindings_of(&mut self, constraint: &Constraint) {
+        let declarations = &self.typed.declarations;
+        let whole = declarations.own(&constraint.name.text);
+        let Some(declared) = declarations.constraints.get(whole).filter(|known| known.span == constraint.name.span)
+        else {
+            return;
+        };
+        let (per_session, whole) = (declared.per_session, Text::from(whole));
+        let mut bound: Vec<(BoundTo, &ConstraintBinding)> = Vec::new();
+        for binding in &constraint.bindings {
+            let Some(target) = self.bound_to(binding, &constraint.name) else { continue };
+            match bound.iter().find(|(known, _)| *known == target) {
+                Some((_, first)) => self.bound_twice(&constraint.name, first, binding),
+                None => bound.push((target, binding)),
+            }
+        }
+        if let Some((_, first)) = bound.first()
+            && !per_session
+        {
+            self.scopes_of.entry(whole.as_str().into()).or_insert((false, first.span));
+        }
+        // A function of its own comes before its module.
+        bound.sort_by_key(|(target, _)| matches!(target, BoundTo::Module(_)));
+        for (target, binding) in bound {
+            let mode = if binding.read { Mode::Read } else { Mode::Write };
+            for function in self.functions_bound(&target) {
+                self.typed.bound_constraints.of(function).entry(whole.clone()).or_insert(mode);
+            }
+        }
+    }
+
+    /// Returns the paths of the functions that a binding concerns.
+    fn functions_bound(&self, target: &BoundTo) -> Vec<Text> {
+        match target {
+            BoundTo::Function(path) => vec![path.clone()],
+            BoundTo::Module(name) => {
+                let module = self.context.library.modules.get(name);
+                let functions = module.into_iter().flat_map(|module| module.functions.values());
+                let outside = functions.filter(|function| uses_outside(&function.signature));
+                outside.map(|function| function.signature.path().into()).collect()
+            }
+        }
+    }
+
+    fn bound_to(&mut self, binding: &ConstraintBinding, constraint: &Name) -> Option<BoundTo> {
+        if binding.path.last().is_missing() {
+            return None;
+        }
+        match &binding.path.names[..] {
+            [name] if self.is_fn(name) => self.bound_fn(binding, constraint),
+            [name] if self.names_module(name) => self.bound_module(name, binding, constraint),
+            [module, _] if self.names_module(module) => self.bound_function(module, binding, constraint),
+            [first, ..] => {
+                self.unknown_name(first);
+                None
+            }
+            [] => None,
+        }
+    }
+
+    fn is_fn(&self, name: &Name) -> bool {
+        self.typed.declarations.functions.contains_key(self.typed.declarations.own(&name.text))
+    }
+
+    fn bound_module(&mut self, name: &Name, binding: &ConstraintBinding, constraint: &Name) -> Option<BoundTo> {
+        let Some(module) = self.module(name) else {
+            self.module_not_used(name);
+            return None;
+        };
+        if !self.context.library.modules.contains_key(&module) {
+            return self.bound_fn(binding, constraint);
+        }
+        let target = BoundTo::Module(module);
+        if self.functions_bound(&target).is_empty() {
+            let message = format!("the module `{name}` has nothing that a constraint could exclude");
+            return self.not_bound(message, binding, "none of its functions uses the outside world", "remove it");
+        }
+        Some(target)
+    }
+
+    fn bound_function(&mut self, module: &Name, binding: &ConstraintBinding, constraint: &Name) -> Option<BoundTo> {
+        let name = binding.path.last();
+        if let Some(file) = self.module_file(module) {
+            self.function_of_file(file, module, name)?;
+            return self.bound_fn(binding, constraint);
+        }
+        let path = self.module(module).map(|whole| format!("{whole}.{name}"));
+        if path.is_some_and(|path| self.context.modules.describe(&path, self.context.library).is_some()) {
+            let message = format!("a constraint cannot be bound to `{}`", binding.path);
+            return self.not_bound(message, binding, "is written in Weir and uses nothing outside of it", "remove it");
+        }
+        let signature = self.host_function(module, name)?;
+        let takes = |passing| matches!(passing, Passing::Borrow | Passing::Change);
+        if !uses_outside(signature) && !signature.parameters.iter().any(|parameter| takes(parameter.passing)) {
+            let message = format!("`{}` has nothing that a constraint could exclude", binding.path);
+            return self.not_bound(message, binding, "is `pure`: no other call can observe it", "remove it");
+        }
+        Some(BoundTo::Function(signature.path().into()))
+    }
+
+    /// Reports a binding to a `fn` of the program, or to one of its modules.
+    fn bound_fn(&mut self, binding: &ConstraintBinding, constraint: &Name) -> Option<BoundTo> {
+        let message = format!("a constraint cannot be bound to `{}`", binding.path);
+        let read = if binding.read { "read " } else { "" };
+        let hint = format!("hold it in the body of the `fn`: `atomic {read}{constraint} {{ … }}`");
+        self.not_bound(message, binding, "is written in Weir, and not a host function", &hint)
+    }
+
+    fn not_bound(&mut self, message: String, binding: &ConstraintBinding, label: &str, hint: &str) -> Option<BoundTo> {
+        let diagnostic = Diagnostic::new(Code::ConstraintBinding, message).at(binding.path.span, label).hint(hint);
+        self.report(diagnostic);
+        None
+    }
+
+    fn bound_twice(&mut self, constraint: &Name, first: &ConstraintBinding, second: &ConstraintBinding) {
+        let message = format!("`{constraint}` is bound to `{}` twice", second.path);
+        let diagnostic = Diagnostic::new(Code::NameTaken, message)
+            .at(second.span, "bound again here")
+            .because(first.span, "first bound here")
+            .hint("remove one of them");
+        self.report(diagnostic);
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        resources: &'a [AtomicResource],
+        body: &'a Block,
+        expected: Option<&Expected>,
+    ) -> Ty {
+        for resource in resources {
+            if self.resource(&resource.name) {
+                self.read_of_shared(resource);
+                self.one_scope(resource);
+                self.held_for_all(resource);
+            }
+        }
+        self.block(body, expected)
+    }
+
+    /// Reports `read` before a shared value.
+    fn read_of_shared(&mut self, resource: &AtomicResource) {
+        let name = &resource.name;
+        let is_shared = self.typed.declarations.shared.contains_key(self.typed.declarations.own(&name.text));
+        if let Some(read) = resource.read.filter(|_| is_shared) {
+            let message = format!("`read` has no meaning before the shared value `{name}`");
+            let word = Span { end: name.span.start, ..read };
+            let diagnostic = Diagnostic::new(Code::ReadOfShared, message)
+                .at(read, "only a constraint can be held like this")
+                .fix("remove it: a step holds a shared value as its calls use it", word, "");
+            self.report(diagnostic);
+        }
+    }
+
+    /// Reports a resource that some steps hold per session and others for all flows: they would not exclude each other.
+    fn one_scope(&mut self, resource: &AtomicResource) {
+        let name = &resource.name;
+        let declarations = &self.typed.declarations;
+        let whole = declarations.own(&name.text);
+        if declarations.is_of_sessions(whole) {
+            return;
+        }
+        let first = self.scopes_of.entry(whole.into()).or_insert((resource.per_session, resource.span));
+        let (per_session, place) = *first;
+        if per_session == resource.per_session {
+            return;
+        }
+        let held = |per_session| if per_session { "per session" } else { "for all flows" };
+        let diagnostic = Diagnostic::new(
+            Code::MixedScope,
+            format!("`{name}` is held per session in one place and for all flows in another"),
+        )
+        .at(resource.span, format!("held {}", held(resource.per_session)))
+        .because(place, format!("held {}", held(per_session)))
+        .hint("hold it the same way everywhere: these two do not exclude each other");
+        self.report(diagnostic);
+    }
+
+    fn resource(&mut self, name: &Name) -> bool {
+        let whole = self.typed.declarations.own(&name.text);
+        let shared = self.typed.declarations.shared.contains_key(whole);
+        let known = shared || self.typed.declarations.constraints.contains_key(whole);
+        if known {
+            let text: weir_host::Text = whole.into();
+            if whole != name.as_str() {
+                self.typed.held_names.insert(name.span.start, whole.into());
+            }
+            self.refer(name.span, if shared { Symbol::Shared(text) } else { Symbol::Constraint(text) });
+        }
+        if known || name.is_missing() {
+            return known;
+        }
+        let shared = self.typed.declarations.shared.keys().chain(self.typed.declarations.constraints.keys());
+        let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
+            .at(name.span, "cannot be held by `atomic`");
+        let near = nearest(name.as_str(), shared.map(|name| &**name)).map(str::to_owned);
+        let diagnostic = match near {
+            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
+            None => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
+        };
+        self.report(diagnostic);
+        false
+    }
+}
+
+/// The target of a binding.
+#[derive(PartialEq, Eq)]
+enum BoundTo {
+    /// A host function, by its path.
+    Function(Text),
+    /// A module of the library.
+    Module(Text),
+}
+
+/// Returns whether a function uses anything besides its arguments.
+fn uses_outside(signature: &Signature) -> bool {
+    signature.effects.world != World::Pure || signature.state.is_some()
+}

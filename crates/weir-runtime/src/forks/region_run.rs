@@ -1,0 +1,206 @@
+//! The run of a region that may fork: it offers pieces to other threads, and joins them.
+
+use std::sync::Arc;
+use std::task::Context;
+
+use weir_host::{Failure, UnitBudget, Value};
+
+use super::{Fork, ForkHandle, JoinedFork};
+use crate::fork_account::FlowForks;
+use crate::instance::ProgramInstance;
+use crate::region::{LongCall, Machine, Region, RegionBorders, RegionPiece, RegionStop};
+use crate::units::Units;
+
+/// The time that a piece must take for a fork of it to pay. Chosen by judgement: a fork costs some 5 µs, and a thread that
+/// sleeps takes as long to begin.
+pub(super) const FORKED_MIN_NS: u64 = 30_000;
+
+/// The forks of a frame's region.
+#[derive(Default)]
+pub(crate) struct RegionForks {
+    pub(super) handles: Vec<ForkHandle>,
+    pub(super) pace: Option<Pace>,
+}
+
+/// The number of rounds that a loop had begun at some time.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
+    pub split: usize,
+    pub taken: u64,
+    pub at_ns: u64,
+}
+
+/// The state of a region, which runs and may fork.
+pub(crate) struct RegionRun<'a> {
+    pub region: &'a Arc<Region>,
+    pub slots: &'a mut Vec<Value>,
+    pub words: &'a mut Vec<u64>,
+    pub choices: &'a mut Vec<u32>,
+    pub forks: &'a mut RegionForks,
+    /// The instruction that is reported if a host function panics.
+    pub current: &'a mut usize,
+    pub scene: ForkScene<'a>,
+}
+
+/// The surroundings of a region that runs.
+#[derive(Clone, Copy)]
+pub(crate) struct ForkScene<'a> {
+    pub instance: &'a ProgramInstance,
+    pub units: &'a Units,
+    pub call_budget: UnitBudget,
+    /// The account of the flow's forks; `None` if the region runs as one piece, because it is in an atomic step.
+    pub forks: Option<&'a FlowForks>,
+    /// The fork that runs, and its piece; `None` if the flow runs.
+    pub fork: Option<(&'a Arc<Fork>, RegionPiece)>,
+}
+
+/// The outcome of running a region.
+pub(crate) enum RegionRan {
+    /// All its nodes have run; of a fork, its piece.
+    Through,
+    /// The slice is over; it goes on at this instruction.
+    Yields(usize),
+    /// The call of this instruction takes too long for the thread, and has not begun.
+    Calls(usize, LongCall),
+    /// It waits for a fork, and goes on at this instruction.
+    Joins(usize),
+    /// An instruction ends the flow, with an answer or a failure.
+    Ends(usize, Result<Value, Box<Failure>>),
+}
+
+/// The continuation of a region at a border where other threads have run something for it.
+pub(super) enum AfterJoin {
+    GoOn(usize),
+    /// It waits, and comes to this instruction again.
+    Waits(usize),
+    Through,
+    Ends(usize, Result<Value, Box<Failure>>),
+}
+
+impl RegionForks {
+    /// Gives up all forks.
+    pub(crate) fn give_up(&mut self) {
+        self.handles.clear();
+        self.pace = None;
+    }
+
+    /// Returns the borders at which a region stops to join its forks.
+    fn borders(&self) -> RegionBorders {
+        let mut borders = RegionBorders::default();
+        for handle in &self.handles {
+            match handle.piece {
+                RegionPiece::Rounds(split) => borders.loop_ends |= 1 << split,
+                RegionPiece::Part(part) => borders.part_beginnings |= 1 << part,
+            }
+        }
+        borders
+    }
+}
+
+impl RegionRun<'_> {
+    /// Runs from an instruction on.
+    pub(crate) fn run(&mut self, mut at: usize, context: &Context<'_>) -> RegionRan {
+        let may_fork = self.scene.forks.is_some() && self.region.may_fork() && self.scene.instance.helpers.has_any();
+        loop {
+            let units = self.scene.units;
+            let stopped = if may_fork { units.with_heartbeats(|| self.run_on(at)) } else { self.run_on(at) };
+            let joined = match stopped {
+                RegionStop::Yields(next) => {
+                    if may_fork {
+                        self.offer(next, false);
+                    }
+                    if units.is_over() {
+                        return RegionRan::Yields(next);
+                    }
+                    AfterJoin::GoOn(next)
+                }
+                RegionStop::Calls(next, long) => {
+                    if may_fork {
+                        self.offer(next, true);
+                    }
+                    return RegionRan::Calls(next, long);
+                }
+                RegionStop::LoopEnds(split) => self.join_rounds(split, context),
+                RegionStop::PartBegins(part) => self.join_part(part, context),
+                RegionStop::Ends(at, how) => AfterJoin::Ends(at, how),
+                RegionStop::Done | RegionStop::PartEnds => AfterJoin::Through,
+            };
+            match joined {
+                AfterJoin::GoOn(next) => at = next,
+                AfterJoin::Waits(border) => return RegionRan::Joins(border),
+                AfterJoin::Through => return RegionRan::Through,
+                AfterJoin::Ends(at, how) => {
+                    self.forks.give_up();
+                    return RegionRan::Ends(at, how);
+                }
+            }
+        }
+    }
+
+    fn run_on(&mut self, at: usize) -> RegionStop {
+        let (instance, borders) = (self.scene.instance, self.borders());
+        let machine = Machine {
+            slots: self.slots,
+            words: self.words,
+            choices: self.choices,
+            shared: &instance.resources.shared,
+            environment: &instance.environment,
+            platform: &*instance.platform,
+            call_budget: self.scene.call_budget,
+            at: self.current,
+            borders,
+        };
+        self.region.run(machine, at, self.scene.units)
+    }
+
+    /// Returns the borders at which the region stops.
+    fn borders(&self) -> RegionBorders {
+        let mut borders = self.forks.borders();
+        match self.scene.fork {
+            Some((_, RegionPiece::Rounds(split))) => borders.loop_ends |= 1 << split,
+            Some((_, RegionPiece::Part(part))) => borders.part_ends |= 1 << part,
+            None => {}
+        }
+        borders
+    }
+
+    /// Offers a piece to an idle core, if that seems to pay; `is_long` if the instruction is a call that takes long.
+    #[cold]
+    fn offer(&mut self, at: usize, is_long: bool) {
+        let instance = self.scene.instance;
+        let Some(forks) = self.scene.forks.filter(|_| instance.helpers.want_work()) else { return };
+        let (Some(program), Some(event_loop)) = (instance.this.upgrade(), instance.first_loop.get()) else { return };
+        // No part is in rounds that other threads may run, so that its piece is the outermost.
+        let forked = match (self.part_behind(at), self.rounds_around(at)) {
+            (Some(part), _) => self.split_off(part),
+            (None, Some(rounds)) if instance.helpers.fork_always() || is_long || self.pays(&rounds) => {
+                self.divide(&rounds)
+            }
+            (None, _) => return,
+        };
+        let piece = forked.piece;
+        let fork = Fork::new(forked, self.scene.fork.map(|(fork, _)| fork), forks.account());
+        self.forks.handles.push(ForkHandle { piece, fork: Arc::clone(&fork) });
+        fork.offer(program, event_loop);
+    }
+
+    /// Takes out a piece that nobody has begun, or the end of a fork.
+    pub(super) fn take(&self, handle: usize, context: &Context<'_>) -> JoinedFork {
+        let fork = &self.forks.handles[handle].fork;
+        // A fork may not wait for a helper: all of them may wait for others.
+        if self.scene.fork.is_none() && self.scene.instance.helpers.keep_offers() {
+            fork.join_begun(context)
+        } else {
+            fork.join(context)
+        }
+    }
+
+    /// Blocks this thread until a fork of this fork, which is under way, has ended; the flow waits without blocking.
+    pub(super) fn wait(&self, handle: usize, border: usize) -> Option<AfterJoin> {
+        if self.scene.fork.is_none() {
+            return Some(AfterJoin::Waits(border));
+        }
+        self.scene.instance.helpers.resting(|| self.forks.handles[handle].fork.wait());
+        None
+    }
+}
