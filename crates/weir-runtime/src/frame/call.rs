@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, ImmediateCode, Mode, Outcome, Pending, Settled,
-    Shared, UnitBudget, Value, memory,
+    Argument, BlockingJob, Call, Failure, FailureKind, FlowTrace, FunctionCode, ImmediateCode, Mode, Outcome, Pending,
+    Settled, Shared, UnitBudget, Value, memory,
 };
 
 use super::action::{Ran, Stage};
@@ -312,13 +312,13 @@ fn elsewhere(
     path: Arc<str>,
     env: Env<'_>,
 ) -> Pending {
-    let (balance, assured) = (memory::balance(), memory::assured());
+    let (balance, assured, mut trace) = (memory::balance(), memory::assured(), FlowTrace::inherited());
     let running = env.instance.run_blocking(env.key, queue, move || {
-        let entered = memory::enter(balance);
+        let (entered, traced) = (memory::enter(balance), trace.enter());
         entered.assure(assured);
         let done = catch_unwind(AssertUnwindSafe(job));
         let growth = entered.leave() - balance;
-        drop((held, scopes));
+        drop((traced, held, scopes));
         (done, growth)
     });
     Box::pin(async move {
