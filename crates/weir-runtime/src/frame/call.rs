@@ -194,14 +194,25 @@ impl Frame {
     }
 
     /// Places a call in a batch.
-    pub(super) fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Member {
+    fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Member {
         let gatherer = step.gatherer.as_ref().expect("the calls of the function are gathered");
+        let (gathered, common) = self.gathered_arguments(step, body, env);
+        gatherer.join(gathered, &common)
+    }
+
+    /// Returns the argument of a call that is gathered, and the others.
+    pub(super) fn gathered_arguments(
+        &mut self,
+        step: &CallStep,
+        body: &Body,
+        env: Env<'_>,
+    ) -> (Value, SmallVec<[Value; 2]>) {
+        let gathered = step.gatherer.as_ref().map_or(0, |gatherer| gatherer.gathered());
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
-        let others = (0..step.arguments.len()).filter(|index| *index != gatherer.gathered());
-        let common: SmallVec<[Value; 2]> = others.map(|index| call.value(index)).collect();
-        let gathered = call.value(gatherer.gathered());
-        gatherer.join(gathered, &common)
+        let others = (0..step.arguments.len()).filter(|index| *index != gathered);
+        let common = others.map(|index| call.value(index)).collect();
+        (call.value(gathered), common)
     }
 
     /// Waits for the answer of a call in a batch.
