@@ -247,7 +247,7 @@ pub(crate) struct EntryInfo {
     pub(crate) session_locals: Vec<LocalId>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RouteInfo {
     pub(crate) locals: Vec<LocalId>,
     pub(crate) defaults: Vec<Option<Value>>,

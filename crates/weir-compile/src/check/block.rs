@@ -11,6 +11,13 @@ impl<'a> TypeChecker<'a, '_> {
     /// Checks a block. Returns the type of its value, or [`Ty::NEVER`] if its end is unreachable.
     pub(super) fn block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
         let mark = self.scope.mark();
+        let ty = self.open_block(block, expected);
+        self.scope.leave(mark);
+        ty
+    }
+
+    /// Checks a block like [`TypeChecker::block`], whose names stay in scope.
+    pub(super) fn open_block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
         let value = block.value();
         let gives_unit = expected.is_some_and(|expected| self.inference.shallow(&expected.ty) == Ty::UNIT);
         let (mut diverges, mut found_unreachable) = (false, false);
@@ -34,7 +41,6 @@ impl<'a> TypeChecker<'a, '_> {
         if gives_unit && value.is_some() {
             self.typed.unit_blocks.insert(block.span.start);
         }
-        self.scope.leave(mark);
         if diverges || ty.is_never() {
             return Ty::NEVER;
         }
