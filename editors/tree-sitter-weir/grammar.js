@@ -176,7 +176,8 @@ module.exports = grammar({
         optional(seq($._member, repeat(seq(repeat1($._end), $._member)), repeat($._end))),
         '}',
       ),
-    _member: ($) => choice($.session, $.failure_handler, $.route),
+    _member: ($) => choice($.session, $.failure_handler, $.before, $.route),
+    before: ($) => seq('before', optional($.parameters), field('body', $.block)),
     session: ($) => seq('session', '=', $._expression),
     route: ($) =>
       seq(

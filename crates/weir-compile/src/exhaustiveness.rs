@@ -22,6 +22,16 @@ const STEPS_MAX: usize = 2_000_000;
 /// The maximum number of missing cases that one diagnostic lists.
 const MISSING_MAX: usize = 3;
 
+/// Returns the span to remove with an arm, up to one of its neighbours; `None` for an arm without neighbours.
+pub(crate) fn removed_arm(arms: &[Arm], at: usize) -> Option<Span> {
+    let own = arms[at].span;
+    match (arms.get(at + 1), at.checked_sub(1)) {
+        (Some(next), _) => Some(Span { end: next.span.start, ..own }),
+        (None, Some(before)) => Some(Span { start: arms[before].span.end, ..own }),
+        (None, None) => None,
+    }
+}
+
 /// Checks the arms of a match.
 pub(crate) fn check_match(context: &mut CheckContext<'_>, typed: &TypedTree, value: &Expr, arms: &[Arm]) {
     let ty = typed.expr_type(value.id);
@@ -31,7 +41,7 @@ pub(crate) fn check_match(context: &mut CheckContext<'_>, typed: &TypedTree, val
     let patterns = MatchContext { typed, library: context.library };
     let mut rows = Vec::new();
     let mut search = UsefulnessSearch { patterns: &patterns, steps: 0 };
-    for arm in arms {
+    for (at, arm) in arms.iter().enumerate() {
         let Some(case) = patterns.deconstruct(&arm.pattern) else { return };
         if search.useful(&rows, std::slice::from_ref(&case), std::slice::from_ref(ty)) == Usefulness::Useless {
             let mut diagnostic = Diagnostic::new(Code::UnreachableArm, "this arm is unreachable")
@@ -39,7 +49,10 @@ pub(crate) fn check_match(context: &mut CheckContext<'_>, typed: &TypedTree, val
             if let Some(first) = arms.first().filter(|first| first.guard.is_none() && arms.len() == 2) {
                 diagnostic = diagnostic.because(first.pattern.span, "matches every value");
             }
-            context.report(diagnostic.hint("remove it, or move it up"));
+            context.report(match removed_arm(arms, at) {
+                Some(span) => diagnostic.suggest("remove it, or move it up", span, ""),
+                None => diagnostic.hint("remove it, or move it up"),
+            });
         }
         if arm.guard.is_none() {
             rows.push(vec![case]);

@@ -37,7 +37,7 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     let mut walk = LintWalk {
         names: UnusedNames::new(context.text, typed),
         dropped: DroppedValues::new(context, typed),
-        conditions: ConstantConditions::new(typed),
+        conditions: ConstantConditions::new(context.text, typed),
         shadowing: ShadowingPatterns::new(typed),
         keys: RepeatedKeySearch::new(typed),
     };

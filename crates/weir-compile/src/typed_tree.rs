@@ -59,10 +59,20 @@ pub struct TypedTree {
     pub(crate) bound_constraints: BoundConstraints,
     /// The names in the program of the resources that steps of modules hold, by the offset of the written name.
     pub(crate) held_names: BTreeMap<u32, Arc<str>>,
-    /// The unreachable statements, at most one of each block: the statement that leaves the block, and the next one.
-    pub(crate) unreachable: Vec<(Span, Span)>,
+    /// The unreachable statements, at most once for each block.
+    pub(crate) unreachable: Vec<UnreachableCode>,
     /// The offsets of blocks whose last expression is evaluated only for its effects.
     pub(crate) unit_blocks: BTreeSet<u32>,
+}
+
+/// Statements of a block behind one that leaves it.
+pub(crate) struct UnreachableCode {
+    /// The statement that leaves the block.
+    pub(crate) leaves: Span,
+    /// The first statement behind it.
+    pub(crate) first: Span,
+    /// The end of the last one; `None` if a handler, which applies to the whole body, is among them.
+    pub(crate) end: Option<u32>,
 }
 
 /// The number of a local name in its file.
@@ -237,7 +247,7 @@ pub(crate) struct EntryInfo {
     pub(crate) session_locals: Vec<LocalId>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RouteInfo {
     pub(crate) locals: Vec<LocalId>,
     pub(crate) defaults: Vec<Option<Value>>,

@@ -53,6 +53,7 @@ mod secret;
 mod signature;
 mod source;
 mod text;
+mod trace_context;
 mod typed;
 mod types;
 mod value;
@@ -86,6 +87,7 @@ pub use source::{
     SourceSignature, Stop,
 };
 pub use text::Text;
+pub use trace_context::{EnteredTrace, FlowTrace, TraceContext};
 pub use typed::{NamedArguments, TypeArgument, TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{Element, Elements, Entries, HostValue, Unique, Value, Values, Walk};

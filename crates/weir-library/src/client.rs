@@ -4,7 +4,7 @@
 //! way, in all and to each host (`permits`); 2. it sends the request over a pooled connection, or a new one whose address is checked after the name has been
 //! resolved (`connector`); 3. it follows redirects (`redirect`), each of which is a request of its own with its own
 //! check, without the credentials if it leads to another origin; 4. it reads the body within its limits (`body`). A
-//! call that is given up is dropped where it waits, which ends its exchange.
+//! response that violates the protocol ends its connection (`framing`). A call that is given up is dropped where it waits, which ends its exchange.
 //!
 //! Addresses of private networks are refused unless the call says `private: true`, because a URL that comes from a
 //! request could otherwise reach what only this machine is meant to reach.
@@ -12,6 +12,7 @@
 mod body;
 mod connector;
 mod exchange;
+mod framing;
 mod options;
 mod permits;
 mod redirect;

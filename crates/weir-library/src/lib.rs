@@ -51,6 +51,7 @@ pub mod tcp;
 pub mod text;
 pub mod texts;
 pub mod time;
+mod trace_context;
 pub mod udp;
 mod units;
 pub mod url;

@@ -10,10 +10,11 @@ use std::io;
 use std::os::fd::AsFd;
 
 use serde_json::{Map, Value as Tree};
-use weir::NamedArguments;
+use weir::{FlowTrace, NamedArguments};
 
 use crate::json::encode::written;
 use crate::output::Outputs;
+use crate::trace_context;
 pub use line::{LogLine, escaped, now};
 
 /// Maximum length of a message, and of its fields as JSON, in bytes.
@@ -122,6 +123,18 @@ impl LogLevel {
     }
 }
 
+impl LogFormat {
+    /// Returns the identity of the trace that a line names. People read one only if the flow has a trace; lines for programs
+    /// always say which of them belong to one flow.
+    fn trace_id(self) -> Option<String> {
+        let context = match self {
+            LogFormat::Text => FlowTrace::current(),
+            LogFormat::Json => trace_context::current_or_begun(),
+        };
+        context.map(|context| context.trace_id())
+    }
+}
+
 impl LogSettings {
     /// Writes a line, unless its level is below that of the settings. A line that cannot be written is lost: a program does
     /// not fail because of its log.
@@ -129,9 +142,17 @@ impl LogSettings {
         if level < self.level {
             return;
         }
-        let line = LogLine { level, message: shortened(message).to_owned(), fields: fields_of(fields) };
+        let line = LogLine { level, message: shortened(message).to_owned(), fields: fields_of(fields), trace_id: None };
         // In tests, lines are the same each time.
         if outputs.capture(&line.text(None)) {
+            return;
+        }
+        self.write(outputs, &LogLine { trace_id: self.format.trace_id(), ..line });
+    }
+
+    /// Writes a line as it is, unless its level is below that of the settings.
+    pub(crate) fn write(self, outputs: &Outputs, line: &LogLine) {
+        if line.level < self.level {
             return;
         }
         let line = match self.format {

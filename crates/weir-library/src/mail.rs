@@ -1,4 +1,7 @@
-//! Mail by SMTP (RFC 5321): each message over a connection of its own, with TLS from the first byte on (RFC 8314).
+//! Mail by SMTP (RFC 5321): each message over a connection of its own, with TLS from the first byte on (RFC 8314), or from
+//! `STARTTLS` on (`starttls`).
+
+mod starttls;
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -57,6 +60,9 @@ pub struct MailOptions {
     /// `false` for a server without TLS, such as a relay on this machine.
     #[default(true)]
     pub tls: bool,
+    /// `true` for a server that begins TLS when the client asks for it, usually at port 587.
+    #[default(false)]
+    pub starttls: bool,
     /// Maximum duration until the server has taken the message.
     #[default(Duration::from_secs(30))]
     pub timeout: Duration,
@@ -66,7 +72,8 @@ pub struct MailOptions {
 }
 
 /// Hands a message over to a mail server: `mail.send("smtp.example", from: "Shop <shop@a.example>", to: ["ada@b.example"],
-/// subject: "Your order", text: "…", user: "shop", password: Some(mail_password))`.
+/// subject: "Your order", text: "…", user: "shop", password: Some(mail_password))`. TLS begins with the connection, or, with
+/// `port: 587, starttls: true`, when the server has offered it; a server that does not gets nothing.
 ///
 /// # Errors
 /// Fails if an address or the subject is not valid; if the server does not take the message for all recipients within
@@ -128,12 +135,22 @@ fn mailbox(text: &str) -> Result<Mailbox, Failure> {
 async fn deliver(network: &Network, server: &str, message: &Message, options: &MailOptions) -> Result<(), Failure> {
     let credentials = credentials(options)?;
     let reach = Reach::of(options.private);
-    let (stream, _permit) = transport_to(network, (server, options.port), reach, options.tls).await?;
+    if options.starttls && !options.tls {
+        return Err(Failure::argument("`starttls: true` begins TLS, which `tls: false` excludes"));
+    }
+    let at_once = options.tls && !options.starttls;
+    let (stream, _permit) = transport_to(network, (server, options.port), reach, at_once).await?;
     let domain = message.envelope().from().map_or("localhost", |from| from.domain()).to_owned();
     let refused = |error: lettre::transport::smtp::Error| {
         Failure::function(format!("`{server}` has not taken the message: {error}"))
     };
-    let connected = AsyncSmtpConnection::connect_with_transport(Box::new(stream), &ClientId::Domain(domain)).await;
+    let stream: Box<dyn AsyncTokioStream> = match stream {
+        TcpTransport::Plain(stream) if options.starttls => {
+            Box::new(starttls::secured(network, (server, &domain), stream).await?)
+        }
+        stream => Box::new(stream),
+    };
+    let connected = AsyncSmtpConnection::connect_with_transport(stream, &ClientId::Domain(domain)).await;
     let mut connection = connected.map_err(refused)?;
     if let Some(credentials) = credentials {
         connection.auth(&[Mechanism::Plain, Mechanism::Login], &credentials).await.map_err(refused)?;

@@ -8,7 +8,7 @@ mod transport;
 mod zero_copy;
 
 pub use connect::{ConnectOptions, connect, connect_tls};
-pub(crate) use connect::{remote_port, transport_to};
+pub(crate) use connect::{remote_port, transport_to, with_tls};
 pub use connection::{
     Connection, close, peer, read, read_exactly, read_line, read_until, send_file, write, write_both, write_text,
 };

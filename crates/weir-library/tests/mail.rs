@@ -28,15 +28,21 @@ fn options(port: u16) -> MailOptions {
         password: None,
         port: port.into(),
         tls: false,
+        starttls: false,
         timeout: PATIENCE,
         private: true,
     }
 }
 
-/// Serves one connection, and returns all that the client has said. Recipients at `no.example` are refused.
-async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> String {
-    let mut stream = BufReader::new(stream);
+/// Serves one connection, and returns all that the client has said.
+async fn serve<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> String {
     stream.write_all(b"220 ready\r\n").await.unwrap();
+    serve_greeted(stream).await
+}
+
+/// Serves the connection of a client that has been greeted. Recipients at `no.example` are refused.
+async fn serve_greeted<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> String {
+    let mut stream = BufReader::new(stream);
     let (mut said, mut in_data) = (String::new(), false);
     loop {
         let mut line = String::new();
@@ -129,6 +135,8 @@ fn nothing_can_be_injected_and_a_password_stays_secret() {
     assert!(refused(&[], "x", |_| ()).contains("1 to 100 recipients"));
     let said = refused(&["a@b.example"], "x", |options| options.password = Some(Secret::new("secret".into())));
     assert_eq!(said, "a password is sent over TLS only");
+    let said = refused(&["a@b.example"], "x", |options| options.starttls = true);
+    assert_eq!(said, "`starttls: true` begins TLS, which `tls: false` excludes");
     let said = refused(&["a@b.example"], "x", |options| options.private = false);
     assert!(said.contains("has the private address"), "{said}");
 }
@@ -153,4 +161,92 @@ fn a_password_is_sent_over_tls() {
         // The text of `\0shop\0secret` in base64.
         assert!(server.await.unwrap().contains("AUTH PLAIN AHNob3AAc2VjcmV0"));
     });
+}
+
+/// Behaviour of a server that is asked to begin TLS.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Upgrade {
+    Works,
+    /// Somebody has removed the offer.
+    NotOffered,
+    Refused,
+    /// Somebody has put an answer behind that to `STARTTLS`, without TLS.
+    Injected,
+    /// The line never ends.
+    Endless,
+}
+
+/// Sends a message to a server with `STARTTLS`. Returns the outcome, what the server has heard before TLS, and over TLS.
+fn upgraded(certificate: &Certificate, upgrade: Upgrade) -> (Result<(), Failure>, String, String) {
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let acceptor = certificate.acceptor(&[]);
+        let server = tokio::spawn(async move {
+            let mut stream = listener.accept().await.unwrap().0;
+            let before = before_tls(&mut stream, upgrade).await;
+            match acceptor.accept(stream).await {
+                Ok(stream) => (before, serve_greeted(stream).await),
+                Err(_) => (before, String::new()),
+            }
+        });
+        let network =
+            Network::default().with_hosts([("a.example".to_owned(), address)]).with_roots(certificate.roots());
+        let password = Some(Secret::new("secret".into()));
+        let options =
+            MailOptions { tls: true, starttls: true, user: "shop".into(), password, ..options(address.port()) };
+        let (from, to) = ("shop@a.example".into(), vec!["ada@b.example".into()]);
+        let sent = mail::send(&network, "a.example".into(), from, to, "x".into(), "x".into(), options).await;
+        let (before, over) = server.await.unwrap();
+        (sent, before, over)
+    })
+}
+
+/// Serves a connection up to TLS, and returns what the client has said.
+async fn before_tls(stream: &mut tokio::net::TcpStream, upgrade: Upgrade) -> String {
+    let mut stream = BufReader::new(stream);
+    stream.write_all(b"220-a.example\r\n220 ready\r\n").await.unwrap();
+    let mut said = String::new();
+    while stream.read_line(&mut said).await.unwrap_or(0) > 0 {
+        let is_last = said.ends_with("STARTTLS\r\n");
+        let answer = match (is_last, upgrade) {
+            (false, Upgrade::NotOffered) => "250-a.example\r\n250 XSTARTTLS\r\n".to_owned(),
+            (false, _) => "250-a.example\r\n250-starttls\r\n250 AUTH PLAIN\r\n".to_owned(),
+            (true, Upgrade::Refused) => "454 no key\r\n".to_owned(),
+            (true, Upgrade::Injected) => "220 go on\r\n250-a.example\r\n250 AUTH PLAIN\r\n".to_owned(),
+            (true, Upgrade::Endless) => "2".repeat(100_000),
+            (true, _) => "220 go on\r\n".to_owned(),
+        };
+        if stream.write_all(answer.as_bytes()).await.is_err() || is_last {
+            break;
+        }
+    }
+    said
+}
+
+#[test]
+fn starttls_protects_everything_behind_it() {
+    let Some(certificate) = Certificate::new("starttls") else { return };
+    let (outcome, before, over) = upgraded(&certificate, Upgrade::Works);
+    outcome.unwrap();
+    assert_eq!(before, "EHLO a.example\r\nSTARTTLS\r\n");
+    for line in ["EHLO a.example", "AUTH PLAIN AHNob3AAc2VjcmV0", "RCPT TO:<ada@b.example>", "Subject: x", "QUIT"] {
+        assert!(over.contains(line), "{line}: {over}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_begin_tls_gets_no_mail() {
+    let Some(certificate) = Certificate::new("no-starttls") else { return };
+    for (upgrade, expected) in [
+        (Upgrade::NotOffered, "`a.example` has not begun TLS: it does not offer STARTTLS"),
+        (Upgrade::Refused, "`a.example` has not begun TLS: it said \"454 no key\""),
+        (Upgrade::Injected, "no TLS with `a.example`"),
+        (Upgrade::Endless, "`a.example` has not begun TLS: its answer has more than 65536 bytes"),
+    ] {
+        let (outcome, before, over) = upgraded(&certificate, upgrade);
+        let said = outcome.unwrap_err().message.to_string();
+        assert!(said.starts_with(expected), "{said}");
+        assert!(!before.contains("AUTH") && !before.contains("MAIL") && over.is_empty(), "{before}{over}");
+    }
 }

@@ -169,6 +169,31 @@ impl Gatherer {
 
     /// Places a call, with the argument that is gathered and the others.
     pub(crate) fn join(self: &Arc<Self>, gathered: Value, common: &[Value]) -> Member {
+        let mut member = None;
+        self.join_all(std::iter::once(gathered), common, |joined| member = Some(joined));
+        member.expect("a batch has room for a call")
+    }
+
+    /// Places calls that differ in the argument that is gathered only, in this order.
+    pub(crate) fn join_all(
+        self: &Arc<Self>,
+        gathered: impl Iterator<Item = Value>,
+        common: &[Value],
+        mut joined: impl FnMut(Member),
+    ) {
+        let mut gathered = gathered.peekable();
+        while gathered.peek().is_some() {
+            self.join_one_batch(&mut gathered, common, &mut joined);
+        }
+    }
+
+    /// Places calls in the batch that gathers those with these arguments, until it is full.
+    fn join_one_batch(
+        self: &Arc<Self>,
+        gathered: &mut impl Iterator<Item = Value>,
+        common: &[Value],
+        joined: &mut impl FnMut(Member),
+    ) {
         let mut batches = self.batches.lock();
         let open = batches.open.iter().position(|batch| batch.common() == common);
         let (index, begins) = match open {
@@ -176,8 +201,8 @@ impl Gatherer {
             None => batches.open(self.begun(common), self.writes(), self.in_flight()),
         };
         let batch = Arc::clone(&batches.open[index]);
-        let Joined { member, is_full, is_awaited } =
-            GatheredBatch::join(&batch, gathered, self.function.limits.at_most);
+        let Joined { is_full, is_awaited } =
+            GatheredBatch::join(&batch, gathered, self.function.limits.at_most, joined);
         if is_full {
             batches.open.swap_remove(index);
         }
@@ -191,7 +216,6 @@ impl Gatherer {
                 Err(_) => drop(sender),
             }
         }
-        member
     }
 
     fn begun(&self, common: &[Value]) -> Arc<GatheredBatch> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 
-use weir_host::{Failure, PropagationSite, Value, memory};
+use weir_host::{Failure, FlowTrace, PropagationSite, Value, memory};
 use weir_trace::{BacktraceEntry, Detail, EventKind, FlowKey};
 
 use crate::batching::{Claim, end_slice, resume};
@@ -52,6 +52,8 @@ pub(crate) struct FlowState {
     forks: FlowForks,
     /// The batches that wait for the flow, while it does not run because its slice was over.
     claims: Vec<Claim>,
+    /// The trace that its calls of other services pass on.
+    trace: FlowTrace,
 }
 
 /// A flow that is about to begin.
@@ -117,7 +119,7 @@ impl<'a> NewFlow<'a> {
         let balance = memory::take_opening_balance();
         let frame = Some(frame);
         let (assured, given_up, turns, computes) = (0, false, FlowTurns::default(), false);
-        let (forks, claims) = (FlowForks::default(), Vec::new());
+        let (forks, claims, trace) = (FlowForks::default(), Vec::new(), FlowTrace::inherited());
         let state = FlowState {
             key,
             frame,
@@ -130,6 +132,7 @@ impl<'a> NewFlow<'a> {
             computes,
             forks,
             claims,
+            trace,
         };
         ActiveFlow { instance, state }
     }
@@ -145,8 +148,21 @@ impl ActiveFlow<&ProgramInstance> {
     pub(crate) fn into_state(mut self) -> FlowState {
         let FlowState { key, began_ns, records_nodes, balance, assured, given_up, turns, computes, .. } = self.state;
         let (frame, claims) = (self.state.frame.take(), std::mem::take(&mut self.state.claims));
-        let forks = std::mem::take(&mut self.state.forks);
-        FlowState { key, frame, began_ns, records_nodes, balance, assured, given_up, turns, computes, forks, claims }
+        let (forks, trace) = (std::mem::take(&mut self.state.forks), std::mem::take(&mut self.state.trace));
+        FlowState {
+            key,
+            frame,
+            began_ns,
+            records_nodes,
+            balance,
+            assured,
+            given_up,
+            turns,
+            computes,
+            forks,
+            claims,
+            trace,
+        }
     }
 }
 
@@ -312,6 +328,7 @@ impl FlowState {
         let env = Env { instance, key, records_nodes, blocking, units, forks, given_up };
         let body = &instance.flow(self.key).body;
         frame.until = until;
+        let trace = self.trace.enter();
         let entered = memory::enter(self.balance.saturating_add(self.forks.take_bytes()).max(0));
         if self.assured > 0 {
             entered.assure(self.assured);
@@ -320,6 +337,7 @@ impl FlowState {
             resume(&mut self.claims);
         }
         let mut advanced = frame.advance(body, env, None, context);
+        drop(trace);
         if !matches!(advanced, Advanced::Ready(_))
             && let Err(failure) = memory::check()
         {
@@ -415,6 +433,7 @@ impl FlowState {
                 kind: failure.kind.name(),
                 message: failure.message.as_str().into(),
                 backtrace: failure.backtrace().iter().map(entry).collect(),
+                trace_id: self.trace.context().map(|context| context.trace_id().into()),
             }
         });
     }

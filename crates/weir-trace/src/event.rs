@@ -79,6 +79,8 @@ pub enum EventKind {
         message: Arc<str>,
         /// The places where a `fn` has given the failure to its caller, innermost first.
         backtrace: Vec<BacktraceEntry>,
+        /// The identity of the distributed trace that the flow belongs to, if it has one.
+        trace_id: Option<Arc<str>>,
     },
     /// A flow was cancelled before its end: its client disconnected, or the program stopped.
     FlowGivenUp {

@@ -18,13 +18,13 @@ pub struct File {
     pub text: String,
 }
 
-/// The root of the workspace.
+/// The root of the workspace that the tests run in: the nearest folder above the current one with this crate in it. It is not
+/// fixed when the tests are compiled, so that a copy of their binary checks the tree where it is started.
 #[must_use]
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .expect("the tests lie two folders below the root")
+    let current = std::env::current_dir().expect("the tests run in a folder");
+    let root = current.ancestors().find(|folder| folder.join("tests/tidy/Cargo.toml").is_file());
+    root.expect("the tests run in a folder of the workspace").to_path_buf()
 }
 
 /// The files with this ending below a folder, in the order of their paths.

@@ -4,12 +4,20 @@ use weir_syntax::ast::{Block, Expr, ExprKind, Let, PatternKind, Statement, State
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{ExhaustivenessCheck, Expected, TypeChecker};
+use crate::typed_tree::UnreachableCode;
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a, '_> {
     /// Checks a block. Returns the type of its value, or [`Ty::NEVER`] if its end is unreachable.
     pub(super) fn block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
         let mark = self.scope.mark();
+        let ty = self.open_block(block, expected);
+        self.scope.leave(mark);
+        ty
+    }
+
+    /// Checks a block like [`TypeChecker::block`], whose names stay in scope.
+    pub(super) fn open_block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
         let value = block.value();
         let gives_unit = expected.is_some_and(|expected| self.inference.shallow(&expected.ty) == Ty::UNIT);
         let (mut diverges, mut found_unreachable) = (false, false);
@@ -18,7 +26,10 @@ impl<'a> TypeChecker<'a, '_> {
             let is_value = value.is_some() && at + 1 == block.statements.len();
             if diverges && !found_unreachable {
                 found_unreachable = true;
-                self.typed.unreachable.push((block.statements[at - 1].span, statement.span));
+                let (leaves, rest) = (block.statements[at - 1].span, &block.statements[at..]);
+                let has_handler = rest.iter().any(|each| matches!(each.kind, StatementKind::FailureHandler(_)));
+                let end = rest.last().filter(|_| !has_handler).map(|last| last.span.end);
+                self.typed.unreachable.push(UnreachableCode { leaves, first: statement.span, end });
             }
             if let (StatementKind::Expr(expr), true, false) = (&statement.kind, is_value, gives_unit) {
                 // A value after a diverging statement is unreachable, so that its type does not matter.
@@ -30,7 +41,6 @@ impl<'a> TypeChecker<'a, '_> {
         if gives_unit && value.is_some() {
             self.typed.unit_blocks.insert(block.span.start);
         }
-        self.scope.leave(mark);
         if diverges || ty.is_never() {
             return Ty::NEVER;
         }

@@ -8,7 +8,7 @@ use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterLocation, 
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
-use super::names::path_of;
+use super::names::{LocalScope, path_of};
 use super::{Exits, Expected, TypeChecker};
 use crate::constant::NotConstant;
 use crate::lang_items::JSON_VALUE;
@@ -27,10 +27,11 @@ impl<'a> TypeChecker<'a, '_> {
         let answer = signature.and_then(|signature| signature.answer.clone());
         self.begin_body(Exits::Flow(service_answer(service, answer.as_ref())));
         self.handlers(service.handlers());
+        let shared = self.befores(service, answer.as_ref());
         let mut seen = IndexMap::new();
         let routes = service.routes().map(|route| {
             self.duplicate_route(route, &mut seen);
-            self.route(service, route, answer.as_ref())
+            self.route(service, route, answer.as_ref(), &shared)
         });
         let routes: Vec<RouteInfo> = routes.collect();
         let by_service = service.routes().zip(&routes).filter(|(route, _)| route.session.is_none());
@@ -142,25 +143,41 @@ impl<'a> TypeChecker<'a, '_> {
         seen.insert(key, span);
     }
 
-    fn route(&mut self, service: &Service, route: &'a Route, answer: Option<&Type>) -> RouteInfo {
+    /// Checks the bodies that run before those of the routes, whose names are in scope there.
+    fn befores(&mut self, service: &'a Service, answer: Option<&Type>) -> SharedByRoutes {
+        self.begin_body(Exits::Flow(service_answer(service, answer)));
+        let mut shared = SharedByRoutes::default();
+        for before in service.befores() {
+            for parameter in &before.parameters {
+                self.route_parameter(parameter, &mut shared.names, &mut shared.info);
+                if parameter.place == ParameterLocation::Body {
+                    self.body_before(parameter.parameter.span);
+                }
+            }
+            self.handlers_of_block(&before.body);
+            self.open_block(&before.body, Some(&Expected::plain(Ty::UNIT)));
+        }
+        shared.scope = self.scope.clone();
+        shared
+    }
+
+    fn route(
+        &mut self,
+        service: &Service,
+        route: &'a Route,
+        answer: Option<&Type>,
+        shared: &SharedByRoutes,
+    ) -> RouteInfo {
         let answer = service_answer(service, answer);
         self.begin_body(Exits::Flow(answer.clone()));
-        let mut info = RouteInfo { locals: Vec::new(), defaults: Vec::new() };
-        let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
+        let SharedByRoutes { mut names, mut info, scope } = shared.clone();
+        self.scope = scope;
         let mut body = None;
-        for route_parameter in &route.parameters {
-            let parameter = &route_parameter.parameter;
-            self.parameter_name(&parameter.name, &mut seen);
-            let ty = self.resolve_type(&parameter.ty);
-            self.parameter_type(route_parameter.place, &parameter.ty, &ty);
-            if route_parameter.place == ParameterLocation::Body {
-                self.second_body(&mut body, parameter.span);
+        for parameter in &route.parameters {
+            if parameter.place == ParameterLocation::Body {
+                self.second_body(&mut body, parameter.parameter.span);
             }
-            info.defaults.push(parameter.default.as_ref().and_then(|default| {
-                self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
-                self.default(default)
-            }));
-            info.locals.push(self.bind(parameter.name.text.clone(), parameter.name.span, ty));
+            self.route_parameter(parameter, &mut names, &mut info);
         }
         if let Some(session) = &route.session {
             self.session(session);
@@ -168,6 +185,30 @@ impl<'a> TypeChecker<'a, '_> {
         self.handlers_of_block(&route.body);
         self.block(&route.body, Some(&answer));
         info
+    }
+
+    fn route_parameter(
+        &mut self,
+        route_parameter: &'a ast::RouteParameter,
+        names: &mut IndexMap<Arc<str>, Span>,
+        info: &mut RouteInfo,
+    ) {
+        let parameter = &route_parameter.parameter;
+        self.parameter_name(&parameter.name, names);
+        let ty = self.resolve_type(&parameter.ty);
+        self.parameter_type(route_parameter.place, &parameter.ty, &ty);
+        info.defaults.push(parameter.default.as_ref().and_then(|default| {
+            self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
+            self.default(default)
+        }));
+        info.locals.push(self.bind(parameter.name.text.clone(), parameter.name.span, ty));
+    }
+
+    fn body_before(&mut self, span: Span) {
+        let diagnostic = Diagnostic::new(Code::RouteParameter, "`before` cannot take the body of a request")
+            .at(span, "takes the body")
+            .hint("let each route take the body that it expects");
+        self.report(diagnostic);
     }
 
     fn default(&mut self, default: &Expr) -> Option<weir_host::Value> {
@@ -367,6 +408,16 @@ impl<'a> TypeChecker<'a, '_> {
         };
         self.report(diagnostic);
     }
+}
+
+/// The parameters and names that all routes of a service have in common.
+#[derive(Clone, Default)]
+struct SharedByRoutes {
+    /// The names of the parameters, and where they are declared.
+    names: IndexMap<Arc<str>, Span>,
+    info: RouteInfo,
+    /// The parameters and the names that the bodies before those of the routes declare.
+    scope: LocalScope,
 }
 
 /// Returns the type that the routes of a service must answer with.

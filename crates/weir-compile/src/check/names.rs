@@ -19,7 +19,7 @@ use crate::typed_tree::{LocalId, Resolution};
 use crate::types::{Substitution, Ty};
 
 /// The locals in scope.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct LocalScope {
     /// By name, innermost last.
     visible: BTreeMap<Arc<str>, Vec<LocalId>>,

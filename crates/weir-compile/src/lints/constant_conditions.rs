@@ -3,42 +3,64 @@
 //! A condition is constant if it is a literal, compares literals, compares a name with itself, asks whether a length is
 //! negative, or combines such conditions.
 
-use weir_syntax::ast::{BinaryOperator, Expr, ExprKind, Literal, LiteralValue, UnaryOperator};
-use weir_syntax::{Code, Diagnostic};
+use weir_syntax::ast::{Arm, BinaryOperator, Expr, ExprKind, Literal, LiteralValue, UnaryOperator};
+use weir_syntax::{Code, Diagnostic, Edit, Span};
 
+use crate::exhaustiveness::removed_arm;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
 
 /// The warnings of every condition that is always true or always false.
 pub(super) struct ConstantConditions<'t> {
+    text: &'t str,
     typed: &'t TypedTree,
     pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'t> ConstantConditions<'t> {
-    pub(super) fn new(typed: &'t TypedTree) -> Self {
-        ConstantConditions { typed, found: Vec::new() }
+    pub(super) fn new(text: &'t str, typed: &'t TypedTree) -> Self {
+        ConstantConditions { text, typed, found: Vec::new() }
     }
 
     /// Looks at an expression, without its children.
     pub(super) fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::If { condition, .. } => self.condition(condition),
-            ExprKind::Match { arms, .. } => {
-                arms.iter().flat_map(|arm| &arm.guard).for_each(|guard| self.condition(guard))
+            ExprKind::If { condition, then, otherwise } => {
+                let chosen = |value| if value { Some(then.span) } else { otherwise.as_ref().map(|other| other.span) };
+                let text = self.text;
+                self.condition(condition, |value| {
+                    let kept = chosen(value).map_or("{ }", |span| text.get(span.range()).unwrap_or_default());
+                    Some(Edit { span: expr.span, replacement: kept.to_owned() })
+                });
             }
+            ExprKind::Match { arms, .. } => self.guards(arms),
             // `until false` is a loop that ends at its limit.
-            ExprKind::Loop { until, .. } if self.value(until) == Some(true) => self.condition(until),
+            ExprKind::Loop { until, .. } if self.value(until) == Some(true) => self.condition(until, |_| None),
             _ => {}
         }
     }
 
-    fn condition(&mut self, condition: &Expr) {
+    fn guards(&mut self, arms: &[Arm]) {
+        for (at, arm) in arms.iter().enumerate() {
+            let Some(guard) = &arm.guard else { continue };
+            self.condition(guard, |value| {
+                let without_guard = Span { start: arm.pattern.span.end, end: guard.span.end, ..guard.span };
+                let span = if value { Some(without_guard) } else { removed_arm(arms, at) };
+                Some(Edit { span: span?, replacement: String::new() })
+            });
+        }
+    }
+
+    /// Reports a condition that is constant. `edit` returns the edit that leaves only what its value chooses.
+    fn condition(&mut self, condition: &Expr, edit: impl FnOnce(bool) -> Option<Edit>) {
         let Some(value) = self.value(condition) else { return };
         let diagnostic = Diagnostic::new(Code::ConstantCondition, format!("this condition is always {value}"))
-            .at(condition.span, "the other case never happens")
-            .hint("compare with a value that changes, or remove the condition");
-        self.found.push(diagnostic);
+            .at(condition.span, "the other case never happens");
+        let advice = "compare with a value that changes, or remove the condition";
+        self.found.push(match edit(value) {
+            Some(Edit { span, replacement }) => diagnostic.suggest(advice, span, replacement),
+            None => diagnostic.hint(advice),
+        });
     }
 
     /// Returns the value of a condition that is the same for every input.

@@ -44,14 +44,19 @@ impl<'t> RepeatedKeySearch<'t> {
     }
 
     fn entries(&mut self, entries: &[MapEntry]) {
-        let mut earlier: BTreeMap<ComparableKey, Span> = BTreeMap::new();
-        for entry in entries {
+        let mut earlier: BTreeMap<ComparableKey, usize> = BTreeMap::new();
+        for (at, entry) in entries.iter().enumerate() {
             let Some(key) = self.comparable(&entry.key) else { continue };
-            if let Some(first) = earlier.insert(key, entry.key.span) {
+            if let Some(first) = earlier.insert(key, at) {
+                let (lost, next) = (entries[first].key.span, entries[first + 1].key.span);
                 let diagnostic = Diagnostic::new(Code::RepeatedKey, "a map literal has the same key twice")
                     .at(entry.key.span, "this value replaces the first")
-                    .because(first, "the first value is lost")
-                    .hint("remove one of the two entries, or change its key");
+                    .because(lost, "the first value is lost")
+                    .suggest(
+                        "remove the first of the two entries, or change its key",
+                        Span { end: next.start, ..lost },
+                        "",
+                    );
                 self.found.push(diagnostic);
             }
         }

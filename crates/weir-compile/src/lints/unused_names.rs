@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use weir_syntax::ast::{
-    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, ParameterLocation, Pattern, PatternKind, Route, Service,
-    Statement, StatementKind, Visitor, walk_expr, walk_pattern,
+    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, ParameterLocation, Pattern, PatternKind, RouteParameter,
+    Service, Statement, StatementKind, Visitor, walk_expr, walk_pattern,
 };
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -127,14 +127,14 @@ impl<'t> UnusedNames<'t> {
         });
     }
 
-    /// Reports the parameters of a route. Those in the path are part of the address, and `session_names` are read by the
-    /// session key of the service.
-    fn route(&mut self, route: &Route, session_names: &BTreeSet<&str>) {
-        for (at, parameter) in route.parameters.iter().enumerate() {
+    /// Reports the parameters of a route, or of all routes. Those in the path are part of the address, and `session_names` are
+    /// read by the session key of the service.
+    fn route_parameters(&mut self, parameters: &[RouteParameter], session_names: &BTreeSet<&str>) {
+        for (at, parameter) in parameters.iter().enumerate() {
             let name = &parameter.parameter.name;
-            let in_session = route.session.is_none() && session_names.contains(name.as_str());
+            let in_session = session_names.contains(name.as_str());
             if parameter.place != ParameterLocation::Path && !in_session && self.is_unused(name) {
-                let before = at.checked_sub(1).map(|before| route.parameters[before].parameter.span);
+                let before = at.checked_sub(1).map(|before| parameters[before].parameter.span);
                 let removed = with_separator(self.text, parameter.parameter.span, before);
                 let hint = "remove it: the route then ignores this part";
                 self.found.push(unused(name, "parameter").suggest(hint, removed, ""));
@@ -145,7 +145,11 @@ impl<'t> UnusedNames<'t> {
     fn service(&mut self, service: &Service) {
         let mut names = NamesIn::default();
         service.session().iter().for_each(|session| names.expr(&session.value));
-        service.routes().for_each(|route| self.route(route, &names.0));
+        service.befores().for_each(|before| self.route_parameters(&before.parameters, &names.0));
+        for route in service.routes() {
+            let session_names = if route.session.is_none() { &names.0 } else { &BTreeSet::new() };
+            self.route_parameters(&route.parameters, session_names);
+        }
     }
 }
 

@@ -55,19 +55,23 @@ impl<'a> Lowering<'a, '_> {
             .chain(failures::handlers_of_file(self.context.tree()));
         let body = self.flow(&info.answer, handlers.collect(), |lowering| {
             lowering.begin_session((service, route), &info.session_locals, &routed.locals);
+            lowering.befores(service);
             lowering.block(&route.body)
         });
-        let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
-            name: (&*parameter.parameter.name.text).into(),
-            from: match parameter.place {
-                ParameterLocation::Path => ParameterFrom::Path,
-                ParameterLocation::Query => ParameterFrom::Query,
-                ParameterLocation::Body => ParameterFrom::Body,
-                ParameterLocation::Header => ParameterFrom::Header,
-                ParameterLocation::Cookie => ParameterFrom::Cookie,
-                ParameterLocation::UnprefixedCookie => ParameterFrom::UnprefixedCookie,
-            },
-            default: default.clone(),
+        let parameters_before = service.befores().flat_map(|before| &before.parameters);
+        let places = parameters_before.chain(&route.parameters).zip(&routed.defaults).map(|(parameter, default)| {
+            RouteParameter {
+                name: (&*parameter.parameter.name.text).into(),
+                from: match parameter.place {
+                    ParameterLocation::Path => ParameterFrom::Path,
+                    ParameterLocation::Query => ParameterFrom::Query,
+                    ParameterLocation::Body => ParameterFrom::Body,
+                    ParameterLocation::Header => ParameterFrom::Header,
+                    ParameterLocation::Cookie => ParameterFrom::Cookie,
+                    ParameterLocation::UnprefixedCookie => ParameterFrom::UnprefixedCookie,
+                },
+                default: default.clone(),
+            }
         });
         let route_of = FlowRoute {
             method: method.to_uppercase().into(),
@@ -76,6 +80,21 @@ impl<'a> Lowering<'a, '_> {
         };
         let name = name_of(route).into();
         Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body, former_sites: Vec::new() }
+    }
+
+    /// Lowers the bodies that run before that of a route. Their own handlers apply in them, and those of the route do not;
+    /// the handlers of the route see the names that they declare.
+    pub(super) fn befores(&mut self, service: &'a ast::Service) {
+        for before in service.befores() {
+            let handlers: Vec<_> = failures::handlers_of(&before.body)
+                .chain(service.handlers())
+                .chain(failures::handlers_of_file(self.context.tree()))
+                .collect();
+            self.see_handlers(&handlers);
+            let of_route = self.replace_handlers(handlers);
+            self.block(&before.body);
+            self.replace_handlers(of_route);
+        }
     }
 
     fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {

@@ -286,6 +286,13 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
+    /// Replaces the handlers of the innermost frame, which see all names that are bound now; returns the ones before.
+    pub(super) fn replace_handlers(&mut self, handlers: Vec<&'a FailureHandler>) -> Vec<&'a FailureHandler> {
+        let before = self.frames.last_mut().map(|frame| std::mem::replace(&mut frame.handlers, handlers));
+        self.keep_parameters();
+        before.unwrap_or_default()
+    }
+
     /// Keeps the bindings of the innermost frame's parameters, if its handlers may need them.
     pub(super) fn keep_parameters(&mut self) {
         let names = self.names.clone();

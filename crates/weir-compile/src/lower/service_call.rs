@@ -98,6 +98,7 @@ impl<'a> Lowering<'a, '_> {
             lowering.bind_inputs(routed, request, span);
             lowering.keep_parameters();
             lowering.begin_session((service, route), &info.session_locals, &routed.locals);
+            lowering.befores(service);
             lowering.block(&route.body)
         });
         (self.names, self.session) = (outer, session);

@@ -72,10 +72,11 @@ impl Document {
         let in_head = item.is_some_and(|item| match &item.kind {
             ItemKind::Record(_) | ItemKind::Enum(_) | ItemKind::Alias(_) => true,
             ItemKind::Function(function) => offset <= function.body.span.start,
-            ItemKind::Service(service) => service.routes().any(|route| {
-                let head = Span { end: route.body.span.start, ..route.path.span };
-                head.start < offset && offset <= head.end
-            }),
+            ItemKind::Service(service) => {
+                let routes = service.routes().map(|route| Span { end: route.body.span.start, ..route.path.span });
+                let befores = service.befores().map(|before| Span { end: before.body.span.start, ..before.span });
+                routes.chain(befores).any(|head| head.start < offset && offset <= head.end)
+            }
             _ => false,
         });
         in_head && line.trim_end().ends_with(':')

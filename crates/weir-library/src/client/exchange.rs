@@ -21,18 +21,18 @@ use weir_events::{after, until};
 
 use super::body;
 use super::connector::CheckedConnector;
+use super::framing::{self, ConnectionUse, FIELDS_BYTES_MAX, INFORMATIONAL_MAX, informational_flood};
 use super::options::Call;
 use super::permits::Permits;
 use super::redirect::following;
 use super::response::ClientResponse;
 use crate::network::{ConnectError, Network, Reach};
+use crate::trace_context;
 
 /// Maximum number of idle connections to one host, and the time for which they are kept: less than servers usually keep
 /// theirs, so that a request seldom meets a connection that is being closed.
 const IDLE_MAX: usize = 32;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum size of a response's header.
-const HEADER_BYTES_MAX: usize = 64 * 1024;
 
 type Pool = legacy::Client<HttpsConnector<CheckedConnector>, Full<Bytes>>;
 
@@ -41,6 +41,21 @@ pub struct Client {
     pools: OnceCell<Pools>,
     permits: Permits,
     network: Network,
+}
+
+/// Outcome of a request.
+enum Step {
+    /// A redirect, with the call that follows it.
+    Redirect(Box<Call>),
+    /// The response.
+    Done(Box<ClientResponse>),
+}
+
+/// Error of a request that got no response.
+enum RequestError {
+    Transport(legacy::Error),
+    /// The server sent informational responses only.
+    InformationalFlood,
 }
 
 /// The permit or response for which a call waits, with its host.
@@ -80,7 +95,8 @@ impl Client {
     }
 
     /// Performs a call within its time.
-    pub(super) async fn run(&self, call: Call) -> Result<ClientResponse, Failure> {
+    pub(super) async fn run(&self, mut call: Call) -> Result<ClientResponse, Failure> {
+        trace_context::pass_on(&mut call.headers);
         let timeout = call.timeout;
         let awaited = Mutex::new(Awaited::Permit(host_of(&call)));
         let outcome = until(pin!(self.exchange(call, &awaited)), &after(timeout)).await;
@@ -95,15 +111,10 @@ impl Client {
             *awaited.lock() = Awaited::Permit(host.clone());
             let permit = self.permits.acquire(&host).await;
             *awaited.lock() = Awaited::Response(host);
-            let (mut head, incoming) = self.send(&call).await?.into_parts();
-            let next = if call.redirects_max > 0 { following(&call, &head)? } else { None };
-            match next {
-                Some(_) if redirects == call.redirects_max => return Err(too_many_redirects(redirects)),
-                Some(next) => call = next,
-                None => {
-                    let body = body::read(incoming, &mut head.headers, call.bytes_max).await?;
-                    return Ok(ClientResponse { status: head.status, headers: head.headers, body, url: call.url });
-                }
+            let (response, connection) = self.send(&call).await?;
+            match step(&call, response, redirects).await.inspect_err(|_| connection.end())? {
+                Step::Redirect(next) => call = *next,
+                Step::Done(response) => return Ok(*response),
             }
             // A call never waits for a permit while it has one.
             drop(permit);
@@ -114,15 +125,17 @@ impl Client {
     /// Sends one request, and returns the head of its response. A request that has the same effect twice as once is
     /// sent again, once, if its connection ended without a response: the server may have closed a kept connection at
     /// the moment at which it was used (RFC 9110, section 9.2.2).
-    async fn send(&self, call: &Call) -> Result<Response<Incoming>, Failure> {
+    async fn send(&self, call: &Call) -> Result<(Response<Incoming>, ConnectionUse), Failure> {
         match self.send_once(call).await {
-            Err(error) if call.may_resend && ended_without_response(&error) => self.send_once(call).await,
+            Err(RequestError::Transport(error)) if call.may_resend && ended_without_response(&error) => {
+                self.send_once(call).await
+            }
             sent => sent,
         }
         .map_err(|error| failure(call, &error))
     }
 
-    async fn send_once(&self, call: &Call) -> Result<Response<Incoming>, legacy::Error> {
+    async fn send_once(&self, call: &Call) -> Result<(Response<Incoming>, ConnectionUse), RequestError> {
         let mut request = Request::new(Full::new(call.body.clone()));
         *request.method_mut() = call.method.clone();
         *request.uri_mut() = call.url.clone();
@@ -131,9 +144,14 @@ impl Client {
             // These methods expect content; without a length, some servers refuse the request (RFC 9110, section 8.6).
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
+        let (connection, flood) = (ConnectionUse::of(&mut request), informational_flood(&mut request));
         let pools = self.pools().await;
         let pool = if call.reach == Reach::Private { &pools.private } else { &pools.public };
-        pool.request(request).await
+        match until(pin!(pool.request(request)), &flood).await {
+            Ok(Ok(response)) => Ok((response, connection)),
+            Ok(Err(error)) => Err(RequestError::Transport(error)),
+            Err(()) => Err(RequestError::InformationalFlood),
+        }
     }
 
     async fn pools(&self) -> &Pools {
@@ -158,9 +176,25 @@ impl Client {
             .timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(IDLE_MAX)
-            .http1_max_buf_size(HEADER_BYTES_MAX)
-            .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
+            .http1_max_buf_size(FIELDS_BYTES_MAX)
+            .http2_max_header_list_size(FIELDS_BYTES_MAX as u32)
             .build(https)
+    }
+}
+
+/// Takes what follows from a response, to which so many redirects have led.
+async fn step(call: &Call, response: Response<Incoming>, redirects: u8) -> Result<Step, Failure> {
+    framing::check(&response)?;
+    let (mut head, incoming) = response.into_parts();
+    let next = if call.redirects_max > 0 { following(call, &head)? } else { None };
+    match next {
+        Some(_) if redirects == call.redirects_max => Err(too_many_redirects(redirects)),
+        Some(next) => Ok(Step::Redirect(Box::new(next))),
+        None => {
+            let body = body::read(incoming, &mut head.headers, call.bytes_max).await?;
+            let (status, headers, url) = (head.status, head.headers, call.url.clone());
+            Ok(Step::Done(Box::new(ClientResponse { status, headers, body, url })))
+        }
     }
 }
 
@@ -186,7 +220,13 @@ fn is_reset(error: &hyper::Error) -> bool {
 }
 
 /// Converts an error of the transport. The URL is not shown, because its query may contain credentials.
-fn failure(call: &Call, error: &legacy::Error) -> Failure {
+fn failure(call: &Call, error: &RequestError) -> Failure {
+    let host = call.url.host().unwrap_or_default();
+    let RequestError::Transport(error) = error else {
+        let message =
+            format!("{host} sent more than {INFORMATIONAL_MAX} informational responses (100 to 199) in a row");
+        return Failure::new(FailureKind::Limit, message);
+    };
     let mut source: Option<&(dyn Error + 'static)> = Some(error);
     let mut last = error.to_string();
     while let Some(cause) = source {
@@ -196,7 +236,6 @@ fn failure(call: &Call, error: &legacy::Error) -> Failure {
         last = cause.to_string();
         source = cause.source();
     }
-    let host = call.url.host().unwrap_or_default();
     let hint = if last.contains("UnknownIssuer") {
         "; the system does not trust the issuer of its certificate (`SSL_CERT_FILE` names the file of those to trust)"
     } else {

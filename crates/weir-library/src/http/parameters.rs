@@ -5,10 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir::{Failure, HostType, ListenAddress, Parameter, Passing, SourceSignature, Text, Type, Value};
+use hyper::header::{HeaderName, HeaderValue};
+use indexmap::IndexMap;
+use weir::{Entries, Failure, HostType, ListenAddress, Parameter, Passing, SourceSignature, Text, Type, Value};
 
 use super::client_address::TrustedProxies;
 use super::cross_origin::{CrossOriginArguments, CrossOriginPolicy};
+use super::health::HealthRoute;
+use super::response::checked_field;
 use super::server::{Limits, TlsFiles};
 
 /// A limit that a program may set, as an accessor of its field.
@@ -47,6 +51,14 @@ const EXPOSED_HEADERS: &str = "exposed_headers";
 const PREFLIGHT_MAX_AGE: &str = "preflight_max_age";
 /// Name of the parameter with the addresses of proxies whose header fields are used.
 const TRUSTED_PROXIES: &str = "trusted_proxies";
+/// Names of the parameters on what all answers have in common.
+const HEADERS: &str = "headers";
+const COMPRESSED: &str = "compressed";
+const LOG_REQUESTS: &str = "log_requests";
+const HEALTH: &str = "health";
+const SHUTDOWN_DELAY: &str = "shutdown_delay";
+/// Number of parameters before those on what all answers have in common.
+const BEFORE_ANSWERS: usize = BEFORE_ORIGINS + 6;
 /// Number of parameters before those of other origins.
 const BEFORE_ORIGINS: usize = 2 + LIMITS.len() + 2 + TLS_FILES.len();
 /// Time for which a browser uses the answer to a preflight, by default.
@@ -76,6 +88,13 @@ pub(super) fn signature() -> SourceSignature {
         parameter(PREFLIGHT_MAX_AGE, Type::Duration, Some(Value::Duration(PREFLIGHT_MAX_AGE_NS))),
         texts(TRUSTED_PROXIES, &[]),
     ];
+    let answers = [
+        parameter(HEADERS, Type::map(Type::Text, Type::Text), Some(Value::Map(Entries::default()))),
+        switch(COMPRESSED),
+        switch(LOG_REQUESTS),
+        parameter(HEALTH, Type::Text, Some(Value::text(""))),
+        parameter(SHUTDOWN_DELAY, Type::Duration, Some(Value::Duration(0))),
+    ];
     let place = [parameter("port", Type::Int, None), parameter("address", Type::Text, Some(Value::text("127.0.0.1")))];
     SourceSignature {
         module: "http".into(),
@@ -84,7 +103,14 @@ pub(super) fn signature() -> SourceSignature {
              connections from other machines; port 0 lets the operating system choose a port. With the files of a \
              `certificate` and its `key`, connections use TLS."
             .into(),
-        parameters: place.into_iter().chain(limits).chain(switches).chain(files).chain(origins).collect(),
+        parameters: place
+            .into_iter()
+            .chain(limits)
+            .chain(switches)
+            .chain(files)
+            .chain(origins)
+            .chain(answers)
+            .collect(),
         element: None,
         answer: Some(Type::named("http.Response")),
         ordered: false,
@@ -133,6 +159,47 @@ pub(super) fn cross_origin(arguments: &[Value]) -> Result<CrossOriginPolicy, Fai
 /// Fails if an argument is neither an address nor a block of addresses.
 pub(super) fn trusted_proxies(arguments: &[Value]) -> Result<TrustedProxies, Failure> {
     TrustedProxies::new(texts(arguments.get(BEFORE_ORIGINS + 5)).iter().map(Text::as_str))
+}
+
+/// Returns the header fields that all answers have.
+///
+/// # Errors
+/// Fails if one is not valid in a header, or frames the message.
+pub(super) fn headers(arguments: &[Value]) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
+    let fields = arguments.get(BEFORE_ANSWERS).cloned().map(IndexMap::<Text, Text>::from_value);
+    let fields = fields.and_then(Result::ok).unwrap_or_default();
+    fields.iter().map(|(name, value)| checked_field(name, value).map_err(Failure::from)).collect()
+}
+
+/// Returns `true` if answers are compressed.
+pub(super) fn compressed(arguments: &[Value]) -> bool {
+    matches!(arguments.get(BEFORE_ANSWERS + 1), Some(Value::Bool(true)))
+}
+
+/// Returns `true` if requests are logged.
+pub(super) fn log_requests(arguments: &[Value]) -> bool {
+    matches!(arguments.get(BEFORE_ANSWERS + 2), Some(Value::Bool(true)))
+}
+
+/// Returns the health route.
+///
+/// # Errors
+/// Fails if it is not a path.
+pub(super) fn health(arguments: &[Value]) -> Result<HealthRoute, Failure> {
+    match arguments.get(BEFORE_ANSWERS + 3) {
+        Some(Value::Text(path)) => HealthRoute::new(path),
+        _ => Ok(HealthRoute::default()),
+    }
+}
+
+/// Returns the time for which a service goes on after it has been told to stop.
+///
+/// # Errors
+/// Fails if it is negative.
+pub(super) fn shutdown_delay(arguments: &[Value]) -> Result<Duration, Failure> {
+    let Some(Value::Duration(nanos)) = arguments.get(BEFORE_ANSWERS + 4) else { return Ok(Duration::ZERO) };
+    let negative = |_| Failure::argument(format!("`{SHUTDOWN_DELAY}` must not be negative"));
+    u64::try_from(*nanos).map(Duration::from_nanos).map_err(negative)
 }
 
 /// Returns the elements of a list of texts.

@@ -327,11 +327,7 @@ pub(super) fn final_status(code: i64) -> Option<StatusCode> {
 /// Fails if the name or the value is not valid in a header, and for fields that frame the message.
 #[weir::function(pure)]
 pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Response, ResponseError> {
-    let field = HeaderName::try_from(name).map_err(|_| ResponseError::FieldName(name.into()))?;
-    if FRAMING_FIELDS.contains(&field) {
-        return Err(ResponseError::FramingField(name.into()));
-    }
-    let value = field_value(name, value)?;
+    let (field, value) = checked_field(name, value)?;
     if field == CONTENT_TYPE {
         response.content_type = Some(value);
         return Ok(response);
@@ -339,6 +335,18 @@ pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Re
     let fields = response.fields.get_or_insert_default();
     fields.insert(field, value);
     if bytes_of(fields) > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(response) }
+}
+
+/// Returns a header field that a program sets.
+///
+/// # Errors
+/// Fails if the name or the value is not valid in a header, and for fields that frame the message.
+pub(super) fn checked_field(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ResponseError> {
+    let field = HeaderName::try_from(name).map_err(|_| ResponseError::FieldName(name.into()))?;
+    match FRAMING_FIELDS.contains(&field) {
+        true => Err(ResponseError::FramingField(name.into())),
+        false => Ok((field, field_value(name, value)?)),
+    }
 }
 
 /// Returns the size of header fields.

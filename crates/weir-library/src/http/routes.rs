@@ -117,6 +117,17 @@ impl Routes {
         Ok(())
     }
 
+    /// Checks that no route has this path, which the server answers itself.
+    ///
+    /// # Errors
+    /// Fails if one has it.
+    pub(super) fn leave_to_server(&self, path: &str) -> Result<(), Failure> {
+        match self.paths.iter().find(|routes| routes.pattern == path) {
+            Some(_) => Err(Failure::argument(format!("the path of `health`, {path:?}, is also that of a route"))),
+            None => Ok(()),
+        }
+    }
+
     /// Finds the routes of a path, which is normalized.
     pub(super) fn at<'r, 'p>(&'r self, path: &'p str) -> Option<PathMatch<'r, 'p>> {
         self.router.at(path).ok()

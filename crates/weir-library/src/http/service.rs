@@ -9,26 +9,28 @@ use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
-use hyper::{Method, Request, StatusCode, Uri, Version};
+use hyper::header::{HOST, HeaderMap};
+use hyper::{Method, Request, StatusCode, Version};
 use weir::{
-    Begun, Environment, Failure, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source, SourceProblem, Stop,
-    Value, memory,
+    Begun, Environment, Failure, FlowTrace, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source,
+    SourceProblem, Stop, Value, memory,
 };
 use weir_events::until;
 
 use crate::files::Root;
+use crate::trace_context;
 
-use super::client_address::TrustedProxies;
-use super::cross_origin::CrossOriginPolicy;
-use super::input::{InputError, normalized_path};
+use super::health::closing;
 use super::parameters;
 use super::request_fields::RequestFields;
+use super::request_log::RequestLog;
+use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
-use super::routes::{RequestSender, RouteMatch, Routes};
+use super::routes::Routes;
 use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
@@ -55,7 +57,10 @@ impl Source for Http {
         };
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
         let policy = Arc::new(RequestPolicy::of(&arguments)?);
-        Ok(Arc::new(HttpService { server, routes, scheme, address, policy }))
+        routes.leave_to_server(policy.health.path())?;
+        let log = parameters::log_requests(&arguments).then(|| RequestLog::of(environment)).flatten();
+        let shutdown_delay = parameters::shutdown_delay(&arguments)?;
+        Ok(Arc::new(HttpService { server, routes, scheme, address, policy, log, shutdown_delay }))
     }
 
     fn listens(&self) -> Option<ListenProtocol> {
@@ -82,25 +87,8 @@ struct HttpService {
     scheme: &'static str,
     address: SocketAddr,
     policy: Arc<RequestPolicy>,
-}
-
-/// The rules of a service for the senders of requests.
-pub(super) struct RequestPolicy {
-    cross_origin: CrossOriginPolicy,
-    proxies: TrustedProxies,
-}
-
-impl RequestPolicy {
-    /// Returns the rules that the arguments of `http` describe.
-    ///
-    /// # Errors
-    /// Fails if an argument is not an origin, the name of a header field, or an address.
-    pub(super) fn of(arguments: &[Value]) -> Result<RequestPolicy, Failure> {
-        Ok(RequestPolicy {
-            cross_origin: parameters::cross_origin(arguments)?,
-            proxies: parameters::trusted_proxies(arguments)?,
-        })
-    }
+    log: Option<RequestLog>,
+    shutdown_delay: Duration,
 }
 
 impl Opened for HttpService {
@@ -122,9 +110,11 @@ impl Opened for HttpService {
                 body_bytes_max,
                 deadlines: RequestDeadlines::of(limits),
                 flows,
+                log: self.log.clone(),
                 spare: Cell::default(),
             };
-            self.server.run(answers, &stop.stopped()).await.map_err(Failure::from)
+            let closing = closing(Arc::clone(&self.policy), &stop, self.shutdown_delay);
+            self.server.run(answers, &closing).await.map_err(Failure::from)
         })
     }
 }
@@ -136,6 +126,7 @@ struct FlowHandler {
     body_bytes_max: usize,
     deadlines: RequestDeadlines,
     flows: Arc<dyn Flows>,
+    log: Option<RequestLog>,
     /// An empty list for the inputs of the next flow, to reuse its allocation.
     spare: Cell<Vec<Value>>,
 }
@@ -163,19 +154,23 @@ impl Handler for FlowHandler {
         peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>> + Unpin> {
         let fields = repeated.as_deref().unwrap_or(request.headers());
-        let grant = self.policy.cross_origin.grant(request.method(), fields);
-        let response = self.respond(request, repeated, peer);
-        let Some(grant) = grant else { return response };
+        let grant = self.policy.grant(request.method(), fields);
+        let mut trace = trace_context::received(fields);
+        let logged = self.log.as_ref().map(|log| log.request(&request, &mut trace));
+        let response = self.respond(request, repeated, (peer, trace));
+        if grant.is_none() && logged.is_none() && !self.policy.has_headers() {
+            return response;
+        }
+        let policy = &self.policy;
+        let finish = move |mut response: hyper::Response<Bytes>| {
+            policy.add_headers(&mut response);
+            grant.into_iter().for_each(|grant| grant.apply(&mut response));
+            logged.into_iter().for_each(|logged| logged.answered(response.status()));
+            response
+        };
         match response {
-            HandlerResponse::Now(mut response) => {
-                grant.apply(&mut response);
-                HandlerResponse::Now(response)
-            }
-            HandlerResponse::Later(response) => HandlerResponse::Later(Box::pin(async move {
-                let mut response = response.await;
-                grant.apply(&mut response);
-                response
-            })),
+            HandlerResponse::Now(response) => HandlerResponse::Now(finish(response)),
+            HandlerResponse::Later(response) => HandlerResponse::Later(Box::pin(async move { finish(response.await) })),
         }
     }
 }
@@ -183,34 +178,35 @@ impl Handler for FlowHandler {
 /// The future of a response.
 type ResponseFuture<'a> = Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>;
 
-/// Returns a later response to a request with these fields: its own, and those that it repeats.
-fn later<'a>(
-    answer: impl Future<Output = Response> + 'a,
-    to_head: bool,
-    (mut parsed, repeated): (HeaderMap, Option<Rc<HeaderMap>>),
-) -> HandlerResponse<ResponseFuture<'a>> {
-    HandlerResponse::Later(Box::pin(async move {
-        let fields = RequestFields { parsed: &mut parsed, repeated: repeated.as_deref() };
-        answer.await.into_hyper(to_head, fields)
-    }))
-}
-
 impl FlowHandler {
+    /// Returns a later response to a request with these fields: its own, and those that it repeats.
+    fn later<'a>(
+        &'a self,
+        answer: impl Future<Output = Response> + 'a,
+        to_head: bool,
+        (mut parsed, repeated): (HeaderMap, Option<Rc<HeaderMap>>),
+    ) -> HandlerResponse<ResponseFuture<'a>> {
+        HandlerResponse::Later(Box::pin(async move {
+            let fields = RequestFields { parsed: &mut parsed, repeated: repeated.as_deref() };
+            self.policy.answer(answer.await, to_head, fields)
+        }))
+    }
+
     fn respond(
         &self,
         mut request: Request<Incoming>,
         repeated: Option<Rc<HeaderMap>>,
-        peer: IpAddr,
+        (peer, trace): (IpAddr, FlowTrace),
     ) -> HandlerResponse<ResponseFuture<'_>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
         let begun = match self.beginning(&request, repeated.as_deref(), peer, &mut inputs) {
-            Ok((route, None)) => Ok(self.begin(route, inputs)),
+            Ok((route, None)) => Ok(self.begin((route, trace), inputs)),
             Ok((route, Some(parameter))) if self.flows.admits(route) => {
                 let (head, body) = request.into_parts();
-                let answer = self.after_body(route, parameter, inputs, body);
-                return later(answer, to_head, (head.headers, repeated));
+                let answer = self.after_body((route, trace), parameter, inputs, body);
+                return self.later(answer, to_head, (head.headers, repeated));
             }
             Ok(_) => Err(Box::new(Response::overloaded().closing())),
             Err(refusal) => Err(refusal),
@@ -221,16 +217,18 @@ impl FlowHandler {
                 let answer = self.within_time(flow);
                 let parsed = mem::take(request.headers_mut());
                 // The unread part of the request is dropped with the response, and not before.
-                return later(async move { (answer.await, request).0 }, to_head, (parsed, repeated));
+                return self.later(async move { (answer.await, request).0 }, to_head, (parsed, repeated));
             }
             Ok(Begun::Full) => Response::overloaded(),
             Err(refusal) => *refusal,
         };
         let fields = RequestFields { parsed: request.headers_mut(), repeated: repeated.as_deref() };
-        HandlerResponse::Now(response.into_hyper(to_head, fields))
+        HandlerResponse::Now(self.policy.answer(response, to_head, fields))
     }
 
-    fn begin(&self, route: usize, mut inputs: Vec<Value>) -> Begun {
+    /// Begins a flow of a route, which inherits the trace.
+    fn begin(&self, (route, mut trace): (usize, FlowTrace), mut inputs: Vec<Value>) -> Begun {
+        let _entered = trace.enter();
         let begun = self.flows.begin(route, &mut inputs);
         self.spare.set(inputs);
         begun
@@ -244,7 +242,13 @@ impl FlowHandler {
     }
 
     /// Reads the body of a request, which is one of the inputs, and responds.
-    async fn after_body(&self, route: usize, parameter: usize, mut inputs: Vec<Value>, body: Incoming) -> Response {
+    async fn after_body(
+        &self,
+        (route, mut trace): (usize, FlowTrace),
+        parameter: usize,
+        mut inputs: Vec<Value>,
+        body: Incoming,
+    ) -> Response {
         let body = match read_body(body, self.body_bytes_max, &self.deadlines).await {
             Ok(body) => body,
             Err(BodyError::NoMemory) => return Response::overloaded().closing(),
@@ -254,7 +258,9 @@ impl FlowHandler {
             Ok(input) => input,
             Err(refusal) => return *refusal,
         };
+        let entered = trace.enter();
         let begun = self.flows.begin_admitted(route, &mut inputs);
+        drop(entered);
         self.spare.set(inputs);
         // A flow that was refused has not taken it.
         _ = memory::take_opening_balance();
@@ -299,60 +305,6 @@ impl FlowHandler {
     }
 }
 
-/// A request without its body, which a route is found for.
-pub(super) struct RoutedRequest<'r> {
-    pub(super) method: &'r Method,
-    pub(super) uri: &'r Uri,
-    pub(super) fields: &'r HeaderMap,
-    /// Address from which the request came.
-    pub(super) peer: IpAddr,
-    pub(super) has_body: bool,
-}
-
-impl RoutedRequest<'_> {
-    /// Finds the route of the request and fills in its inputs, except for the body, which has not been read. Returns the
-    /// route and the index of the body input, or the refusal of the request.
-    pub(super) fn matched(
-        &self,
-        routes: &Routes,
-        policy: &RequestPolicy,
-        inputs: &mut Vec<Value>,
-    ) -> Result<(usize, Option<usize>), Box<Response>> {
-        let path = normalized_path(self.uri.path());
-        if policy.cross_origin.refuses(self.method, self.uri, self.fields) {
-            let text = "a page of another site sent this request";
-            return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
-        }
-        // Not moved into the result, because it is large.
-        let found = routes.at(&path);
-        let found = match policy.cross_origin.answers_preflight(self.method, self.fields) {
-            true => routes.methods(&path, found.as_ref()),
-            false => routes.find(self.method, &path, found.as_ref()),
-        };
-        match found {
-            RouteMatch::Route(route, parts) => {
-                let query = self.uri.query();
-                let sender = RequestSender { fields: self.fields, peer: self.peer, proxies: &policy.proxies };
-                let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
-                match body {
-                    Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
-                        Err(Box::new(not_json()))
-                    }
-                    body => Ok((route, body)),
-                }
-            }
-            RouteMatch::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
-            RouteMatch::Options(allow) => Err(Box::new(Response::options(allow))),
-            RouteMatch::NotFound => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
-        }
-    }
-
-    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
-    fn is_other_type(&self, takes_json: bool) -> bool {
-        takes_json && self.has_body && !self.fields.get(CONTENT_TYPE).is_some_and(is_json)
-    }
-}
-
 /// Returns `true` if an HTTP/2 request names two hosts, or has user information in its authority (RFC 9113, section 8.3.1).
 /// Requests of HTTP/1 are validated before hyper parses them.
 fn has_other_host(request: &Request<Incoming>) -> bool {
@@ -360,25 +312,6 @@ fn has_other_host(request: &Request<Incoming>) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter();
     authority.as_str().contains('@')
         || hosts.any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()))
-}
-
-/// Returns the answer to a body that does not say that it is JSON: pages of other sites may send texts and forms without
-/// asking, and a browser asks before it sends JSON.
-fn not_json() -> Response {
-    let text = "the body must be JSON and say so: `Content-Type: application/json`";
-    Response::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text)
-}
-
-/// Returns `true` for the media type of JSON, or one based on it, such as `application/problem+json`.
-fn is_json(media_type: &HeaderValue) -> bool {
-    let essence = media_type.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    let essence = essence.to_ascii_lowercase();
-    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
-}
-
-pub(super) fn refusal(problems: &[InputError]) -> Box<Response> {
-    let lines: Vec<String> = problems.iter().map(InputError::to_string).collect();
-    Box::new(Response::plain(StatusCode::BAD_REQUEST, lines.join("\n")))
 }
 
 /// Returns the response of a flow. The runtime has logged a failure; its reason is not disclosed to the client.

@@ -17,10 +17,10 @@ use weir::{Failure, Generic, Route, Text, Type, Typed, Value};
 use super::cookies::HOST_PREFIX;
 use super::parameters;
 use super::request_fields::RequestFields;
+use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
 use super::routes::Routes;
 use super::server::Limits;
-use super::service::{RequestPolicy, RoutedRequest, refusal};
 use crate::Limited;
 use crate::client::ClientResponse;
 use crate::json::encode::written;
@@ -48,7 +48,7 @@ pub struct TestedServices(IndexMap<Text, Arc<TestedService>>);
 
 struct TestedService {
     routes: Routes,
-    policy: RequestPolicy,
+    policy: Arc<RequestPolicy>,
     limits: Limits,
 }
 
@@ -58,11 +58,9 @@ impl TestedServices {
     /// # Errors
     /// Fails if the server would not start with these arguments and routes.
     pub fn add(&mut self, name: Text, arguments: &[Value], routes: Arc<[Route]>) -> Result<(), Failure> {
-        let service = TestedService {
-            routes: Routes::new(routes)?,
-            policy: RequestPolicy::of(arguments)?,
-            limits: parameters::limits(arguments)?,
-        };
+        let (routes, policy) = (Routes::new(routes)?, RequestPolicy::of(arguments)?);
+        routes.leave_to_server(policy.health.path())?;
+        let service = TestedService { routes, policy: Arc::new(policy), limits: parameters::limits(arguments)? };
         self.0.insert(name, Arc::new(service));
         Ok(())
     }
@@ -110,6 +108,8 @@ pub struct ServiceRequest {
     method: Method,
     url: Uri,
     fields: HeaderMap,
+    /// The rules of the service, for its answer.
+    policy: Arc<RequestPolicy>,
 }
 
 /// Header fields of a request, or its cookies, by their names.
@@ -224,7 +224,7 @@ impl TestedServices {
         let head = RoutedRequest { method: &method, uri: &url, fields: &fields, peer, has_body };
         let matched = tested.matched(&head, body);
         let url = Uri::try_from(format!("http://{host}{path}")).map_err(|_| invalid())?;
-        Ok(ServiceRequest { matched, method, url, fields })
+        Ok(ServiceRequest { matched, method, url, fields, policy: Arc::clone(&tested.policy) })
     }
 }
 
@@ -324,7 +324,9 @@ pub(crate) fn failed(
 #[weir::function(pure)]
 pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
     let to_head = request.method == Method::HEAD;
-    let (mut head, body) = response.into_hyper(to_head, RequestFields::of(&mut request.fields.clone())).into_parts();
+    let mut answer = request.policy.answer(response, to_head, RequestFields::of(&mut request.fields.clone()));
+    request.policy.add_headers(&mut answer);
+    let (mut head, body) = answer.into_parts();
     let has_length = !to_head && head.status != StatusCode::NO_CONTENT && head.status != StatusCode::NOT_MODIFIED;
     if has_length && !head.headers.contains_key(CONTENT_LENGTH) {
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));

@@ -20,6 +20,8 @@ pub struct LogLine {
     pub message: String,
     /// Values that belong to it, by name.
     pub fields: Map<String, Tree>,
+    /// Identity of the distributed trace that it belongs to.
+    pub trace_id: Option<String>,
 }
 
 impl LogLine {
@@ -39,6 +41,9 @@ impl LogLine {
                 value => _ = write!(line, " {name}={value}"),
             }
         }
+        if let Some(trace_id) = &self.trace_id {
+            _ = write!(line, " trace_id={trace_id}");
+        }
         escaped(&line).into_owned()
     }
 
@@ -48,6 +53,9 @@ impl LogLine {
         let mut line = json!({ "time": time, "level": self.level.word(), "message": self.message });
         if !self.fields.is_empty() {
             line["fields"] = Tree::Object(self.fields.clone());
+        }
+        if let Some(trace_id) = &self.trace_id {
+            line["trace_id"] = trace_id.as_str().into();
         }
         escaped(&line.to_string()).into_owned()
     }
@@ -103,7 +111,7 @@ mod tests {
 
     fn line(message: &str, fields: &Tree) -> LogLine {
         let fields = fields.as_object().unwrap().clone();
-        LogLine { level: LogLevel::Warn, message: message.to_owned(), fields }
+        LogLine { level: LogLevel::Warn, message: message.to_owned(), fields, trace_id: None }
     }
 
     #[test]

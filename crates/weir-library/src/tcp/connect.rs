@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_rustls::TlsConnector;
 use weir::{Failure, FailureKind, Text};
@@ -84,12 +85,24 @@ pub(crate) async fn transport_to(
     if !tls {
         return Ok((TcpTransport::Plain(network.connect(host, port, reach).await?), permit));
     }
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| Failure::argument(format!("{host:?} is neither the name of a host nor an address")))?;
+    server_name(host)?;
     let stream = network.connect(host, port, reach).await?;
-    let handshake = TlsConnector::from(network.tls().await).connect(name, stream).await;
+    Ok((with_tls(network, host, stream).await?, permit))
+}
+
+/// Begins TLS on a connection to a host.
+///
+/// # Errors
+/// Fails if the certificate of the server is not trusted.
+pub(crate) async fn with_tls(network: &Network, host: &str, stream: TcpStream) -> Result<TcpTransport, Failure> {
+    let handshake = TlsConnector::from(network.tls().await).connect(server_name(host)?, stream).await;
     let stream = handshake.map_err(|error| Failure::function(format!("no TLS with `{host}`: {error}")))?;
-    Ok((TcpTransport::Tls(Box::new(stream)), permit))
+    Ok(TcpTransport::Tls(Box::new(stream)))
+}
+
+fn server_name(host: &str) -> Result<ServerName<'static>, Failure> {
+    let name = ServerName::try_from(host.to_owned());
+    name.map_err(|_| Failure::argument(format!("{host:?} is neither the name of a host nor an address")))
 }
 
 /// Returns the port of another machine.

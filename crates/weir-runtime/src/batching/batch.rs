@@ -90,9 +90,8 @@ pub(crate) struct Member {
     is_through: bool,
 }
 
-/// A call that has joined a batch.
+/// The outcome of joining a batch.
 pub(super) struct Joined {
-    pub member: Member,
     /// True if the batch is full now.
     pub is_full: bool,
     /// True if the batch waits for the flow to come to rest, until [`GatheredBatch::end_run`].
@@ -130,15 +129,23 @@ impl GatheredBatch {
         &self.common
     }
 
-    /// Adds a call of a flow that runs.
-    pub(super) fn join(batch: &Arc<GatheredBatch>, value: Value, at_most: usize) -> Joined {
+    /// Adds calls of a flow that runs, until the batch is full.
+    pub(super) fn join(
+        batch: &Arc<GatheredBatch>,
+        values: &mut impl Iterator<Item = Value>,
+        at_most: usize,
+        joined: &mut impl FnMut(Member),
+    ) -> Joined {
         let mut state = batch.state.lock();
-        let request = state.request(value);
-        let index = state.wakers.len() as u32;
-        state.wakers.push(None);
-        state.slack.push(CallSlack::default());
-        state.members += 1;
-        let is_full = state.requests.len() >= at_most;
+        let mut is_full = false;
+        while !is_full && let Some(value) = values.next() {
+            let (request, index) = (state.request(value), state.wakers.len() as u32);
+            state.wakers.push(None);
+            state.slack.push(CallSlack::default());
+            state.members += 1;
+            is_full = state.requests.len() >= at_most;
+            joined(Member { batch: Arc::clone(batch), request, index, is_through: false });
+        }
         let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
         if is_full {
             state.stage = BatchStage::Full;
@@ -150,7 +157,7 @@ impl GatheredBatch {
         let sender = if is_delayed && !is(BatchMutant::KeepsDelayed) { state.sender.take() } else { None };
         drop(state);
         sender.into_iter().for_each(Waker::wake);
-        Joined { member: Member { batch: Arc::clone(batch), request, index, is_through: false }, is_full, is_awaited }
+        Joined { is_full, is_awaited }
     }
 
     /// Notes that a flow that had joined has come to rest.

@@ -67,7 +67,9 @@ fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, 
 }
 
 fn join(batch: &Arc<GatheredBatch>, value: i64, at_most: usize) -> Member {
-    GatheredBatch::join(batch, Value::Int(value), at_most).member
+    let mut member = None;
+    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most, &mut |joined| member = Some(joined));
+    member.expect("the batch had room")
 }
 
 /// Sends a batch to a function that returns its arguments.

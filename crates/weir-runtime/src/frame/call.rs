@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, ImmediateCode, Mode, Outcome, Pending, Settled,
-    Shared, UnitBudget, Value, memory,
+    Argument, BlockingJob, Call, Failure, FailureKind, FlowTrace, FunctionCode, ImmediateCode, Mode, Outcome, Pending,
+    Settled, Shared, UnitBudget, Value, memory,
 };
 
 use super::action::{Ran, Stage};
@@ -194,14 +194,25 @@ impl Frame {
     }
 
     /// Places a call in a batch.
-    pub(super) fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Member {
+    fn join(&mut self, step: &CallStep, body: &Body, env: Env<'_>) -> Member {
         let gatherer = step.gatherer.as_ref().expect("the calls of the function are gathered");
+        let (gathered, common) = self.gathered_arguments(step, body, env);
+        gatherer.join(gathered, &common)
+    }
+
+    /// Returns the argument of a call that is gathered, and the others.
+    pub(super) fn gathered_arguments(
+        &mut self,
+        step: &CallStep,
+        body: &Body,
+        env: Env<'_>,
+    ) -> (Value, SmallVec<[Value; 2]>) {
+        let gathered = step.gatherer.as_ref().map_or(0, |gatherer| gatherer.gathered());
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
-        let others = (0..step.arguments.len()).filter(|index| *index != gatherer.gathered());
-        let common: SmallVec<[Value; 2]> = others.map(|index| call.value(index)).collect();
-        let gathered = call.value(gatherer.gathered());
-        gatherer.join(gathered, &common)
+        let others = (0..step.arguments.len()).filter(|index| *index != gathered);
+        let common = others.map(|index| call.value(index)).collect();
+        (call.value(gathered), common)
     }
 
     /// Waits for the answer of a call in a batch.
@@ -301,13 +312,13 @@ fn elsewhere(
     path: Arc<str>,
     env: Env<'_>,
 ) -> Pending {
-    let (balance, assured) = (memory::balance(), memory::assured());
+    let (balance, assured, mut trace) = (memory::balance(), memory::assured(), FlowTrace::inherited());
     let running = env.instance.run_blocking(env.key, queue, move || {
-        let entered = memory::enter(balance);
+        let (entered, traced) = (memory::enter(balance), trace.enter());
         entered.assure(assured);
         let done = catch_unwind(AssertUnwindSafe(job));
         let growth = entered.leave() - balance;
-        drop((held, scopes));
+        drop((traced, held, scopes));
         (done, growth)
     });
     Box::pin(async move {

@@ -1,18 +1,20 @@
 //! Iterations of a `map` that wait for nothing but one gathered call each (`prepare/gathered.rs`).
 //!
 //! They share one frame, because a frame for each of thousands of iterations costs more than its steps. For each iteration, the
-//! frame runs the steps before the call, places the call in its batch, and hands over its values
-//! ([`PlacedIteration`]). When the answer is there, the frame takes the values back and runs the steps behind the call.
-//! Iterations end one after the other, in order: what stands behind the call is computation only, and nothing else waits for
-//! it.
+//! frame runs the steps before the call and hands over its values ([`SuspendedIteration`]); the calls of many iterations are
+//! placed in their batch together. When the answer is there, the frame takes the values back and runs the steps behind the
+//! call. Iterations end one after the other, in order: what stands behind the call is computation only, and nothing else
+//! waits for it.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use weir_host::{Outcome, Value};
 
 use super::Frame;
 use super::exit::{Finished, FlowExit};
-use super::gathered_iterations::{Activity, GatheredIterations, PlacedIteration};
+use super::gathered_iterations::{Activity, GatheredIterations, SuspendedIteration};
+use crate::batching::Gatherer;
 use crate::instance::Env;
 use crate::step::{Action, Body, CallStep, RepeatStep};
 use crate::units::{Advanced, Spent};
@@ -26,6 +28,20 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Result<Value, FlowExit>> {
+        let advanced = self.run_iterations(iterations, step, env, context);
+        if !matches!(advanced, Advanced::Ready(_)) {
+            iterations.place_calls(gatherer_of(&step.body));
+        }
+        advanced
+    }
+
+    fn run_iterations(
+        &mut self,
+        iterations: &mut GatheredIterations,
+        step: &RepeatStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Advanced<Result<Value, FlowExit>> {
         loop {
             match iterations.activity {
                 Activity::Free if iterations.has_next(step.body.overlap_max) => {
@@ -33,7 +49,7 @@ impl Frame {
                     self.slots[0] = iterations.next_element();
                     iterations.activity = Activity::BeforeCall;
                 }
-                Activity::Free => match iterations.take_first(context) {
+                Activity::Free => match iterations.take_first(gatherer_of(&step.body), context) {
                     Poll::Pending => return Advanced::Waits,
                     Poll::Ready(Some((iteration, answer))) => {
                         self.resume_iteration(iteration, answer, step);
@@ -57,7 +73,7 @@ impl Frame {
     }
 
     /// Goes on with an iteration whose call is answered.
-    fn resume_iteration(&mut self, iteration: PlacedIteration, answer: Option<Outcome>, step: &RepeatStep) {
+    fn resume_iteration(&mut self, iteration: SuspendedIteration, answer: Option<Outcome>, step: &RepeatStep) {
         let (node, call) = call_of(&step.body);
         self.until = usize::MAX;
         (self.low, self.cursor) = (iteration.continues_at, node);
@@ -87,7 +103,7 @@ impl Frame {
         let activity = std::mem::replace(&mut iterations.activity, Activity::Free);
         let mut spent = Spent::GoOn;
         match finished {
-            Finished::SegmentEnd => iterations.placed.push_back(self.place_iteration(step, env)),
+            Finished::SegmentEnd => self.suspend_iteration(iterations, step, env),
             Finished::Value(value) => {
                 iterations.results.push(value);
                 spent = env.units.spend_timed(step.body.units, &*env.instance.platform);
@@ -99,21 +115,28 @@ impl Frame {
         Advanced::Ready(Ok(spent))
     }
 
-    /// Places the call of the iteration in its batch, unless the iteration has skipped it, and hands over its values.
-    fn place_iteration(&mut self, step: &RepeatStep, env: Env<'_>) -> PlacedIteration {
+    /// Hands over the values of the iteration, which has come to its call or has skipped it.
+    fn suspend_iteration(&mut self, iterations: &mut GatheredIterations, step: &RepeatStep, env: Env<'_>) {
         let (node, call) = call_of(&step.body);
-        PlacedIteration {
-            member: (self.low == node).then(|| self.join(call, &step.body, env)),
+        let arguments = (self.low == node).then(|| self.gathered_arguments(call, &step.body, env));
+        let iteration = SuspendedIteration {
+            member: None,
             continues_at: self.low.max(node + 1),
             values: local_slots(step).map(|slot| self.slots[slot].take()).collect(),
             choices: self.choices.iter().copied().collect(),
-        }
+        };
+        iterations.suspend(iteration, arguments, gatherer_of(&step.body));
     }
 }
 
 /// Returns the slots of the element and of what the body computes: all but those of captured values.
 fn local_slots(step: &RepeatStep) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(step.inputs.len()..step.body.slots as usize)
+}
+
+/// Returns the gatherer of the calls of a body that has a gathered call.
+fn gatherer_of(body: &Body) -> &Arc<Gatherer> {
+    call_of(body).1.gatherer.as_ref().expect("the call is gathered")
 }
 
 /// Returns the gathered call of a body that has one, and its step.

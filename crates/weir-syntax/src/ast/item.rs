@@ -289,6 +289,14 @@ impl Service {
         })
     }
 
+    /// Returns the bodies that run before those of the routes, in source order.
+    pub fn befores(&self) -> impl Iterator<Item = &Before> {
+        self.members.iter().filter_map(|member| match &member.kind {
+            ServiceMemberKind::Before(before) => Some(before),
+            _ => None,
+        })
+    }
+
     /// Returns the failure handlers of the service in source order.
     pub fn handlers(&self) -> impl Iterator<Item = &FailureHandler> {
         self.members.iter().filter_map(|member| match &member.kind {
@@ -325,8 +333,21 @@ pub enum ServiceMemberKind {
     Session(Session),
     /// `on failure of files.read { … }`, for all routes.
     FailureHandler(FailureHandler),
+    /// `before (header authorization: Text) { … }`, for all routes.
+    Before(Before),
     /// `get "/{name}" (name: Text) { … }`.
     Route(Route),
+}
+
+/// `before (header authorization: Text) { … }`: the beginning of the body of every route of a service.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Before {
+    /// Parameters, which all routes have besides their own.
+    pub parameters: Vec<RouteParameter>,
+    /// Body.
+    pub body: Block,
+    /// Source range of the declaration.
+    pub span: Span,
 }
 
 /// `session = value`: flows with equal values belong to one session (Flux §2.5).

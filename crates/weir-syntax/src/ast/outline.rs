@@ -7,8 +7,8 @@
 use super::{
     Argument, AtomicResource, Block, ConstraintBinding, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal,
     LiteralValue, Name, Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, QueryClauses, QueryOrder,
-    Route, Service, ServiceMember, ServiceMemberKind, Session, Statement, StatementKind, TableClause, TableClauseKind,
-    TableDeclaration, TextLiteral, TextPart, Tree, Type, TypeKind, UsedModule,
+    Route, RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Statement, StatementKind, TableClause,
+    TableClauseKind, TableDeclaration, TextLiteral, TextPart, Tree, Type, TypeKind, UsedModule,
 };
 use std::fmt::{Display, Write as _};
 
@@ -184,6 +184,7 @@ fn member_outline(member: &ServiceMember) -> String {
     let body = match &member.kind {
         ServiceMemberKind::Session(session) => session_outline(session),
         ServiceMemberKind::FailureHandler(it) => handler(it),
+        ServiceMemberKind::Before(it) => node("before", [route_parameters(&it.parameters), block(&it.body)]),
         ServiceMemberKind::Route(it) => route(it),
     };
     docs(&member.docs) + &body
@@ -200,7 +201,13 @@ fn route(route: &Route) -> String {
         PathPart::Rest(name) => format!("{{{name}..}}"),
     };
     let path = node("path", [each(&route.path.parts, part)]);
-    let parameters = each(&route.parameters, |each| {
+    let parameters = route_parameters(&route.parameters);
+    let session = maybe(route.session.as_ref(), session_outline);
+    node(route.method.word(), [path, parameters, session, block(&route.body)])
+}
+
+fn route_parameters(parameters: &[RouteParameter]) -> String {
+    each(parameters, |each| {
         let place = match each.place {
             ParameterLocation::Path => "path",
             ParameterLocation::Query => "query",
@@ -210,9 +217,7 @@ fn route(route: &Route) -> String {
             ParameterLocation::UnprefixedCookie => "unprefixed-cookie",
         };
         format!("{place}:{}", parameter(&each.parameter))
-    });
-    let session = maybe(route.session.as_ref(), session_outline);
-    node(route.method.word(), [path, parameters, session, block(&route.body)])
+    })
 }
 
 fn handler(handler: &FailureHandler) -> String {

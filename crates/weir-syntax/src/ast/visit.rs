@@ -114,6 +114,10 @@ fn walk_member<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, member: &'a Service
     match &member.kind {
         ServiceMemberKind::Session(session) => visitor.expr(&session.value),
         ServiceMemberKind::FailureHandler(handler) => visitor.failure_handler(handler),
+        ServiceMemberKind::Before(before) => {
+            before.parameters.iter().for_each(|parameter| visitor.parameter(&parameter.parameter));
+            visitor.block(&before.body);
+        }
         ServiceMemberKind::Route(route) => {
             route.parameters.iter().for_each(|parameter| visitor.parameter(&parameter.parameter));
             route.session.iter().for_each(|session| visitor.expr(&session.value));

@@ -6,9 +6,9 @@ use super::statements::BlockLayout;
 use super::{SourcePrinter, joined};
 use crate::Span;
 use crate::ast::{
-    Config, Constraint, Docs, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item, ItemKind,
-    Parameter, PathPart, PayloadField, Record, Route, RouteParameter, Service, ServiceMember, ServiceMemberKind,
-    Session, Shared, Tree, UsedModule, Variant,
+    Before, Config, Constraint, Docs, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item,
+    ItemKind, Parameter, PathPart, PayloadField, Record, Route, RouteParameter, Service, ServiceMember,
+    ServiceMemberKind, Session, Shared, Tree, UsedModule, Variant,
 };
 use crate::parser::escape;
 use std::ops::Range;
@@ -164,6 +164,7 @@ impl SourcePrinter<'_> {
         let body = match &member.kind {
             ServiceMemberKind::Session(session) => self.session(session),
             ServiceMemberKind::FailureHandler(handler) => self.failure_handler(handler),
+            ServiceMemberKind::Before(before) => self.before(before),
             ServiceMemberKind::Route(route) => self.route(route),
         };
         docs(&member.docs, "///").then(body)
@@ -175,18 +176,27 @@ impl SourcePrinter<'_> {
 
     fn route(&mut self, route: &Route) -> Doc {
         let path: String = route.path.parts.iter().map(path_part).collect();
-        let region = route.path.span.end..route.body.span.start;
+        let parameters = self.route_parameters(&route.parameters, route.path.span.end..route.body.span.start);
+        let head = Doc::text(format!("{} \"{path}\" ", route.method.word()));
+        Doc::concat([head, parameters, self.flow_body(route.session.as_ref(), &route.body)])
+    }
+
+    fn before(&mut self, before: &Before) -> Doc {
+        let parameters = self.route_parameters(&before.parameters, before.span.start..before.body.span.start);
+        Doc::concat([Doc::text("before "), parameters, self.block(&before.body)])
+    }
+
+    /// Prints parameters in parentheses, with a space behind them, unless there are none.
+    fn route_parameters(&mut self, parameters: &[RouteParameter], region: Range<u32>) -> Doc {
         let place = |each: &RouteParameter| range(each.parameter.span);
-        let sequence = self.attach_comments(&route.parameters, region, place, |printer, each| {
+        let sequence = self.attach_comments(parameters, region, place, |printer, each| {
             let mark = each.place.mark().map_or_else(String::new, |mark| format!("{mark} "));
             Doc::text(mark).then(printer.parameter(&each.parameter))
         });
-        let parameters = match sequence.elements.is_empty() && sequence.tail.is_empty() {
+        match sequence.elements.is_empty() && sequence.tail.is_empty() {
             true => Doc::nothing(),
             false => in_brackets("(", comma_lines(sequence), ")").then_text(" "),
-        };
-        let head = Doc::text(format!("{} \"{path}\" ", route.method.word()));
-        Doc::concat([head, parameters, self.flow_body(route.session.as_ref(), &route.body)])
+        }
     }
 
     fn entry(&mut self, entry: &Entry) -> Doc {

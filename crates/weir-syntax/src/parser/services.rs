@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::ast::{
-    FailureHandler, Method, Name, Parameter, ParameterLocation, PathPart, Route, RouteParameter, RoutePath, Service,
-    ServiceMember, ServiceMemberKind, Session,
+    Before, FailureHandler, Method, Name, Parameter, ParameterLocation, PathPart, Route, RouteParameter, RoutePath,
+    Service, ServiceMember, ServiceMemberKind, Session,
 };
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
@@ -44,7 +44,7 @@ impl Parser<'_> {
         );
     }
 
-    /// `docs [session | on failure | route]`
+    /// `docs [session | on failure | before | route]`
     fn member(&mut self) -> Option<ServiceMember> {
         let docs = self.docs();
         let start = self.span();
@@ -52,6 +52,8 @@ impl Parser<'_> {
             ServiceMemberKind::Session(self.session())
         } else if self.at_handler() {
             ServiceMemberKind::FailureHandler(self.failure_handler())
+        } else if self.at_before() {
+            ServiceMemberKind::Before(self.before())
         } else if let Some(method) = self.method() {
             ServiceMemberKind::Route(self.route(method))
         } else {
@@ -66,7 +68,7 @@ impl Parser<'_> {
     fn skip_to_member(&mut self) {
         while !self.peek().is_closing() && !self.at(T::End) {
             self.skip_token();
-            let begins = self.at_session() || self.at_handler() || self.method().is_some();
+            let begins = self.at_session() || self.at_handler() || self.at_before() || self.method().is_some();
             if self.token().first_on_line && begins {
                 break;
             }
@@ -104,6 +106,20 @@ impl Parser<'_> {
     /// `[as name]?`
     pub(super) fn failure_name(&mut self) -> Option<Name> {
         self.eat(T::As).map(|_| self.lower_name("a name for the failure"))
+    }
+
+    fn at_before(&self) -> bool {
+        self.at_word("before") && matches!(self.nth_kind(1), T::ParenOpen | T::BraceOpen)
+    }
+
+    /// `before [( [[body | header | cookie]? parameter],* )]? block`
+    fn before(&mut self) -> Before {
+        let start = self.bump();
+        let path = RoutePath { parts: Vec::new(), span: start };
+        let parameters =
+            if self.at(T::BraceOpen) { Vec::new() } else { self.parameters(|parser| parser.route_parameter(&path)) };
+        let body = self.body();
+        Before { parameters, body, span: self.since(start) }
     }
 
     /// Reports a method in upper case.

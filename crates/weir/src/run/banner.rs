@@ -43,7 +43,7 @@ fn json_line(
         ("plan".to_owned(), effective.path.as_ref().map(|path| path.display().to_string()).into()),
         ("sources".to_owned(), sources.into()),
     ]);
-    LogLine { level: LogLevel::Info, message: "started".to_owned(), fields }.json(&now()) + "\n"
+    LogLine { level: LogLevel::Info, message: "started".to_owned(), fields, trace_id: None }.json(&now()) + "\n"
 }
 
 fn text(

@@ -49,6 +49,8 @@ pub(super) struct EventLine {
     pub(super) message: Option<String>,
     /// The places that a failure has passed, innermost first.
     pub(super) passed: Vec<String>,
+    /// Identity of the distributed trace that the event belongs to.
+    pub(super) trace_id: Option<String>,
 }
 
 impl EventLog {
@@ -115,11 +117,11 @@ fn event_line(kind: &EventKind, locator: &FailureLocator) -> Option<EventLine> {
         event,
         place: Some(locator.source(entry).to_owned()),
         message: Some(message),
-        passed: Vec::new(),
+        ..EventLine::default()
     };
     let plain = |level, event, message: Option<String>| EventLine { level, event, message, ..EventLine::default() };
     Some(match kind {
-        EventKind::FlowFailed { flow, path, kind, message, backtrace } => {
+        EventKind::FlowFailed { flow, path, kind, message, backtrace, trace_id } => {
             let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
             let trace = locator.flow(*flow, path, backtrace);
             EventLine {
@@ -128,6 +130,7 @@ fn event_line(kind: &EventKind, locator: &FailureLocator) -> Option<EventLine> {
                 place: Some(trace.place + &kind),
                 message: Some(message.to_string()),
                 passed: trace.passed,
+                trace_id: trace_id.as_deref().map(str::to_owned),
             }
         }
         EventKind::ElementSkipped { entry, count, message } => {
@@ -169,7 +172,7 @@ impl LogStyle {
         match self.format {
             LogFormat::Text => format!("{}\n", escaped(message)),
             LogFormat::Json => {
-                let line = LogLine { level, message: message.to_owned(), fields: Map::new() };
+                let line = LogLine { level, message: message.to_owned(), ..LogLine::default() };
                 line.json(&now()) + "\n"
             }
         }
@@ -188,12 +191,13 @@ impl LogStyle {
         let place = line.place.as_ref().map(|place| format!(" in {}", escaped(place))).unwrap_or_default();
         let message = line.message.as_ref().map(|message| format!(": {}", escaped(message))).unwrap_or_default();
         let passed: String = line.passed.iter().map(|passed| format!("\n    {}", escaped(passed))).collect();
-        format!("{} {event}{place}{message}{passed}\n", self.paint.faint(&now()))
+        let trace = line.trace_id.as_ref().map(|id| format!("\n    trace_id={id}")).unwrap_or_default();
+        format!("{} {event}{place}{message}{passed}{trace}\n", self.paint.faint(&now()))
     }
 }
 
 fn json(line: EventLine) -> String {
-    let EventLine { level, event, place, message, passed } = line;
+    let EventLine { level, event, place, message, passed, trace_id } = line;
     let mut fields = Map::new();
     if message.is_some() {
         fields.insert("event".to_owned(), event.into());
@@ -205,7 +209,7 @@ fn json(line: EventLine) -> String {
         fields.insert("passed".to_owned(), Value::from(passed));
     }
     let message = message.unwrap_or_else(|| event.to_owned());
-    LogLine { level, message, fields }.json(&now()) + "\n"
+    LogLine { level, message, fields, trace_id }.json(&now()) + "\n"
 }
 
 fn say(text: &str) {

@@ -177,6 +177,35 @@ fn suggestions_remove_and_rename_what_is_unused() {
     insta::assert_snapshot!(format!("exit code {}\n{messages}--- fixed\n{fixed}", said.code));
 }
 
+const NEVER: &str = r#"use stdio, stream
+
+fn word(number: Option(Int), names: List(Text)) -> Text {
+  let always = if names.length() >= 0 { "some" } else { "none" }
+  if 1 > 2 { stdio.print("never")? }
+  let sizes = ["one": 1, "two": 2, "one": 3]
+  match number {
+    Some(n) if n == n => "{always} {n} {sizes}"
+    Some(n) if n != n => "another {n}"
+    Some(n) => "{n}"
+    None => { return "none"; "nothing" }
+    _ => "anything"
+  }
+}
+
+for number in stream.range(0, 3) {
+  stdio.print(word(Some(number), []))?
+}
+"#;
+
+#[test]
+fn suggestions_remove_what_never_happens() {
+    let program = Scratch::new("never.weir", NEVER.as_bytes());
+    let said = say(&["fix", "--suggestions", program.path()]);
+    let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
+    let messages = said.messages.replace(program.path(), "never.weir");
+    insta::assert_snapshot!(format!("exit code {}\n{messages}--- fixed\n{fixed}", said.code));
+}
+
 #[test]
 fn standard_input_is_a_program_too() {
     let mut child = weir(&["graph", "-"]).stdin(std::process::Stdio::piped()).spawn().expect("the command starts");

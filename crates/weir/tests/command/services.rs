@@ -73,7 +73,7 @@ fn proxies_say_who_the_client_is_and_lines_of_the_log_are_json() {
     let mut served = Served::start(program.path(), &["--log-format", "json"]);
     let said = exchange(&served, "GET /", &["X-Forwarded-For: 203.0.113.9, 198.51.100.7", "X-Forwarded-Proto: https"]);
     assert!(said.ends_with("198.51.100.7 https"), "{said}");
-    let line = "\"level\":\"info\",\"message\":\"asked\",\"fields\":{\"from\":\"198.51.100.7\",\"numbers\":[1,2]}}";
+    let line = "\"level\":\"info\",\"message\":\"asked\",\"fields\":{\"from\":\"198.51.100.7\",\"numbers\":[1,2]},\"trace_id\":\"";
     served.wait_for(line);
     let untrusted = String::from_utf8_lossy(SERVICE).replace("127.0.0.0/8", "10.0.0.1");
     let program = Scratch::new("no_proxies.weir", untrusted.as_bytes());

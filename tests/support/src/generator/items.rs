@@ -3,7 +3,7 @@
 use super::{Generator, name, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
-    Constraint, ConstraintBinding, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item,
+    Before, Constraint, ConstraintBinding, Entry, Enum, ExternalName, FailureHandler, FieldDeclaration, Function, Item,
     ItemKind, LibraryFolder, Method, NamedConstant, Parameter, ParameterLocation, PathPart, PayloadField, Record,
     Route, RouteParameter, RoutePath, Service, ServiceMember, ServiceMemberKind, Session, Shared, Test, Tree,
     TypeAlias, Use, UsedModule, Variant,
@@ -162,9 +162,19 @@ impl Generator {
         let docs = self.docs();
         let kind = match self.chance(20) {
             true => ServiceMemberKind::FailureHandler(self.handler()),
+            false if self.chance(20) => ServiceMemberKind::Before(self.before()),
             false => ServiceMemberKind::Route(self.route()),
         };
         ServiceMember { docs, kind, span: nowhere() }
+    }
+
+    fn before(&mut self) -> Before {
+        let places = [ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie];
+        let parameters = self.several(0, 2, |generator| {
+            let parameter = Parameter { name: name("each"), ..generator.parameter() };
+            RouteParameter { place: generator.pick(&places), parameter }
+        });
+        Before { parameters, body: self.body(DEPTH), span: nowhere() }
     }
 
     fn route(&mut self) -> Route {

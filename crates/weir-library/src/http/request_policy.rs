@@ -1,0 +1,155 @@
+//! The rules of a service for all requests and answers, which the server and tests of routes have in common.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode, Uri};
+use weir::{Failure, Value};
+
+use super::client_address::TrustedProxies;
+use super::cross_origin::{CrossOriginPolicy, OriginGrant};
+use super::health::HealthRoute;
+use super::input::{InputError, normalized_path};
+use super::parameters;
+use super::request_fields::RequestFields;
+use super::response::Response;
+use super::routes::{RequestSender, RouteMatch, Routes};
+
+/// The rules of a service for the senders of requests, and for all answers.
+#[derive(Debug)]
+pub(super) struct RequestPolicy {
+    cross_origin: CrossOriginPolicy,
+    proxies: TrustedProxies,
+    pub(super) health: HealthRoute,
+    /// Header fields of answers that do not set them themselves.
+    headers: Vec<(HeaderName, HeaderValue)>,
+    compressed: bool,
+}
+
+impl AsRef<HealthRoute> for RequestPolicy {
+    fn as_ref(&self) -> &HealthRoute {
+        &self.health
+    }
+}
+
+impl RequestPolicy {
+    /// Returns the rules that the arguments of `http` describe.
+    ///
+    /// # Errors
+    /// Fails if an argument is not an origin, a header field, an address, or a path.
+    pub(super) fn of(arguments: &[Value]) -> Result<RequestPolicy, Failure> {
+        Ok(RequestPolicy {
+            cross_origin: parameters::cross_origin(arguments)?,
+            proxies: parameters::trusted_proxies(arguments)?,
+            health: parameters::health(arguments)?,
+            headers: parameters::headers(arguments)?,
+            compressed: parameters::compressed(arguments),
+        })
+    }
+
+    /// Returns the header fields that an answer gets for a page of another origin.
+    pub(super) fn grant(&self, method: &Method, fields: &HeaderMap) -> Option<OriginGrant> {
+        self.cross_origin.grant(method, fields)
+    }
+
+    /// Returns `true` if all answers have further header fields.
+    pub(super) fn has_headers(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// Converts an answer for hyper, as [`Response::into_hyper`] does.
+    pub(super) fn answer(
+        &self,
+        mut response: Response,
+        to_head: bool,
+        request: RequestFields<'_>,
+    ) -> hyper::Response<Bytes> {
+        // Errors are short, and are converted for clients that prefer JSON instead.
+        response.negotiation.compressed |= self.compressed && response.code() == StatusCode::OK;
+        response.into_hyper(to_head, request)
+    }
+
+    /// Adds the header fields that all answers have.
+    pub(super) fn add_headers(&self, response: &mut hyper::Response<Bytes>) {
+        for (name, value) in &self.headers {
+            response.headers_mut().entry(name).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+/// A request without its body, which a route is found for.
+pub(super) struct RoutedRequest<'r> {
+    pub(super) method: &'r Method,
+    pub(super) uri: &'r Uri,
+    pub(super) fields: &'r HeaderMap,
+    /// Address from which the request came.
+    pub(super) peer: IpAddr,
+    pub(super) has_body: bool,
+}
+
+impl RoutedRequest<'_> {
+    /// Finds the route of the request and fills in its inputs, except for the body, which has not been read. Returns the
+    /// route and the index of the body input, or the refusal of the request.
+    pub(super) fn matched(
+        &self,
+        routes: &Routes,
+        policy: &RequestPolicy,
+        inputs: &mut Vec<Value>,
+    ) -> Result<(usize, Option<usize>), Box<Response>> {
+        let path = normalized_path(self.uri.path());
+        if policy.cross_origin.refuses(self.method, self.uri, self.fields) {
+            let text = "a page of another site sent this request";
+            return Err(Box::new(Response::plain(StatusCode::FORBIDDEN, text)));
+        }
+        if let Some(answer) = policy.health.answer(self.method, &path) {
+            return Err(Box::new(answer));
+        }
+        // Not moved into the result, because it is large.
+        let found = routes.at(&path);
+        let found = match policy.cross_origin.answers_preflight(self.method, self.fields) {
+            true => routes.methods(&path, found.as_ref()),
+            false => routes.find(self.method, &path, found.as_ref()),
+        };
+        match found {
+            RouteMatch::Route(route, parts) => {
+                let query = self.uri.query();
+                let sender = RequestSender { fields: self.fields, peer: self.peer, proxies: &policy.proxies };
+                let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
+                match body {
+                    Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
+                        Err(Box::new(not_json()))
+                    }
+                    body => Ok((route, body)),
+                }
+            }
+            RouteMatch::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
+            RouteMatch::Options(allow) => Err(Box::new(Response::options(allow))),
+            RouteMatch::NotFound => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
+        }
+    }
+
+    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
+    fn is_other_type(&self, takes_json: bool) -> bool {
+        takes_json && self.has_body && !self.fields.get(CONTENT_TYPE).is_some_and(is_json)
+    }
+}
+
+/// Returns the answer to a body that does not say that it is JSON: pages of other sites may send texts and forms without
+/// asking, and a browser asks before it sends JSON.
+fn not_json() -> Response {
+    let text = "the body must be JSON and say so: `Content-Type: application/json`";
+    Response::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text)
+}
+
+/// Returns `true` for the media type of JSON, or one based on it, such as `application/problem+json`.
+fn is_json(media_type: &HeaderValue) -> bool {
+    let essence = media_type.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let essence = essence.to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+pub(super) fn refusal(problems: &[InputError]) -> Box<Response> {
+    let lines: Vec<String> = problems.iter().map(InputError::to_string).collect();
+    Box::new(Response::plain(StatusCode::BAD_REQUEST, lines.join("\n")))
+}
