@@ -8,6 +8,7 @@
 //! | `alone` | the small files with one connection per request: the section mappings of the thesis's §2.5 |
 //! | `idle` | the memory of idle connections that have sent one request |
 //! | `overload` | requests that compute, by a fixed schedule, below and at three times what the server can answer |
+//! | `proxy` | small requests to a proxy before a service that answers each with 512 bytes |
 //! | `endless` | small requests beside 16 that compute for ever: latencies, `within`, and the end of the process |
 //!
 //! Every server has one core, the load generator has another.
@@ -20,6 +21,7 @@
 //! | `http-ENGINE` | `examples/web_server/over_http.weir`; keeps the bytes of files, and checks for each request that they are unchanged |
 //! | `reads-ENGINE` | the same, but reads each file for each request, as `hyper` does |
 //! | `raw-ENGINE` | `main.weir` on raw sockets |
+//! | `proxy-hyper`, `proxy-ENGINE` | a proxy by hand on hyper's client and server, and one of ten lines in Weir; only in the case `proxy` |
 //! | `map-PLAN` | `pipeline.weir` with a plan of `mappings/` |
 //!
 //! A server that is not installed is visibly skipped.
@@ -36,6 +38,7 @@ mod endless;
 mod hand;
 mod idle;
 mod overload;
+mod proxy;
 mod servers;
 mod workload;
 
@@ -64,6 +67,9 @@ fn main() -> BenchResult<()> {
             let servers = chosen.as_ref().map_or_else(|| servers.to_vec(), |chosen| chosen.split(',').collect());
             run(&case, &servers, options)?;
         }
+    }
+    if wants("proxy") {
+        in_folder(&SMALL, |folder| proxy::run(folder, options))?;
     }
     if wants("endless") {
         in_folder(&SMALL, |folder| endless::run(folder, options))?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use bench_harness::{BenchResult, ServerProcess, free_port, peers};
 
-use crate::hand;
+use crate::{hand, proxy};
 
 /// The name of the peer with the limits that Weir keeps.
 pub(crate) const LIMITED: &str = "hyper-limits";
@@ -104,6 +104,9 @@ fn go(files: &Path, own: &Path) -> BenchResult<Option<ServerProcess>> {
 pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let [name, port, folder] = arguments else { return Err("NAME PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
+    if name.starts_with("proxy-") {
+        return proxy::serve(name, port.parse()?, folder);
+    }
     let (program, kind) = match name.split_once('-') {
         Some(("http" | "reads", engine)) => (include_str!("../../../examples/web_server/over_http.weir"), engine),
         Some(("raw", engine)) => (include_str!("../../../examples/web_server/main.weir"), engine),
@@ -149,7 +152,8 @@ pub(crate) fn weir(arguments: &[String]) -> BenchResult<()> {
     run_command(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn run_command(arguments: &[&str]) -> BenchResult<()> {
+/// Runs the command with these arguments.
+pub(crate) fn run_command(arguments: &[&str]) -> BenchResult<()> {
     let exit = weir::cli().run_from(arguments.iter().copied());
     if exit.code() == 0 { Ok(()) } else { Err(format!("weir ended with exit code {}", exit.code()).into()) }
 }
