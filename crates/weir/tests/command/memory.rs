@@ -47,6 +47,13 @@ service bombs on http(port: 80, body_bytes_max: 1gb) {
     let all = for i in numbers { fold m = [0: "a"] for j in numbers { map.with(m, j, "{i} and {j}") } }
     http.text("{list.contains(all, [0: "a"])}")
   }
+  get "/independent-folds" {
+    let numbers = list.numbers(0, 300)?
+    let few = list.numbers(0, 60)?
+    let first = fold n = 0 for i in numbers { fold m = n for j in numbers { (m + i * j) % 1_000 } }
+    let second = fold s = "ab" for _i in few { "{s}-{s}" }
+    http.text("{first} {second}")
+  }
   get "/interpolations" { http.text(fold s = "ab" for _i in list.numbers(0, 60)? { "{s}-{s}" }) }
   get "/shown-values" {
     let nested = fold l = [[[1]]] for _i in list.numbers(0, 25)? { [list.concat([l[0], l[0]])?] }
