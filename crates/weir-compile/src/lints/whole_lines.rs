@@ -1,4 +1,4 @@
-//! Whole lines of the source text, which the edits of lints remove.
+//! The parts of the source text that the edits of lints remove: whole lines if possible, and no comments.
 
 use weir_syntax::Span;
 
@@ -7,6 +7,11 @@ pub(super) fn whole_lines(text: &str, span: Span) -> Span {
     let begin = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1);
     let end = text[span.end as usize..].find('\n').map_or(text.len(), |at| span.end as usize + at + 1);
     Span { start: begin as u32, end: end as u32, ..span }
+}
+
+/// Returns whether a part of the text has a comment, which an edit may not remove. A literal with `//` counts as one.
+pub(crate) fn has_comment(text: &str, removed: Span) -> bool {
+    text.get(removed.range()).is_none_or(|text| text.contains("//"))
 }
 
 /// Returns the whole lines of a statement; `None` if there is something else on them.
