@@ -1,6 +1,6 @@
 //! The symbol index, for editors and documentation: definitions, references, types, signatures.
 
-use weir_host::{Library, Mode, Passing, Resource, Signature, Text, TypeShape, Value};
+use weir_host::{Library, Mode, Parameter, Passing, Resource, Signature, Text, TypeShape, Value};
 use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind};
 
@@ -235,11 +235,7 @@ fn shown_default(value: &Value) -> String {
 
 /// Describes a function of the library.
 fn describe_host(signature: &Signature) -> SymbolInfo {
-    let parameters = signature.written().iter().map(|parameter| {
-        let default = parameter.default.as_ref().map_or_else(String::new, shown_default);
-        format!("{}: {}{default}", parameter.name, parameter.ty)
-    });
-    let parameters: Vec<String> = parameters.collect();
+    let parameters: Vec<String> = signature.written().iter().map(Parameter::shown).collect();
     let mut effects = crate::EffectSummary::default();
     effects.call(signature, &signature.path());
     for parameter in signature.parameters.iter().filter(|parameter| parameter.passing == Passing::Change) {

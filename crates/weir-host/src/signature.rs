@@ -41,6 +41,37 @@ pub struct Parameter {
     pub default: Option<Value>,
 }
 
+impl Parameter {
+    /// Returns the parameter as a signature shows it: its name, its type and its default. `…` stands for any named arguments.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        if self.passing == Passing::Named {
+            return "…".to_owned();
+        }
+        let default = self.shown_default().map_or_else(String::new, |default| format!(" = {default}"));
+        format!("{}: {}{default}", self.name, self.ty)
+    }
+
+    /// Returns the default as source text.
+    #[must_use]
+    pub fn shown_default(&self) -> Option<String> {
+        self.default.as_ref().map(|default| source_text(default, &self.ty))
+    }
+}
+
+/// Returns a value of this type as source text.
+fn source_text(value: &Value, ty: &Type) -> String {
+    match (value, ty) {
+        (Value::Text(text), _) => format!("{:?}", text.as_str()),
+        (Value::Variant(Value::NONE, None), Type::Option(_)) => "None".to_owned(),
+        (Value::Variant(_, Some(payload)), Type::Option(inner)) => {
+            let parts: Vec<String> = payload.iter().map(|part| source_text(part, inner)).collect();
+            format!("Some({})", parts.join(", "))
+        }
+        _ => value.to_string(),
+    }
+}
+
 /// Effects of a call beyond its parameters, and the resulting freedom in executing it.
 ///
 /// The default is conservative: it writes the library's part of the world, and its calls are never cached, deferred,

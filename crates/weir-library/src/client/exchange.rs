@@ -61,15 +61,19 @@ enum RequestError {
 /// The permit or response for which a call waits, with its host.
 enum Awaited {
     Permit(String),
-    Response(String),
+    Response(String, Option<ConnectionUse>),
 }
 
 impl Awaited {
-    /// Returns the failure of a call whose time is up.
+    /// Returns the failure of a call whose time is up. Its connection is not used again: the peer of a connection that others
+    /// could share, as HTTP/2 does, may be gone.
     fn late(self, timeout: Duration) -> Failure {
         let message = match self {
             Awaited::Permit(host) => format!("{host} was not called within {timeout:?}: too many calls are under way"),
-            Awaited::Response(host) => format!("{host} did not answer within {timeout:?}"),
+            Awaited::Response(host, connection) => {
+                connection.iter().for_each(ConnectionUse::end);
+                format!("{host} did not answer within {timeout:?}")
+            }
         };
         Failure::new(FailureKind::Timeout, message)
     }
@@ -110,8 +114,8 @@ impl Client {
             let host = host_of(&call);
             *awaited.lock() = Awaited::Permit(host.clone());
             let permit = self.permits.acquire(&host).await;
-            *awaited.lock() = Awaited::Response(host);
-            let (response, connection) = self.send(&call).await?;
+            *awaited.lock() = Awaited::Response(host, None);
+            let (response, connection) = self.send(&call, awaited).await?;
             match step(&call, response, redirects).await.inspect_err(|_| connection.end())? {
                 Step::Redirect(next) => call = *next,
                 Step::Done(response) => return Ok(*response),
@@ -125,17 +129,25 @@ impl Client {
     /// Sends one request, and returns the head of its response. A request that has the same effect twice as once is
     /// sent again, once, if its connection ended without a response: the server may have closed a kept connection at
     /// the moment at which it was used (RFC 9110, section 9.2.2).
-    async fn send(&self, call: &Call) -> Result<(Response<Incoming>, ConnectionUse), Failure> {
-        match self.send_once(call).await {
+    async fn send(
+        &self,
+        call: &Call,
+        awaited: &Mutex<Awaited>,
+    ) -> Result<(Response<Incoming>, ConnectionUse), Failure> {
+        match self.send_once(call, awaited).await {
             Err(RequestError::Transport(error)) if call.may_resend && ended_without_response(&error) => {
-                self.send_once(call).await
+                self.send_once(call, awaited).await
             }
             sent => sent,
         }
         .map_err(|error| failure(call, &error))
     }
 
-    async fn send_once(&self, call: &Call) -> Result<(Response<Incoming>, ConnectionUse), RequestError> {
+    async fn send_once(
+        &self,
+        call: &Call,
+        awaited: &Mutex<Awaited>,
+    ) -> Result<(Response<Incoming>, ConnectionUse), RequestError> {
         let mut request = Request::new(Full::new(call.body.clone()));
         *request.method_mut() = call.method.clone();
         *request.uri_mut() = call.url.clone();
@@ -145,13 +157,18 @@ impl Client {
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         let (connection, flood) = (ConnectionUse::of(&mut request), informational_flood(&mut request));
+        if let Awaited::Response(_, used) = &mut *awaited.lock() {
+            *used = Some(connection.clone());
+        }
         let pools = self.pools().await;
         let pool = if call.reach == Reach::Private { &pools.private } else { &pools.public };
-        match until(pin!(pool.request(request)), &flood).await {
-            Ok(Ok(response)) => Ok((response, connection)),
-            Ok(Err(error)) => Err(RequestError::Transport(error)),
-            Err(()) => Err(RequestError::InformationalFlood),
-        }
+        let error = match until(pin!(pool.request(request)), &flood).await {
+            Ok(Ok(response)) => return Ok((response, connection)),
+            Ok(Err(error)) => RequestError::Transport(error),
+            Err(()) => RequestError::InformationalFlood,
+        };
+        connection.end();
+        Err(error)
     }
 
     async fn pools(&self) -> &Pools {

@@ -22,6 +22,7 @@ pub(super) const INFORMATIONAL_MAX: usize = 16;
 pub(super) const FIELDS_BYTES_MAX: usize = 64 * 1024;
 
 /// The connection over which a request is sent.
+#[derive(Clone)]
 pub(super) struct ConnectionUse(CaptureConnection);
 
 impl ConnectionUse {

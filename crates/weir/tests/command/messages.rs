@@ -362,6 +362,22 @@ fn a_filter_leaves_other_tests_out() {
 }
 
 #[test]
+fn the_page_of_the_library_shows_defaults_as_programs_write_them() {
+    let page = say(&["doc"]).output;
+    // Without the marks of types.
+    let page: String = page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect();
+    for expected in [
+        "log.info(message: Text, …) -&gt; ()",
+        "bearer: Option(crypto.Secret) = None",
+        "reply_to: Text = &quot;&quot;",
+        "timeout: Duration = 30s",
+    ] {
+        assert!(page.contains(expected), "{expected} is missing");
+    }
+    assert!(!page.contains(" = #"), "a default is shown as the number of its variant");
+}
+
+#[test]
 fn the_page_of_a_program_names_what_it_serves_and_asks_for_nothing_outside() {
     let said = say(&["doc", "examples/image_server/main.weir"]);
     assert_eq!(said.code, 0);

@@ -89,41 +89,24 @@ fn path(module: &Module, name: &Text) -> String {
 }
 
 fn all(parameters: &[Parameter]) -> String {
-    parameters.iter().map(parameter).collect::<Vec<_>>().join(", ")
-}
-
-fn parameter(parameter: &Parameter) -> String {
-    let default = parameter.default.as_ref().map(|value| format!(" = {}", written(value)));
-    format!("{}: {}{}", parameter.name, parameter.ty, default.unwrap_or_default())
-}
-
-/// Formats a default as source text.
-fn written(value: &weir_host::Value) -> String {
-    match value {
-        weir_host::Value::Text(text) => format!("{text:?}"),
-        other => other.to_string(),
-    }
+    parameters.iter().map(Parameter::shown).collect::<Vec<_>>().join(", ")
 }
 
 fn required(parameters: &[Parameter]) -> String {
-    let required = parameters.iter().filter(|parameter| parameter.default.is_none()).map(parameter_of);
+    let required = parameters.iter().filter(|parameter| parameter.default.is_none()).map(Parameter::shown);
     let more =
         if parameters.iter().any(|parameter| parameter.default.is_some()) { vec!["…".to_owned()] } else { vec![] };
     required.chain(more).collect::<Vec<_>>().join(", ")
 }
 
-fn parameter_of(each: &Parameter) -> String {
-    parameter(each)
-}
-
 /// Returns the optional parameters as rows.
 fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
     let rows = parameters.iter().filter_map(|parameter| {
-        let default = parameter.default.as_ref()?;
+        let default = parameter.shown_default()?;
         Some([
             parameter.name.to_string(),
             parameter.ty.to_string(),
-            format!("<code>{}</code>", super::page::escape(&written(default))),
+            format!("<code>{}</code>", super::page::escape(&default)),
         ])
     });
     rows.collect()
