@@ -18,7 +18,7 @@ impl RegionRun<'_> {
     pub(super) fn part_behind(&self, at: usize) -> Option<usize> {
         let parts = self.region.parts.iter().enumerate();
         let ready = parts.filter(|(number, part)| {
-            usize::from(part.from) <= at && at < part.begin && self.is_own(*number) && !self.is_forked(*number)
+            usize::from(part.from) <= at && at < part.begin && self.is_own(*number) && !self.overlaps_forked(*number)
         });
         let first = ready.min_by_key(|(_, part)| (part.from, part.begin)).map(|(number, _)| number);
         first.filter(|part| {
@@ -43,8 +43,14 @@ impl RegionRun<'_> {
         }
     }
 
-    fn is_forked(&self, part: usize) -> bool {
-        self.forks.handles.iter().any(|handle| handle.piece == RegionPiece::Part(part))
+    /// Returns true if a fork runs the part, or a part around it or within it: whoever runs a part also runs those within.
+    fn overlaps_forked(&self, part: usize) -> bool {
+        let part = &self.region.parts[part];
+        let overlaps = |other: usize| {
+            let other = &self.region.parts[other];
+            part.begin <= other.end && other.begin <= part.end
+        };
+        self.forks.handles.iter().any(|handle| matches!(handle.piece, RegionPiece::Part(other) if overlaps(other)))
     }
 
     /// Moves what a part needs to a fork of it.

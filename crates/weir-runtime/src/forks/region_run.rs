@@ -128,7 +128,11 @@ impl RegionRun<'_> {
             match joined {
                 AfterJoin::GoOn(next) => at = next,
                 AfterJoin::Waits(border) => return RegionRan::Joins(border),
-                AfterJoin::Through => return RegionRan::Through,
+                AfterJoin::Through => {
+                    // A piece of this region would be taken for one of the next region.
+                    assert!(self.forks.handles.is_empty(), "every fork is joined where its piece begins or ends");
+                    return RegionRan::Through;
+                }
                 AfterJoin::Ends(at, how) => {
                     self.forks.give_up();
                     return RegionRan::Ends(at, how);
