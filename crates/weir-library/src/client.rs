@@ -4,7 +4,8 @@
 //! way, in all and to each host (`permits`); 2. it sends the request over a pooled connection, or a new one whose address is checked after the name has been
 //! resolved (`connector`); 3. it follows redirects (`redirect`), each of which is a request of its own with its own
 //! check, without the credentials if it leads to another origin; 4. it reads the body within its limits (`body`). A
-//! response that violates the protocol ends its connection (`framing`). A call that is given up is dropped where it waits, which ends its exchange.
+//! response that violates the protocol ends its connection (`framing`), and too many informational ones stop the reading from
+//! it (`stoppable_stream`). A call that is given up is dropped where it waits, which ends its exchange.
 //!
 //! Addresses of private networks are refused unless the call says `private: true`, because a URL that comes from a
 //! request could otherwise reach what only this machine is meant to reach.
@@ -17,6 +18,7 @@ mod options;
 mod permits;
 mod redirect;
 mod response;
+mod stoppable_stream;
 mod url;
 
 pub use exchange::Client;

@@ -211,9 +211,36 @@ fn floods_end_at_their_limits_and_their_connections_with_them() {
         let failure = peer.bad_then_ok().unwrap_err();
         assert!(failure.message.contains(said), "{failure}");
     }
-    let few = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(16);
-    let peer = FaultyPeer::saying([few.as_bytes(), OK].concat());
-    assert_eq!(block_on(peer.get(&Client::default(), "/bad")).unwrap().len(), 2);
+}
+
+#[test]
+fn a_flood_of_informational_answers_ends_a_call_over_a_kept_connection() {
+    // Each write is small, so that answers arrive while others are parsed.
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(50);
+    let peer = FaultyPeer::start(move |stream| while stream.write_all(hints.as_bytes()).is_ok() {});
+    block_on(async {
+        let client = Client::default();
+        for calls in 1..=5 {
+            peer.get(&client, "/ok").await.unwrap();
+            assert_eq!(peer.connections.load(Ordering::SeqCst), calls);
+            let failure = peer.get(&client, "/bad").await.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Limit, "{failure}");
+            assert!(failure.message.contains("more than 16 informational responses"), "{failure}");
+        }
+    });
+}
+
+#[test]
+fn informational_answers_are_counted_in_one_piece_with_the_answer() {
+    for (number, is_accepted) in [(0, true), (16, true), (17, false), (300, false), (5_000, false)] {
+        let informational = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(number);
+        let peer = FaultyPeer::saying([informational.as_bytes(), OK].concat());
+        let answer = block_on(peer.get(&Client::default(), "/bad"));
+        assert_eq!(answer.is_ok(), is_accepted, "{number}: {answer:?}");
+        if let Err(failure) = answer {
+            assert!(failure.message.contains("more than 16 informational responses"), "{failure}");
+        }
+    }
 }
 
 #[test]

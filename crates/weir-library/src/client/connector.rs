@@ -5,10 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use hyper::Uri;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tower_service::Service;
 
+use super::stoppable_stream::StoppableStream;
 use crate::network::{ConnectError, Network, Reach};
 
 /// Connector of the client.
@@ -19,7 +18,7 @@ pub(super) struct CheckedConnector {
 }
 
 impl Service<Uri> for CheckedConnector {
-    type Response = TokioIo<TcpStream>;
+    type Response = StoppableStream;
     type Error = ConnectError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectError>> + Send>>;
 
@@ -32,7 +31,7 @@ impl Service<Uri> for CheckedConnector {
         Box::pin(async move {
             let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
             let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
-            network.connect(host, port, reach).await.map(TokioIo::new)
+            network.connect(host, port, reach).await.map(StoppableStream::new)
         })
     }
 }

@@ -21,7 +21,7 @@ use weir_events::{after, until};
 
 use super::body;
 use super::connector::CheckedConnector;
-use super::framing::{self, ConnectionUse, FIELDS_BYTES_MAX, INFORMATIONAL_MAX, informational_flood};
+use super::framing::{self, ConnectionUse, FIELDS_BYTES_MAX, INFORMATIONAL_MAX, InformationalResponses};
 use super::options::Call;
 use super::permits::Permits;
 use super::redirect::following;
@@ -54,7 +54,7 @@ enum Step {
 /// Error of a request that got no response.
 enum RequestError {
     Transport(legacy::Error),
-    /// The server sent informational responses only.
+    /// The server sent too many informational responses.
     InformationalFlood,
 }
 
@@ -156,16 +156,17 @@ impl Client {
             // These methods expect content; without a length, some servers refuse the request (RFC 9110, section 8.6).
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        let (connection, flood) = (ConnectionUse::of(&mut request), informational_flood(&mut request));
+        let connection = ConnectionUse::of(&mut request);
+        let informational = InformationalResponses::of(&mut request, connection.clone());
         if let Awaited::Response(_, used) = &mut *awaited.lock() {
             *used = Some(connection.clone());
         }
         let pools = self.pools().await;
         let pool = if call.reach == Reach::Private { &pools.private } else { &pools.public };
-        let error = match until(pin!(pool.request(request)), &flood).await {
-            Ok(Ok(response)) => return Ok((response, connection)),
-            Ok(Err(error)) => RequestError::Transport(error),
-            Err(()) => RequestError::InformationalFlood,
+        let error = match pool.request(request).await {
+            _ if informational.are_too_many() => RequestError::InformationalFlood,
+            Ok(response) => return Ok((response, connection)),
+            Err(error) => RequestError::Transport(error),
         };
         connection.end();
         Err(error)

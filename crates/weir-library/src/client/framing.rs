@@ -4,15 +4,18 @@
 //! A response that is refused, or whose body cannot be read within its limits, also ends its connection
 //! ([`ConnectionUse`]), so that nothing of it reaches another call.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hyper::body::Incoming;
 use hyper::ext::on_informational;
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use hyper::http::Extensions;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use weir::{Failure, FailureKind};
-use weir_events::{Event, Signal};
+
+use super::stoppable_stream::ReadingStop;
 
 /// Maximum number of informational responses (100 to 199) before a response. Servers send one or two.
 pub(super) const INFORMATIONAL_MAX: usize = 16;
@@ -37,18 +40,38 @@ impl ConnectionUse {
             connection.poison();
         }
     }
+
+    /// Ends the reading from the connection.
+    fn stop_reading(&self) {
+        let mut extras = Extensions::new();
+        if let Some(connection) = &*self.0.connection_metadata() {
+            connection.get_extras(&mut extras);
+        }
+        extras.get::<ReadingStop>().into_iter().for_each(ReadingStop::stop);
+    }
 }
 
-/// Returns an event that takes effect when the server has sent too many informational responses to the request.
-pub(super) fn informational_flood<B>(request: &mut Request<B>) -> Event<()> {
-    let (count, flood) = (AtomicUsize::new(0), Signal::new());
-    let flooded = flood.fired();
-    on_informational(request, move |_| {
-        if count.fetch_add(1, Ordering::Relaxed) == INFORMATIONAL_MAX {
-            flood.fire();
-        }
-    });
-    flooded
+/// The informational responses that the server has sent to one request. With the first that is too many, nothing more is
+/// read from the connection: a parser that finds an endless number of them would not return.
+pub(super) struct InformationalResponses(Arc<AtomicUsize>);
+
+impl InformationalResponses {
+    /// Counts those to a request that is sent over this connection.
+    pub(super) fn of<B>(request: &mut Request<B>, connection: ConnectionUse) -> Self {
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        on_informational(request, move |_| {
+            if counted.fetch_add(1, Ordering::Relaxed) == INFORMATIONAL_MAX {
+                connection.stop_reading();
+            }
+        });
+        InformationalResponses(count)
+    }
+
+    /// Returns `true` if there were too many.
+    pub(super) fn are_too_many(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > INFORMATIONAL_MAX
+    }
 }
 
 /// Checks the header of a response.

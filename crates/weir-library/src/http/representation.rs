@@ -33,21 +33,30 @@ pub(super) fn negotiated(
     if response.status() != StatusCode::OK {
         return response;
     }
-    let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+    let is_compressible = compressed && is_compressible(&response);
+    if is_compressible {
+        // Also without content or in part: which representation it is, depends on the field all the same.
+        response.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    let range = request.get(RANGE).filter(|_| ranges);
+    let in_gzip = is_compressible && range.is_none() && accepts_gzip(request);
+    let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
+    let tag = tag.map(|tag| if in_gzip { tag_of_gzip(tag) } else { tag.to_owned() });
     if let (Some(known), Some(tag)) = (request.get(IF_NONE_MATCH), &tag)
         && matches_tag(known, tag)
     {
         response.headers_mut().remove(CONTENT_TYPE);
+        response.headers_mut().insert(ETAG, visible(tag.clone()));
         return with_status(response, StatusCode::NOT_MODIFIED, Bytes::new());
     }
-    if ranges && let Some(range) = request.get(RANGE) {
+    if let Some(range) = range {
         let is_same = request.get(IF_RANGE).is_none_or(|wanted| wanted.to_str().ok() == tag.as_deref());
         return if is_same { in_range(response, range) } else { response };
     }
     if ranges {
         response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     }
-    if compressed { in_gzip(response, request, tag.as_deref()) } else { response }
+    if in_gzip { compressed_in_gzip(response, tag) } else { response }
 }
 
 fn with_status(mut response: Response<Bytes>, status: StatusCode, body: Bytes) -> Response<Bytes> {
@@ -71,28 +80,28 @@ fn in_range(mut response: Response<Bytes>, range: &HeaderValue) -> Response<Byte
     with_status(response, status, part)
 }
 
-/// Returns the response compressed, if that gains something and the client accepts it.
-fn in_gzip(mut response: Response<Bytes>, request: &HeaderMap, tag: Option<&str>) -> Response<Bytes> {
+/// Returns `true` if the response gains something by compression.
+fn is_compressible(response: &Response<Bytes>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let gains =
+    let is_text =
         kind.starts_with("text/") || ["json", "xml", "javascript", "wasm"].iter().any(|text| kind.contains(text));
     let is_encoded = response.headers().contains_key(CONTENT_ENCODING);
-    if !gains || is_encoded || !COMPRESSED_BYTES.contains(&response.body().len()) {
-        return response;
-    }
-    response.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
-    if !request.get(ACCEPT_ENCODING).is_some_and(accepts_gzip) {
-        return response;
-    }
+    is_text && !is_encoded && COMPRESSED_BYTES.contains(&response.body().len())
+}
+
+/// Returns the tag of the compressed representation: another representation has another tag.
+fn tag_of_gzip(tag: &str) -> String {
+    tag.strip_suffix('"').map_or_else(|| tag.to_owned(), |begin| format!("{begin}-gzip\""))
+}
+
+/// Returns the response compressed, with this tag.
+fn compressed_in_gzip(mut response: Response<Bytes>, tag: Option<String>) -> Response<Bytes> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let written = encoder.write_all(response.body()).and_then(|()| encoder.finish());
     let Ok(gzip) = written else { return response };
     let fields = response.headers_mut();
     fields.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    // Another representation has another tag.
-    if let Some(tag) = tag.and_then(|tag| tag.strip_suffix('"')) {
-        fields.insert(ETAG, visible(format!("{tag}-gzip\"")));
-    }
+    tag.into_iter().for_each(|tag| _ = fields.insert(ETAG, visible(tag)));
     with_status(response, StatusCode::OK, gzip.into())
 }
 
@@ -101,13 +110,11 @@ pub(super) fn visible(text: String) -> HeaderValue {
     HeaderValue::try_from(text).expect("visible ASCII may stand in a field")
 }
 
-/// Returns true if a field like `If-None-Match` names the tag, or that of its compressed representation.
+/// Returns true if a field like `If-None-Match` names the tag.
 fn matches_tag(known: &HeaderValue, tag: &str) -> bool {
     let Ok(known) = known.to_str() else { return false };
-    known
-        .split(',')
-        .map(|known| known.trim().trim_start_matches("W/"))
-        .any(|known| known == "*" || known == tag || known.strip_suffix("-gzip\"") == tag.strip_suffix('"'))
+    let (weak, tag) = ("W/", tag.trim_start_matches("W/"));
+    known.split(',').map(|known| known.trim().trim_start_matches(weak)).any(|known| known == "*" || known == tag)
 }
 
 /// Returns the first and the last byte of a range; `Some(None)` if it has none, and `None` for anything else.
@@ -123,7 +130,11 @@ fn range_of(range: &str, length: usize) -> Option<Option<(usize, usize)>> {
     Some(last.filter(|last| first <= *last && first < length).map(|last| (first, last)))
 }
 
-fn accepts_gzip(field: &HeaderValue) -> bool {
+fn accepts_gzip(request: &HeaderMap) -> bool {
+    request.get(ACCEPT_ENCODING).is_some_and(names_gzip)
+}
+
+fn names_gzip(field: &HeaderValue) -> bool {
     field.to_str().unwrap_or_default().split(',').any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
         let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
@@ -153,12 +164,12 @@ mod tests {
 
     #[test]
     fn a_client_that_has_the_content_gets_none() {
-        for known in ["\"a\"", "W/\"a\"", "\"b\", \"a\"", "*", "\"a-gzip\""] {
+        for known in ["\"a\"", "W/\"a\"", "\"b\", \"a\"", "*"] {
             let found = answer("text", &[("if-none-match", known)]);
             assert_eq!((found.status().as_u16(), found.body().len()), (304, 0), "{known}");
             assert_eq!(field(&found, "etag"), Some("\"a\""));
         }
-        for known in ["\"b\"", "a", "\"\""] {
+        for known in ["\"b\"", "a", "\"\"", "\"a-gzip\""] {
             assert_eq!(answer("text", &[("if-none-match", known)]).status(), StatusCode::OK, "{known}");
         }
     }
@@ -187,6 +198,23 @@ mod tests {
         assert_eq!(answer("", &[("range", "bytes=0-")]).status().as_u16(), 416);
         let changed = answer("0123456789", &[("range", "bytes=0-3"), ("if-range", "\"b\"")]);
         assert_eq!(changed.status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn answers_without_content_and_in_part_name_what_they_depend_on() {
+        let text = "0123456789".repeat(200);
+        for (fields, status, tag) in [
+            (&[("if-none-match", "\"a\"")][..], 304, "\"a\""),
+            (&[("if-none-match", "\"a-gzip\""), ("accept-encoding", "gzip")], 304, "\"a-gzip\""),
+            (&[("if-none-match", "\"a-gzip\"")], 200, "\"a\""),
+            (&[("range", "bytes=0-3"), ("accept-encoding", "gzip")], 206, "\"a\""),
+            (&[("range", "bytes=0-3"), ("if-range", "\"b\"")], 200, "\"a\""),
+        ] {
+            let found = answer(&text, fields);
+            assert_eq!((found.status().as_u16(), field(&found, "etag")), (status, Some(tag)), "{fields:?}");
+            assert_eq!(field(&found, "vary"), Some("Accept-Encoding"), "{fields:?}");
+        }
+        assert_eq!(field(&answer("short", &[("if-none-match", "\"a\"")]), "vary"), None);
     }
 
     #[test]

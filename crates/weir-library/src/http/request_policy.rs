@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
 use hyper::{Method, StatusCode, Uri};
 use weir::{Failure, Value};
 
@@ -70,10 +70,16 @@ impl RequestPolicy {
         response.into_hyper(to_head, request)
     }
 
-    /// Adds the header fields that all answers have.
+    /// Adds the header fields that all answers have, unless an answer sets them itself. What an answer depends on (`Vary`)
+    /// adds to what it names itself.
     pub(super) fn add_headers(&self, response: &mut hyper::Response<Bytes>) {
+        let fields = response.headers_mut();
         for (name, value) in &self.headers {
-            response.headers_mut().entry(name).or_insert_with(|| value.clone());
+            if name != VARY {
+                fields.entry(name).or_insert_with(|| value.clone());
+            } else if !fields.get_all(VARY).iter().any(|own| own == value) {
+                fields.append(VARY, value.clone());
+            }
         }
     }
 }

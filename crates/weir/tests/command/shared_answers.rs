@@ -98,6 +98,22 @@ fn long_answers_are_compressed_for_clients_that_accept_it() {
 }
 
 #[test]
+fn an_answer_names_all_that_it_depends_on() {
+    let text = SERVICE.replace("\"Server\": \"weir\"", "\"Vary\": \"Cookie\"");
+    let text = text.replace("http.with_header(\"server\", \"own\")", "http.with_header(\"vary\", \"key\")");
+    let program = Scratch::new("vary.weir", text.as_bytes());
+    let served = Served::start(program.path(), &[]);
+    for (line, own) in
+        [("GET /", "key"), ("GET /long", "accept-encoding"), ("HEAD /long", "accept-encoding"), ("GET /none", "cookie")]
+    {
+        let answer = exchange(&served, line, "");
+        for field in ["cookie", "origin", own] {
+            assert_eq!(answer.matches(&format!("vary: {field}\r\n")).count(), 1, "{line}: {answer}");
+        }
+    }
+}
+
+#[test]
 fn wrong_settings_are_refused_at_start() {
     for (wrong, expected) in [
         ("headers: [\"Content-Length\": \"5\"]", "the header field `Content-Length` is set by the server"),
