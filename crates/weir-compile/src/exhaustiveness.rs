@@ -12,9 +12,9 @@ use weir_syntax::ast::{Arm, Expr, Pattern};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
-use crate::lints::whole_lines::has_comment;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
+use crate::whole_lines::has_comment;
 use constructors::{Constructor, DeconstructedPattern, MatchContext};
 
 /// The maximum number of rows that the search visits for one match. A row counts each time it is visited.

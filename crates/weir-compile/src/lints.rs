@@ -12,7 +12,6 @@ mod unreachable_code;
 mod unused_declarations;
 mod unused_modules;
 mod unused_names;
-pub(crate) mod whole_lines;
 
 use std::collections::BTreeSet;
 

@@ -11,11 +11,11 @@ use weir_syntax::ast::{
 use weir_syntax::{Code, Diagnostic, Edit, Span};
 
 use super::total_expressions::TotalExpressions;
-use super::whole_lines::{alone_on_lines, has_comment};
 use crate::context::CheckContext;
 use crate::exhaustiveness::removed_arm;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
+use crate::whole_lines::{alone_on_lines, has_comment};
 
 /// The warnings of every condition that is always true or always false.
 pub(super) struct ConstantConditions<'t> {

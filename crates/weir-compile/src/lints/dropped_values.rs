@@ -1,16 +1,16 @@
 //! Dropped values: warns of statements that compute a value without an effect and do not use it.
 
-use weir_host::{Library, Passing, Signature, World};
+use weir_host::Library;
 use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart};
 use weir_syntax::{Code, Diagnostic};
 
-use super::total_expressions::TotalExpressions;
-use super::whole_lines::{alone_on_lines, has_comment};
+use super::total_expressions::{TotalExpressions, is_pure, receiver};
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
 use crate::weir_modules::WeirModules;
+use crate::whole_lines::{alone_on_lines, has_comment};
 
 /// The warnings of every statement whose value has no effect and is not used.
 pub(super) struct DroppedValues<'c> {
@@ -120,21 +120,6 @@ impl<'c> DroppedValues<'c> {
             )
             | None => false,
         }
-    }
-}
-
-/// Returns whether a call of a host function has no effect other than its result, and does not wait.
-pub(super) fn is_pure(signature: &Signature) -> bool {
-    let changes = signature.parameters.iter().any(|parameter| parameter.passing == Passing::Change);
-    let waits = signature.effects.waits || signature.effects.blocking;
-    signature.effects.world == World::Pure && signature.state.is_none() && !changes && !waits
-}
-
-/// Returns the value before the dot of `value.function`.
-pub(super) fn receiver(function: &Expr) -> Option<&Expr> {
-    match &function.kind {
-        ExprKind::Field { object, .. } => Some(object),
-        _ => None,
     }
 }
 

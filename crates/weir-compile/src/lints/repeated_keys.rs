@@ -9,9 +9,9 @@ use weir_syntax::ast::{Expr, ExprKind, MapEntry};
 use weir_syntax::{Code, Diagnostic, Edit, Span};
 
 use super::total_expressions::TotalExpressions;
-use super::whole_lines::has_comment;
 use crate::context::CheckContext;
 use crate::typed_tree::{Resolution, TypedTree};
+use crate::whole_lines::has_comment;
 
 /// The warnings of every key of a map literal that is equal to an earlier one.
 pub(super) struct RepeatedKeySearch<'t> {

@@ -3,10 +3,9 @@
 //! The answer is conservative: an expression that is not known to be total is not. Reading a shared value has no effect
 //! either, but it may not be moved past a change, so it does not count as total here.
 
-use weir_host::Library;
+use weir_host::{Library, Passing, Signature, World};
 use weir_syntax::ast::{Argument, BinaryOperator, Expr, ExprKind, TextPart, UnaryOperator};
 
-use super::dropped_values::{is_pure, receiver};
 use crate::typed_tree::{ArgumentSource, CallTarget, Resolution, ResolvedCall, TypedTree};
 use crate::types::Ty;
 
@@ -97,5 +96,20 @@ fn never_fails(operator: BinaryOperator) -> bool {
         | BinaryOperator::Multiply
         | BinaryOperator::Divide
         | BinaryOperator::Remainder => false,
+    }
+}
+
+/// Returns whether a call of a host function has no effect other than its result, and does not wait.
+pub(super) fn is_pure(signature: &Signature) -> bool {
+    let changes = signature.parameters.iter().any(|parameter| parameter.passing == Passing::Change);
+    let waits = signature.effects.waits || signature.effects.blocking;
+    signature.effects.world == World::Pure && signature.state.is_none() && !changes && !waits
+}
+
+/// Returns the value before the dot of `value.function`.
+pub(super) fn receiver(function: &Expr) -> Option<&Expr> {
+    match &function.kind {
+        ExprKind::Field { object, .. } => Some(object),
+        _ => None,
     }
 }

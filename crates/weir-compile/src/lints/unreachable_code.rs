@@ -2,9 +2,9 @@
 
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::whole_lines::{alone_on_lines, has_comment};
 use crate::context::CheckContext;
 use crate::typed_tree::{TypedTree, UnreachableCode};
+use crate::whole_lines::{alone_on_lines, has_comment};
 
 /// Warns of the first unreachable statement of each block.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
