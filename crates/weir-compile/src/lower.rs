@@ -197,6 +197,8 @@ struct InlineFrame<'a> {
 struct StepScope {
     /// The names in the program of the resources that it holds.
     resources: Vec<Arc<str>>,
+    /// The constraints that it holds as a reader, each with its `read`.
+    readers: Vec<(Arc<str>, Span)>,
     /// The number of frames around the step; those behind it are inlined into the step.
     frame_count: usize,
     /// The transaction, if the step names tables.

@@ -154,6 +154,7 @@ codes! {
     W0715 FullScan,
     W0716 UnreachedHandler,
     W0717 RepeatedKey,
+    W0718 ExclusiveReader,
 }
 
 impl Code {

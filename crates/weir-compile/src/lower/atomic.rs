@@ -17,10 +17,15 @@ impl<'a> Lowering<'a, '_> {
         let held = resources.iter().find(|resource| self.is_per_session(resource));
         let session = held.map(|held| self.session_of(&self.held_name(held), held.span));
         let stored = self.stores_in(resources);
+        for resource in resources.iter().filter(|resource| resource.read.is_none()) {
+            self.held_exclusively(&self.held_name(resource), resource.span);
+        }
         let open_block = self.build_block(|lowering| {
             let transaction = lowering.begin(resources, expr.span);
             let held = resources.iter().map(|resource| lowering.held_name(resource)).collect();
-            lowering.steps.push(StepScope { resources: held, frame_count: lowering.frames.len(), transaction });
+            let readers = resources.iter().filter_map(|each| Some((lowering.held_name(each), each.read?))).collect();
+            let frame_count = lowering.frames.len();
+            lowering.steps.push(StepScope { resources: held, readers, frame_count, transaction });
             let value = lowering.block(body);
             let value = lowering.commit_innermost((value, &lowering.ty(expr)), expr.span);
             lowering.steps.pop();
@@ -86,6 +91,9 @@ impl<'a> Lowering<'a, '_> {
     /// is held per session elsewhere and by no step around it, so that it and the steps of its session exclude each other.
     pub(super) fn call_alone(&mut self, call: Call, signature: &Signature, ty: Type, span: Span) -> Atom {
         let bound = self.bound_constraints(&call.function);
+        for (resource, _) in bound.iter().filter(|(_, mode)| *mode == Mode::Write) {
+            self.held_exclusively(name_of(resource), span);
+        }
         let mut modes: BTreeMap<Text, Mode> = BTreeMap::new();
         for (atom, parameter) in call.arguments.iter().zip(&signature.parameters) {
             let Atom::Shared(name) = atom else { continue };
@@ -103,6 +111,19 @@ impl<'a> Lowering<'a, '_> {
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
         let body = self.close_without_exits(open_block, &ty);
         self.emit(Op::Atomic { constraints, session, body }, ty, span)
+    }
+
+    /// Warns of the steps around this place that hold a constraint as readers, although this place holds it exclusively.
+    fn held_exclusively(&mut self, name: &str, place: Span) {
+        let readers = self.steps.iter().flat_map(|step| &step.readers).filter(|(reader, _)| **reader == *name);
+        for (_, read) in readers {
+            let message = format!("this step holds `{name}` exclusively, not together with other readers");
+            let diagnostic = Diagnostic::new(Code::ExclusiveReader, message)
+                .at(*read, "has no effect")
+                .because(place, format!("holds `{name}` exclusively, so that the whole step does"))
+                .hint("remove `read`, or move what holds it exclusively out of the step");
+            self.context.report_once(diagnostic);
+        }
     }
 
     /// Returns the constraints that calls of a host function hold. Nothing excludes calls at the start of the program.

@@ -159,7 +159,12 @@ impl<'a> Lowering<'a, '_> {
         }
         let open_block = self.build_block(|lowering| {
             let frame_count = lowering.frames.len();
-            lowering.steps.push(StepScope { resources: Vec::new(), frame_count, transaction: None });
+            lowering.steps.push(StepScope {
+                resources: Vec::new(),
+                readers: Vec::new(),
+                frame_count,
+                transaction: None,
+            });
             let value = body(lowering);
             lowering.steps.pop();
             value
