@@ -178,6 +178,15 @@ fn a_route_can_have_a_session_of_its_own() {
 }
 
 #[test]
+fn a_session_of_the_service_may_be_that_of_no_route() {
+    let service = "service s on http(port: 1) {\n  session = name\n\
+                   \x20 get \"/{name}\" (name: Text) {\n    session = (name, 1)\n\
+                   \x20   atomic x per session { x.set(name, 1) }\n    http.text(name)\n  }\n}\n";
+    let (steps, said) = steps(service);
+    assert_eq!((steps.len(), said.as_str()), (1, ""));
+}
+
+#[test]
 fn a_call_outside_of_the_steps_of_its_session_is_one_of_them() {
     let fns = "fn add(name: Text) {\n  atomic x per session { x.set(name, x.balance(name) + 1) }\n}\n";
     let service = "service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n    add(name)\n\

@@ -34,8 +34,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.route(service, route, answer.as_ref(), &shared)
         });
         let routes: Vec<RouteInfo> = routes.collect();
-        let by_service = service.routes().zip(&routes).filter(|(route, _)| route.session.is_none());
-        let session_locals = self.service_session(service, &by_service.map(|(_, info)| info).collect::<Vec<_>>());
+        let session_locals = self.service_session(service, &sharing_key(service, &routes));
         let Some(signature) = signature else { return };
         self.typed.entries.push(EntryInfo {
             item,
@@ -418,6 +417,14 @@ struct SharedByRoutes {
     info: RouteInfo,
     /// The parameters and the names that the bodies before those of the routes declare.
     scope: LocalScope,
+}
+
+/// Returns the routes whose parameters the session key of a service sees: those without a key of their own, or all if each
+/// has one.
+fn sharing_key<'r>(service: &Service, routes: &'r [RouteInfo]) -> Vec<&'r RouteInfo> {
+    let without = service.routes().zip(routes).filter(|(route, _)| route.session.is_none());
+    let without: Vec<&RouteInfo> = without.map(|(_, info)| info).collect();
+    if without.is_empty() { routes.iter().collect() } else { without }
 }
 
 /// Returns the type that the routes of a service must answer with.
