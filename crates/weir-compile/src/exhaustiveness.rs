@@ -14,6 +14,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use crate::context::CheckContext;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
+use crate::whole_lines::has_comment;
 use constructors::{Constructor, DeconstructedPattern, MatchContext};
 
 /// The maximum number of rows that the search visits for one match. A row counts each time it is visited.
@@ -22,14 +23,16 @@ const STEPS_MAX: usize = 2_000_000;
 /// The maximum number of missing cases that one diagnostic lists.
 const MISSING_MAX: usize = 3;
 
-/// Returns the span to remove with an arm, up to one of its neighbours; `None` for an arm without neighbours.
-pub(crate) fn removed_arm(arms: &[Arm], at: usize) -> Option<Span> {
+/// Returns the span to remove with an arm, up to one of its neighbours; `None` for an arm without neighbours, and if
+/// there are comments in the span.
+pub(crate) fn removed_arm(text: &str, arms: &[Arm], at: usize) -> Option<Span> {
     let own = arms[at].span;
-    match (arms.get(at + 1), at.checked_sub(1)) {
-        (Some(next), _) => Some(Span { end: next.span.start, ..own }),
-        (None, Some(before)) => Some(Span { start: arms[before].span.end, ..own }),
-        (None, None) => None,
-    }
+    let removed = match (arms.get(at + 1), at.checked_sub(1)) {
+        (Some(next), _) => Span { end: next.span.start, ..own },
+        (None, Some(before)) => Span { start: arms[before].span.end, ..own },
+        (None, None) => return None,
+    };
+    (!has_comment(text, removed)).then_some(removed)
 }
 
 /// Checks the arms of a match.
@@ -49,7 +52,7 @@ pub(crate) fn check_match(context: &mut CheckContext<'_>, typed: &TypedTree, val
             if let Some(first) = arms.first().filter(|first| first.guard.is_none() && arms.len() == 2) {
                 diagnostic = diagnostic.because(first.pattern.span, "matches every value");
             }
-            context.report(match removed_arm(arms, at) {
+            context.report(match removed_arm(context.text, arms, at) {
                 Some(span) => diagnostic.suggest("remove it, or move it up", span, ""),
                 None => diagnostic.hint("remove it, or move it up"),
             });

@@ -43,6 +43,7 @@ mod symbol_index;
 mod typed_tree;
 mod types;
 mod weir_modules;
+mod whole_lines;
 
 use std::collections::BTreeSet;
 

@@ -7,11 +7,11 @@ mod constant_conditions;
 mod dropped_values;
 mod repeated_keys;
 mod shadowing_patterns;
+mod total_expressions;
 mod unreachable_code;
 mod unused_declarations;
 mod unused_modules;
 mod unused_names;
-mod whole_lines;
 
 use std::collections::BTreeSet;
 
@@ -37,9 +37,9 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     let mut walk = LintWalk {
         names: UnusedNames::new(context.text, typed),
         dropped: DroppedValues::new(context, typed),
-        conditions: ConstantConditions::new(context.text, typed),
+        conditions: ConstantConditions::new(context, typed),
         shadowing: ShadowingPatterns::new(typed),
-        keys: RepeatedKeySearch::new(typed),
+        keys: RepeatedKeySearch::new(context, typed),
     };
     walk_tree(&mut walk, context.tree());
     unused_modules::check(context, typed);
@@ -69,6 +69,7 @@ impl<'t> Visitor<'t> for LintWalk<'t> {
 
     fn block(&mut self, block: &'t Block) {
         self.dropped.block(block);
+        self.conditions.block(block);
         walk_block(self, block);
     }
 

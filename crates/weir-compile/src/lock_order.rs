@@ -41,14 +41,15 @@ fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
     .because(context.span(*at), format!("uses {name}"))
     .note(format!("all flows take {name} before {last}: taking them in different orders could deadlock"))
     .note(cost);
-    let (bare, scope) = (name_of(resource), if *per_session { " per session" } else { "" });
+    let scope = if *per_session { " per session" } else { "" };
+    // A step finds out by itself whether it only reads a shared value.
+    let read = if *mode == Mode::Read && matches!(resource, Resource::Constraint(_)) { "read " } else { "" };
+    let held = format!("{read}{}{scope}", name_of(resource));
     context.report_once(match named {
         Some(named) => diagnostic.fix(
-            format!(
-                "use {name} before or after the step, or make the step hold it: `atomic {bare}{scope}, {named} {{ … }}`"
-            ),
+            format!("use {name} before or after the step, or make the step hold it: `atomic {held}, {named} {{ … }}`"),
             begin.at_end(),
-            format!(" {bare}{scope},"),
+            format!(" {held},"),
         ),
         None => diagnostic.hint(format!("use {name} before or after this write, which is a step of its own")),
     });

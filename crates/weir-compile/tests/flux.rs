@@ -155,6 +155,14 @@ fn a_bound_call_is_part_of_the_step_around_it() {
 }
 
 #[test]
+fn the_advice_to_hold_a_constraint_keeps_its_mode() {
+    let head = "constraint earlier\nconstraint later\n";
+    let body = "atomic read later {\n  atomic read earlier { x.set(\"a\", 1) }\n }";
+    let (_, said) = steps(&format!("{head}{}", routes(&[body])));
+    assert!(said.contains("`atomic read earlier, read later { … }`"), "{said}");
+}
+
+#[test]
 fn sessions_reach_the_program() {
     // Fault 6: constraints per session were ignored by the code generator.
     let service = "service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n\

@@ -3,34 +3,59 @@
 //! A condition is constant if it is a literal, compares literals, compares a name with itself, asks whether a length is
 //! negative, or combines such conditions.
 
-use weir_syntax::ast::{Arm, BinaryOperator, Expr, ExprKind, Literal, LiteralValue, UnaryOperator};
+use std::collections::BTreeMap;
+
+use weir_syntax::ast::{
+    Arm, BinaryOperator, Block, Expr, ExprId, ExprKind, Literal, LiteralValue, StatementKind, UnaryOperator,
+};
 use weir_syntax::{Code, Diagnostic, Edit, Span};
 
+use super::total_expressions::TotalExpressions;
+use crate::context::CheckContext;
 use crate::exhaustiveness::removed_arm;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
+use crate::whole_lines::{alone_on_lines, has_comment};
 
 /// The warnings of every condition that is always true or always false.
 pub(super) struct ConstantConditions<'t> {
     text: &'t str,
+    total: TotalExpressions<'t>,
     typed: &'t TypedTree,
+    /// The lines of each `if` whose value nobody uses and that is alone on its lines.
+    statements: BTreeMap<ExprId, Span>,
     pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'t> ConstantConditions<'t> {
-    pub(super) fn new(text: &'t str, typed: &'t TypedTree) -> Self {
-        ConstantConditions { text, typed, found: Vec::new() }
+    pub(super) fn new(context: &CheckContext<'t>, typed: &'t TypedTree) -> Self {
+        let total = TotalExpressions { library: context.library, typed };
+        ConstantConditions { text: context.text, total, typed, statements: BTreeMap::new(), found: Vec::new() }
+    }
+
+    /// Looks at the statements of a block, before their expressions.
+    pub(super) fn block(&mut self, block: &Block) {
+        let drops_all = self.typed.unit_blocks.contains(&block.span.start);
+        let dropped = block.statements.len() - usize::from(block.value().is_some() && !drops_all);
+        for statement in &block.statements[..dropped] {
+            if let StatementKind::Expr(Expr { id, kind: ExprKind::If { .. }, span, .. }) = &statement.kind {
+                self.statements.extend(alone_on_lines(self.text, *span).map(|lines| (*id, lines)));
+            }
+        }
     }
 
     /// Looks at an expression, without its children.
     pub(super) fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::If { condition, then, otherwise } => {
-                let chosen = |value| if value { Some(then.span) } else { otherwise.as_ref().map(|other| other.span) };
+                let otherwise = otherwise.as_ref().map(|other| other.span);
+                let statement = self.statements.get(&expr.id).copied();
                 let text = self.text;
-                self.condition(condition, |value| {
-                    let kept = chosen(value).map_or("{ }", |span| text.get(span.range()).unwrap_or_default());
-                    Some(Edit { span: expr.span, replacement: kept.to_owned() })
+                self.condition(condition, |value| match if value { Some(then.span) } else { otherwise } {
+                    Some(kept) => only(text, expr.span, kept),
+                    None => statement
+                        .filter(|lines| !has_comment(text, *lines))
+                        .map(|span| Edit { span, replacement: String::new() }),
                 });
             }
             ExprKind::Match { arms, .. } => self.guards(arms),
@@ -41,23 +66,26 @@ impl<'t> ConstantConditions<'t> {
     }
 
     fn guards(&mut self, arms: &[Arm]) {
+        let text = self.text;
         for (at, arm) in arms.iter().enumerate() {
             let Some(guard) = &arm.guard else { continue };
             self.condition(guard, |value| {
                 let without_guard = Span { start: arm.pattern.span.end, end: guard.span.end, ..guard.span };
-                let span = if value { Some(without_guard) } else { removed_arm(arms, at) };
-                Some(Edit { span: span?, replacement: String::new() })
+                let span = if value { without_guard } else { removed_arm(text, arms, at)? };
+                (!has_comment(text, span)).then(|| Edit { span, replacement: String::new() })
             });
         }
     }
 
-    /// Reports a condition that is constant. `edit` returns the edit that leaves only what its value chooses.
+    /// Reports a condition that is constant. `edit` returns the edit that leaves only what its value chooses; it is offered
+    /// only if the condition has no effect and never fails.
     fn condition(&mut self, condition: &Expr, edit: impl FnOnce(bool) -> Option<Edit>) {
         let Some(value) = self.value(condition) else { return };
         let diagnostic = Diagnostic::new(Code::ConstantCondition, format!("this condition is always {value}"))
             .at(condition.span, "the other case never happens");
         let advice = "compare with a value that changes, or remove the condition";
-        self.found.push(match edit(value) {
+        let edit = if self.total.contain(condition) { edit(value) } else { None };
+        self.found.push(match edit {
             Some(Edit { span, replacement }) => diagnostic.suggest(advice, span, replacement),
             None => diagnostic.hint(advice),
         });
@@ -129,6 +157,13 @@ impl<'t> ConstantConditions<'t> {
         let ordered = matches!(self.typed.expr_type(left.id), &Ty::INT | &Ty::TEXT | &Ty::BOOL | &Ty::TIME | &Ty::SIZE);
         ordered && local(left).is_some() && local(left) == local(right)
     }
+}
+
+/// Returns the edit that leaves only `kept` of `whole`; `None` if it would remove comments.
+fn only(text: &str, whole: Span, kept: Span) -> Option<Edit> {
+    let (before, behind) = (Span { end: kept.start, ..whole }, Span { start: kept.end, ..whole });
+    let replacement = text.get(kept.range())?.to_owned();
+    (!has_comment(text, before) && !has_comment(text, behind)).then_some(Edit { span: whole, replacement })
 }
 
 fn integer(expr: &Expr) -> Option<i64> {

@@ -1,15 +1,16 @@
 //! Dropped values: warns of statements that compute a value without an effect and do not use it.
 
-use weir_host::{Library, Passing, Signature, World};
+use weir_host::Library;
 use weir_syntax::ast::{Block, Expr, ExprKind, Statement, StatementKind, TextPart};
 use weir_syntax::{Code, Diagnostic};
 
-use super::whole_lines::alone_on_lines;
+use super::total_expressions::{TotalExpressions, is_pure, receiver};
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
 use crate::typed_tree::{CallTarget, Resolution, TypedTree};
 use crate::types::Ty;
 use crate::weir_modules::WeirModules;
+use crate::whole_lines::{alone_on_lines, has_comment};
 
 /// The warnings of every statement whose value has no effect and is not used.
 pub(super) struct DroppedValues<'c> {
@@ -38,10 +39,14 @@ impl<'c> DroppedValues<'c> {
         let ty = self.typed.expr_type(expr.id);
         let is_value = !ty.is_never() && *ty != Ty::UNIT && !matches!(ty, Ty::Error | Ty::Result(_));
         if is_value && self.is_pure(expr) {
+            let is_total = TotalExpressions { library: self.library, typed: self.typed }.contain(expr);
+            let effect = if is_total { "has no effect" } else { "has no effect unless it fails" };
             let diagnostic = Diagnostic::new(Code::UnusedValue, "this value is not used")
-                .at(expr.span, format!("has no effect; its value of type `{ty}` is dropped"))
+                .at(expr.span, format!("{effect}; its value of type `{ty}` is dropped"))
                 .hint(advice(expr));
-            self.found.push(match alone_on_lines(self.text, expr.span) {
+            let lines = alone_on_lines(self.text, expr.span).filter(|lines| !has_comment(self.text, *lines));
+            self.found.push(match lines {
+                _ if !is_total => diagnostic.hint("remove it, or if it is there to fail, write `let _ = …`"),
                 Some(lines) => diagnostic.suggest("remove it", lines, ""),
                 None => diagnostic.hint("remove it"),
             });
@@ -115,21 +120,6 @@ impl<'c> DroppedValues<'c> {
             )
             | None => false,
         }
-    }
-}
-
-/// Returns whether a call of a host function has no effect other than its result, and does not wait.
-fn is_pure(signature: &Signature) -> bool {
-    let changes = signature.parameters.iter().any(|parameter| parameter.passing == Passing::Change);
-    let waits = signature.effects.waits || signature.effects.blocking;
-    signature.effects.world == World::Pure && signature.state.is_none() && !changes && !waits
-}
-
-/// Returns the value before the dot of `value.function`.
-fn receiver(function: &Expr) -> Option<&Expr> {
-    match &function.kind {
-        ExprKind::Field { object, .. } => Some(object),
-        _ => None,
     }
 }
 

@@ -6,12 +6,17 @@ use std::collections::BTreeMap;
 
 use weir_host::Value;
 use weir_syntax::ast::{Expr, ExprKind, MapEntry};
-use weir_syntax::{Code, Diagnostic, Span};
+use weir_syntax::{Code, Diagnostic, Edit, Span};
 
+use super::total_expressions::TotalExpressions;
+use crate::context::CheckContext;
 use crate::typed_tree::{Resolution, TypedTree};
+use crate::whole_lines::has_comment;
 
 /// The warnings of every key of a map literal that is equal to an earlier one.
 pub(super) struct RepeatedKeySearch<'t> {
+    text: &'t str,
+    total: TotalExpressions<'t>,
     typed: &'t TypedTree,
     pub(super) found: Vec<Diagnostic>,
 }
@@ -25,8 +30,9 @@ enum ComparableKey {
 }
 
 impl<'t> RepeatedKeySearch<'t> {
-    pub(super) fn new(typed: &'t TypedTree) -> Self {
-        RepeatedKeySearch { typed, found: Vec::new() }
+    pub(super) fn new(context: &CheckContext<'t>, typed: &'t TypedTree) -> Self {
+        let total = TotalExpressions { library: context.library, typed };
+        RepeatedKeySearch { text: context.text, total, typed, found: Vec::new() }
     }
 
     /// Looks at an expression, without its children.
@@ -48,17 +54,31 @@ impl<'t> RepeatedKeySearch<'t> {
         for (at, entry) in entries.iter().enumerate() {
             let Some(key) = self.comparable(&entry.key) else { continue };
             if let Some(first) = earlier.insert(key, at) {
-                let (lost, next) = (entries[first].key.span, entries[first + 1].key.span);
                 let diagnostic = Diagnostic::new(Code::RepeatedKey, "a map literal has the same key twice")
                     .at(entry.key.span, "this value replaces the first")
-                    .because(lost, "the first value is lost")
-                    .suggest(
-                        "remove the first of the two entries, or change its key",
-                        Span { end: next.start, ..lost },
-                        "",
-                    );
-                self.found.push(diagnostic);
+                    .because(entries[first].key.span, "the first value is lost");
+                let advice = "keep the key once, with the second value, or change one of the keys";
+                self.found.push(match self.joined(&entries[first..=at]) {
+                    Some(Edit { span, replacement }) => diagnostic.suggest(advice, span, replacement),
+                    None => diagnostic.hint(advice),
+                });
             }
         }
+    }
+
+    /// Returns the edit that joins the first and the last entry, whose keys are equal: the map has the key at the position of
+    /// the first entry, with the value of the last. `None` if that could change what the program does: the lost value has
+    /// an effect or may fail, or the kept one would be evaluated before a value between them.
+    fn joined(&self, entries: &[MapEntry]) -> Option<Edit> {
+        let [first, between @ .., last] = entries else { return None };
+        let keeps_order = between.is_empty() || self.total.contain(&last.value);
+        let kept =
+            Span { start: first.value.span.end, end: between.last().unwrap_or(first).value.span.end, ..first.key.span };
+        let replaced = Span { start: first.value.span.start, end: last.value.span.end, ..first.key.span };
+        if !keeps_order || !self.total.contain(&first.value) || has_comment(self.text, replaced) {
+            return None;
+        }
+        let replacement = format!("{}{}", self.text.get(last.value.span.range())?, self.text.get(kept.range())?);
+        Some(Edit { span: replaced, replacement })
     }
 }

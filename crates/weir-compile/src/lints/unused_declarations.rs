@@ -12,12 +12,12 @@ use weir_syntax::ast::{Item, ItemKind, Name, Variant};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::is_ignored;
-use super::whole_lines::whole_lines;
 use crate::context::CheckContext;
 use crate::program_files::FileModules;
 use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
+use crate::whole_lines::whole_lines;
 
 /// Warns of every declaration that nothing uses.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {

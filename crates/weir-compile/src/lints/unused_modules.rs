@@ -3,9 +3,9 @@
 use weir_syntax::ast::{Item, ItemKind, UsedModule};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::whole_lines::whole_lines;
 use crate::context::CheckContext;
 use crate::typed_tree::TypedTree;
+use crate::whole_lines::whole_lines;
 
 /// Warns of every module in a `use` that nothing names.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {

@@ -148,7 +148,7 @@ fn _kept() -> Helper { Helper { id: 1 } }
 record Helper { id: Int }
 
 fn dropped(n: Int, extra: Int, other: Int) -> Int {
-  n + 1
+  n == 1
   let local = 2
   match (n, extra) {
     (1, x) | (x, 1) => 1
@@ -181,7 +181,10 @@ const NEVER: &str = r#"use stdio, stream
 
 fn word(number: Option(Int), names: List(Text)) -> Text {
   let always = if names.length() >= 0 { "some" } else { "none" }
-  if 1 > 2 { stdio.print("never")? }
+  if 1 > 2 { stdio.print("never")? } // kept
+  if 1 > 2 {
+    stdio.print("never")?
+  }
   let sizes = ["one": 1, "two": 2, "one": 3]
   match number {
     Some(n) if n == n => "{always} {n} {sizes}"
@@ -204,6 +207,94 @@ fn suggestions_remove_what_never_happens() {
     let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
     let messages = said.messages.replace(program.path(), "never.weir");
     insta::assert_snapshot!(format!("exit code {}\n{messages}--- fixed\n{fixed}", said.code));
+}
+
+/// Each warning has something in the way of an edit: an effect, a possible failure, the order of effects, or a comment.
+const NOT_TO_BE_REMOVED: &str = r#"use http
+
+shared n = 0
+
+fn one_over(a: Int) -> Int { 1 / a }
+
+fn sizes(a: Int) -> Int {
+  let first = ["a": n.add(1), "b": 2, "a": n.add(10)]
+  let second = ["a": 1 / a, "b": 2, "a": 3]
+  let third = ["a": 1, "b": n.add(100), "a": n.add(1_000)]
+  (first["a"] else { 0 }) + (second["b"] else { 0 }) + (third["b"] else { 0 })
+}
+
+fn conditions(a: Int) -> Int {
+  if n.add(1) > 0 || true { n.add(10) }
+  if one_over(a) > 0 || true { n.add(10) }
+  match a {
+    1 if n.add(1) > 0 || true => 3
+    _ => a
+  }
+}
+
+fn values(a: Int) -> Int {
+  one_over(a)
+  1 / a
+  [1, 2][a]
+  a |> one_over
+  return a // always
+  a + 1 // never
+}
+
+service s on http(port: 8080) {
+  get "/" (a: Int) { http.text("{sizes(a)} {conditions(a)} {values(a)}") }
+}
+
+test "everything happens" {
+  expect sizes(1) == 11 + 2 + 111
+  expect conditions(1) == 3
+  expect n == 1_133
+  expect s.get("/?a=0").status() == 500
+  expect s.get("/?a=1").status() == 200
+  expect s.get("/?a=3").status() == 500
+}
+"#;
+
+#[test]
+fn suggestions_never_remove_what_has_an_effect_or_may_fail() {
+    let program = Scratch::new("kept.weir", NOT_TO_BE_REMOVED.as_bytes());
+    assert_eq!(say(&["test", program.path()]).code, 0, "{}", say(&["test", program.path()]).output);
+    let said = say(&["fix", "--suggestions", program.path()]);
+    for code in ["W0710", "W0711", "W0712", "W0717"] {
+        assert!(said.messages.contains(&format!("warning[{code}]")), "{}", said.messages);
+    }
+    assert!(said.messages.contains("has no effect unless it fails"), "{}", said.messages);
+    let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
+    assert_eq!(fixed, NOT_TO_BE_REMOVED);
+}
+
+const IN_THE_WAY: &str = r#"fn last(n: Int) -> Int {
+  return n // kept
+  n + 1
+}
+
+fn pages() -> Map(Text, Int) {
+  ["first": 1, "second": 2, "first": 3]
+}
+
+fn entries() -> List(Text) {
+  for (name, number) in pages() { "{name}{number}" }
+}
+
+test "the first key stays first" { expect entries() == ["first3", "second2"] }
+
+test "the last number" { expect last(2) == 2 }
+"#;
+
+#[test]
+fn suggestions_keep_comments_and_the_order_of_keys() {
+    let program = Scratch::new("order.weir", IN_THE_WAY.as_bytes());
+    assert_eq!(say(&["test", program.path()]).code, 0);
+    assert_eq!(say(&["fix", "--suggestions", program.path()]).code, 0);
+    let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
+    let wanted = IN_THE_WAY.replace("  n + 1\n", "").replace(r#"1, "second": 2, "first": 3]"#, r#"3, "second": 2]"#);
+    assert_eq!(fixed, wanted);
+    assert_eq!(say(&["test", program.path()]).code, 0);
 }
 
 #[test]
