@@ -10,6 +10,7 @@ mod cross_origin;
 mod cross_site;
 mod fields;
 mod health;
+mod http2_fields;
 mod input;
 mod parameters;
 mod problem_details;

@@ -170,6 +170,18 @@ fn malformed_chunks_end_the_call() {
 }
 
 #[test]
+fn unusual_answers_with_one_meaning_are_accepted() {
+    for answer in [
+        raw("Content-Length: 2\r\nContent-Length: 2\r\n", "ok"),
+        raw("Transfer-Encoding: chunked\r\n", "2 \r\nok\r\n0\r\n\r\n"),
+        "HTTP/1.1 200 OK\nContent-Length: 2\n\nok".to_owned(),
+    ] {
+        let got = block_on(FaultyPeer::saying(answer.clone()).get(&Client::default(), "/bad")).unwrap();
+        assert_eq!(&client::body(&got)[..], b"ok", "{answer}");
+    }
+}
+
+#[test]
 fn malformed_and_endless_heads_end_the_call() {
     let many: String = (0..1_000).map(|n| format!("x{n}: y\r\n")).collect();
     for head in [

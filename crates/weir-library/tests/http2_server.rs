@@ -80,6 +80,28 @@ fn a_request_that_names_two_hosts_is_refused() {
 }
 
 #[test]
+fn routes_read_the_host_and_the_cookies_as_in_http_1() {
+    let header = |name| serving::parameter(name, weir::Type::option(weir::Type::Text), weir::ParameterFrom::Header);
+    let service = serving::Service::start(vec![serving::route("GET", "/", vec![header("host"), header("cookie")])]);
+    block_on(async {
+        let stream = tokio::net::TcpStream::connect(service.address).await.unwrap();
+        let (mut requests, connection) =
+            Builder::new(TokioExecutor::new()).handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        for (cookies, told) in [
+            (&[][..], "#1(\"a:80\")|#0"),
+            (&["x=1"], "#1(\"a:80\")|#1(\"x=1\")"),
+            (&["x=1", "y=2; z=3", "w=4"], "#1(\"a:80\")|#1(\"x=1; y=2; z=3; w=4\")"),
+        ] {
+            let request =
+                cookies.iter().fold(Request::get("http://a:80/"), |built, cookie| built.header("cookie", *cookie));
+            let answer = requests.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+            assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), told);
+        }
+    });
+}
+
+#[test]
 fn a_client_that_accepts_nothing_makes_the_server_hold_one_response_and_no_more() {
     let server = Running::start(Limits::default());
     block_on(async {

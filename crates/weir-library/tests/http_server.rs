@@ -162,6 +162,18 @@ fn a_trickling_head_times_out() {
 }
 
 #[test]
+fn a_header_has_at_most_100_fields() {
+    let server = Running::start(Limits::default());
+    for (others, status) in [(99, 200), (100, 431)] {
+        let mut client = server.connect();
+        client.send_all_it_takes(
+            format!("GET /hello HTTP/1.1\r\nHost: a\r\n{}\r\n", "x: y\r\n".repeat(others)).as_bytes(),
+        );
+        assert_eq!(client.answer().status, status, "{others} fields and the host");
+    }
+}
+
+#[test]
 fn headers_without_end_get_431() {
     let server = Running::start(Limits::default());
     let mut client = server.connect();

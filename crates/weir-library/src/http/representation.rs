@@ -130,16 +130,20 @@ fn range_of(range: &str, length: usize) -> Option<Option<(usize, usize)>> {
     Some(last.filter(|last| first <= *last && first < length).map(|last| (first, last)))
 }
 
+/// Returns `true` if the client accepts gzip and does not exclude it: its fields are one list (RFC 9110, section 5.3).
 fn accepts_gzip(request: &HeaderMap) -> bool {
-    request.get(ACCEPT_ENCODING).is_some_and(names_gzip)
+    let fields = request.get_all(ACCEPT_ENCODING).iter();
+    let codings = fields.flat_map(|field| field.to_str().unwrap_or_default().split(','));
+    let mut accepted = codings.filter_map(accepted_as_gzip).peekable();
+    accepted.peek().is_some() && accepted.all(|accepted| accepted)
 }
 
-fn names_gzip(field: &HeaderValue) -> bool {
-    field.to_str().unwrap_or_default().split(',').any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-        is_gzip && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
-    })
+/// Returns whether an element of `Accept-Encoding` accepts gzip or excludes it by the weight 0; `None` for other codings.
+fn accepted_as_gzip(coding: &str) -> Option<bool> {
+    let mut parts = coding.split(';').map(str::trim);
+    parts.next().filter(|name| name.eq_ignore_ascii_case("gzip"))?;
+    let weights = parts.filter_map(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('=')?.parse::<f32>().ok());
+    Some(weights.into_iter().all(|weight| weight > 0.0))
 }
 
 #[cfg(test)]
@@ -150,9 +154,9 @@ mod tests {
 
     fn answer(body: &str, fields: &[(&'static str, &str)]) -> Response<Bytes> {
         let mut request = HeaderMap::new();
-        request.extend(fields.iter().map(|(name, value)| {
-            (hyper::header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
-        }));
+        for (name, value) in fields {
+            request.append(*name, HeaderValue::from_str(value).unwrap());
+        }
         let response = Response::builder().header(ETAG, "\"a\"").header(CONTENT_TYPE, "text/plain");
         let response = response.body(Bytes::from(body.to_owned())).unwrap();
         negotiated(response, &request, Negotiation { compressed: true, ranges: true })
@@ -227,8 +231,16 @@ mod tests {
         let mut read = String::new();
         flate2::read::GzDecoder::new(&found.body()[..]).read_to_string(&mut read).unwrap();
         assert!(read == text && found.body().len() < 1000);
-        for (text, accepted) in [(&*text, "br"), (&text, "gzip;q=0"), ("short", "gzip")] {
-            assert_eq!(field(&answer(text, &[("accept-encoding", accepted)]), "content-encoding"), None);
+        for (text, accepted) in [(&*text, "br"), (&text, "gzip;q=0"), (&text, "GZIP; Q=0.000"), ("short", "gzip")] {
+            assert_eq!(field(&answer(text, &[("accept-encoding", accepted)]), "content-encoding"), None, "{accepted}");
         }
+        for (second, encoding) in
+            [("gzip", Some("gzip")), ("gzip;q=0", None), ("gzip;Q=0.1", Some("gzip")), ("br", None)]
+        {
+            let found = answer(&text, &[("accept-encoding", "br"), ("accept-encoding", second)]);
+            assert_eq!(field(&found, "content-encoding"), encoding, "{second}");
+        }
+        let excluded = answer(&text, &[("accept-encoding", "gzip"), ("accept-encoding", "gzip;q=0")]);
+        assert_eq!(field(&excluded, "content-encoding"), None);
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{HOST, HeaderMap};
-use hyper::{Method, Request, StatusCode, Version};
+use hyper::header::HeaderMap;
+use hyper::{Method, Request, StatusCode};
 use weir::{
     Begun, Environment, Failure, FlowTrace, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source,
     SourceProblem, Stop, Value, memory,
@@ -25,6 +25,7 @@ use crate::files::Root;
 use crate::trace_context;
 
 use super::health::closing;
+use super::http2_fields;
 use super::parameters;
 use super::request_fields::RequestFields;
 use super::request_log::RequestLog;
@@ -149,10 +150,11 @@ impl Handler for FlowHandler {
 
     fn handle(
         &self,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         repeated: Option<Rc<HeaderMap>>,
         peer: IpAddr,
     ) -> HandlerResponse<impl Future<Output = hyper::Response<Bytes>> + Unpin> {
+        http2_fields::normalize(&mut request);
         let fields = repeated.as_deref().unwrap_or(request.headers());
         let grant = self.policy.grant(request.method(), fields);
         let mut trace = trace_context::received(fields);
@@ -291,8 +293,8 @@ impl FlowHandler {
         peer: IpAddr,
         inputs: &mut Vec<Value>,
     ) -> Result<(usize, Option<usize>), Box<Response>> {
-        if has_other_host(request) {
-            return Err(Box::new(Response::plain(StatusCode::BAD_REQUEST, "`host` and `:authority` differ")));
+        if let Some(wrong) = http2_fields::wrong_authority(request) {
+            return Err(Box::new(Response::plain(StatusCode::BAD_REQUEST, wrong)));
         }
         let head = RoutedRequest {
             method: request.method(),
@@ -303,15 +305,6 @@ impl FlowHandler {
         };
         head.matched(&self.routes, &self.policy, inputs)
     }
-}
-
-/// Returns `true` if an HTTP/2 request names two hosts, or has user information in its authority (RFC 9113, section 8.3.1).
-/// Requests of HTTP/1 are validated before hyper parses them.
-fn has_other_host(request: &Request<Incoming>) -> bool {
-    let (Version::HTTP_2, Some(authority)) = (request.version(), request.uri().authority()) else { return false };
-    let mut hosts = request.headers().get_all(HOST).iter();
-    authority.as_str().contains('@')
-        || hosts.any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()))
 }
 
 /// Returns the response of a flow. The runtime has logged a failure; its reason is not disclosed to the client.
