@@ -141,10 +141,11 @@ impl Parser<'_> {
         Some(ExprKind::If { condition: Box::new(value.clone()), then, otherwise: Some(Box::new(otherwise)) })
     }
 
-    /// Returns true if `at most` or `per session` comes at `ahead`; it belongs to a `loop` or a shared value.
+    /// Returns true if words come at `ahead` that belong to the construct around the operand: to a `loop`, a shared value, or
+    /// the clauses of a query.
     fn goes_on_behind(&self, ahead: usize) -> bool {
         let words = (self.text_of(self.nth(ahead)), self.text_of(self.nth(ahead + 1)));
-        matches!(words, ("at", "most") | ("per", "session"))
+        matches!(words, ("at", "most") | ("per", "session") | ("order", "by") | ("limit" | "asc" | "desc", _))
     }
 
     /// Returns true if a colon follows on the line, outside brackets that open there.
