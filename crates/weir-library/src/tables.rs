@@ -9,15 +9,20 @@
 //! back first: the locks of the program ensure that nobody works on it any more.
 
 mod backup;
+mod catalog;
 mod checkpoint;
 mod connection;
 mod constraint;
 mod database;
 mod database_error;
+mod dialect;
+mod escaped_text;
 mod evolution;
 mod existing_rows;
 mod group_commit;
+mod insertion;
 mod memory;
+mod new_table;
 mod open_table;
 mod reference_notes;
 mod references;
@@ -28,6 +33,9 @@ mod rows;
 mod schema;
 mod sql;
 mod sql_value;
+mod sqlite_catalog;
+mod sqlite_value;
+mod statements;
 mod storage;
 mod stored;
 #[cfg(test)]

@@ -6,12 +6,14 @@ use std::path::Path;
 use rusqlite::Connection;
 use weir::Failure;
 
+use super::catalog::Read;
 use super::connection::read_only;
 use super::database::is_ours;
 use super::database_error::explain;
-use super::evolution::{self, Changes};
+use super::evolution::{self, SchemaChange};
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
+use super::sqlite_catalog::SqliteCatalog;
 
 /// Describes a table. `file` is the database of the program.
 ///
@@ -39,7 +41,7 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
     if schema.soft.is_some() {
         return Ok(text);
     }
-    let (changes, old_defaults) = would_change(schema, file).map_err(|error| explain(file, &error))?;
+    let (changes, old_defaults) = would_change(schema, file)?;
     for (column, default) in old_defaults {
         let name = &column.name;
         _ = writeln!(
@@ -56,10 +58,15 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
 }
 
 /// Returns what a start would change, or why it fails, and the columns whose default has changed.
-fn would_change<'s>(schema: &'s Schema, file: &Path) -> rusqlite::Result<(Changes, Vec<(&'s ColumnSchema, String)>)> {
-    let connection = if file.exists() { read_only(file)? } else { Connection::open_in_memory()? };
+fn would_change<'s>(
+    schema: &'s Schema,
+    file: &Path,
+) -> Read<(Result<Vec<SchemaChange>, Failure>, Vec<(&'s ColumnSchema, String)>)> {
+    let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
+    let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.
-    let snapshot = connection.unchecked_transaction()?;
-    is_ours(&snapshot)?;
-    Ok((evolution::changes(schema, &snapshot)?, evolution::old_defaults(schema, &snapshot)?))
+    let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
+    is_ours(&snapshot).map_err(|error| explain(file, &error))?;
+    let catalog = SqliteCatalog { connection: &snapshot, path: file };
+    Ok((evolution::changes(schema, &catalog)?, evolution::old_defaults(schema, &catalog)?))
 }
