@@ -125,6 +125,15 @@ impl Database {
         Ok(())
     }
 
+    /// Takes back a transaction, if it is open.
+    pub(super) fn roll_back(&self, transaction: i64) {
+        let mut writer = self.writer.lock();
+        if transaction != 0 && writer.transaction == transaction {
+            // A transaction that cannot be taken back is not committed either.
+            _ = writer.roll_back();
+        }
+    }
+
     /// Waits until everything that was committed before is durable.
     pub(super) async fn settled(&self) -> Result<(), Failure> {
         self.group_commit.settled().await

@@ -228,6 +228,10 @@ impl TableRows for StoredTable {
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
         if last { self.database.commit(transaction) } else { Ok(()) }
     }
+
+    fn roll_back(&self, transaction: i64) {
+        self.database.roll_back(transaction);
+    }
 }
 
 /// Runs statements that take effect together or not at all, in a transaction or as one.
