@@ -54,7 +54,7 @@ pub use postgres::PostgresAddress;
 pub use report::report;
 use schema::TableSearch;
 pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableReference};
-pub use storage::{TablePlace, TableStorage};
+pub use storage::{TableLocation, TableStorage};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.

@@ -36,7 +36,7 @@ mod plan_file;
 mod programs;
 mod project;
 mod run;
-mod table_place;
+mod table_location;
 mod terminal;
 mod trace_socket;
 

@@ -27,13 +27,14 @@ use weir_library::tables::TableStorage;
 use weir_runtime::{Options, PrepareError, RunningProgram, StartError};
 use weir_trace::{Detail, Recorder};
 
+use crate::allocator;
 use crate::arguments::RunArguments;
 use crate::configuration::Configuration;
 use crate::effective_plan::{EffectivePlan, start_hints};
 use crate::memory_size;
 use crate::programs::{folder, name_of};
 use crate::project::Project;
-use crate::table_place::table_place;
+use crate::table_location::table_location;
 use crate::terminal::Terminal;
 use crate::trace_socket::message::{Hello, VERSION};
 use crate::trace_socket::serve::TraceServer;
@@ -58,12 +59,12 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         return terminal.fail(Exit::Usage, &failure.message, &[]);
     }
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
-    let options = Options {
-        plan: effective.plan.clone(),
-        memory_max: arguments.memory.or_else(memory_size::default_bytes),
-        recorder: recorder.clone(),
-        ..Options::default()
-    };
+    let memory_max = arguments.memory.or_else(memory_size::default_bytes);
+    if let Some(bytes) = memory_max {
+        allocator::limit_kept(bytes);
+    }
+    let options =
+        Options { plan: effective.plan.clone(), memory_max, recorder: recorder.clone(), ..Options::default() };
     weir_library::descriptors::raise_limit();
     let signals = match signals::listen() {
         Ok(signals) => signals,
@@ -105,7 +106,7 @@ fn restrict_network(library: &mut Library, effective: &EffectivePlan) {
 /// Chooses the place of stored tables.
 fn place_tables(library: &mut Library, arguments: &RunArguments, effective: &EffectivePlan) -> Result<(), Failure> {
     let planned = effective.plan.tables.as_ref().map(|address| address.value.as_str());
-    let place = table_place(&arguments.file, arguments.data.as_deref(), arguments.tables.as_deref(), planned)?;
+    let place = table_location(&arguments.file, arguments.data.as_deref(), arguments.tables.as_deref(), planned)?;
     library.environment.insert_closing(TableStorage::at(place));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a database has, and statements that examine and change it: the interface through which a start adapts the tables.
+//! The catalogue of a database: its tables, and statements that examine and change them when a program starts.
 
 use weir::Failure;
 
@@ -6,8 +6,8 @@ use super::dialect::Dialect;
 
 /// A value that is read from a database, or why it cannot be read.
 pub(super) type Read<T> = Result<T, Failure>;
-/// Whether a start may go on, or why it fails, after the database was read.
-pub(super) type Checked<T> = Read<Result<T, Failure>>;
+/// A result of a start, or why it fails, after the database was read.
+pub(super) type StartCheck<T> = Read<Result<T, Failure>>;
 
 /// The tables of a database.
 pub(super) trait Catalog {

@@ -9,20 +9,13 @@
 
 use weir::Failure;
 
-use super::catalog::{Catalog, Checked, Read};
+use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::Dialect;
 use super::existing_rows::{NewIndex, lacks_no_value, values_differ, variants_are_known};
-use super::new_table;
+use super::new_table::{self, SchemaChange};
 use super::reference_notes;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::quoted;
-
-/// A step from the tables of a database to those of a program.
-#[derive(Debug, PartialEq)]
-pub(super) struct SchemaChange {
-    /// The statement.
-    pub(super) sql: String,
-}
 
 /// A column as the database has it.
 #[derive(Debug)]
@@ -40,7 +33,7 @@ pub(super) struct KnownColumn {
 }
 
 /// Makes the changes. The caller makes them a transaction.
-pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> Checked<()> {
+pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     let dialect = catalog.dialect();
     let options = dialect.table_options(false);
     catalog.execute(&format!(
@@ -70,7 +63,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> Checked<()> {
 }
 
 /// Returns what a start would change, or why it cannot.
-pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> Checked<Vec<SchemaChange>> {
+pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
     let known = known_columns(schema, catalog)?;
     if let Err(failure) = names_differ_in_case(schema, &known, catalog)? {
         return Ok(Err(failure));
@@ -127,7 +120,7 @@ fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<KnownColumn
 }
 
 /// Fails if another program has created a table of this name.
-fn is_free(schema: &Schema, catalog: &dyn Catalog) -> Checked<()> {
+fn is_free(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
     if !catalog.has_table(&schema.name)? {
         return Ok(Ok(()));
     }
@@ -151,7 +144,7 @@ fn names_fit(schema: &Schema, dialect: Dialect) -> Result<(), Failure> {
 }
 
 /// Fails if the table or a column has the name of one of the database, but for the case of letters, if the database ignores it.
-fn names_differ_in_case(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) -> Checked<()> {
+fn names_differ_in_case(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) -> StartCheck<()> {
     let refused = |what: &str, stored: &str, declared: &str| {
         Ok(Err(Failure::function(format!(
             "the database has the {what} `{stored}`, and its names are equal without regard to case: rename `{declared}` to \
@@ -187,7 +180,7 @@ pub(super) fn old_defaults<'s>(schema: &'s Schema, catalog: &dyn Catalog) -> Rea
 }
 
 /// Fails if the key of the table in the database is another one, or another numbering.
-fn key_changed(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) -> Checked<()> {
+fn key_changed(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) -> StartCheck<()> {
     let refused = |what: String| Ok(Err(Failure::function(format!("{what}; give the table a new name"))));
     let part_of_key = |column: &str, (place, other): (&str, &str)| {
         refused(format!("the column `{column}` is part of the key in {place}, but not in {other}"))
@@ -217,7 +210,7 @@ fn column_changed(
     column: &ColumnSchema,
     known: Option<&KnownColumn>,
     catalog: &dyn Catalog,
-) -> Checked<Option<SchemaChange>> {
+) -> StartCheck<Option<SchemaChange>> {
     let (table, dialect) = (quoted(&schema.name), catalog.dialect());
     let Some(known) = known else {
         let sql = format!("ALTER TABLE {table} ADD COLUMN {}", new_table::definition(column, dialect));
@@ -273,7 +266,7 @@ fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> 
     Ok(())
 }
 
-fn indexes_changed(schema: &Schema, columns: &[KnownColumn], catalog: &dyn Catalog) -> Checked<Vec<SchemaChange>> {
+fn indexes_changed(schema: &Schema, columns: &[KnownColumn], catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
     let dialect = catalog.dialect();
     // Other programs may have indexes of their own.
     let known: Vec<String> =

@@ -3,7 +3,7 @@
 
 use weir::Failure;
 
-use super::catalog::{Catalog, Checked};
+use super::catalog::{Catalog, StartCheck};
 use super::dialect::Dialect;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, name, quoted};
@@ -23,7 +23,7 @@ pub(super) fn lacks_no_value(
     column: &ColumnSchema,
     condition: &str,
     catalog: &dyn Catalog,
-) -> Checked<()> {
+) -> StartCheck<()> {
     let sql = format!("SELECT count(*) FROM {} WHERE {condition}", quoted(&schema.name));
     let rows = catalog.number(&sql)?;
     if rows == 0 {
@@ -37,7 +37,7 @@ pub(super) fn lacks_no_value(
 }
 
 /// Fails if rows have a variant that the enum of a column no longer has.
-pub(super) fn variants_are_known(schema: &Schema, column: &ColumnSchema, catalog: &dyn Catalog) -> Checked<()> {
+pub(super) fn variants_are_known(schema: &Schema, column: &ColumnSchema, catalog: &dyn Catalog) -> StartCheck<()> {
     let (table, named) = (quoted(&schema.name), quoted(&column.name));
     let known = list(column.variants.iter().map(|variant| format!("'{variant}'")), ", ");
     let sql = format!(
@@ -64,7 +64,7 @@ pub(super) struct NewIndex<'s> {
 
 impl NewIndex<'_> {
     /// Fails if rows agree in all columns of the index.
-    pub(super) fn check(&self, catalog: &dyn Catalog) -> Checked<()> {
+    pub(super) fn check(&self, catalog: &dyn Catalog) -> StartCheck<()> {
         let Some((example, values)) = catalog.text_and_number(&self.doubled(catalog.dialect()))? else {
             return Ok(Ok(()));
         };

@@ -1,9 +1,15 @@
 //! The statements that create a table, its columns and its indexes.
 
 use super::dialect::Dialect;
-use super::evolution::SchemaChange;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
 use super::sql::{list, name, quoted};
+
+/// A step from the tables of a database to those of a program.
+#[derive(Debug, PartialEq)]
+pub(super) struct SchemaChange {
+    /// The statement.
+    pub(super) sql: String,
+}
 
 /// Returns the statements that create a table with its indexes.
 pub(super) fn created(schema: &Schema, dialect: Dialect) -> Vec<SchemaChange> {

@@ -36,7 +36,7 @@ use errors::{StatementError, explain, failure};
 use io::{IoThread, wait};
 use readers::Readers;
 pub(super) use table::PostgresTable;
-use writer::{ATTEMPTS_MAX, SNAPSHOT, Writer, execute_alone, pause};
+use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, execute_alone, pause};
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct PostgresDatabase {
     address: PostgresAddress,
     io: IoThread,
-    writer: Mutex<Writer>,
+    writer: Mutex<PostgresWriter>,
     readers: Readers,
     /// The number of the last transaction of a statement that is one of its own. These are below 0.
     own_transactions: AtomicI64,
@@ -186,7 +186,7 @@ impl PostgresDatabase {
 
     fn execute(
         &self,
-        writer: &mut Writer,
+        writer: &mut PostgresWriter,
         transaction: i64,
         statements: &[SqlStatement<'_>],
         reads: bool,
@@ -250,7 +250,7 @@ impl PostgresDatabase {
     }
 
     /// Returns the connection that writes, and makes it if there is none.
-    fn connected<'w>(&self, writer: &'w mut Writer) -> Result<&'w PostgresConnection, StatementError> {
+    fn connected<'w>(&self, writer: &'w mut PostgresWriter) -> Result<&'w PostgresConnection, StatementError> {
         let open = writer.connection.take().filter(|connection| !connection.is_closed());
         let connection = match open {
             Some(open) => open,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use weir::Failure;
 
-use super::catalog::{Catalog, Checked, Read};
+use super::catalog::{Catalog, Read, StartCheck};
 use super::existing_rows::{counted, value_after_start};
 use super::schema::{ColumnSchema, Schema, TableReference};
 use super::sql::{list, quoted};
@@ -17,7 +17,7 @@ type ReferenceNote = (String, String, String);
 
 /// Fails if rows reference rows that do not exist, by a reference that is not noted. `known` are the columns of the table
 /// in the database; none if it is new.
-pub(super) fn check(schema: &Schema, known: &[&str], catalog: &dyn Catalog) -> Checked<()> {
+pub(super) fn check(schema: &Schema, known: &[&str], catalog: &dyn Catalog) -> StartCheck<()> {
     let noted = noted(catalog)?;
     for reference in schema.references.iter().chain(&schema.referenced_by).filter(|reference| reference.stored) {
         if noted.contains(&note_of(reference)) {

@@ -44,6 +44,23 @@ struct BlockingRow {
 }
 
 impl OpenTable {
+    /// Runs a statement that looks up referenced rows before it writes. If it is in no transaction, and other programs may
+    /// write the table, it is one of its own.
+    pub(super) fn with_references<T>(
+        &self,
+        storage: &TableStorage,
+        transaction: i64,
+        statement: impl FnOnce(i64) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if transaction != 0 || self.schema.references.is_empty() || !self.rows.is_shared() {
+            return statement(transaction);
+        }
+        let number = storage.next_transaction();
+        let value = statement(number).inspect_err(|_| self.rows.roll_back(number))?;
+        self.rows.commit(number, true)?;
+        Ok(value)
+    }
+
     /// Fails if the row references a row that does not exist. `numbered` if the table gives the row its key.
     pub(super) fn check_references(
         &self,

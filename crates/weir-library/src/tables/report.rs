@@ -10,22 +10,23 @@ use super::catalog::{Catalog, Read};
 use super::connection::read_only;
 use super::database::is_ours;
 use super::database_error::explain;
-use super::evolution::{self, SchemaChange};
+use super::evolution;
+use super::new_table::SchemaChange;
 use super::postgres::PostgresDatabase;
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
 use super::sqlite_catalog::SqliteCatalog;
-use super::storage::TablePlace;
+use super::storage::TableLocation;
 
 /// Describes a table. `place` is that of the stored tables of the program.
 ///
 /// # Errors
 /// Fails if the database cannot be read.
-pub fn report(schema: &Schema, place: &TablePlace) -> Result<String, Failure> {
+pub fn report(schema: &Schema, place: &TableLocation) -> Result<String, Failure> {
     let mut text = match (&schema.soft, place) {
-        (Some(_), _) | (None, TablePlace::Memory) => format!("{}, in memory\n", schema.name),
-        (None, TablePlace::File(file)) => format!("{}, stored in {}\n", schema.name, file.display()),
-        (None, TablePlace::Postgres(address)) => format!("{}, stored in {address}\n", schema.name),
+        (Some(_), _) | (None, TableLocation::Memory) => format!("{}, in memory\n", schema.name),
+        (None, TableLocation::File(file)) => format!("{}, stored in {}\n", schema.name, file.display()),
+        (None, TableLocation::Postgres(address)) => format!("{}, stored in {address}\n", schema.name),
     };
     for (at, column) in schema.columns.iter().enumerate() {
         let key = if schema.key.contains(&at) { " key" } else { "" };
@@ -45,9 +46,9 @@ pub fn report(schema: &Schema, place: &TablePlace) -> Result<String, Failure> {
         return Ok(text);
     }
     let WouldChange { changes, old_defaults } = match place {
-        TablePlace::Memory => return Ok(text),
-        TablePlace::File(file) => would_change_file(schema, file)?,
-        TablePlace::Postgres(address) => {
+        TableLocation::Memory => return Ok(text),
+        TableLocation::File(file) => would_change_file(schema, file)?,
+        TableLocation::Postgres(address) => {
             PostgresDatabase::examine(address, |catalog| WouldChange::of(schema, catalog))?
         }
     };
@@ -66,7 +67,7 @@ pub fn report(schema: &Schema, place: &TablePlace) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What a start would change.
+/// The changes that a start would make.
 struct WouldChange<'s> {
     /// The changes, or why the start fails.
     changes: Result<Vec<SchemaChange>, Failure>,

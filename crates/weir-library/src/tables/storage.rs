@@ -19,7 +19,7 @@ use super::stored::StoredTable;
 
 /// The place of the stored tables of a program.
 #[derive(Clone, Debug)]
-pub enum TablePlace {
+pub enum TableLocation {
     /// In memory.
     Memory,
     /// In an SQLite database, which the first of them creates.
@@ -38,7 +38,7 @@ enum OpenDatabase {
 /// The place where a program keeps its tables: by default, all in memory.
 #[derive(Debug)]
 pub struct TableStorage {
-    place: TablePlace,
+    place: TableLocation,
     database: Mutex<Option<OpenDatabase>>,
     transactions: AtomicI64,
     /// The open tables, by name.
@@ -50,7 +50,7 @@ pub struct TableStorage {
 impl Default for TableStorage {
     fn default() -> Self {
         TableStorage {
-            place: TablePlace::Memory,
+            place: TableLocation::Memory,
             database: Mutex::default(),
             transactions: AtomicI64::new(0),
             tables: Mutex::default(),
@@ -76,7 +76,7 @@ impl weir::Closing for TableStorage {
 impl TableStorage {
     /// Returns a storage that keeps stored tables at this place.
     #[must_use]
-    pub fn at(place: TablePlace) -> TableStorage {
+    pub fn at(place: TableLocation) -> TableStorage {
         TableStorage { place, ..TableStorage::default() }
     }
 
@@ -101,7 +101,7 @@ impl TableStorage {
     }
 
     fn rows_of(&self, schema: Schema) -> Result<Box<dyn TableRows>, Failure> {
-        if schema.soft.is_some() || matches!(self.place, TablePlace::Memory) {
+        if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {
             return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock))));
         }
         Ok(match self.open_database()? {
@@ -117,9 +117,11 @@ impl TableStorage {
             return Ok(open.clone());
         }
         let opened = match &self.place {
-            TablePlace::Memory => return Err(Failure::function("the tables are kept in memory")),
-            TablePlace::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
-            TablePlace::Postgres(address) => OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(address.clone())?)),
+            TableLocation::Memory => return Err(Failure::function("the tables are kept in memory")),
+            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
+            TableLocation::Postgres(address) => {
+                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(address.clone())?))
+            }
         };
         Ok(database.insert(opened).clone())
     }

@@ -16,7 +16,7 @@ use self::evolution::{Evolution, state, user};
 use super::postgres::PostgresAddress;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableSearch};
-use super::storage::{TablePlace, TableStorage};
+use super::storage::{TableLocation, TableStorage};
 
 /// Number of random statements of one run.
 const STATEMENTS: usize = 4_000;
@@ -46,12 +46,12 @@ impl TestDatabase {
         TestDatabase::Sqlite(path)
     }
 
-    fn place(&self) -> TablePlace {
+    fn place(&self) -> TableLocation {
         match self {
-            TestDatabase::Sqlite(folder) => TablePlace::File(folder.join("test.db")),
+            TestDatabase::Sqlite(folder) => TableLocation::File(folder.join("test.db")),
             TestDatabase::Postgres(schema) => {
                 let address = PostgresServer::shared().unwrap().address(schema);
-                TablePlace::Postgres(PostgresAddress::parse(&address, None).unwrap())
+                TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap())
             }
         }
     }

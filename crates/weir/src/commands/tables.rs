@@ -2,12 +2,12 @@
 
 use weir_host::{HostType, Value};
 use weir_ir::expr::{Atom, Block, Op};
-use weir_library::tables::{Schema, TablePlace, backup, report};
+use weir_library::tables::{Schema, TableLocation, backup, report};
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TablesArguments;
 use crate::project::Project;
-use crate::table_place::table_place;
+use crate::table_location::table_location;
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file};
 
@@ -15,12 +15,12 @@ use crate::{Exit, Library, plan_file};
 pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     let planned = plan_file::tables_of(&arguments.file);
     let (data, given) = (arguments.data.as_deref(), arguments.tables.as_deref());
-    let place = match table_place(&arguments.file, data, given, planned.as_deref()) {
+    let place = match table_location(&arguments.file, data, given, planned.as_deref()) {
         Ok(place) => place,
         Err(failure) => return terminal.fail(Exit::Usage, &failure.message, &[]),
     };
     if let Some(copy) = &arguments.backup {
-        let TablePlace::File(file) = &place else {
+        let TableLocation::File(file) = &place else {
             let hint = "`pg_dump` copies a PostgreSQL database while programs write it";
             return terminal.fail(Exit::Usage, "`--backup` copies SQLite databases", &[hint]);
         };

@@ -325,9 +325,9 @@ fn have_an_order(text: &str, processes: usize, arguments: &[&str], seed: u64) {
         let (served, clock) = (&served, &clock);
         let of = |at: u64| &served[at as usize % processes];
         let clients: Vec<_> = (0..CLIENTS).map(|at| scope.spawn(move || client(of(at), clock, at, seed))).collect();
-        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+        clients.into_iter().flat_map(|client| client.join().expect("a client fails")).collect()
     });
-    let list = |key| numbers(&String::from_utf8(served[0].get(&format!("/key/{key}")).body).unwrap());
+    let list = |key| numbers(&String::from_utf8(served[0].get(&format!("/key/{key}")).body).expect("a text"));
     let history = History { transactions, lists: (0..KEYS).map(list).collect() };
     history.check().unwrap_or_else(|anomaly| panic!("{arguments:?}: {anomaly}"));
     served.into_iter().for_each(|served| _ = served.stop());

@@ -65,11 +65,11 @@ fn kills() -> u64 {
 
 #[test]
 fn what_was_acknowledged_survives_a_kill_and_no_transaction_is_torn() {
-    survives_kills(&["--data", Scratch::folder("ledger").path()], kills());
+    eprintln!("{}", survives_kills(&["--data", Scratch::folder("ledger").path()], kills()));
 }
 
-/// Kills a program under load, and looks for what it has acknowledged.
-fn survives_kills(arguments: &[&str], kills: u64) {
+/// Kills a program under load, and looks for what it has acknowledged. Returns the numbers of both.
+fn survives_kills(arguments: &[&str], kills: u64) -> String {
     let program = Scratch::new("ledger.weir", COUNTER.as_bytes());
     let acknowledged: Mutex<Vec<Vec<u64>>> = Mutex::new(vec![Vec::new(); 4]);
     for round in 0..kills {
@@ -81,14 +81,14 @@ fn survives_kills(arguments: &[&str], kills: u64) {
                     for number in round * 1_000.. {
                         match post(served, &format!("/{by}/{number}")) {
                             Some(answer) if answer.status == 200 => {
-                                acknowledged.lock().unwrap()[by as usize].push(number);
+                                acknowledged.lock().expect("no client fails")[by as usize].push(number);
                             }
                             _ => return,
                         }
                     }
                 });
             }
-            let answered = || acknowledged.lock().unwrap().iter().map(Vec::len).sum::<usize>();
+            let answered = || acknowledged.lock().expect("no client fails").iter().map(Vec::len).sum::<usize>();
             let before_kill = answered() + 5 + (round % 7) as usize * 4;
             while answered() < before_kill {
                 thread::yield_now();
@@ -102,7 +102,7 @@ fn survives_kills(arguments: &[&str], kills: u64) {
     let (total, rows) = text(&total).split_once(' ').expect("two numbers");
     assert_eq!(total, rows, "a transaction is torn");
     let mut count = 0;
-    for (by, numbers) in acknowledged.lock().unwrap().iter().enumerate() {
+    for (by, numbers) in acknowledged.lock().expect("no client fails").iter().enumerate() {
         let stored = served.get(&format!("/all/{by}"));
         let stored: Vec<u64> =
             text(&stored).trim_matches(['[', ']', '\n']).split(',').filter_map(|n| n.parse().ok()).collect();
@@ -111,8 +111,8 @@ fn survives_kills(arguments: &[&str], kills: u64) {
         count += numbers.len();
     }
     assert!(count > 0, "nothing was acknowledged");
-    eprintln!("{kills} kills, {count} acknowledged, {rows} stored");
     served.stop();
+    format!("{kills} kills, {count} acknowledged, {rows} stored")
 }
 
 #[test]

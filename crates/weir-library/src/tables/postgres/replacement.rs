@@ -18,13 +18,13 @@ use crate::tables::sql_value::{Bound, key_parameters};
 use crate::tables::statements::{TableStatements, parameters};
 
 /// The replacement of rows of a table.
-pub(super) struct RowReplacement<'t> {
+pub(super) struct PostgresReplacement<'t> {
     pub(super) database: &'t PostgresDatabase,
     pub(super) schema: &'t Schema,
     pub(super) statements: &'t TableStatements,
 }
 
-impl RowReplacement<'_> {
+impl PostgresReplacement<'_> {
     /// Replaces the rows with these keys, in a transaction.
     pub(super) fn run(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<u64, StatementError> {
         let undeclared = self.undeclared_columns(transaction)?;

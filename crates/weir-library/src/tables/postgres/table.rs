@@ -8,7 +8,7 @@ use weir::{Failure, Value, Values};
 use super::PostgresDatabase;
 use super::connection::{Executed, SqlStatement};
 use super::errors::StatementError;
-use super::replacement::RowReplacement;
+use super::replacement::PostgresReplacement;
 use super::value::column_value;
 use crate::tables::constraint;
 use crate::tables::dialect::Dialect;
@@ -143,7 +143,7 @@ impl TableRows for PostgresTable {
     fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
         let rows = self.schema.replacements(old, new)?;
         let PostgresTable { schema, database, statements } = self;
-        let replacement = RowReplacement { database, schema, statements };
+        let replacement = PostgresReplacement { database, schema, statements };
         let replaced = database.write_together(transaction, |transaction| replacement.run(transaction, &rows));
         replaced.map(|count| count as i64).map_err(|error| match error.broken_index() {
             Some((index, at)) => self.taken(index, rows.get(at).map_or(&[], |(_, row)| fields(row))),

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The connection that writes.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(super) struct PostgresWriter {
     /// The connection; `None` before the first statement, and after it has failed.
     pub(super) connection: Option<PostgresConnection>,
     /// The number of the open transaction; 0 if there is none.
@@ -65,7 +65,7 @@ pub(super) fn pause(attempt: u32) {
     std::thread::sleep(PAUSE * 2_u32.pow(attempt.min(ATTEMPTS_MAX)));
 }
 
-impl Writer {
+impl PostgresWriter {
     /// Fails if the transaction was taken back. Takes back another one that was left unfinished.
     pub(super) async fn enter(&mut self, transaction: i64) -> Result<(), StatementError> {
         self.check(transaction)?;

@@ -134,7 +134,7 @@ fn references_agree_in_memory_and_in_databases_and_hold() {
 /// Executes the same random statements on tables with references in memory and in a database.
 fn references_agree(database: &TestDatabase, seed: u64) {
     let (memory, stored) = (TableStorage::default(), database.storage());
-    for schema in schemas(seed % 2 == 0) {
+    for schema in schemas(seed.is_multiple_of(2)) {
         memory.open(schema.clone()).unwrap();
         stored.open(schema).unwrap();
     }

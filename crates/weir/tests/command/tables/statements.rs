@@ -238,7 +238,7 @@ service s on http(port: 80) {
 }
 "#;
 
-/// What the function of an `update` writes in other tables takes effect with it, in memory and in the database.
+/// The writes of the function of an `update` in other tables take effect with it, in memory and in the database.
 #[test]
 fn an_update_and_the_writes_of_its_function_take_effect_together() {
     let text = r#"use http

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use weir_host::Failure;
-use weir_library::tables::{PostgresAddress, TablePlace};
+use weir_library::tables::{PostgresAddress, TableLocation};
 
 use crate::programs::database_of;
 
@@ -15,15 +15,15 @@ const PASSWORD: &str = "PGPASSWORD";
 ///
 /// # Errors
 /// Fails if the address is none.
-pub(crate) fn table_place(
+pub(crate) fn table_location(
     file: &Path,
     data: Option<&Path>,
     given: Option<&str>,
     planned: Option<&str>,
-) -> Result<TablePlace, Failure> {
+) -> Result<TableLocation, Failure> {
     let Some(address) = given.or(planned.filter(|_| data.is_none())) else {
-        return Ok(TablePlace::File(database_of(file, data)));
+        return Ok(TableLocation::File(database_of(file, data)));
     };
     let password = std::env::var(PASSWORD).ok();
-    PostgresAddress::parse(address, password.as_deref()).map(TablePlace::Postgres)
+    PostgresAddress::parse(address, password.as_deref()).map(TableLocation::Postgres)
 }
