@@ -8,8 +8,9 @@
 use std::borrow::Cow;
 
 use weir::memory::check;
-use weir::{Field, Type, TypeOf, TypeShape, Value, Variant};
+use weir::{Field, HostType, Type, TypeShape, Value, Variant};
 
+use crate::html::FormPart;
 use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
 use crate::json::decode;
 
@@ -25,6 +26,8 @@ pub(crate) enum NamedTextSource {
 /// Texts with names, in order.
 pub(crate) struct NamedTexts<'a> {
     pub(crate) texts: &'a [(Cow<'a, str>, Cow<'a, str>)],
+    /// The files of a form.
+    pub(crate) files: &'a [FormPart],
     pub(crate) from: NamedTextSource,
     /// The place of the texts in messages, such as ` in line 3`; empty if it has no name.
     pub(crate) place: &'a str,
@@ -35,10 +38,9 @@ impl NamedTexts<'_> {
     ///
     /// # Errors
     /// Fails if a text is missing or is not of its type, or if the type is neither a record nor a map from texts.
-    pub(crate) fn decode(&self, of: &TypeOf) -> Result<Value, InputError> {
+    pub(crate) fn decode(&self, ty: &Type, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
         check().map_err(|failure| InputError::new("", failure.message.as_str()))?;
-        let definitions = NamedTypes(&of.definitions);
-        match &of.ty {
+        match ty {
             Type::Named(name) if let Some(TypeShape::Record(fields)) = definitions.shape(name) => {
                 let fields = fields.iter().map(|field| self.field(field, definitions));
                 Ok(Value::Record(fields.collect::<Result<Vec<_>, _>>()?.into()))
@@ -55,6 +57,9 @@ impl NamedTexts<'_> {
 
     fn field(&self, field: &Field, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
         let name = field.external_name().as_str();
+        if let Some(files) = self.files(name, &field.ty) {
+            return files;
+        }
         let mut all = self.texts.iter().filter(|(other, _)| other == name).map(|(_, text)| &**text);
         if let Some((element, is_optional)) = self.repeated(&field.ty) {
             let values: Vec<Value> =
@@ -78,6 +83,24 @@ impl NamedTexts<'_> {
                 Err(InputError::new(self.place_of(name), format!("missing, expected {}", expected(ty, definitions))))
             }
         }
+    }
+
+    /// Returns the value of a field of the type of files, of an option or a list of it; `None` for another type. A browser sends
+    /// a part without name and content if the visitor has chosen no file.
+    fn files(&self, name: &str, ty: &Type) -> Option<Result<Value, InputError>> {
+        let is_file = |ty: &Type| *ty == FormPart::ty();
+        let is_chosen = |part: &&FormPart| part.file_name.as_deref() != Some("") || !part.content.is_empty();
+        let chosen = self.files.iter().filter(|part| part.name == name).filter(is_chosen).cloned();
+        let mut chosen = chosen.filter_map(|part| part.into_value().ok());
+        Some(match ty {
+            Type::List(element) if is_file(element) => Ok(Value::list(chosen.collect())),
+            Type::Option(part) if is_file(part) => Ok(chosen.next_back().map_or(Value::none(), Value::some)),
+            ty if is_file(ty) => {
+                let missing = || InputError::new(self.place_of(name), "missing, expected a file");
+                chosen.next_back().ok_or_else(missing)
+            }
+            _ => return None,
+        })
     }
 
     /// Returns the type of the elements if the type is a list that takes all texts of its name, and whether it is optional.
