@@ -110,7 +110,7 @@ pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
 pub fn decode_form(body: &str, of: TypeArgument<'a'>) -> Result<Value, Failure> {
     let fields = form_texts(body)?;
     let texts: Vec<_> = fields.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
-    let named = NamedTexts { texts: &texts, files: &[], from: NamedTextSource::Form, place: " in the form" };
+    let named = NamedTexts { texts: &texts, files: None, from: NamedTextSource::Form, place: " in the form" };
     Ok(named.decode(&of.0.ty, NamedTypes(&of.0.definitions))?)
 }
 

@@ -8,9 +8,8 @@
 use std::borrow::Cow;
 
 use weir::memory::check;
-use weir::{Field, HostType, Type, TypeShape, Value, Variant};
+use weir::{Field, Type, TypeShape, Value, Variant};
 
-use crate::html::FormPart;
 use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
 use crate::json::decode;
 
@@ -23,11 +22,18 @@ pub(crate) enum NamedTextSource {
     Row,
 }
 
+/// Files with names, in order.
+pub(crate) struct NamedFiles<'a> {
+    /// The type of a field that takes a file.
+    pub(crate) ty: &'a Type,
+    pub(crate) files: &'a [(String, Value)],
+}
+
 /// Texts with names, in order.
 pub(crate) struct NamedTexts<'a> {
     pub(crate) texts: &'a [(Cow<'a, str>, Cow<'a, str>)],
     /// The files of a form.
-    pub(crate) files: &'a [FormPart],
+    pub(crate) files: Option<NamedFiles<'a>>,
     pub(crate) from: NamedTextSource,
     /// The place of the texts in messages, such as ` in line 3`; empty if it has no name.
     pub(crate) place: &'a str,
@@ -85,19 +91,16 @@ impl NamedTexts<'_> {
         }
     }
 
-    /// Returns the value of a field of the type of files, of an option or a list of it; `None` for another type. A browser sends
-    /// a part without name and content if the visitor has chosen no file.
+    /// Returns the value of a field of the type of files, of an option or a list of it; `None` for another type.
     fn files(&self, name: &str, ty: &Type) -> Option<Result<Value, InputError>> {
-        let is_file = |ty: &Type| *ty == FormPart::ty();
-        let is_chosen = |part: &&FormPart| part.file_name.as_deref() != Some("") || !part.content.is_empty();
-        let chosen = self.files.iter().filter(|part| part.name == name).filter(is_chosen).cloned();
-        let mut chosen = chosen.filter_map(|part| part.into_value().ok());
+        let NamedFiles { ty: file, files } = self.files.as_ref()?;
+        let mut named = files.iter().filter(|(other, _)| other == name).map(|(_, file)| file.clone());
         Some(match ty {
-            Type::List(element) if is_file(element) => Ok(Value::list(chosen.collect())),
-            Type::Option(part) if is_file(part) => Ok(chosen.next_back().map_or(Value::none(), Value::some)),
-            ty if is_file(ty) => {
+            Type::List(element) if **element == **file => Ok(Value::list(named.collect())),
+            Type::Option(some) if **some == **file => Ok(named.next_back().map_or(Value::none(), Value::some)),
+            ty if ty == *file => {
                 let missing = || InputError::new(self.place_of(name), "missing, expected a file");
-                chosen.next_back().ok_or_else(missing)
+                named.next_back().ok_or_else(missing)
             }
             _ => return None,
         })

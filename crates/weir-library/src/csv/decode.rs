@@ -38,7 +38,7 @@ fn decoded(row: &CsvRow, place: &str, of: &TypeOf) -> Result<Value, Failure> {
         _ => None,
     });
     let texts: Vec<_> = texts.collect();
-    let named = NamedTexts { texts: &texts, files: &[], from: NamedTextSource::Row, place };
+    let named = NamedTexts { texts: &texts, files: None, from: NamedTextSource::Row, place };
     Ok(named.decode(&of.ty, NamedTypes(&of.definitions))?)
 }
 

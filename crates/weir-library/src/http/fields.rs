@@ -4,8 +4,8 @@ use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use weir::{RouteParameter, Type, Value};
 
 use super::cookies::HOST_PREFIX;
+use super::encrypted_cookies::CookieKeys;
 use super::input::{InputError, NamedTypes, expected, is_scalar, left_out, scalar_or_error};
-use super::routes::RequestSender;
 use crate::json::decode;
 
 /// Returns the header field of a parameter: its name, with `-` for each `_`.
@@ -52,11 +52,11 @@ pub(super) fn cookie_input(
 pub(super) fn encrypted_cookie_input(
     parameter: &RouteParameter,
     name: &str,
-    sender: &RequestSender<'_>,
+    (header, keys): (&HeaderMap, &CookieKeys),
     definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let name_sent = format!("{HOST_PREFIX}{name}");
-    let json = cookie_value(&name_sent, sender.fields)?.and_then(|text| sender.keys.decrypt(name, text));
+    let json = cookie_value(&name_sent, header)?.and_then(|text| keys.decrypt(name, text));
     let value = json.and_then(|json| decode::parse(&json, "", &parameter.ty, definitions).ok());
     let missing = || cookie_error(&name_sent, "missing or expired".to_owned());
     value.or_else(|| left_out(parameter)).ok_or_else(missing)

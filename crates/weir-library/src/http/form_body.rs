@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use hyper::header::HeaderValue;
-use weir::{Failure, Type, Value};
+use weir::{Failure, HostType, Type, Value};
 
 use super::input::{InputError, NamedTypes};
-use crate::html::{boundary, form_parts, form_texts};
-use crate::named_texts::{NamedTextSource, NamedTexts};
+use crate::html::{FormPart, boundary, form_parts, form_texts};
+use crate::named_texts::{NamedFiles, NamedTextSource, NamedTexts};
 
 /// The encoding of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) fn decode(
             let (mut texts, mut files) = (Vec::new(), Vec::new());
             for part in form_parts(body, boundary.clone()).map_err(malformed)? {
                 if part.file_name.is_some() {
-                    files.push(part);
+                    files.extend(chosen_file(part));
                     continue;
                 }
                 let text = String::from_utf8(part.content.into());
@@ -59,6 +59,15 @@ pub(super) fn decode(
         }
     };
     let texts: Vec<_> = texts.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
-    let named = NamedTexts { texts: &texts, files: &files, from: NamedTextSource::Form, place: " in the form" };
+    let files = Some(NamedFiles { ty: &FormPart::ty(), files: &files });
+    let named = NamedTexts { texts: &texts, files, from: NamedTextSource::Form, place: " in the form" };
     named.decode(ty, definitions)
+}
+
+/// Returns a file with its name in the form; `None` for the part without name and content that a browser sends if the visitor
+/// has chosen no file.
+fn chosen_file(part: FormPart) -> Option<(String, Value)> {
+    let is_chosen = part.file_name.as_deref() != Some("") || !part.content.is_empty();
+    let name = part.name.clone();
+    Some((name, part.into_value().ok().filter(|_| is_chosen)?))
 }

@@ -227,7 +227,7 @@ impl Routes {
                 ParameterSource::Header(field) => fields::field_input(parameter, field, header, definitions),
                 ParameterSource::Cookie(name) => fields::cookie_input(parameter, name, header, definitions),
                 ParameterSource::EncryptedCookie(name) => {
-                    fields::encrypted_cookie_input(parameter, name, sender, definitions)
+                    fields::encrypted_cookie_input(parameter, name, (header, sender.keys), definitions)
                 }
                 ParameterSource::Body | ParameterSource::Form => {
                     body = Some(index);
