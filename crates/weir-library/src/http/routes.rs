@@ -55,7 +55,7 @@ enum ParameterSource {
     Form,
 }
 
-/// What a route takes as the body of its requests.
+/// The kind of body that the requests of a route have.
 #[derive(Clone, Copy)]
 pub(super) enum BodyKind {
     /// Text or bytes.

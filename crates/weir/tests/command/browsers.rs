@@ -1,4 +1,4 @@
-//! What browsers send and keep: encrypted cookies, and forms.
+//! Encrypted cookies and forms, as browsers keep and send them.
 
 use std::io::{Read, Write};
 
