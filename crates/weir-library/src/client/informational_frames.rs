@@ -4,7 +4,7 @@
 //! stream is an informational response or the head of the response itself. With the first that is too many for one stream,
 //! reading fails, and so do the calls that share the connection.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -112,7 +112,7 @@ struct FrameFollower {
     /// Number of bytes that are left of a frame.
     left: usize,
     /// For each stream whose response has not begun, the number of heads so far.
-    heads: HashMap<u32, usize>,
+    heads: BTreeMap<u32, usize>,
 }
 
 impl FrameFollower {
