@@ -78,7 +78,7 @@ fn record(kind: u8, version: u16, payload: &[u8]) -> Vec<u8> {
     [&[kind][..], &be(version), &with_length(payload)].concat()
 }
 
-/// What a server answers to the first record of a client.
+/// The answer of a server to the first record of a client.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     /// A `ServerHello`: its version, suite, compression and the numbers of its extensions.
