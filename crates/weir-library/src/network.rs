@@ -9,6 +9,7 @@ mod addresses;
 mod roots;
 
 pub use addresses::is_public;
+pub(crate) use roots::of_system as system_roots;
 
 use std::fmt;
 use std::io;

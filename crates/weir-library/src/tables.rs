@@ -93,14 +93,14 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 ///
 /// # Errors
 /// Fails if the database cannot commit: then nothing of the transaction takes effect.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
     table.0.rows.commit(transaction, last)?;
     Ok(transaction)
 }
 
 /// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
     if last || !table.0.rows.is_stored() {
         table.0.rows.roll_back(transaction);
@@ -118,13 +118,13 @@ pub async fn settle(#[environment] storage: &TableStorage) -> Result<(), Failure
 }
 
 /// Returns the row with the key.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn get(table: &Table, transaction: i64, key: &RowKey) -> Limited<Option<Row>> {
     Limited(table.0.rows.get(transaction, &key.0).map(|row| row.map(Generic)))
 }
 
 /// Returns the row of each key, all as they are at one moment.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Vec<Option<Row>>> {
     let keys: Vec<Value> = keys.into_iter().map(|key| key.0).collect();
     let rows = table.0.rows.get_all(transaction, &keys);
@@ -132,21 +132,21 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 }
 
 /// Returns the rows that fulfil the conditions, in order.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.rows.select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
 }
 
 /// Returns the number of rows that fulfil the conditions.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn count(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.rows.count(transaction, &search))
 }
 
 /// Returns the sum of a column of the rows that fulfil the conditions. A sum that does not fit into 64 bits ends the flow.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn sum(
     table: &Table,
     transaction: i64,
@@ -162,7 +162,7 @@ pub fn sum(
 ///
 /// # Errors
 /// Fails if another row has its key, or the values of a unique index, or if a row that it references does not exist.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn insert(
     table: &mut Table,
     transaction: i64,
@@ -179,7 +179,7 @@ pub fn insert(
 ///
 /// # Errors
 /// Fails if another row has the values of a unique index, or if a row that it references does not exist.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn upsert(
     table: &mut Table,
     transaction: i64,
@@ -197,7 +197,7 @@ pub fn upsert(
 /// # Errors
 /// Fails if the new row has another key, another row has the values of a unique index, or a row that it references does not
 /// exist.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn replace(
     table: &mut Table,
     transaction: i64,
@@ -216,7 +216,7 @@ pub fn replace(
 /// # Errors
 /// Fails if a new row has another key, two rows would have the values of a unique index, or a row that one references does
 /// not exist.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn replace_rows(
     table: &mut Table,
     transaction: i64,
@@ -237,7 +237,7 @@ pub fn replace_rows(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn delete(
     table: &mut Table,
     transaction: i64,
@@ -251,7 +251,7 @@ pub fn delete(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn delete_all(
     table: &mut Table,
     transaction: i64,
@@ -266,7 +266,7 @@ pub fn delete_all(
 ///
 /// # Errors
 /// Fails if the database does.
-#[weir::function(reads)]
+#[weir::function(reads, units = units_of(table))]
 pub fn delete_rows(
     table: &mut Table,
     transaction: i64,
@@ -274,4 +274,10 @@ pub fn delete_rows(
     #[environment] storage: &TableStorage,
 ) -> Result<i64, Failure> {
     table.0.delete_rows(storage, transaction, rows.into_iter().map(|row| row.0).collect())
+}
+
+/// Returns the units of a statement: one that waits for another process leaves the thread of its flow.
+fn units_of(table: &Value) -> u64 {
+    let table = weir::macros::unique_in_place::<Table>(table);
+    if table.is_some_and(|table| table.0.rows.is_shared()) { u64::MAX } else { 0 }
 }

@@ -94,11 +94,11 @@ impl HostFunction {
             return Err(Error::new(span, "`pure` contradicts `&mut`: a pure function changes nothing"));
         }
         if let Some(units) = &self.marks.units
-            && (self.waits || blocking.is_some() || self.changes())
+            && (self.waits || blocking.is_some() || self.receiver == Some(true))
         {
             return Err(Error::new_spanned(
                 units,
-                "`units` is for functions that return immediately and change nothing: a call that takes long runs on \
+                "`units` is for functions that return immediately and have no state: a call that takes long runs on \
                  another thread",
             ));
         }

@@ -4,7 +4,7 @@
 //! to run as root. Durability is off: the tests end the server, not the machine.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -17,6 +17,9 @@ const KEEPER: &str = r#"trap '' INT; cat >/dev/null; pid=$(head -n 1 "$1/data/po
 pub struct PostgresServer {
     programs: PathBuf,
     folder: PathBuf,
+    port: u16,
+    /// Settings beside those of all servers.
+    settings: Vec<String>,
     server: Mutex<Option<Child>>,
     _keeper: Child,
 }
@@ -35,6 +38,52 @@ impl PostgresServer {
     /// Panics if PostgreSQL is installed, and does not start.
     #[must_use]
     pub fn start() -> Option<PostgresServer> {
+        let server = PostgresServer::prepare()?;
+        server.run();
+        Some(server)
+    }
+
+    /// Starts a server of its own that encrypts connections to a port; `None` if PostgreSQL or `openssl` is not installed.
+    ///
+    /// # Panics
+    /// Panics if they are installed, and it does not start.
+    #[must_use]
+    pub fn start_encrypted() -> Option<PostgresServer> {
+        let mut server = PostgresServer::prepare()?;
+        let made = server
+            .as_user("openssl".as_ref())
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
+            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .arg("-keyout")
+            .arg(server.folder.join("server.key"))
+            .arg("-out")
+            .arg(server.certificate())
+            .output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            _ = writeln!(std::io::stderr(), "SKIPPED: openssl is not installed, or makes no certificate");
+            return None;
+        }
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        server.port = free.expect("a port is free").port();
+        server.settings = vec![
+            "listen_addresses=127.0.0.1".to_owned(),
+            "ssl=on".to_owned(),
+            format!("ssl_cert_file={}", server.certificate().display()),
+            format!("ssl_key_file={}", server.folder.join("server.key").display()),
+        ];
+        server.run();
+        Some(server)
+    }
+
+    /// Returns the file of the certificate of a server that encrypts.
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.join("server.crt")
+    }
+
+    /// Creates the files of a server.
+    fn prepare() -> Option<PostgresServer> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let Some(programs) = programs() else {
             // Not `eprintln!`: the test harness would hide it.
@@ -49,13 +98,18 @@ impl PostgresServer {
             let owned = Command::new("chown").args(["65534:65534"]).arg(&folder).status();
             assert!(owned.expect("chown is there").success());
         }
-        let server =
-            PostgresServer { programs, folder, server: Mutex::default(), _keeper: keeper.expect("a shell is there") };
+        let server = PostgresServer {
+            programs,
+            folder,
+            port: 5432,
+            settings: vec!["listen_addresses=".to_owned()],
+            server: Mutex::default(),
+            _keeper: keeper.expect("a shell is there"),
+        };
         // Not the order of bytes, which Weir has to ask for; older versions have no such option.
         let icu: &[&str] = &["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"];
         let made = server.initialize(icu).or_else(|_| server.initialize(&["--locale=C"]));
         made.unwrap_or_else(|message| panic!("initdb: {message}"));
-        server.run();
         Some(server)
     }
 
@@ -74,7 +128,8 @@ impl PostgresServer {
     /// Panics if it does not start.
     pub fn run(&self) {
         let mut command = self.program("postgres");
-        command.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder).args(["-c", "listen_addresses="]);
+        command.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
+        command.arg("-p").arg(self.port.to_string()).args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         command.args(["-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=200"]);
         let mut server = command.stderr(Stdio::piped()).spawn().expect("postgres is there");
         let mut log = BufReader::new(server.stderr.take().expect("the log is a pipe")).lines();
@@ -124,7 +179,8 @@ impl PostgresServer {
     #[must_use]
     pub fn psql(&self, schema: &str, sql: &str) -> Command {
         let mut psql = self.program("psql");
-        psql.arg("-h").arg(&self.folder).args(["-U", "weir", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-qtA", "-c"]);
+        psql.arg("-h").arg(&self.folder).arg("-p").arg(self.port.to_string());
+        psql.args(["-U", "weir", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-qtA", "-c"]);
         psql.arg(sql).env("PGOPTIONS", format!("-csearch_path={schema}"));
         psql
     }
@@ -142,9 +198,18 @@ impl PostgresServer {
         format!("postgres://weir@{folder}/postgres?options=-csearch_path%3D{schema}")
     }
 
-    /// Returns a command of PostgreSQL that runs as a user it accepts.
+    /// Returns the address of a schema over an encrypted connection, with these parameters.
+    #[must_use]
+    pub fn encrypted_address(&self, schema: &str, parameters: &str) -> String {
+        format!("postgres://weir@127.0.0.1:{}/postgres?{parameters}&options=-csearch_path%3D{schema}", self.port)
+    }
+
     fn program(&self, name: &str) -> Command {
-        let program = self.programs.join(name);
+        self.as_user(&self.programs.join(name))
+    }
+
+    /// Returns the command of a program that runs as a user whom PostgreSQL accepts.
+    fn as_user(&self, program: &Path) -> Command {
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
             command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);

@@ -18,6 +18,7 @@ mod layout;
 mod readers;
 mod replacement;
 mod table;
+mod tls;
 mod value;
 mod writer;
 
@@ -25,6 +26,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tokio_postgres::NoTls;
 use weir::Failure;
 
 use super::evolution;
@@ -36,6 +38,7 @@ use errors::{StatementError, explain, failure};
 use io::{IoThread, wait};
 use readers::Readers;
 pub(super) use table::PostgresTable;
+use tls::PostgresTls;
 use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, execute_alone, pause};
 
 /// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
@@ -48,6 +51,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The database of a program.
 pub(super) struct PostgresDatabase {
     address: PostgresAddress,
+    /// The settings of encrypted connections; `None` if they are not encrypted.
+    tls: Option<PostgresTls>,
     io: IoThread,
     writer: Mutex<PostgresWriter>,
     readers: Readers,
@@ -72,10 +77,10 @@ impl PostgresDatabase {
     }
 
     fn unprepared(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
-        let io = IoThread::begin()?;
         Ok(PostgresDatabase {
+            tls: address.trust.as_ref().map(PostgresTls::trusting).transpose()?,
+            io: IoThread::begin()?,
             address,
-            io,
             writer: Mutex::default(),
             readers: Readers::default(),
             own_transactions: AtomicI64::new(0),
@@ -109,7 +114,7 @@ impl PostgresDatabase {
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none.
     fn write(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         let mut writer = self.writer.lock();
-        self.again_after_conflict(|| self.execute(&mut writer, transaction, statements, false))
+        self.again(|| self.execute(&mut writer, transaction, statements, false))
     }
 
     /// Runs several statements that write, which take effect together or not at all: in the transaction, or as one of their
@@ -122,7 +127,7 @@ impl PostgresDatabase {
         if transaction != 0 {
             return self.in_savepoint(transaction, || statements(transaction));
         }
-        self.again_after_conflict(|| {
+        self.again(|| {
             let number = self.own_transactions.fetch_sub(1, Ordering::Relaxed) - 1;
             let value = statements(number).inspect_err(|_| self.roll_back(number))?;
             self.commit_once(number)?;
@@ -152,7 +157,7 @@ impl PostgresDatabase {
     fn read(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
         if transaction != 0 {
             let mut writer = self.writer.lock();
-            return self.again_after_conflict(|| self.execute(&mut writer, transaction, statements, true));
+            return self.again(|| self.execute(&mut writer, transaction, statements, true));
         }
         let deadline = Instant::now() + RECONNECT_TIMEOUT;
         loop {
@@ -235,14 +240,14 @@ impl PostgresDatabase {
         failure(&self.address, error)
     }
 
-    /// Tries what is a transaction of its own, or begins one, again as long as others hinder it.
-    fn again_after_conflict<T>(
-        &self,
-        mut attempt: impl FnMut() -> Result<T, StatementError>,
-    ) -> Result<T, StatementError> {
+    /// Tries what is a transaction of its own, or begins one, again as long as others hinder it, and once if the connection is
+    /// lost before anything of it could take effect.
+    fn again<T>(&self, mut attempt: impl FnMut() -> Result<T, StatementError>) -> Result<T, StatementError> {
+        let mut was_lost = false;
         for number in 1..ATTEMPTS_MAX {
             match attempt() {
                 Err(error) if error.is_conflict() => pause(number),
+                Err(error) if error.is_lost() && !was_lost => was_lost = true,
                 tried => return tried,
             }
         }
@@ -265,16 +270,25 @@ impl PostgresDatabase {
         loop {
             match self.connect() {
                 Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
+                Err(StatementError::Database(error, _)) => return Err(StatementError::Unreachable(error)),
                 connected => return connected,
             }
         }
     }
 
     fn connect(&self) -> Result<PostgresConnection, StatementError> {
-        let config = self.address.config.clone();
+        let (config, tls) = (self.address.config.clone(), self.tls.clone());
         let connecting = self.io.handle.spawn(async move {
-            let (client, connection) = config.connect(tokio_postgres::NoTls).await?;
-            let driver = tokio::spawn(connection);
+            let (client, driver) = match tls {
+                Some(tls) => {
+                    let (client, connection) = config.connect(tls).await?;
+                    (client, tokio::spawn(connection))
+                }
+                None => {
+                    let (client, connection) = config.connect(NoTls).await?;
+                    (client, tokio::spawn(connection))
+                }
+            };
             Ok(PostgresConnection::new(client, driver.abort_handle()))
         });
         let abort = connecting.abort_handle();

@@ -1,6 +1,7 @@
 //! Tables in memory and in the database against each other, and durability.
 
 mod evolution;
+mod faults;
 mod references;
 
 use std::path::PathBuf;

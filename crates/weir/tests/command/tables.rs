@@ -35,6 +35,7 @@ service ledger on http(port: 8080) {
   get "/all/{by}" (by: Int) {
     http.json(for entry in entries if entry.by == by order by entry.number { entry.number })
   }
+  get "/alive" { http.text("alive") }
 }
 "#;
 

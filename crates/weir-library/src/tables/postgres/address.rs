@@ -3,8 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
 use weir::Failure;
+
+use super::tls::CertificateTrust;
 
 /// Default of the time limit of a statement.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -20,6 +24,8 @@ pub struct PostgresAddress {
     pub(super) config: Config,
     /// The time limit of a statement.
     pub(super) time_limit: Duration,
+    /// The certificates that are accepted; `None` if connections are not encrypted.
+    pub(super) trust: Option<CertificateTrust>,
     shown: String,
 }
 
@@ -35,7 +41,7 @@ impl PostgresAddress {
     /// # Errors
     /// Fails if it is no address; the message shows no password.
     pub fn parse(text: &str, password: Option<&str>) -> Result<PostgresAddress, Failure> {
-        let (address, time_limit) = without_time_limit(text)?;
+        let AddressParameters { address, time_limit, trust } = AddressParameters::of(text)?;
         let mut config: Config = address.parse().map_err(|error: tokio_postgres::Error| {
             let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
             invalid(&format!("{why}; an address is like `postgres://user@host:5432/database`"))
@@ -60,8 +66,15 @@ impl PostgresAddress {
              -cidle_in_transaction_session_timeout={} -cstandard_conforming_strings=on -cclient_min_messages=error {given}",
             IDLE_TIMEOUT.as_millis(),
         ));
+        let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        let trust = trust.filter(|_| !is_local);
+        config.ssl_mode(match &trust {
+            None => SslMode::Disable,
+            Some(CertificateTrust::Any) => SslMode::Prefer,
+            Some(CertificateTrust::Authorities(_)) => SslMode::Require,
+        });
         let shown = shown(&config);
-        Ok(PostgresAddress { config, time_limit, shown })
+        Ok(PostgresAddress { config, time_limit, trust, shown })
     }
 }
 
@@ -82,26 +95,49 @@ fn invalid(why: &str) -> Failure {
     Failure::function(format!("the address of the database is invalid: {why}"))
 }
 
-/// Takes `statement_timeout=30s` out of an address.
-fn without_time_limit(text: &str) -> Result<(String, Duration), Failure> {
-    let Some((path, query)) = text.split_once('?') else { return Ok((text.to_owned(), TIME_LIMIT)) };
-    let mut limit = TIME_LIMIT;
-    let mut others = Vec::new();
-    for parameter in query.split('&') {
-        let Some(value) = parameter.strip_prefix("statement_timeout=") else {
-            others.push(parameter);
-            continue;
+/// The parameters of an address that Weir itself understands.
+struct AddressParameters {
+    /// The address without them.
+    address: String,
+    time_limit: Duration,
+    trust: Option<CertificateTrust>,
+}
+
+impl AddressParameters {
+    fn of(text: &str) -> Result<AddressParameters, Failure> {
+        let (path, query) = text.split_once('?').unwrap_or((text, ""));
+        let (mut time_limit, mut mode, mut authorities) = (TIME_LIMIT, "prefer", None);
+        let mut others = Vec::new();
+        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+            match parameter.split_once('=') {
+                Some(("statement_timeout", value)) => time_limit = seconds(value)?,
+                Some(("sslmode", value)) => mode = value,
+                Some(("sslrootcert", value)) => {
+                    authorities = Some(percent_decode_str(value).decode_utf8_lossy().into_owned().into());
+                }
+                _ => others.push(parameter),
+            }
+        }
+        let trust = match mode {
+            "disable" => None,
+            "prefer" => Some(CertificateTrust::Any),
+            "require" | "verify-full" => Some(CertificateTrust::Authorities(authorities)),
+            _ => return Err(invalid("`sslmode` is `disable`, `prefer` or `require`")),
         };
-        let seconds = value.strip_suffix('s').unwrap_or(value).parse::<u32>().ok().filter(|seconds| *seconds > 0);
-        let seconds = seconds.ok_or_else(|| invalid("`statement_timeout` is a number of seconds, such as `30s`"))?;
-        limit = Duration::from_secs(u64::from(seconds));
+        let others = others.join("&");
+        let address = if others.is_empty() { path.to_owned() } else { format!("{path}?{others}") };
+        Ok(AddressParameters { address, time_limit, trust })
     }
-    let others = others.join("&");
-    Ok((if others.is_empty() { path.to_owned() } else { format!("{path}?{others}") }, limit))
+}
+
+/// Returns the time limit `30s`.
+fn seconds(text: &str) -> Result<Duration, Failure> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).parse::<u32>().ok().filter(|seconds| *seconds > 0);
+    let seconds = seconds.ok_or_else(|| invalid("`statement_timeout` is a number of seconds, such as `30s`"))?;
+    Ok(Duration::from_secs(u64::from(seconds)))
 }
 
 fn shown(config: &Config) -> String {
-    use tokio_postgres::config::Host;
     let hosts = config.get_hosts().iter().zip(config.get_ports().iter().map(Some).chain(std::iter::repeat(None)));
     let host = |(host, port): (&Host, Option<&u16>)| {
         let name = match host {
@@ -131,5 +167,6 @@ mod tests {
         assert!(shown("postgres://ada:secret@db/shop?statement_timeout=soon").contains("number of seconds"));
         assert!(!shown("postgres://ada:secret@db:port/shop").contains("secret"));
         assert!(shown("postgres:///shop").contains("names no host"));
+        assert!(shown("postgres://ada@db/shop?sslmode=maybe").contains("`disable`, `prefer` or `require`"));
     }
 }

@@ -8,12 +8,17 @@ use weir::{Failure, FailureKind};
 
 use super::address::PostgresAddress;
 
+/// The class of the codes of rules that a row breaks, such as a `CHECK` of another program.
+const RULE_BROKEN: &str = "23";
+
 /// An error of a statement.
 #[derive(Debug)]
 pub(super) enum StatementError {
     /// The database has refused it, or the connection has failed. With the place of the statement among those that were
     /// executed together.
     Database(Error, usize),
+    /// No connection could be made.
+    Unreachable(Error),
     /// The connection was lost when nobody knows whether the statement has taken effect.
     Unknown,
     /// There was no answer within the time limit.
@@ -75,7 +80,7 @@ pub(super) fn is_lost(error: &Error) -> bool {
 /// Returns the failure for an error of a statement.
 pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Failure {
     match error {
-        StatementError::Database(error, _) => explain(address, error),
+        StatementError::Database(error, _) | StatementError::Unreachable(error) => explain(address, error),
         StatementError::Unknown => Failure::function(format!(
             "the database {address}: the connection was lost while a statement was executed; nobody knows whether it has \
              taken effect"
@@ -98,16 +103,21 @@ pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
         None => error.source().map_or_else(|| error.to_string(), ToString::to_string),
     };
     let advice = advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
-    let kind = if is_conflict(error) || error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
-        FailureKind::Conflict
-    } else {
-        FailureKind::Function
+    let kind = match error.code() {
+        Some(code) if code.code().starts_with(RULE_BROKEN) => FailureKind::Constraint,
+        Some(code) if is_conflict(error) || *code == SqlState::LOCK_NOT_AVAILABLE => FailureKind::Conflict,
+        _ => FailureKind::Function,
     };
     Failure::new(kind, format!("the database {address}: {why}{advice}"))
 }
 
 fn advice(error: &Error) -> Option<&'static str> {
     let Some(code) = error.code() else {
+        if error.to_string().contains("TLS") {
+            return Some(
+                "`?sslrootcert=FILE` names the authority of its certificate; `?sslmode=disable` does not encrypt",
+            );
+        }
         let is_unreachable = is_lost(error) || error.to_string().starts_with("error connecting");
         return is_unreachable.then_some("start PostgreSQL, or correct its address");
     };

@@ -49,7 +49,8 @@ pub(super) async fn execute_alone(
         connection.execute(statements, &prepared),
         connection.command("COMMIT")
     );
-    began?;
+    // All three are sent together: what comes back is no sign of what the database has done.
+    began.map_err(|error| unknown_if_lost(error, 0))?;
     let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
     committed.map_err(|error| unknown_if_lost(error, 0))?;
     Ok(executed)
@@ -128,7 +129,8 @@ impl PostgresWriter {
             return Ok(());
         }
         self.transaction = 0;
-        let Some(connection) = &self.connection else { return Err(StatementError::TakenBack(why_lost())) };
+        let open = self.connection.as_ref().filter(|connection| !connection.is_closed());
+        let Some(connection) = open else { return Err(StatementError::TakenBack(why_lost())) };
         connection.command("COMMIT").await.map_err(|error| unknown_if_lost(error, 0))
     }
 

@@ -135,6 +135,28 @@ fn a_server_that_does_not_answer_holds_up_a_statement_to_its_time_limit() {
     served.stop();
 }
 
+/// The statement waits on a thread of its own, and not on that of its flow.
+#[test]
+fn a_server_that_does_not_answer_holds_up_no_other_flow() {
+    let Some(server) = PostgresServer::start() else { return };
+    for engine in ["event", "pool"] {
+        let (program, address) =
+            (Scratch::new("ledger.weir", COUNTER.as_bytes()), server.schema(&format!("alive_{engine}")));
+        let served = Served::start(program.path(), &["--tables", &address, "--engine", engine, "--threads", "1"]);
+        assert_eq!(post(&served, "/1/1").map(|answer| answer.status), Some(200));
+        server.freeze();
+        thread::scope(|scope| {
+            let (write, read) = (scope.spawn(|| post(&served, "/1/2")), scope.spawn(|| served.get("/all/1")));
+            assert_eq!(text(&served.get("/alive")), "alive");
+            assert!(!write.is_finished() && !read.is_finished(), "the server is frozen");
+            server.thaw();
+            assert_eq!(write.join().expect("the client ends").map(|answer| answer.status), Some(200));
+            assert_eq!(read.join().expect("the client ends").status, 200);
+        });
+        served.stop();
+    }
+}
+
 #[test]
 fn a_start_that_postgres_prevents_says_why() {
     let Some(server) = PostgresServer::shared() else { return };

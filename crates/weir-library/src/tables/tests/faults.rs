@@ -1,0 +1,141 @@
+//! Faults of PostgreSQL that a program notices: other writers, a transaction that does nothing, rules of others, encryption.
+
+use test_support::postgres::PostgresServer;
+use weir::{FailureKind, Value};
+
+use super::evolution::user;
+use super::{TestDatabase, column};
+use crate::tables::open_table::OpenTable;
+use crate::tables::postgres::PostgresAddress;
+use crate::tables::schema::Schema;
+use crate::tables::storage::{TableLocation, TableStorage};
+
+fn users() -> Schema {
+    Schema {
+        name: "users".to_owned(),
+        columns: vec![column("name", "Text", false), column("place", "Int", false)],
+        key: vec![0],
+        auto: false,
+        indexes: Vec::new(),
+        soft: None,
+        references: Vec::new(),
+        referenced_by: Vec::new(),
+    }
+}
+
+fn at(place: i64) -> Value {
+    user("ada", [Value::Int(place)])
+}
+
+fn place(table: &OpenTable) -> Option<Value> {
+    table.rows.get(0, &Value::text("ada")).unwrap().map(|row| super::super::row::fields(&row)[1].clone())
+}
+
+/// Waits until a query of the database has this answer.
+fn wait_for(server: &PostgresServer, schema: &str, query: &str, answer: &str) {
+    while server.execute(schema, query).trim() != answer {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_transaction_that_another_program_hinders_is_a_conflict() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("conflict");
+    let storage = TestDatabase::Postgres("conflict".to_owned()).storage();
+    let table = storage.open(users()).unwrap();
+    table.rows.insert(0, at(1)).unwrap();
+    // The transaction has seen the row when the other program changes it.
+    assert_eq!(table.rows.get(7, &Value::text("ada")).unwrap(), Some(at(1)));
+    server.execute("conflict", "UPDATE users SET place = 2");
+    let refused = table.rows.upsert(7, at(3)).unwrap_err();
+    assert_eq!(refused.kind, FailureKind::Conflict, "{refused}");
+    assert!(refused.message.contains("another program has written the same rows"), "{refused}");
+    // It cannot go on.
+    assert_eq!(table.rows.upsert(7, at(4)).unwrap_err().kind, FailureKind::Conflict);
+    assert_eq!(table.rows.commit(7, true).unwrap_err().kind, FailureKind::Conflict);
+    assert_eq!(place(&table), Some(Value::Int(2)));
+    table.rows.upsert(8, at(5)).unwrap();
+    table.rows.commit(8, true).unwrap();
+    assert_eq!(place(&table), Some(Value::Int(5)));
+}
+
+#[test]
+fn a_statement_that_another_program_hinders_is_tried_again() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("again");
+    let storage = TestDatabase::Postgres("again".to_owned()).storage();
+    let table = storage.open(users()).unwrap();
+    table.rows.insert(0, at(1)).unwrap();
+    // The other program commits when the statement waits for it, and has its snapshot.
+    let other = "DO $$ BEGIN
+        UPDATE users SET place = 2;
+        WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid) LOOP
+            PERFORM pg_sleep(0.01);
+        END LOOP;
+    END $$";
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.execute("again", other));
+        let writes = "SELECT count(*) FROM pg_locks WHERE relation = 'users'::regclass AND mode = 'RowExclusiveLock'";
+        wait_for(server, "again", writes, "1");
+        table.rows.upsert(0, at(3)).unwrap();
+    });
+    assert_eq!(place(&table), Some(Value::Int(3)));
+}
+
+#[test]
+fn a_transaction_that_does_nothing_is_taken_back() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let address = server.schema("idle") + "%20-cidle_in_transaction_session_timeout%3D50";
+    let storage = TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap()));
+    let table = storage.open(users()).unwrap();
+    table.rows.insert(7, at(1)).unwrap();
+    wait_for(server, "idle", "SELECT count(*) FROM pg_locks WHERE relation = 'weir_database'::regclass", "0");
+    let lost = table.rows.commit(7, true).unwrap_err();
+    assert!(lost.message.contains("its connection to the database was lost"), "{lost}");
+    assert_eq!(place(&table), None);
+    table.rows.insert(0, at(2)).unwrap();
+    assert_eq!(place(&table), Some(Value::Int(2)));
+}
+
+#[test]
+fn a_rule_of_another_program_is_named() {
+    let Some(server) = PostgresServer::shared() else { return };
+    server.schema("rules");
+    let storage = TestDatabase::Postgres("rules".to_owned()).storage();
+    let table = storage.open(users()).unwrap();
+    server.execute("rules", "ALTER TABLE users ADD CONSTRAINT places_are_positive CHECK (place > 0)");
+    for transaction in [0, 7] {
+        let refused = table.rows.insert(transaction, at(-1)).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Constraint, "{refused}");
+        assert!(refused.message.contains("places_are_positive"), "{refused}");
+    }
+    // The transaction goes on.
+    table.rows.insert(7, at(1)).unwrap();
+    table.rows.commit(7, true).unwrap();
+    let long = user(&"x".repeat(1 << 20), [Value::Int(1)]);
+    let refused = table.rows.insert(0, long).map(|_| ());
+    // A text of one letter is compressed; only what cannot be is too long.
+    if let Err(refused) = refused {
+        assert!(refused.message.contains("at most 2,700 bytes"), "{refused}");
+    }
+}
+
+#[test]
+fn connections_are_encrypted_as_their_address_says() {
+    let Some(server) = PostgresServer::start_encrypted() else { return };
+    let opened = |parameters: &str| {
+        let address = server.encrypted_address("public", parameters);
+        let storage = TableStorage::at(TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap()));
+        let opened = storage.open(users()).map(|_| ()).map_err(|failure| failure.message.to_string());
+        let encrypted = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+                         WHERE ssl AND application_name = 'weir'";
+        opened.map(|()| server.execute("public", encrypted).trim() == "1")
+    };
+    assert_eq!(opened("sslmode=disable"), Ok(false));
+    assert_eq!(opened("sslmode=prefer"), Ok(true));
+    let refused = opened("sslmode=require").unwrap_err();
+    assert!(refused.contains("certificate") && refused.contains("`?sslrootcert=FILE`"), "{refused}");
+    let trusted = format!("sslmode=require&sslrootcert={}", server.certificate().display());
+    assert_eq!(opened(&trusted), Ok(true));
+}
