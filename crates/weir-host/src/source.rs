@@ -144,6 +144,9 @@ pub enum SourceProblem {
     /// No connection could be accepted, or no input read, for example because the process has no file descriptors left. The
     /// source tries again.
     Retries(Failure),
+    /// A request could not be answered as its client expects, although no flow has failed, such as for want of memory for its
+    /// body.
+    RequestFailed(Failure),
     /// The limit of connections is reached, and connections were closed or refused.
     ShedsConnections(Failure),
 }

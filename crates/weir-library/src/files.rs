@@ -13,6 +13,7 @@ mod open_beneath;
 mod open_file;
 #[cfg(target_os = "linux")]
 mod page_cache;
+mod private_files;
 mod root;
 mod write;
 

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
 use weir::{Failure, FailureKind, Text, TypeArgument, Value};
 
-use crate::input::NamedTypes;
+use crate::input::{NamedTypes, shortened};
 use crate::named_texts::{NamedTextSource, NamedTexts};
 use crate::units;
 
@@ -122,7 +122,10 @@ pub(crate) fn form_texts(body: &str) -> Result<Vec<(String, String)>, Failure> {
             return Err(Failure::new(FailureKind::Limit, format!("the form has more than {FIELDS_MAX} fields")));
         }
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        fields.push((decoded(name)?, decoded(value)?));
+        let name = decoded(name)?;
+        let not_utf8 = |_| Failure::function(format!("`{}` in the form is not UTF-8", shortened(&name)));
+        let value = decoded(value).map_err(not_utf8)?;
+        fields.push((name, value));
     }
     Ok(fields)
 }
@@ -130,7 +133,7 @@ pub(crate) fn form_texts(body: &str) -> Result<Vec<(String, String)>, Failure> {
 fn decoded(part: &str) -> Result<String, Failure> {
     let blanks = part.replace('+', " ");
     let text = percent_decode_str(&blanks).decode_utf8().map(Cow::into_owned);
-    text.map_err(|_| Failure::function(format!("`{part}` in the form is not UTF-8")))
+    text.map_err(|_| Failure::function(format!("`{}` in the form is not UTF-8", shortened(part))))
 }
 
 #[cfg(test)]
@@ -153,8 +156,12 @@ mod tests {
 
     #[test]
     fn a_form_that_is_not_utf_8_or_too_long_is_refused() {
-        assert_eq!(form("a=%ff").unwrap_err().message.as_str(), "`%ff` in the form is not UTF-8");
+        assert_eq!(form("a=%ff").unwrap_err().message.as_str(), "`a` in the form is not UTF-8");
+        assert_eq!(form("%ff=a").unwrap_err().message.as_str(), "`%ff` in the form is not UTF-8");
         assert!(form(&"a&".repeat(FIELDS_MAX)).is_ok());
+        for long in ["%FF".repeat(9_000), format!("a={}", "%FF".repeat(9_000)), format!("{}=%FF", "a".repeat(9_000))] {
+            assert!(form(&long).unwrap_err().message.len() < 200, "{}", form(&long).unwrap_err().message);
+        }
         assert_eq!(form(&"a&".repeat(FIELDS_MAX + 1)).unwrap_err().kind, FailureKind::Limit);
     }
 }

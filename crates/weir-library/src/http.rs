@@ -29,6 +29,7 @@ pub mod server;
 mod service;
 mod static_files;
 mod testing;
+mod type_description;
 
 use std::sync::Arc;
 

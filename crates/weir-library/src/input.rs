@@ -2,6 +2,7 @@
 //!
 //! Path and query components and strings in JSON use the same syntax for values.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::SystemTime;
 
@@ -148,11 +149,21 @@ pub(crate) fn scalar_or_error(ty: &Type, text: &str, definitions: NamedTypes<'_>
         .ok_or_else(|| format!("expected {}, found {}", expected_beside(ty, text, definitions), shown(text)))
 }
 
+/// Maximum number of characters of an input in a message.
+const SHOWN_MAX: usize = 40;
+
 /// Formats a text for messages: quoted, and truncated to less than a line.
 pub(crate) fn shown(text: &str) -> String {
-    const SHOWN_MAX: usize = 40;
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
         None => format!("{text:?}"),
+    }
+}
+
+/// Truncates a name from outside for messages to less than a line.
+pub(crate) fn shortened(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
     }
 }

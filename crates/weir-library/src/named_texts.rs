@@ -10,8 +10,12 @@ use std::borrow::Cow;
 use weir::memory::check;
 use weir::{Field, Type, TypeShape, Value, Variant};
 
-use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
+use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error, shortened};
 use crate::json::decode;
+
+/// What a form needs for its files to arrive.
+const FILES_ADVICE: &str =
+    "the form needs `enctype=\"multipart/form-data\"`, and the part of a file a `filename` in UTF-8";
 
 /// The origin of texts with names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,8 +72,9 @@ impl NamedTexts<'_> {
         }
         let mut all = self.texts.iter().filter(|(other, _)| other == name).map(|(_, text)| &**text);
         if let Some((element, is_optional)) = self.repeated(&field.ty) {
+            let given = all.filter(|text| !text.is_empty() || *element == Type::Text);
             let values: Vec<Value> =
-                all.map(|text| self.value(name, text, element, definitions)).collect::<Result<_, _>>()?;
+                given.map(|text| self.value(name, text, element, definitions)).collect::<Result<_, _>>()?;
             return Ok(match &field.default {
                 Some(default) if values.is_empty() => default.clone(),
                 _ if is_optional && values.is_empty() => Value::none(),
@@ -80,11 +85,12 @@ impl NamedTexts<'_> {
         let given = all.next_back().filter(|text| !text.is_empty() || field.ty == Type::Text);
         match (given, &field.default, &field.ty) {
             (Some(text), _, ty) => self.value(name, text, ty, definitions),
+            // The default is no exception: a browser sends nothing for a checkbox that is not checked.
+            (None, _, Type::Bool) if self.from == NamedTextSource::Form => Ok(Value::Bool(false)),
             (None, Some(default), _) => Ok(default.clone()),
             (None, None, Type::Option(_)) => Ok(Value::none()),
             (None, None, Type::List(_)) => Ok(Value::list(Vec::new())),
             (None, None, Type::Unit) => Ok(Value::Unit),
-            (None, None, Type::Bool) if self.from == NamedTextSource::Form => Ok(Value::Bool(false)),
             (None, None, ty) => {
                 Err(InputError::new(self.place_of(name), format!("missing, expected {}", expected(ty, definitions))))
             }
@@ -92,17 +98,24 @@ impl NamedTexts<'_> {
     }
 
     /// Returns the value of a field of the type of files, of an option or a list of it; `None` for another type.
+    ///
+    /// A text of its name is an error, because the form has lost a file, of which browsers send the name only: a form with files
+    /// needs an encoding that it has to state. A text that is empty is a file that the visitor has not chosen.
     fn files(&self, name: &str, ty: &Type) -> Option<Result<Value, InputError>> {
         let NamedFiles { ty: file, files } = self.files.as_ref()?;
+        let of_files = if let Type::List(of) | Type::Option(of) = ty { &**of } else { ty };
+        if of_files != *file {
+            return None;
+        }
+        let fault = |found| InputError::new(self.place_of(name), format!("{found}, expected a file; {FILES_ADVICE}"));
+        if self.texts.iter().any(|(other, text)| other == name && !text.is_empty()) {
+            return Some(Err(fault("a text")));
+        }
         let mut named = files.iter().filter(|(other, _)| other == name).map(|(_, file)| file.clone());
         Some(match ty {
-            Type::List(element) if **element == **file => Ok(Value::list(named.collect())),
-            Type::Option(some) if **some == **file => Ok(named.next_back().map_or(Value::none(), Value::some)),
-            ty if ty == *file => {
-                let missing = || InputError::new(self.place_of(name), "missing, expected a file");
-                named.next_back().ok_or_else(missing)
-            }
-            _ => return None,
+            Type::List(_) => Ok(Value::list(named.collect())),
+            Type::Option(_) => Ok(named.next_back().map_or(Value::none(), Value::some)),
+            _ => named.next_back().ok_or_else(|| fault("missing")),
         })
     }
 
@@ -133,7 +146,7 @@ impl NamedTexts<'_> {
     }
 
     fn place_of(&self, name: &str) -> String {
-        format!("`{name}`{}", self.place)
+        format!("`{}`{}", shortened(name), self.place)
     }
 }
 

@@ -206,7 +206,7 @@ fn a_root_can_leave_out_programs_and_plans() {
     for name in ["main.weir", "main.plan.toml", "sub/Other.WEIR", "notes.weir.txt"] {
         fs::write(place.0.join("root").join(name), name).unwrap();
     }
-    let root = place.root().without_programs();
+    let root = place.root().without_private_files();
     for hidden in ["main.weir", "./main.weir", "main.plan.toml", "sub/Other.WEIR"] {
         assert!(matches!(root.read(hidden), Err(FileError::NotFound(_))), "{hidden}");
         assert!(!root.exists(hidden) && root.open_to_append(hidden).is_err() && root.replace(hidden, b"").is_err());

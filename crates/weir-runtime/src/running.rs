@@ -402,6 +402,7 @@ impl Flows for EntryFlows {
                 EventKind::ElementSkipped { entry, count, message: message(failure) }
             }
             SourceProblem::Retries(failure) => EventKind::SourceRetries { entry, message: message(failure) },
+            SourceProblem::RequestFailed(failure) => EventKind::RequestFailed { entry, message: message(failure) },
             SourceProblem::ShedsConnections(failure) => EventKind::ConnectionsShed { entry, message: message(failure) },
         };
         self.instance.record(Detail::Log, || event);

@@ -128,6 +128,13 @@ pub enum EventKind {
         /// The reason.
         message: Arc<str>,
     },
+    /// A source could not answer a request as its client expects, although no flow has failed.
+    RequestFailed {
+        /// The index of the entry point.
+        entry: u32,
+        /// The reason.
+        message: Arc<str>,
+    },
     /// A source has reached its limit of connections, and has closed or refused some; at most once a second for each event
     /// loop.
     ConnectionsShed {
@@ -228,6 +235,7 @@ impl EventKind {
             | EventKind::FlowFailed { .. }
             | EventKind::ElementSkipped { .. }
             | EventKind::SourceRetries { .. }
+            | EventKind::RequestFailed { .. }
             | EventKind::ConnectionsShed { .. }
             | EventKind::Refused { .. }
             | EventKind::Stopping => Detail::Log,
@@ -300,6 +308,7 @@ impl fmt::Display for EventKind {
             EventKind::SourceRetries { entry, message } => {
                 write!(f, "source {entry} tries again: {message}")
             }
+            EventKind::RequestFailed { entry, message } => write!(f, "request of source {entry} failed: {message}"),
             EventKind::ConnectionsShed { entry, message } => write!(f, "source {entry}: {message}"),
             EventKind::Refused { entry, reason } => write!(f, "flow of source {entry} refused: {reason}"),
             EventKind::Section { section, threads, waiting, passed, .. } => {

@@ -163,7 +163,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     configuration.check(terminal)?;
     let root = match &arguments.root {
         Some(root) => open_root(root, terminal)?,
-        None => open_root(&folder(&arguments.file), terminal)?.without_programs(),
+        None => open_root(&folder(&arguments.file), terminal)?.without_private_files(),
     };
     library.environment.insert(root.with_cache_options(keeping(arguments)));
     library.environment.insert(arguments.log_settings());

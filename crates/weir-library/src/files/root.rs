@@ -18,6 +18,7 @@ use super::error::{FileError, explain};
 use super::open_beneath::{BeneathPath, OpenMode, open};
 #[cfg(target_os = "linux")]
 use super::page_cache;
+use super::private_files;
 
 /// Default maximum size of a file that is read as a whole: 64 MiB.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -34,8 +35,8 @@ pub struct Root {
     has_times: bool,
     cache: Arc<FileCache>,
     appended: Arc<AppendedFiles>,
-    /// `true` if programs, plans and databases are not among the files.
-    hides_programs: bool,
+    /// `true` if programs, configurations and databases are not among the files.
+    hides_private_files: bool,
 }
 
 impl Root {
@@ -51,7 +52,8 @@ impl Root {
         let cache = Arc::new(FileCache::new(FileCacheOptions::default()));
         let (directory, path) = (Arc::new(directory), path.to_owned());
         let appended = Arc::default();
-        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache, appended, hides_programs: false })
+        let file_bytes_max = FILE_BYTES_MAX;
+        Ok(Root { directory, path, file_bytes_max, has_times, cache, appended, hides_private_files: false })
     }
 
     /// Returns the root with a different maximum size of a file that is read as a whole.
@@ -60,21 +62,28 @@ impl Root {
         Root { file_bytes_max, ..self }
     }
 
-    /// Returns the root without the programs, plans and databases in it: files whose names end in `.weir`, `.plan.toml`,
-    /// `.db`, `.db-wal` or `.db-shm` cannot be read, written or listed.
+    /// Returns the root without what belongs to the program and not to its visitors: its private files
+    /// cannot be read, written or listed, whatever link leads to them.
     #[must_use]
-    pub fn without_programs(self) -> Root {
-        Root { hides_programs: true, ..self }
+    pub fn without_private_files(self) -> Root {
+        Root { hides_private_files: true, ..self }
     }
 
-    /// Returns `true` if the root does not contain files of this name.
+    /// Returns `true` if the root does not contain what has this path.
     pub(super) fn hides(&self, path: &str) -> bool {
-        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let ends_in = |end: &str| {
-            let start = name.len().checked_sub(end.len());
-            start.is_some_and(|start| name.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
-        };
-        self.hides_programs && [".weir", ".plan.toml", ".db", ".db-wal", ".db-shm"].into_iter().any(ends_in)
+        self.hides_private_files && private_files::has_private_name(path)
+    }
+
+    /// Checks that what has been opened under this path is no private file, to which a link leads.
+    fn check_not_private(&self, path: &str, opened: &OwnedFd) -> Result<(), FileError> {
+        if !self.hides_private_files {
+            return Ok(());
+        }
+        match private_files::is_private(opened, &self.directory) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(FileError::NotFound(path.into())),
+            Err(reason) => Err(FileError::Refused { path: path.into(), reason }),
+        }
     }
 
     /// Returns the root with an empty file cache of these limits.
@@ -139,6 +148,9 @@ impl Root {
         }
         match page_cache::read(&self.directory, path)? {
             Ok(ready) => {
+                if let Err(error) = self.check_not_private(path, &ready.file) {
+                    return Some(Err(error));
+                }
                 let status = FileStatus::of(&ready.stat);
                 let allowed = status.size <= self.file_bytes_max;
                 if allowed && self.cache.admits(&status, opened) && has_reliable_times(&ready.file) {
@@ -254,7 +266,8 @@ impl Root {
         if self.hides(path) {
             return Err(FileError::NotFound(path.into()));
         }
-        open(&self.directory, &below, access).map_err(|errno| explain(path, errno))
+        let opened = open(&self.directory, &below, access).map_err(|errno| explain(path, errno))?;
+        self.check_not_private(path, &opened).map(|()| opened)
     }
 }
 

@@ -13,7 +13,9 @@ use hyper::header::{HeaderValue, SET_COOKIE};
 use weir::{Failure, Typed};
 
 use super::encrypted_cookies::{EncryptedCookie, encrypted_length};
+use super::input::NamedTypes;
 use super::response::{Response, ResponseError};
+use super::type_description::description;
 use crate::json::encode::written;
 use crate::units;
 
@@ -44,7 +46,11 @@ impl fmt::Display for CookieError {
                 "the value of the cookie `{name}` contains a character that cookies cannot contain; \
                  `base64.encode_url` encodes any value"
             ),
-            CookieError::TooLong(name) => write!(f, "the cookie `{name}` has more than {COOKIE_BYTES_MAX} bytes"),
+            CookieError::TooLong(name) => write!(
+                f,
+                "the cookie `{name}` has more than {COOKIE_BYTES_MAX} bytes with its name, which browsers do not keep; keep \
+                 the value in a table, and its key in the cookie"
+            ),
             CookieError::Response(error) => error.fmt(f),
         }
     }
@@ -70,7 +76,7 @@ pub fn with_cookie(
     if !value.bytes().all(is_octet) {
         return Err(CookieError::Value(name.into()));
     }
-    if name.len() + value.len() > COOKIE_BYTES_MAX {
+    if length(name, value.len()) > COOKIE_BYTES_MAX {
         return Err(CookieError::TooLong(name.into()));
     }
     let cookie = set_cookie(name, value, max_age);
@@ -78,9 +84,14 @@ pub fn with_cookie(
     response.with_further_field(SET_COOKIE, cookie).map_err(CookieError::Response)
 }
 
+/// Returns a time in seconds, as header fields have it. A part of a second counts as one, because 0 would say "not at all".
+pub(super) fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
 /// Returns the field that sets a cookie, whose name and value have been checked.
 pub(super) fn set_cookie(name: &str, value: &str, max_age: Option<Duration>) -> HeaderValue {
-    let age = max_age.map_or(String::new(), |age| format!("; Max-Age={}", age.as_secs()));
+    let age = max_age.map_or(String::new(), |age| format!("; Max-Age={}", whole_seconds(age)));
     let cookie = format!("{HOST_PREFIX}{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax{age}");
     HeaderValue::try_from(cookie).expect("all octets of a cookie are visible ASCII")
 }
@@ -98,13 +109,19 @@ pub fn with_encrypted_cookie(
     #[default(Duration::from_secs(12 * 3_600))] max_age: Duration,
 ) -> Result<Response, Failure> {
     check_name(name)?;
+    let ty = description(&value.of.ty, NamedTypes(&value.of.definitions));
     let value = written(&value.value, &value.of)?;
-    if name.len() + encrypted_length(value.len()) > COOKIE_BYTES_MAX {
+    if length(name, encrypted_length(value.len())) > COOKIE_BYTES_MAX {
         return Err(CookieError::TooLong(name.into()).into());
     }
     response.remove_cookie(name, &format!("{HOST_PREFIX}{name}="));
-    let cookie = EncryptedCookie { name: name.into(), value, max_age };
+    let cookie = EncryptedCookie { name: name.into(), ty, value, max_age };
     response.with_encrypted(cookie).map_err(|error| CookieError::Response(error).into())
+}
+
+/// Returns the length of a cookie as browsers count it: its name, with the prefix, and its value.
+fn length(name: &str, value: usize) -> usize {
+    HOST_PREFIX.len() + name.len() + value
 }
 
 fn check_name(name: &str) -> Result<(), CookieError> {
@@ -160,7 +177,15 @@ mod tests {
             let refused = with_cookie(text(""), "name", value, None).unwrap_err();
             assert_eq!(refused, CookieError::Value("name".into()), "{value:?}");
         }
-        let long = "x".repeat(COOKIE_BYTES_MAX);
+        let longest = "x".repeat(COOKIE_BYTES_MAX - "__Host-n".len());
+        assert!(with_cookie(text(""), "n", &longest, None).is_ok());
+        let long = longest + "x";
         assert_eq!(with_cookie(text(""), "n", &long, None).unwrap_err(), CookieError::TooLong("n".into()));
+    }
+
+    #[test]
+    fn a_part_of_a_second_does_not_remove_a_cookie() {
+        let response = with_cookie(text(""), "n", "x", Some(Duration::from_millis(500))).unwrap();
+        assert_eq!(cookies(response), ["__Host-n=x; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=1"]);
     }
 }

@@ -4,7 +4,8 @@
 //!    signs something else does no harm.
 //! 2. Each cookie is encrypted with AES-256-GCM under a key of its own, which is derived from that of the service, 24 random
 //!    bytes, and the name of the cookie. So no number of cookies uses up a key, and a cookie means nothing under another name.
-//! 3. The content is the time at which the cookie expires, and the value as JSON.
+//! 3. The content is the time at which the cookie expires, and the value as JSON. A description of the value's type is
+//!    authenticated with it, so that a cookie means nothing as another type, such as that of an earlier version of the program.
 //! 4. The first key encrypts, and all of them decrypt, so that a key can be replaced: the new one is put before the old one,
 //!    which is left out once the cookies that it has encrypted have expired.
 
@@ -34,6 +35,8 @@ const TAG_BYTES: usize = 16;
 #[derive(Clone, Debug)]
 pub(super) struct EncryptedCookie {
     pub(super) name: String,
+    /// The description of the value's type.
+    pub(super) ty: String,
     /// The value as JSON.
     pub(super) value: Vec<u8>,
     pub(super) max_age: Duration,
@@ -78,7 +81,8 @@ impl CookieKeys {
     fn encrypt_at(&self, cookie: &EncryptedCookie, now: u64) -> Result<String, Failure> {
         let key = self.0.first().ok_or_else(|| {
             Failure::argument(
-                "the service has no `cookie_keys`, with which it could encrypt the cookie that the response sets",
+                "the service has no `cookie_keys`, with which it could encrypt the cookie that the response sets; declare \
+                 `secret cookie_key: Bytes`, and write `cookie_keys: [cookie_key]`",
             )
         })?;
         let mut salt = [0; SALT_BYTES];
@@ -87,24 +91,24 @@ impl CookieKeys {
         let mut content = [&expiry.to_be_bytes()[..], &cookie.value].concat();
         let failed = |_| Failure::function("the cookie could not be encrypted");
         key_of(key, &salt, &cookie.name)
-            .and_then(|key| key.seal_in_place_append_tag(only_nonce(), Aad::empty(), &mut content))
+            .and_then(|key| key.seal_in_place_append_tag(only_nonce(), Aad::from(&cookie.ty), &mut content))
             .map_err(failed)?;
         Ok(BASE64URL_NOPAD.encode(&[&salt[..], &content].concat()))
     }
 
-    /// Returns the JSON of the value that a cookie of this name contains; `None` if it has expired, or if none of the keys has
-    /// encrypted it.
-    pub(super) fn decrypt(&self, name: &str, text: &str) -> Option<Vec<u8>> {
-        self.decrypt_at(name, text, seconds_now())
+    /// Returns the JSON of the value that a cookie of this name contains, whose type has this description; `None` if it has
+    /// expired, if it has another type, or if none of the keys has encrypted it.
+    pub(super) fn decrypt(&self, (name, ty): (&str, &str), text: &str) -> Option<Vec<u8>> {
+        self.decrypt_at((name, ty), text, seconds_now())
     }
 
-    fn decrypt_at(&self, name: &str, text: &str, now: u64) -> Option<Vec<u8>> {
+    fn decrypt_at(&self, (name, ty): (&str, &str), text: &str, now: u64) -> Option<Vec<u8>> {
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).ok()?;
         let (salt, encrypted) = bytes.split_first_chunk::<SALT_BYTES>()?;
         let content = self.0.iter().find_map(|key| {
             let mut content = encrypted.to_vec();
             let key = key_of(key, salt, name).ok()?;
-            Some(key.open_in_place(only_nonce(), Aad::empty(), &mut content).ok()?.to_vec())
+            Some(key.open_in_place(only_nonce(), Aad::from(ty), &mut content).ok()?.to_vec())
         })?;
         let (expiry, value) = content.split_first_chunk::<EXPIRY_BYTES>()?;
         (u64::from_be_bytes(*expiry) > now).then(|| value.to_vec())
@@ -141,7 +145,12 @@ mod tests {
     }
 
     fn cookie(value: &str) -> EncryptedCookie {
-        EncryptedCookie { name: "user".into(), value: value.into(), max_age: Duration::from_secs(60) }
+        EncryptedCookie {
+            name: "user".into(),
+            ty: "Text".into(),
+            value: value.into(),
+            max_age: Duration::from_secs(60),
+        }
     }
 
     #[test]
@@ -150,8 +159,12 @@ mod tests {
         for value in ["", "\"ada\"", &"x".repeat(3_000)] {
             let text = keys.encrypt_at(&cookie(value), 100).unwrap();
             assert_eq!(text.len(), encrypted_length(value.len()));
-            assert_eq!(keys.decrypt_at("user", &text, 159).as_deref(), Some(value.as_bytes()));
-            assert_eq!((keys.decrypt_at("user", &text, 160), keys.decrypt_at("users", &text, 100)), (None, None));
+            assert_eq!(keys.decrypt_at(("user", "Text"), &text, 159).as_deref(), Some(value.as_bytes()));
+            assert_eq!(
+                (keys.decrypt_at(("user", "Text"), &text, 160), keys.decrypt_at(("users", "Text"), &text, 100)),
+                (None, None)
+            );
+            assert_eq!(keys.decrypt_at(("user", "Role"), &text, 100), None, "a value of another type");
             assert_ne!(keys.encrypt_at(&cookie(value), 100).unwrap(), text, "two cookies of one value differ");
         }
     }
@@ -164,20 +177,20 @@ mod tests {
             let mut changed = text.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            assert_eq!(keys_1.decrypt("user", &changed), None, "byte {at}");
-            assert_eq!(keys_1.decrypt("user", &text[..at]), None, "{at} bytes");
+            assert_eq!(keys_1.decrypt(("user", "Text"), &changed), None, "byte {at}");
+            assert_eq!(keys_1.decrypt(("user", "Text"), &text[..at]), None, "{at} bytes");
         }
-        assert_eq!(keys(&[2]).decrypt("user", &text), None);
-        assert_eq!(keys_1.decrypt("user", "not base64!"), None);
+        assert_eq!(keys(&[2]).decrypt(("user", "Text"), &text), None);
+        assert_eq!(keys_1.decrypt(("user", "Text"), "not base64!"), None);
     }
 
     #[test]
     fn keys_can_be_replaced() {
         let (old, both, new) = (keys(&[1]), keys(&[2, 1]), keys(&[2]));
         let of_old = old.encrypt(&cookie("1")).unwrap();
-        assert!(both.decrypt("user", &of_old).is_some() && new.decrypt("user", &of_old).is_none());
+        assert!(both.decrypt(("user", "Text"), &of_old).is_some() && new.decrypt(("user", "Text"), &of_old).is_none());
         let of_both = both.encrypt(&cookie("1")).unwrap();
-        assert!(new.decrypt("user", &of_both).is_some() && old.decrypt("user", &of_both).is_none());
+        assert!(new.decrypt(("user", "Text"), &of_both).is_some() && old.decrypt(("user", "Text"), &of_both).is_none());
     }
 
     #[test]

@@ -47,16 +47,17 @@ pub(super) fn cookie_input(
     input(parameter, value, definitions).map_err(|what| cookie_error(name, what))
 }
 
-/// Parses the input that comes from the encrypted cookie `name`. A cookie that the service has not made, or that has expired
-/// or has another type than in an earlier version of the program, counts as missing.
+/// Parses the input that comes from the encrypted cookie `name`, whose type has the description `ty`. A cookie that the service
+/// has not made, that has expired, or that was made with another type, such as by an earlier version of the program, counts as
+/// missing.
 pub(super) fn encrypted_cookie_input(
     parameter: &RouteParameter,
-    name: &str,
+    (name, ty): (&str, &str),
     (header, keys): (&HeaderMap, &CookieKeys),
     definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let name_sent = format!("{HOST_PREFIX}{name}");
-    let json = cookie_value(&name_sent, header)?.and_then(|text| keys.decrypt(name, text));
+    let json = cookie_value(&name_sent, header)?.and_then(|text| keys.decrypt((name, ty), text));
     let value = json.and_then(|json| decode::parse(&json, "", &parameter.ty, definitions).ok());
     let missing = || cookie_error(&name_sent, "missing or expired".to_owned());
     value.or_else(|| left_out(parameter)).ok_or_else(missing)

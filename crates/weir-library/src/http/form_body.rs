@@ -6,6 +6,7 @@ use weir::{Failure, HostType, Type, Value};
 
 use super::input::{InputError, NamedTypes};
 use crate::html::{FormPart, boundary, form_parts, form_texts};
+use crate::input::shortened;
 use crate::named_texts::{NamedFiles, NamedTextSource, NamedTexts};
 
 /// The encoding of a form.
@@ -52,7 +53,8 @@ pub(super) fn decode(
                     continue;
                 }
                 let text = String::from_utf8(part.content.into());
-                let text = text.map_err(|_| InputError::new(format!("`{}` in the form", part.name), "not UTF-8"))?;
+                let text =
+                    text.map_err(|_| InputError::new(format!("`{}` in the form", shortened(&part.name)), "not UTF-8"))?;
                 texts.push((part.name, text));
             }
             (texts, files)

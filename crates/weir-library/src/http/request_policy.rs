@@ -72,17 +72,20 @@ impl RequestPolicy {
         !self.headers.is_empty()
     }
 
-    /// Converts an answer for hyper, as [`Response::into_hyper`] does.
+    /// Converts an answer for hyper, as [`Response::into_hyper`] does. A failure to do so is reported; the client is not told
+    /// the reason.
     pub(super) fn answer(
         &self,
         mut response: Response,
         to_head: bool,
         request: RequestFields<'_>,
+        report: impl FnOnce(Failure),
     ) -> hyper::Response<Bytes> {
         let cookies = response.take_encrypted();
         if !cookies.is_empty() {
             response = self.with_cookies(response, &cookies).unwrap_or_else(|failure| {
-                Response::plain(StatusCode::INTERNAL_SERVER_ERROR, failure.message.as_str().to_owned())
+                report(failure);
+                Response::of_status(StatusCode::INTERNAL_SERVER_ERROR)
             });
         }
         // Errors are short, and are converted for clients that prefer JSON instead.

@@ -15,6 +15,7 @@ use super::fields;
 use super::form_body::{self, FormEncoding};
 use super::input::{InputError, NamedTypes, decode_path, encode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
+use super::type_description::description;
 use crate::json::decode;
 
 /// Name of the parameter `(header client_address: Text)`, which no request can set.
@@ -49,8 +50,8 @@ enum ParameterSource {
     ClientAddress,
     /// The cookie of this name.
     Cookie(String),
-    /// The encrypted cookie of this name.
-    EncryptedCookie(String),
+    /// The encrypted cookie of this name, and the description of its type.
+    EncryptedCookie(String, String),
     Body,
     Form,
 }
@@ -106,8 +107,12 @@ impl Routes {
         for index in 0..all.routes.len() {
             all.add(index)?;
         }
-        for path in &mut all.paths {
+        for (at, path) in all.paths.iter_mut().enumerate() {
             path.allow = allow(&path.methods);
+            // The rest of a path may be empty, unless another route has the path without a rest.
+            if let Some((before, _)) = path.pattern.split_once("{*") {
+                _ = all.router.insert(before, at);
+            }
         }
         all.allow = allow(&all.paths.iter().flat_map(|path| path.methods.clone()).collect::<Vec<_>>());
         Ok(all)
@@ -118,7 +123,7 @@ impl Routes {
         let refused = |reason: String| Failure::function(format!("route {} {}: {reason}", route.method, route.pattern));
         let (pattern, names) = without_names(&route.pattern);
         let source_of = |parameter: &RouteParameter| {
-            let place = source_of(parameter, &names)?;
+            let place = source_of(parameter, &names, NamedTypes(&route.types))?;
             check(parameter, &place, NamedTypes(&route.types)).map(|()| place)
         };
         let sources: Vec<_> = route.parameters.iter().map(source_of).collect::<Result<_, _>>().map_err(refused)?;
@@ -226,8 +231,8 @@ impl Routes {
                 }
                 ParameterSource::Header(field) => fields::field_input(parameter, field, header, definitions),
                 ParameterSource::Cookie(name) => fields::cookie_input(parameter, name, header, definitions),
-                ParameterSource::EncryptedCookie(name) => {
-                    fields::encrypted_cookie_input(parameter, name, (header, sender.keys), definitions)
+                ParameterSource::EncryptedCookie(name, ty) => {
+                    fields::encrypted_cookie_input(parameter, (name, ty), (header, sender.keys), definitions)
                 }
                 ParameterSource::Body | ParameterSource::Form => {
                     body = Some(index);
@@ -318,7 +323,11 @@ fn next_parameter(pattern: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Returns the part of a request that holds the parameter; `names` are the placeholders of the pattern.
-fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSource, String> {
+fn source_of(
+    parameter: &RouteParameter,
+    names: &[&str],
+    definitions: NamedTypes<'_>,
+) -> Result<ParameterSource, String> {
     Ok(match parameter.from {
         ParameterFrom::Path => {
             let number = names.iter().position(|name| *name == &*parameter.name);
@@ -329,7 +338,10 @@ fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSour
         ParameterFrom::Header => ParameterSource::Header(fields::field_of(&parameter.name)),
         ParameterFrom::Cookie => ParameterSource::Cookie(format!("{HOST_PREFIX}{}", parameter.name)),
         ParameterFrom::UnprefixedCookie => ParameterSource::Cookie(parameter.name.to_string()),
-        ParameterFrom::EncryptedCookie => ParameterSource::EncryptedCookie(parameter.name.to_string()),
+        ParameterFrom::EncryptedCookie => {
+            let ty = description(&parameter.ty, definitions);
+            ParameterSource::EncryptedCookie(parameter.name.to_string(), ty)
+        }
         ParameterFrom::Form => ParameterSource::Form,
         ParameterFrom::Body => ParameterSource::Body,
     })
@@ -344,7 +356,7 @@ fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: Named
         (ParameterSource::Cookie(_), ty) => fields::can_hold("cookie", ty, definitions),
         (ParameterSource::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
         (ParameterSource::Query, ty) => is_scalar(ty, definitions),
-        (ParameterSource::EncryptedCookie(_), ty) => decode::is_sayable(ty, definitions),
+        (ParameterSource::EncryptedCookie(..), ty) => decode::is_sayable(ty, definitions),
         (ParameterSource::Form, Type::Named(name)) => matches!(definitions.shape(name), Some(TypeShape::Record(_))),
         (ParameterSource::Form, _) => false,
         (ParameterSource::Body, Type::Bytes) => true,

@@ -16,8 +16,8 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
 use weir::{
-    Begun, Environment, Failure, FlowTrace, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route, Source,
-    SourceProblem, Stop, Value, memory,
+    Begun, Environment, Failure, FailureKind, FlowTrace, Flows, ListenProtocol, LocalFuture, Loops, Opened, Route,
+    Source, SourceProblem, Stop, Value, memory,
 };
 use weir_events::until;
 
@@ -196,7 +196,7 @@ impl FlowHandler {
     ) -> HandlerResponse<ResponseFuture<'a>> {
         HandlerResponse::Later(Box::pin(async move {
             let fields = RequestFields { parsed: &mut parsed, repeated: repeated.as_deref() };
-            self.policy.answer(answer.await, to_head, fields)
+            self.policy.answer(answer.await, to_head, fields, |failure| self.report(failure))
         }))
     }
 
@@ -231,7 +231,13 @@ impl FlowHandler {
             Err(refusal) => *refusal,
         };
         let fields = RequestFields { parsed: request.headers_mut(), repeated: repeated.as_deref() };
-        HandlerResponse::Now(self.policy.answer(response, to_head, fields))
+        HandlerResponse::Now(self.policy.answer(response, to_head, fields, |failure| self.report(failure)))
+    }
+
+    /// Reports why a request is not answered as its client expects, although no flow has failed.
+    #[cold]
+    fn report(&self, failure: Failure) {
+        self.flows.report(SourceProblem::RequestFailed(failure));
     }
 
     /// Begins a flow of a route, which inherits the trace.
@@ -285,6 +291,9 @@ impl FlowHandler {
         _ = memory::take_refusal();
         let input = self.routes.body_input(route, input, body);
         if memory::is_over() || memory::take_refusal() {
+            let limit = memory::flow_limit();
+            let reason = format!("a body takes more than the {limit} bytes that a flow may hold (`memory_per_flow`)");
+            self.report(Failure::new(FailureKind::Limit, reason));
             return Err(Box::new(Response::of_status(BodyError::TooLarge.status())));
         }
         memory::set_opening_balance(entered.leave());

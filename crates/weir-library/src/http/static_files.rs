@@ -8,6 +8,7 @@ use hyper::header::{CACHE_CONTROL, ETAG, LOCATION};
 use percent_encoding::utf8_percent_encode;
 use ring::digest;
 
+use super::cookies::whole_seconds;
 use super::representation::{Negotiation, visible};
 use super::response::{Response, media_type};
 use crate::client::RESERVED;
@@ -47,7 +48,9 @@ const MEDIA_TYPES: [(&str, &str); 28] = [
 
 /// Creates a response with a file below the program's root. Its media type follows from the end of the name. A client that
 /// has the file already gets 304 (`ETag`), ranges of it can be requested, and texts are compressed. Clients ask each time
-/// whether the file is unchanged, or use it for `max_age` without asking. With the name of an `index`, such as `index.html`, a
+/// whether the file is unchanged, or use it for `max_age` without asking. A cache that several clients share does not keep it,
+/// because it could be for one of them only; for a file that is for everybody, `http.with_header("Cache-Control", "public,
+/// max-age=3600")` says so. With the name of an `index`, such as `index.html`, a
 /// path that ends with `/` stands for the file of this name in a folder. The path of a folder without the `/` is answered with a
 /// redirect to its last part and `/`, so that relative links in the page lead into the folder.
 ///
@@ -85,9 +88,9 @@ fn to_folder(path: &str) -> Response {
 
 fn with_file(path: &str, bytes: Bytes, max_age: Duration) -> Response {
     let tag = data_encoding::BASE64URL_NOPAD.encode(&digest::digest(&digest::SHA256, &bytes).as_ref()[..16]);
-    let kept = match max_age.as_secs() {
+    let kept = match whole_seconds(max_age) {
         0 => "no-cache".to_owned(),
-        seconds => format!("public, max-age={seconds}"),
+        seconds => format!("private, max-age={seconds}"),
     };
     let mut response = Response::new(StatusCode::OK, Some(media_type(media_type_of(path))), bytes);
     response.negotiation = Negotiation { compressed: true, ranges: true };

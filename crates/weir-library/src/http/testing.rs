@@ -339,7 +339,7 @@ pub(crate) fn failed(
 #[weir::function(pure)]
 pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
     let to_head = request.method == Method::HEAD;
-    let mut answer = request.policy.answer(response, to_head, RequestFields::of(&mut request.fields.clone()));
+    let mut answer = request.policy.answer(response, to_head, RequestFields::of(&mut request.fields.clone()), drop);
     request.policy.add_headers(&mut answer);
     let (mut head, body) = answer.into_parts();
     let has_length = !to_head && head.status != StatusCode::NO_CONTENT && head.status != StatusCode::NOT_MODIFIED;

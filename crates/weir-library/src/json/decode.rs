@@ -14,7 +14,9 @@ use weir::{Entries, Field, HostType, Type, TypeOf, TypeShape, Value};
 use super::parse::{self, RepeatedKeys};
 use super::tree::{JSON_VALUE, Json, JsonNode};
 use super::why;
-use crate::input::{InputError, NamedTypes, expected, expected_beside, is_scalar, scalar, scalar_or_error, shown};
+use crate::input::{
+    InputError, NamedTypes, expected, expected_beside, is_scalar, scalar, scalar_or_error, shortened, shown,
+};
 
 /// Parses JSON as a value of the type. `place` names the whole of it in messages; it may be empty.
 pub(crate) fn parse(json: &[u8], place: &str, ty: &Type, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
@@ -94,7 +96,7 @@ impl JsonDecoder<'_> {
             (Type::Map(pair), JsonNode::Object(_, entries)) => {
                 let mut map = Entries::with_capacity(entries.len());
                 for (key, json) in entries.iter() {
-                    self.at(&format!(".{key}"), |decoder| {
+                    self.at(&format!(".{}", shortened(key)), |decoder| {
                         let value = decoder.value(&pair.1, json)?;
                         match map.insert(decoder.key(&pair.0, key)?, value) {
                             None => Ok(()),
@@ -202,15 +204,6 @@ impl JsonDecoder<'_> {
             other => (kind_of(other), expected(ty, self.definitions)),
         };
         InputError::new(&self.path, format!("expected {expected}, found {found}"))
-    }
-}
-
-/// Shortens a number to less than a line.
-fn shortened(number: &str) -> String {
-    const SHOWN_BYTES_MAX: usize = 40;
-    match number.get(..SHOWN_BYTES_MAX) {
-        Some(begin) if number.len() > SHOWN_BYTES_MAX => format!("{begin}…"),
-        _ => number.to_owned(),
     }
 }
 

@@ -144,6 +144,7 @@ impl Running {
         let message = |problem: &SourceProblem| match problem {
             SourceProblem::ElementSkipped(failure) => failure.message.to_string(),
             SourceProblem::Retries(failure) => format!("tries again: {}", failure.message),
+            SourceProblem::RequestFailed(failure) => format!("request failed: {}", failure.message),
             SourceProblem::ShedsConnections(failure) => format!("sheds: {}", failure.message),
         };
         self.problems.lock().unwrap().iter().map(message).collect()

@@ -65,7 +65,7 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
             continue;
         }
         if let Ok(root) = Root::open(&folder(file)) {
-            library.environment.insert(root.without_programs());
+            library.environment.insert(root.without_private_files());
         }
         let tested = test_file(file, arguments, &library, runtime.handle(), &mut total, terminal);
         if let Err(exit) = tested

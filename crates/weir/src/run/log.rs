@@ -137,6 +137,9 @@ fn event_line(kind: &EventKind, locator: &FailureLocator) -> Option<EventLine> {
             warning("element skipped", *entry, format!("{message} ({count} so far)"))
         }
         EventKind::SourceRetries { entry, message } => warning("trying again", *entry, message.to_string()),
+        EventKind::RequestFailed { entry, message } => {
+            EventLine { level: LogLevel::Error, ..warning("request failed", *entry, message.to_string()) }
+        }
         EventKind::ConnectionsShed { entry, message } => warning("too many connections", *entry, message.to_string()),
         EventKind::Refused { reason, .. } => plain(LogLevel::Warn, "flow refused", Some(reason.to_string())),
         EventKind::SourceEnded { failure: Some(message), .. } => {

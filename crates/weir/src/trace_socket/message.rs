@@ -74,6 +74,13 @@ pub(crate) enum Message {
         /// Reason.
         message: String,
     },
+    /// A request could not be answered as its client expects, although no flow has failed.
+    RequestFailed {
+        /// Index of the entry point.
+        entry: u32,
+        /// Reason.
+        message: String,
+    },
     /// A source has closed or refused connections.
     ConnectionsShed {
         /// Index of the entry point.
@@ -200,6 +207,9 @@ impl Message {
             }
             EventKind::SourceRetries { entry, message } => {
                 Message::SourceRetries { entry: *entry, message: message.to_string() }
+            }
+            EventKind::RequestFailed { entry, message } => {
+                Message::RequestFailed { entry: *entry, message: message.to_string() }
             }
             EventKind::ConnectionsShed { entry, message } => {
                 Message::ConnectionsShed { entry: *entry, message: message.to_string() }

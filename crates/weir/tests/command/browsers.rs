@@ -32,7 +32,12 @@ const KEYS: [(&str, &str); 2] = [
 
 /// Runs the service with these keys.
 fn start(keys: &str) -> Served {
-    let program = Scratch::new("login.weir", LOGIN.replace("KEYS", keys).as_bytes());
+    start_version(&LOGIN.replace("KEYS", keys))
+}
+
+/// Runs a version of the service.
+fn start_version(text: &str) -> Served {
+    let program = Scratch::new("login.weir", text.as_bytes());
     let mut command = weir(&["run", program.path(), "--port", "0"]);
     command.envs(KEYS);
     Served::spawn(command)
@@ -77,6 +82,13 @@ fn an_encrypted_cookie_outlives_the_program_and_the_replacement_of_its_key() {
         assert_eq!(&page(&next, cookie), found, "{keys}");
         assert_eq!(next.stop().0, Some(0));
     }
+    // What it contains would be JSON of the other type as well.
+    let fields = ("roles: List(Text) }", "roles: List(Text), may_delete: Bool = true }");
+    let session = ("roles: [\"a\", \"b\"]", "roles: [\"a\", \"b\"], may_delete: false");
+    let next = LOGIN.replace("KEYS", "[old_key]").replace(fields.0, fields.1).replace(session.0, session.1);
+    let next = start_version(&next);
+    assert_eq!(page(&next, cookie), logged_out);
+    assert_eq!(next.stop().0, Some(0));
 }
 
 #[test]
@@ -96,7 +108,13 @@ fn keys_that_are_missing_or_too_short_are_refused() {
 
 const FORMS: &str = r#"use html, http
 
-record Order { item: Text, count: Int = 1, gift: Bool, sizes: List(Int), picture: Option(html.Part) }
+record Order {
+  item: Text,
+  count: Int = 1,
+  gift: Bool = true,
+  sizes: List(Int),
+  picture: Option(html.Part),
+}
 
 service shop on http(port: 8080) {
   post "/" (form order: Order) {
@@ -131,11 +149,42 @@ fn a_form_is_read_in_either_encoding() {
     };
     let item = field("item", "", "a");
     assert_eq!(told(multipart, &format!("{item}{}--X--\r\n", file("a.png", "xyz"))), "200 a 1 false [] image/png 3");
+    // The form has lost its file, of which only the name has come, or a text.
+    let lost = "400 `picture` in the form: a text, expected a file; the form needs `enctype=\"multipart/form-data\"`";
+    assert!(told(urlencoded, "item=a&picture=a.png").starts_with(lost));
+    let parts = format!("{item}{}--X--\r\n", field("picture", "; filename*=UTF-8''a.png", "xyz"));
+    assert!(told(multipart, &parts).starts_with(lost), "{}", told(multipart, &parts));
+    assert_eq!(told(urlencoded, "item=a&picture=&gift=&sizes=&sizes=7"), "200 a 1 false [7] none");
     // No file was chosen.
     assert_eq!(told(multipart, &format!("{item}{}--X--\r\n", file("", ""))), "200 a 1 false [] none");
     assert!(told(multipart, &item).starts_with("400 the form is malformed"));
     for other in ["text/plain", "application/json", "multipart/form-data", "multipart/mixed; boundary=X"] {
         assert!(told(other, "item=a").starts_with("415 the body must be a form"), "{other}");
     }
+    assert_eq!(served.stop().0, Some(0));
+}
+
+const SITE: &str = r#"use http
+
+service site on http(port: 8080) {
+  get "/{path..}" (path: Text) { http.file("site/{path}", index: "index.html") else { http.not_found() } }
+  get "/assets/{path..}" (path: Text) { http.text("<{path}>") }
+  get "/assets/list/" { http.text("a list") }
+  get "/assets/list/{path..}" (path: Text) { http.text("item {path}") }
+}
+"#;
+
+#[test]
+fn the_rest_of_a_path_may_be_empty() {
+    let folder = Scratch::folder("site");
+    let (program, site) = (format!("{}/main.weir", folder.path()), format!("{}/site", folder.path()));
+    std::fs::write(&program, SITE).expect("the folder is ours");
+    std::fs::create_dir(&site).and_then(|()| std::fs::write(format!("{site}/index.html"), "home")).expect("it is ours");
+    let served = Served::start(&program, &[]);
+    let told = |path: &str| String::from_utf8(served.get(path).body).expect("a text");
+    assert_eq!([told("/"), told("/assets/"), told("/assets/a/b")], ["home", "<>", "<a/b>"]);
+    assert_eq!([told("/assets/list/"), told("/assets/list/a")], ["a list", "item a"]);
+    // Neither is a path without the `/`.
+    assert_eq!([served.get("/assets").status, served.get("/none").status], [404, 404]);
     assert_eq!(served.stop().0, Some(0));
 }

@@ -218,7 +218,7 @@ fn post(served: &Served, path: &str, length: usize, body: &[u8]) -> Answer {
 
 #[test]
 fn a_body_that_takes_more_memory_than_a_flow_has_is_too_large() {
-    let (_program, served) = start("event", &[]);
+    let (_program, mut served) = start("event", &[]);
     let empty = "[],".repeat(1_000_000);
     let lists = format!("[{empty}[]]");
     let nested = format!("{}{}", "[".repeat(500_000), "]".repeat(500_000));
@@ -229,6 +229,8 @@ fn a_body_that_takes_more_memory_than_a_flow_has_is_too_large() {
     // It was released.
     assert_eq!(post(&served, "/lists", lists.len(), lists.as_bytes()).status, 413);
     assert!(resident_max(&served) <= MEMORY / 10 * 12);
+    // Whoever runs the service sees the limit that a client has met.
+    served.wait_for("(`memory_per_flow`)");
 }
 
 #[test]

@@ -160,3 +160,11 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
     assert!(parse(&deepest, "body", &of.ty, NamedTypes(&of.definitions)).is_ok());
     assert!(written(&hook(126), &of).is_err());
 }
+
+#[test]
+fn a_long_key_is_shortened_in_messages() {
+    let json = format!("{{\"{}\": \"x\"}}", "k".repeat(10_000));
+    let map = Type::map(Type::Text, Type::Int);
+    let error = parse(json.as_bytes(), "body", &map, NamedTypes(&[])).expect_err("a text is no number");
+    assert!(error.to_string().starts_with("body.kkkk") && error.to_string().len() < 200, "{error}");
+}

@@ -92,6 +92,9 @@ impl Model {
             Message::SourceRetries { message, .. } => {
                 self.record_failure(line.at_ns, format!("a source that tries again: {message}"));
             }
+            Message::RequestFailed { message, .. } => {
+                self.record_failure(line.at_ns, format!("a request: {message}"));
+            }
             Message::ConnectionsShed { message, .. } => {
                 self.record_failure(line.at_ns, format!("a source at its limit: {message}"));
             }
