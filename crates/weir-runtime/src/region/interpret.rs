@@ -34,6 +34,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) at: &'a mut usize,
     /// The borders of loops and parts at which the region stops.
     pub(crate) borders: RegionBorders,
+    /// True if the states of a `fold` are partial results ([`Region::reducing_code`]).
+    pub(crate) reduces: bool,
 }
 
 /// The pattern of the instructions that are not in the interpreter's loop. With these names instead of `_`, the jump to an
@@ -194,6 +196,16 @@ impl<const SIZE: usize> Window<'_, SIZE> {
         self.set_float(sum, self.float(sum) + self.float(a) * self.float(b));
     }
 
+    /// Adds to a partial sum, and notes the least and the greatest one; returns false if it leaves the range.
+    #[inline(always)]
+    fn add_sum(&mut self, sum: Register, a: Register, least: Register) -> bool {
+        let Some(next) = self.int(sum).checked_add(self.int(a)) else { return false };
+        self.set(sum, next.cast_unsigned());
+        self.set(least, self.int(least).min(next).cast_unsigned());
+        self.set(least + 1, self.int(least + 1).max(next).cast_unsigned());
+        true
+    }
+
     /// Writes a result; returns false if there is none, because the instruction fails.
     #[inline(always)]
     fn put(&mut self, out: Register, computed: Option<u64>) -> bool {
@@ -228,25 +240,27 @@ impl Region {
     pub(crate) fn run(&self, machine: Machine<'_>, at: usize, units: &Units) -> RegionStop {
         let Machine { slots, words, choices, shared, environment, platform, call_budget, .. } = machine;
         let (current, borders) = (machine.at, machine.borders);
+        let code = if machine.reduces { &self.reducing_code } else { &self.code };
         let outside = Outside { slots, choices, shared, environment, platform, units, call_budget, current, borders };
         let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
         if let Some(window) = window {
-            return self.run_in(&mut Window(window), outside, at);
+            return self.run_in(code, &mut Window(window), outside, at);
         }
         let window = words.first_chunk_mut::<LARGE_WINDOW>().expect("the builder makes no region with more registers");
-        self.run_in(&mut Window(window), outside, at)
+        self.run_in(code, &mut Window(window), outside, at)
     }
 
     #[inline(never)]
     fn run_in<const SIZE: usize>(
         &self,
+        code: &[Instruction],
         words: &mut Window<'_, SIZE>,
         mut outside: Outside<'_>,
         mut at: usize,
     ) -> RegionStop {
         use Instruction::*;
         loop {
-            let instruction = self.code[at];
+            let instruction = code[at];
             at += 1;
             match instruction {
                 Move(out, a) => words.set(out, words.get(a)),
@@ -260,6 +274,7 @@ impl Region {
                 MultiplyFloat(out, a, b) => words.set_float(out, words.float(a) * words.float(b)),
                 DivideFloat(out, a, b) => words.set_float(out, words.float(a) / words.float(b)),
                 AddProductFloat(sum, a, b) => words.add_product(sum, a, b),
+                AddSum(sum, a, least) => or_fail!(words.add_sum(sum, a, least)),
                 LeastInt(out, a, b) => words.set(out, words.int(a).min(words.int(b)).cast_unsigned()),
                 GreatestInt(out, a, b) => words.set(out, words.int(a).max(words.int(b)).cast_unsigned()),
                 EqualWords(out, a, b) => words.set(out, words.get(a) == words.get(b)),
