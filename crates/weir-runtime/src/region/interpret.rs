@@ -12,7 +12,7 @@ use super::outcome::Outside;
 use super::stop::{After, RegionBorders, RegionStop};
 use crate::platform::Platform;
 use crate::region::code::{LoopRow, Region};
-use crate::units::Units;
+use crate::units::{self, Units};
 
 /// The state that a region works on.
 pub(crate) struct Machine<'a> {
@@ -305,7 +305,13 @@ impl Region {
                 Field(out, slot, field) => words.set(out, outside.field(slot, field)),
                 ElementWord(out, row, field) => words.set(out, self.field_of_element(row, words, &outside, field)),
                 ElementWords(row) => self.load_fields(row, words.0, &outside),
-                CallWords(out, row) => go_on!(self.call_words((out, row), at - 1, words.0, &mut outside), at),
+                CallWords(out, row) => {
+                    match self.call_words(row, at - 1, words.0, &mut outside) {
+                        Ok(word) => words.set(out, word),
+                        Err(failure) => return RegionStop::Ends(at - 1, Err(failure)),
+                    }
+                    or_yield!(outside.spend(units::CALL), at);
+                }
                 Replace(row) => go_on!(self.replace(row, at - 1, words.0, &mut outside), at),
                 Switch(row) => go_on!(self.switch(row, at - 1, words.0, &mut outside), at),
                 out_of_line!() => go_on!(self.step(instruction, at - 1, words.0, &mut outside), at),
