@@ -41,6 +41,6 @@ pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, T
 pub(crate) use interpret::{LARGE_WINDOW, Machine};
 pub(crate) use parts::{ComputationOrder, PARTS_MAX, PartCost, PartObstacle, RegionPart, RegionPiece};
 pub(crate) use place::CodePlace;
-pub(crate) use reductions::{Reduction, ReductionKind, join as join_reductions, kind as reduction_kind};
+pub(crate) use reductions::{ReducedState, ReductionKind, join as join_reductions, kind as reduction_kind};
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
 pub(crate) use stop::{LongCall, RegionBorders, RegionStop};

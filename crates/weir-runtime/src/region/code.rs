@@ -10,7 +10,7 @@ use weir_ir::prim::Prim;
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::parts::{ComputationOrder, PartCost, RegionPart};
 use super::place::CodePlace;
-use super::reductions::Reduction;
+use super::reductions::ReducedState;
 use super::shapes::{Scalar, WordShape};
 use crate::constant_copies::ConstantCopies;
 use crate::operations::{Out, PrimStep};
@@ -223,7 +223,7 @@ pub(crate) enum LoopOutcome {
     /// The list in this slot, to which each round of a `for` adds its result.
     List(FrameSlot),
     /// The states of a `fold`.
-    Reductions(Box<[Reduction]>),
+    Reductions(Box<[ReducedState]>),
 }
 
 /// Scalar fields of the record that is the current element of a loop, and their registers.
@@ -359,11 +359,11 @@ impl ElementReplacement {
 
 impl SplitLoop {
     /// Returns the states, if the loop is a `fold`.
-    pub(crate) fn reductions(&self) -> &[Reduction] {
+    pub(crate) fn reductions(&self) -> &[ReducedState] {
         if let LoopOutcome::Reductions(reductions) = &self.outcome { reductions } else { &[] }
     }
 
-    fn reductions_mut(&mut self) -> &mut [Reduction] {
+    fn reductions_mut(&mut self) -> &mut [ReducedState] {
         if let LoopOutcome::Reductions(reductions) = &mut self.outcome { reductions } else { &mut [] }
     }
 

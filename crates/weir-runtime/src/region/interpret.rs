@@ -124,6 +124,17 @@ macro_rules! or_yield {
     };
 }
 
+/// Calls a typed entry point; ends the flow if it fails, and yields behind the call if the slice is over.
+macro_rules! call_words {
+    ($region:ident, $out:ident, $row:ident, $words:ident, $outside:ident, $at:ident) => {{
+        match $region.call_words($row, $at - 1, $words.0, &mut $outside) {
+            Ok(word) => $words.set($out, word),
+            Err(failure) => return RegionStop::Ends($at - 1, Err(failure)),
+        }
+        or_yield!($outside.spend(units::CALL), $at);
+    }};
+}
+
 /// Goes on with the next element of a list if there is one; yields if the slice is over.
 macro_rules! next {
     ($region:ident.$next:ident($row:ident $(, $out:ident)?), $words:ident, $outside:ident, $at:ident, $target:ident) => {{
@@ -244,25 +255,23 @@ impl Region {
         let outside = Outside { slots, choices, shared, environment, platform, units, call_budget, current, borders };
         let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
         if let Some(window) = window {
-            return self.run_in(code, &mut Window(window), outside, at);
+            return self.run_in((code, at), &mut Window(window), outside);
         }
         let window = words.first_chunk_mut::<LARGE_WINDOW>().expect("the builder makes no region with more registers");
-        self.run_in(code, &mut Window(window), outside, at)
+        self.run_in((code, at), &mut Window(window), outside)
     }
 
     #[inline(never)]
     fn run_in<const SIZE: usize>(
         &self,
-        code: &[Instruction],
+        (code, mut at): (&[Instruction], usize),
         words: &mut Window<'_, SIZE>,
         mut outside: Outside<'_>,
-        mut at: usize,
     ) -> RegionStop {
         use Instruction::*;
         loop {
-            let instruction = code[at];
             at += 1;
-            match instruction {
+            match code[at - 1] {
                 Move(out, a) => words.set(out, words.get(a)),
                 AddInt(out, a, b) => or_fail!(words.put_int(out, words.int(a).checked_add(words.int(b)))),
                 SubtractInt(out, a, b) => or_fail!(words.put_int(out, words.int(a).checked_sub(words.int(b)))),
@@ -305,16 +314,10 @@ impl Region {
                 Field(out, slot, field) => words.set(out, outside.field(slot, field)),
                 ElementWord(out, row, field) => words.set(out, self.field_of_element(row, words, &outside, field)),
                 ElementWords(row) => self.load_fields(row, words.0, &outside),
-                CallWords(out, row) => {
-                    match self.call_words(row, at - 1, words.0, &mut outside) {
-                        Ok(word) => words.set(out, word),
-                        Err(failure) => return RegionStop::Ends(at - 1, Err(failure)),
-                    }
-                    or_yield!(outside.spend(units::CALL), at);
-                }
+                CallWords(out, row) => call_words!(self, out, row, words, outside, at),
                 Replace(row) => go_on!(self.replace(row, at - 1, words.0, &mut outside), at),
                 Switch(row) => go_on!(self.switch(row, at - 1, words.0, &mut outside), at),
-                out_of_line!() => go_on!(self.step(instruction, at - 1, words.0, &mut outside), at),
+                instruction @ out_of_line!() => go_on!(self.step(instruction, at - 1, words.0, &mut outside), at),
             }
         }
         self.failed(at - 1, words.0, &outside)

@@ -9,7 +9,7 @@ use super::instruction::{Instruction, Register};
 
 /// A state whose partial results can be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reduction {
+pub(crate) struct ReducedState {
     pub state: Register,
     pub kind: ReductionKind,
 }
@@ -27,7 +27,7 @@ pub(crate) enum ReductionKind {
     Or,
 }
 
-impl Reduction {
+impl ReducedState {
     /// Sets the state to its identity.
     pub(crate) fn begin(self, words: &mut [u64]) {
         let identity = match self.kind {
@@ -76,7 +76,7 @@ impl Reduction {
 }
 
 /// Joins partial results to the states; returns false, and changes nothing, if the rounds have to run in their order.
-pub(crate) fn join(reductions: &[Reduction], words: &mut [u64], partial: &[u64]) -> bool {
+pub(crate) fn join(reductions: &[ReducedState], words: &mut [u64], partial: &[u64]) -> bool {
     let fits = reductions.iter().all(|reduction| reduction.fits(words, partial));
     if fits {
         reductions.iter().for_each(|reduction| reduction.join(words, partial));

@@ -26,7 +26,7 @@ use super::scope::Scope;
 use crate::prepare::regions::splits::obstacle;
 use crate::region::WordShape;
 use crate::region::{Instruction, Register, TableIndex, Target};
-use crate::region::{LoopOutcome, LoopRow, Reduction, ReductionKind, SPLITS_MAX, SplitLoop};
+use crate::region::{LoopOutcome, LoopRow, ReducedState, ReductionKind, SPLITS_MAX, SplitLoop};
 use crate::step::{Action, Repeat, RepeatStep};
 
 /// A loop under construction.
@@ -164,7 +164,7 @@ impl<'a> Builder<'a> {
     fn split_of_fold(&mut self, parts: &LoopParts<'a, '_>, first: Target, row: TableIndex) -> Option<TableIndex> {
         let states = &parts.inner.parameters[..parts.step.repeat.states()];
         let states: Vec<&Vec<Register>> = states.iter().map(Option::as_ref).collect::<Option<_>>()?;
-        let reduction = |state: &Register| Reduction { state: *state, kind: ReductionKind::Kept };
+        let reduction = |state: &Register| ReducedState { state: *state, kind: ReductionKind::Kept };
         let reductions = states.into_iter().flatten().map(reduction).collect();
         self.split(parts, first, row, LoopOutcome::Reductions(reductions))
     }

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::emitter::CodeEmitter;
 use crate::region::{
-    Instruction, LoopOutcome, Reduction, ReductionKind, Register, SplitLoop, StateLocation, TableIndex, reduction_kind,
+    Instruction, LoopOutcome, ReducedState, ReductionKind, Register, SplitLoop, StateLocation, TableIndex,
+    reduction_kind,
 };
 
 /// Finds the reductions among the states of each fold. The end of a loop that has another state, or elements that can only be
@@ -42,7 +43,7 @@ fn moves_out(emitter: &CodeEmitter, code: Instruction, row: TableIndex) -> bool 
 }
 
 /// Returns the reduction that the instructions of a loop are of a state; `None` if they are none.
-fn reduction(emitter: &mut CodeEmitter, range: Range<usize>, state: Register) -> Option<Reduction> {
+fn reduction(emitter: &mut CodeEmitter, range: Range<usize>, state: Register) -> Option<ReducedState> {
     let mut kind = ReductionKind::Kept;
     for at in range {
         let mut is_used = false;
@@ -56,7 +57,7 @@ fn reduction(emitter: &mut CodeEmitter, range: Range<usize>, state: Register) ->
             kind = found;
         }
     }
-    Some(Reduction { state, kind })
+    Some(ReducedState { state, kind })
 }
 
 /// Returns the code for threads that run rounds of these loops, in which each addition to a state notes the least and the
@@ -73,7 +74,7 @@ pub(super) fn reducing_code(
         if reducing.is_empty() {
             reducing = code.to_vec();
         }
-        for Reduction { state, kind } in reductions {
+        for ReducedState { state, kind } in reductions {
             let ReductionKind::Sum(least) = kind else { continue };
             *least = *registers as Register;
             *registers += 2;
