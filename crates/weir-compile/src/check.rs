@@ -102,6 +102,8 @@ struct TypeChecker<'a, 'c> {
     context: &'c mut CheckContext<'a>,
     /// The results so far.
     typed: TypedTree,
+    /// The number of references that the declarations contain. Those behind them are of the current file.
+    declared_references: usize,
     inference: Inference,
     /// The end of the expression that was checked last.
     reached: u32,
@@ -152,6 +154,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
     fn new(context: &'c mut CheckContext<'a>, declarations: Declarations) -> Self {
         TypeChecker {
             fn_seen: vec![BodyEffects::default(); declarations.functions.len()],
+            declared_references: declarations.references.len(),
             typed: TypedTree::new(context.tree(), declarations),
             context,
             inference: Inference::default(),
@@ -200,14 +203,22 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
                 _ => {}
             }
         }
-        self.typed.declarations.file = 0;
+        self.enter(0);
         self.file_handlers();
         self.test_names();
+        self.enter(0);
     }
 
     /// Makes the file of an item the current one.
     fn enter_file(&mut self, item: &ast::Item) {
-        self.typed.declarations.file = self.context.files.index_at(item.span.start);
+        self.enter(self.context.files.index_at(item.span.start));
+    }
+
+    /// Makes the file with this index the current one. The references found so far belong to the one before.
+    fn enter(&mut self, file: usize) {
+        let mut found = self.typed.declarations.references.split_off(self.declared_references);
+        self.typed.here().references.append(&mut found);
+        self.typed.declarations.file = file;
     }
 
     fn shared(&mut self, shared: &'a ast::Shared) {
@@ -250,13 +261,16 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         self.enter_file(item);
         self.begin_body(Exits::Function(result.clone()));
         self.current_fn = Some(at);
+        let mut locals = Vec::new();
         for (ty, parameter) in taken.into_iter().zip(&function.parameters) {
             if let Some(default) = &parameter.default {
                 self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
             }
             let local = self.bind(parameter.name.text.clone(), parameter.name.span, ty);
-            self.typed.fn_locals[at].push(local);
+            locals.push(local);
         }
+        let name = self.typed.declarations.fn_name(at);
+        self.typed.here().fn_locals.insert(name, locals);
         self.handlers_of_block(&function.body);
         self.block(&function.body, Some(&result));
         self.fn_seen[at] = std::mem::take(&mut self.seen);
@@ -273,11 +287,13 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
 
     /// Brings a local name into scope.
     fn bind(&mut self, name: Arc<str>, span: Span, ty: Ty) -> LocalId {
-        let id = LocalId(self.typed.locals.len() as u32);
         let from = span.end.max(self.reached);
-        self.typed.locals.push(Local { name: name.clone(), span, ty, from });
+        let file = self.typed.declarations.file as ast::FileIndex;
+        let here = self.typed.here();
+        let id = LocalId { file, index: here.locals.len() as u32 };
+        here.locals.push(Local { name: name.clone(), span, ty, from });
         self.scope.bind(name, id);
-        let symbol = Symbol::Local(id.0);
+        let symbol = Symbol::Local(id);
         self.typed.declarations.references.push(Reference { span, symbol, defines: true });
         id
     }
@@ -312,11 +328,11 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
 
     fn resolve_all(&mut self) {
         let inference = &self.inference;
-        let types = self.typed.expr_types.iter_mut().chain(&mut self.typed.pattern_types);
-        let types = types.chain(self.typed.locals.iter_mut().map(|local| &mut local.ty));
-        let types = types.chain(self.typed.instances.values_mut().flat_map(|instance| instance.values_mut()));
-        for ty in types.chain(self.typed.declarations.shared.values_mut().map(|shared| &mut shared.ty)) {
-            *ty = inference.resolve(ty);
+        for file in &mut self.typed.files {
+            file.resolve_types(inference);
+        }
+        for shared in self.typed.declarations.shared.values_mut() {
+            shared.ty = inference.resolve(&shared.ty);
         }
     }
 
@@ -324,7 +340,9 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
     fn unknown_types(&mut self) {
         for OpenType { span, ty, function } in std::mem::take(&mut self.open) {
             if function.is_some() {
-                self.typed.created.push(self.inference.resolve(&ty));
+                let created = self.inference.resolve(&ty);
+                let file = self.typed.declarations.file_at(span.start);
+                self.typed.files[file].created.push(created);
             }
             if let Ty::Unknown(_) = self.inference.shallow(&ty) {
                 // One report is enough for everything that depends on the same unknown.

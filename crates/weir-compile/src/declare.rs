@@ -25,8 +25,9 @@ pub(crate) use type_resolution::{TypeParameters, private_item, resolve_type};
 
 /// Collects the declarations of a tree.
 pub(crate) fn declare(context: &mut CheckContext<'_>) -> Declarations {
-    let modules = context.files.names().iter().cloned();
-    let files: Vec<FileScope> = modules.map(FileScope::of_module).collect();
+    let modules = context.files.names().iter().cloned().enumerate();
+    let files: Vec<FileScope> =
+        modules.map(|(file, module)| FileScope::of_module(module, context.files.start(file))).collect();
     let files = if files.is_empty() { vec![FileScope::default()] } else { files };
     let declarations = Declarations { files, ..Declarations::default() };
     let mut declarer = Declarer { context, declarations, taken: IndexMap::new() };
@@ -426,7 +427,8 @@ impl Declarer<'_, '_> {
             let whole = self.declarations.add_name(&function.name.text);
             self.declarations.define(&function.name, Symbol::Function((&*whole).into()));
             let type_parameters = signature.into_names();
-            let declared = DeclaredFn { item, public, type_parameters, parameters, result, result_span };
+            let file = self.declarations.file;
+            let declared = DeclaredFn { file, item, public, type_parameters, parameters, result, result_span };
             self.declarations.functions.insert(whole, declared);
         }
     }

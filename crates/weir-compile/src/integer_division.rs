@@ -68,7 +68,7 @@ impl CommentedDivisor {
             return None;
         }
         let mut parsed = weir_syntax::parse(source, &format!("fn divisor() {{\n{text}\n}}"));
-        let ItemKind::Function(function) = parsed.tree.items.pop()?.kind else { return None };
+        let ItemKind::Function(function) = Arc::into_inner(parsed.tree.items.pop()?)?.kind else { return None };
         let [statement] = <[ast::Statement; 1]>::try_from(function.body.statements).ok()?;
         let StatementKind::Expr(expr) = statement.kind else { return None };
         (parsed.diagnostics.is_empty() && parsed.tree.items.is_empty())
@@ -162,7 +162,7 @@ fn varies(expr: &Expr, typed: &TypedTree) -> bool {
     struct VariableSearch<'t>(&'t TypedTree, bool);
     impl<'t> Visitor<'t> for VariableSearch<'t> {
         fn expr(&mut self, expr: &'t Expr) {
-            let resolution = self.0.resolutions.get(&expr.id);
+            let resolution = self.0.resolution(expr.id);
             self.1 |=
                 matches!(resolution, Some(Resolution::Local(_) | Resolution::Shared(_) | Resolution::SharedNow(_)));
             walk_expr(self, expr);

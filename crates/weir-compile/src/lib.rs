@@ -60,7 +60,7 @@ pub use lower::OPERATIONS_MAX;
 pub use program_files::{FILES_MAX, ModuleFile, ModuleFiles, ModulePlace, NoModules, ProgramFiles, library_items};
 pub use symbol::{Reference, Symbol};
 pub use symbol_index::{LocalName, SymbolInfo};
-pub use typed_tree::TypedTree;
+pub use typed_tree::{LocalId, TypedTree};
 pub use weir_modules::WeirModules;
 
 /// The result of compiling a file.

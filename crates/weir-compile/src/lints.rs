@@ -100,9 +100,9 @@ impl<'t> Visitor<'t> for LintWalk<'t> {
 
 /// The spans, by their starts, of the locals that some expression names.
 fn used_locals(typed: &TypedTree) -> BTreeSet<u32> {
-    let uses = typed.declarations.references.iter().filter(|found| !found.defines);
+    let uses = typed.references().filter(|found| !found.defines);
     let locals = uses.filter_map(|found| match found.symbol {
-        Symbol::Local(id) => typed.locals.get(id as usize),
+        Symbol::Local(id) => Some(typed.local(id)),
         _ => None,
     });
     locals.map(|local| local.span.start).collect()

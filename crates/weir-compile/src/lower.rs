@@ -103,7 +103,7 @@ pub(crate) fn lower_unreached_fn<'a>(
         return None;
     }
     let mut lowering = Lowering::new(context, typed);
-    let parameters = lowering.parameters(&typed.fn_locals[at]);
+    let parameters = lowering.parameters(typed.fn_locals(at));
     // Only a flow that reaches the `fn` decides whether there is a session.
     lowering.session = Some(Atom::Value(Value::Unit));
     lowering.alone = true;
@@ -177,8 +177,8 @@ struct InlineFrame<'a> {
     kind: InlineFrameKind,
     /// The index of the frame that a failure goes to from here; none for a flow.
     outer: Option<usize>,
-    /// The index of the inlined `fn`.
-    function: Option<usize>,
+    /// The name of the inlined `fn`.
+    function: Option<Arc<str>>,
     /// The call that is inlined.
     called_at: Span,
     /// The inlined call of a `fn` of the program that the operations in the frame belong to; for a closure that of its text.

@@ -10,10 +10,11 @@ mod circles;
 mod in_text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use weir_host::{Library, Text};
 use weir_syntax::ast::{Item, ItemKind, LibraryFolder, Tree, UsedModule};
-use weir_syntax::{Code, Diagnostic, FirstIds, Parsed, SourceFile, SourceId, Span, parse, parse_from};
+use weir_syntax::{Code, Diagnostic, FilePlace, Parsed, SourceFile, SourceId, Span, parse, parse_file};
 
 /// The maximum number of files of a program.
 pub const FILES_MAX: usize = 4_096;
@@ -191,13 +192,12 @@ impl ProgramFiles {
 
     /// Parses the file at the end of the text, which begins at `start`, and adds its tree.
     fn parse_last(&mut self, text: &SourceFile, start: u32) {
-        let tree = &self.parsed.tree;
-        let first = FirstIds { offset: start, expr: tree.expr_count, pattern: tree.pattern_count };
-        let parsed = parse_from(self.source, text.text(), first);
+        let file = self.parsed.tree.node_counts.len() as u16;
+        let parsed = parse_file(self.source, text.text(), FilePlace { file, offset: start });
         let whole = &mut self.parsed;
         whole.tree.items.extend(parsed.tree.items);
         whole.tree.span = whole.tree.span.to(parsed.tree.span);
-        (whole.tree.expr_count, whole.tree.pattern_count) = (parsed.tree.expr_count, parsed.tree.pattern_count);
+        whole.tree.node_counts.extend(parsed.tree.node_counts);
         whole.diagnostics.extend(parsed.diagnostics);
         whole.comments.extend(parsed.comments);
     }
@@ -223,7 +223,7 @@ impl ProgramFiles {
 }
 
 /// Returns the libraries that items declare.
-pub fn library_items<'t>(items: impl Iterator<Item = &'t Item>) -> impl Iterator<Item = &'t LibraryFolder> {
+pub fn library_items<'t>(items: impl Iterator<Item = &'t Arc<Item>>) -> impl Iterator<Item = &'t LibraryFolder> {
     items.filter_map(|item| if let ItemKind::Library(found) = &item.kind { Some(found) } else { None })
 }
 

@@ -3,11 +3,13 @@
 use weir_host::Text;
 use weir_syntax::Span;
 
+use crate::typed_tree::LocalId;
+
 /// A declared entity.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Symbol {
-    /// A local name, by its number in the file.
-    Local(u32),
+    /// A local name.
+    Local(LocalId),
     /// A `fn` of the program.
     Function(Text),
     /// A shared value.

@@ -121,7 +121,7 @@ impl Document {
     /// Returns the items of the document.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         let whole = self.whole();
-        self.checked.parsed.tree.items.iter().filter(move |item| whole.contains(item.span))
+        self.checked.parsed.tree.items.iter().map(|item| &**item).filter(move |item| whole.contains(item.span))
     }
 
     /// Returns the text of the document before an offset.

@@ -58,8 +58,8 @@ impl<'a> TypeChecker<'a, '_> {
             return self.ignore(given);
         }
         if let Some(local) = self.scope.find(name.as_str()) {
-            let ty = self.typed.locals[local.0 as usize].ty.clone();
-            self.refer(name.span, Symbol::Local(local.0));
+            let ty = self.typed.local(local).ty.clone();
+            self.refer(name.span, Symbol::Local(local));
             return self.call_local(name, &ty, CallTarget::Local(local), given);
         }
         if let Some((at, _, _)) = self.typed.declarations.functions.get_full(self.typed.declarations.own(&name.text)) {
@@ -119,7 +119,7 @@ impl<'a> TypeChecker<'a, '_> {
         });
         let taken = taken.collect();
         let call = given.call.map(|call| call.id);
-        self.arguments(&name, CallTarget::Function(at), taken, given);
+        self.arguments(&name, CallTarget::Function(name.clone()), taken, given);
         if is_generic {
             self.use_of_generic(GenericCallee::Own(at), call, types, span);
         }

@@ -129,10 +129,10 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Resolves the use of a constant, by its index.
     pub(super) fn constant_named(&mut self, expr: &Expr, at: usize, span: Span) -> Ty {
-        self.typed.resolutions.insert(expr.id, Resolution::Constant(at));
         if let Some((name, _)) = self.typed.declarations.constants.get_index(at) {
-            let symbol = Symbol::Constant((&**name).into());
-            self.refer(span, symbol);
+            let name = name.clone();
+            self.refer(span, Symbol::Constant((&*name).into()));
+            self.typed.resolve(expr.id, Resolution::Constant(name));
         }
         self.typed.declarations.constants[at].ty.clone()
     }

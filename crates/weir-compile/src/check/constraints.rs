@@ -208,7 +208,8 @@ impl<'a> TypeChecker<'a, '_> {
         if known {
             let text: weir_host::Text = whole.into();
             if whole != name.as_str() {
-                self.typed.held_names.insert(name.span.start, whole.into());
+                let held = whole.into();
+                self.typed.here().held_names.insert(name.span.start, held);
             }
             self.refer(name.span, if shared { Symbol::Shared(text) } else { Symbol::Constraint(text) });
         }

@@ -56,10 +56,10 @@ impl<'a> TypeChecker<'a, '_> {
             Some((first, others)) => (&first.locals[..], others),
             None => (&[][..], &[][..]),
         };
-        let mut common: Vec<_> = first.iter().map(|id| self.typed.locals[id.0 as usize].clone()).collect();
+        let mut common: Vec<_> = first.iter().map(|id| self.typed.local(*id).clone()).collect();
         common.retain(|local| {
             others.iter().all(|route| {
-                let mut of_route = route.locals.iter().map(|id| &self.typed.locals[id.0 as usize]);
+                let mut of_route = route.locals.iter().map(|id| self.typed.local(*id));
                 of_route.any(|other| other.name == local.name && other.ty == local.ty)
             })
         });

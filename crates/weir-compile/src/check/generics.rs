@@ -74,7 +74,7 @@ impl TypeChecker<'_, '_> {
         span: Span,
     ) {
         if let Some(expr) = expr {
-            self.typed.instances.insert(expr, types.clone());
+            self.typed.of_mut(expr).instances.insert(expr, types.clone());
         }
         self.generics.uses.push(GenericUse { callee, user: self.current_fn, types, span });
     }

@@ -81,7 +81,7 @@ impl<'a> TypeChecker<'a, '_> {
         let (target, failure) = found?;
         let uses_arguments = !handler.arguments.is_empty();
         let resolved = ResolvedHandler { target: target.clone(), local, failure, uses_arguments };
-        self.typed.handlers.insert(handler.span.start, resolved);
+        self.typed.here().handlers.insert(handler.span.start, resolved);
         Some(target)
     }
 
@@ -132,8 +132,8 @@ impl<'a> TypeChecker<'a, '_> {
                 };
                 parameters.map(|parameter| (parameter.name.clone(), ty(parameter))).collect()
             }
-            CallTarget::Function(at) => {
-                let declared = &self.typed.declarations.functions[*at].parameters;
+            CallTarget::Function(name) => {
+                let declared = &self.typed.declarations.functions[name].parameters;
                 let ty = |ty: &Ty| is_value(&ty.to_type()).then(|| ty.clone());
                 declared.iter().map(|parameter| ((&*parameter.name).into(), ty(&parameter.ty))).collect()
             }
@@ -196,7 +196,7 @@ impl TypeChecker<'_, '_> {
             self.report(diagnostic);
             return None;
         }
-        Some((CallTarget::Function(at), failure))
+        Some((CallTarget::Function(self.typed.declarations.fn_name(at)), failure))
     }
 }
 

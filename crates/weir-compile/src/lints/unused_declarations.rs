@@ -6,6 +6,7 @@
 //! variants of an enum that requests may contain: nobody has to name a variant that a client sends.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use weir_host::{Text, Type, TypeDefinition, TypeShape};
 use weir_syntax::ast::{Item, ItemKind, Name, Variant};
@@ -30,14 +31,15 @@ pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     let is_own = |item: &Item| !context.files.is_of_library(context.files.index_at(item.span.start));
     let unused = items.iter().enumerate().filter(|(at, item)| !used.contains(at) && is_own(item));
     let unused: Vec<_> = unused.filter_map(|(_, item)| unused_item(item, context.text)).collect();
-    let enums = items.iter().enumerate().filter(|(at, item)| used.contains(at) && is_own(item)).map(|(_, item)| item);
+    let enums =
+        items.iter().enumerate().filter(|(at, item)| used.contains(at) && is_own(item)).map(|(_, item)| &**item);
     let variants = unused_variants(enums, context.files, typed);
     context.report_all(unused);
     context.report_all(variants);
 }
 
 /// Returns the items that run by themselves, and all items that they name, directly or through others.
-fn used_items(items: &[Item], typed: &TypedTree) -> BTreeSet<usize> {
+fn used_items(items: &[Arc<Item>], typed: &TypedTree) -> BTreeSet<usize> {
     let names = named_items(items, typed);
     let mut used: BTreeSet<usize> = BTreeSet::new();
     // Declarations that are deliberately not used keep those that they name.
@@ -57,17 +59,16 @@ fn is_bound(item: &Item) -> bool {
 }
 
 /// Returns the items that each item names.
-fn named_items(items: &[Item], typed: &TypedTree) -> BTreeMap<usize, BTreeSet<usize>> {
+fn named_items(items: &[Arc<Item>], typed: &TypedTree) -> BTreeMap<usize, BTreeSet<usize>> {
     let item_at = |span: Span| {
         let next = items.partition_point(|item| item.span.start <= span.start);
         next.checked_sub(1).filter(|at| span.end <= items[*at].span.end)
     };
-    let references = &typed.declarations.references;
-    let declarations = references.iter().filter(|found| found.defines);
+    let declarations = typed.references().filter(|found| found.defines);
     let declared: BTreeMap<&Symbol, usize> =
         declarations.filter_map(|found| Some((&found.symbol, item_at(found.span)?))).collect();
     let mut named: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for found in references.iter().filter(|found| !found.defines) {
+    for found in typed.references().filter(|found| !found.defines) {
         if let (Some(from), Some(to)) = (item_at(found.span), declared.get(&found.symbol)) {
             named.entry(from).or_default().insert(*to);
         }
@@ -116,7 +117,7 @@ fn unused_variants<'a>(
     typed: &TypedTree,
 ) -> Vec<Diagnostic> {
     let received = received_types(typed);
-    let uses = typed.declarations.references.iter().filter(|found| !found.defines);
+    let uses = typed.references().filter(|found| !found.defines);
     let named: BTreeSet<&Symbol> = uses.map(|found| &found.symbol).collect();
     let mut unused = Vec::new();
     for item in enums {
@@ -160,11 +161,17 @@ fn received_types(typed: &TypedTree) -> BTreeSet<Text> {
     let parameters = routes.flat_map(|route| &route.locals).map(|local| typed.local(*local).ty.to_type());
     let elements = typed.entries.iter().filter_map(|entry| entry.element.clone());
     let rows = typed.declarations.tables.values().filter_map(|table| table.row.as_ref());
-    let created = typed.created.iter().map(Ty::to_type);
+    let created = || typed.files.iter().flat_map(|file| &file.created);
     // A generic `fn` may create values of the types that it is used with.
-    let is_generic = typed.created.iter().any(Ty::mentions_parameter);
-    let generic = typed.instances.values().filter(|_| is_generic).flat_map(|types| types.values().map(Ty::to_type));
-    for ty in parameters.chain(elements).chain(rows.map(|row| Type::named(row))).chain(created).chain(generic) {
+    let is_generic = created().any(Ty::mentions_parameter);
+    let instances = typed.files.iter().flat_map(|file| file.instances.values());
+    let generic = instances.filter(|_| is_generic).flat_map(|types| types.values().map(Ty::to_type));
+    for ty in parameters
+        .chain(elements)
+        .chain(rows.map(|row| Type::named(row)))
+        .chain(created().map(Ty::to_type))
+        .chain(generic)
+    {
         add_named(&ty, typed, &mut found);
     }
     found

@@ -30,7 +30,8 @@ pub(super) struct UnusedNames<'t> {
 
 impl<'t> UnusedNames<'t> {
     pub(super) fn new(text: &'t str, typed: &TypedTree) -> Self {
-        let results = typed.locals.iter().filter(|local| matches!(local.ty, Ty::Result(_)));
+        let results =
+            typed.files.iter().flat_map(|file| &file.locals).filter(|local| matches!(local.ty, Ty::Result(_)));
         UnusedNames {
             text,
             used: used_locals(typed),

@@ -143,7 +143,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the name in the program of a resource that a step holds.
     pub(super) fn held_name(&self, resource: &AtomicResource) -> Arc<str> {
-        let whole = self.program.held_names.get(&resource.name.span.start);
+        let whole = self.program.file_at(resource.name.span.start).held_names.get(&resource.name.span.start);
         whole.unwrap_or(&resource.name.text).clone()
     }
 

@@ -18,7 +18,12 @@ impl SourcePrinter<'_> {
     pub(super) fn file(&mut self, tree: &Tree) -> Doc {
         let head = docs(&tree.docs, "//!");
         let region = 0..self.text.len() as u32;
-        let mut sequence = self.attach_comments(&tree.items, region, |item| place(&item.docs, item.span), Self::item);
+        let mut sequence = self.attach_comments(
+            &tree.items,
+            region,
+            |item| place(&item.docs, item.span),
+            |printer, item| printer.item(item),
+        );
         for (index, pair) in tree.items.windows(2).enumerate() {
             if is_large(&pair[0]) || is_large(&pair[1]) {
                 let next = &mut sequence.elements[index + 1];

@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::ast::{
     Block, Config, Entry, Enum, ExternalName, FieldDeclaration, Function, Item, ItemKind, LibraryFolder, NamedConstant,
-    Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
+    NodeCounts, Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
@@ -19,8 +19,8 @@ impl Parser<'_> {
             self.begun_at = before;
             let reported = self.diagnostics.len();
             match self.item() {
-                Some(item) => items.push(item),
-                None => self.advise_end(items.last(), reported),
+                Some(item) => items.push(Arc::new(item)),
+                None => self.advise_end(items.last().map(|item| &**item), reported),
             }
             if self.at == before {
                 self.skip_to_item();
@@ -29,9 +29,9 @@ impl Parser<'_> {
                 self.skip_to_item();
             }
         }
-        let span = Span::new(self.source, self.begin, self.text.len() as u32);
-        let expr_count = self.first_expr + self.heights.len() as u32;
-        Tree { docs, items, span, expr_count, pattern_count: self.pattern_count }
+        let span = Span::new(self.source, self.place.offset, self.text.len() as u32);
+        let counts = NodeCounts { exprs: self.heights.len() as u32, patterns: self.pattern_count };
+        Tree { docs, items, span, node_counts: vec![counts] }
     }
 
     /// Skips to a line that begins an item.

@@ -263,5 +263,5 @@ impl Generator {
 }
 
 fn expr(kind: ExprKind) -> Expr {
-    Expr { id: ExprId(0), kind, span: nowhere(), parenthesized: false }
+    Expr { id: ExprId { file: 0, index: 0 }, kind, span: nowhere(), parenthesized: false }
 }

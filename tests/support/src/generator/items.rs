@@ -17,7 +17,7 @@ impl Generator {
     pub fn tree(&mut self) -> Tree {
         let docs = self.docs();
         let items = self.several(1, 5, Self::item);
-        Tree { docs, items, span: nowhere(), expr_count: 0, pattern_count: 0 }
+        Tree { docs, items: items.into_iter().map(Arc::new).collect(), span: nowhere(), node_counts: Vec::new() }
     }
 
     fn item(&mut self) -> Item {
