@@ -52,6 +52,7 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Code, Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
+use check_cache::FileKeys;
 pub use checked::Checked;
 use context::CheckContext;
 pub use effects::EffectSummary;
@@ -95,10 +96,15 @@ pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library
     let ProgramFiles { source, mut parsed, modules: files } = program;
     let modules = cache.modules.clone();
     let mut context = CheckContext::new((source, file.text(), &parsed), &files, library, &modules);
-    let typed = check::check(&mut context);
+    let mut keys = FileKeys::default();
+    let typed = check::check(&mut context, |context, declarations| {
+        keys = FileKeys::of(context, declarations);
+        cache.kept(&files, &keys)
+    });
+    cache.keep_types(&files, &keys, &typed);
     cascade::suppress(&mut context);
     integer_division::check(&mut context, &typed);
-    let (expr, tests) = lower_and_check(&mut context, &typed, cache).unzip();
+    let (expr, tests) = lower_and_check(&mut context, &typed, (cache, &keys)).unzip();
     lints::check(&mut context, &typed);
     let found = context.into_diagnostics();
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
@@ -138,7 +144,7 @@ fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
 fn lower_and_check<'a>(
     context: &mut CheckContext<'a>,
     typed: &'a TypedTree,
-    cache: &mut CheckCache,
+    cache: (&mut CheckCache, &FileKeys),
 ) -> Option<(expr::Program, expr::Program)> {
     if context.has_errors() {
         return None;
@@ -192,11 +198,12 @@ fn check_unreached_fns<'a>(
     context: &mut CheckContext<'a>,
     typed: &'a TypedTree,
     program: &expr::Program,
-    cache: &mut CheckCache,
+    (cache, keys): (&mut CheckCache, &FileKeys),
 ) {
-    let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text);
+    let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text, keys);
     let types = move_checker::by_name(&program.types);
     let mut clean = BTreeSet::new();
+    let inlined = context.inlined_calls.len();
     for at in typed.unreached_fns() {
         let fingerprint = fingerprints.of(at);
         let before = context.reported();
@@ -210,6 +217,8 @@ fn check_unreached_fns<'a>(
         if context.reported() == before {
             clean.insert(fingerprint);
         }
+        // No program contains the body.
+        context.inlined_calls.truncate(inlined);
     }
     cache.keep(clean);
 }

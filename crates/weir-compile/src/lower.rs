@@ -80,7 +80,7 @@ pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) ->
         program.shared.push(SharedValue { name, ty, per_session, init });
     }
     let mut names = IndexMap::new();
-    for entry in &typed.entries {
+    for entry in typed.entries() {
         let mut lowered = entry::lower_entry(entry, context, typed);
         lowered.name = numbered(&mut names, lowered.name.to_string()).into();
         program.entries.push(lowered);

@@ -4,17 +4,23 @@
 //! main file declares `library billing = "../billing"`, the file `invoices.weir` of that folder. In a library's files,
 //! `use` names files of the same library. Modules of the standard library come first: a file cannot replace them.
 //!
-//! All files are laid end to end in one [`SourceFile`], so that one offset says the file too, and merged into one tree.
+//! All files are laid one behind the other in one [`SourceFile`], so that one offset says the file too, and merged into one
+//! tree. Files that an edit leaves as they are keep their trees ([`kept_trees`]).
 
 mod circles;
 mod in_text;
+mod kept_trees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_host::{Library, Text};
-use weir_syntax::ast::{Item, ItemKind, LibraryFolder, Tree, UsedModule};
-use weir_syntax::{Code, Diagnostic, FilePlace, Parsed, SourceFile, SourceId, Span, parse, parse_file};
+use weir_syntax::ast::{FileIndex, Item, ItemKind, LibraryFolder, Tree, UsedModule};
+use weir_syntax::{Code, Diagnostic, FilePlace, Parsed, SourceFile, SourceId, Span};
+
+use crate::check_cache::CheckCache;
+use kept_trees::PlacedFile;
+pub(crate) use kept_trees::{KeptTrees, fingerprint};
 
 /// The maximum number of files of a program.
 pub const FILES_MAX: usize = 4_096;
@@ -81,6 +87,8 @@ pub(crate) struct FileModules {
     /// The library of each module; empty for the folder of the program.
     libraries: Vec<Text>,
     indices: BTreeMap<Text, usize>,
+    /// The fingerprint of the text of each file.
+    contents: Vec<u64>,
     /// The modules whose absence has been reported.
     reported: BTreeSet<Text>,
 }
@@ -94,6 +102,11 @@ impl FileModules {
     /// Returns the offset at which a file begins.
     pub(crate) fn start(&self, file: usize) -> u32 {
         self.starts.get(file).copied().unwrap_or_default()
+    }
+
+    /// Returns the fingerprint of the text of a file.
+    pub(crate) fn content(&self, file: usize) -> u64 {
+        self.contents.get(file).copied().unwrap_or_default()
     }
 
     /// Returns the names of the modules, by file.
@@ -137,11 +150,12 @@ impl FileModules {
         self.reported.contains(module)
     }
 
-    fn add(&mut self, start: u32, name: Text, library: Text) {
+    fn add(&mut self, start: u32, content: u64, name: Text, library: Text) {
         if !name.is_empty() {
             self.indices.insert(name.clone(), self.names.len());
         }
         self.starts.push(start);
+        self.contents.push(content);
         self.names.push(name);
         self.libraries.push(library);
     }
@@ -151,22 +165,43 @@ impl ProgramFiles {
     /// Parses a program of one file. `source` is its number in the caller's [`weir_syntax::Sources`].
     #[must_use]
     pub fn single(source: SourceId, file: &SourceFile) -> Self {
-        let mut modules = FileModules::default();
-        modules.add(0, Text::default(), Text::default());
-        ProgramFiles { source, parsed: parse(source, file.text()), modules }
+        Self::main_file(source, file, &mut KeptTrees::default())
+    }
+
+    fn main_file(source: SourceId, file: &SourceFile, trees: &mut KeptTrees) -> Self {
+        let parsed = Parsed { tree: Tree::default(), diagnostics: Vec::new(), comments: Vec::new() };
+        let mut program = ProgramFiles { source, parsed, modules: FileModules::default() };
+        program.add_file(file, 0, (Text::default(), Text::default()), trees);
+        program
     }
 
     /// Parses a program: its main file, which `file` has, and all modules that it uses, which are appended to `file`.
     #[must_use]
     pub fn load(source: SourceId, file: &mut SourceFile, library: &Library, files: &mut dyn ModuleFiles) -> Self {
-        let program = Self::single(source, file);
-        let mut loading = Loading { program, text: file, library, files, uses: Vec::new() };
+        Self::load_again(source, file, library, files, &mut CheckCache::default())
+    }
+
+    /// Parses a program again after an edit: only the files that have changed. The result is that of [`Self::load`], except for
+    /// the offsets at which modules begin.
+    #[must_use]
+    pub fn load_again(
+        source: SourceId,
+        file: &mut SourceFile,
+        library: &Library,
+        files: &mut dyn ModuleFiles,
+        cache: &mut CheckCache,
+    ) -> Self {
+        let trees = &mut cache.trees;
+        trees.begin();
+        let program = Self::main_file(source, file, trees);
+        let mut loading = Loading { program, text: file, trees, library, files, uses: Vec::new() };
         let mut at = 0;
         while at < loading.program.modules.names.len() {
             loading.modules_of(at);
             at += 1;
         }
-        let Loading { mut program, uses, .. } = loading;
+        let Loading { mut program, uses, trees, .. } = loading;
+        trees.end();
         let circle = circles::find(&program.modules, &uses);
         program.parsed.diagnostics.extend(circle);
         program
@@ -179,27 +214,38 @@ impl ProgramFiles {
         file: &mut SourceFile,
         texts: &[(String, String)],
     ) -> Self {
-        let mut program = Self::single(source, file);
+        let trees = &mut KeptTrees::default();
+        let mut program = Self::main_file(source, file, trees);
         let modules = known.names.iter().zip(&known.libraries).skip(1);
         for ((module, library), (name, text)) in modules.zip(texts) {
-            let Some(part) = file.append(name.as_str(), text) else { break };
+            let Some(part) = file.append_at(program.behind(trees), name.as_str(), text) else { break };
             let start = part.start;
-            program.parse_last(file, start);
-            program.modules.add(start, module.clone(), library.clone());
+            program.add_file(file, start, (module.clone(), library.clone()), trees);
         }
         program
     }
 
-    /// Parses the file at the end of the text, which begins at `start`, and adds its tree.
-    fn parse_last(&mut self, text: &SourceFile, start: u32) {
-        let file = self.parsed.tree.node_counts.len() as u16;
-        let parsed = parse_file(self.source, text.text(), FilePlace { file, offset: start });
+    /// Adds the file at the end of the text, which begins at `start`, with its tree.
+    fn add_file(&mut self, text: &SourceFile, start: u32, (module, library): (Text, Text), trees: &mut KeptTrees) {
+        let place = FilePlace { file: self.modules.names.len() as FileIndex, offset: start };
+        let placed = PlacedFile { module: &module, source: self.source, text: text.text(), place };
+        let (parsed, content) = trees.parsed(&placed);
         let whole = &mut self.parsed;
-        whole.tree.items.extend(parsed.tree.items);
+        if start == 0 {
+            whole.tree.docs = parsed.tree.docs.clone();
+            whole.tree.span = parsed.tree.span;
+        }
+        whole.tree.items.extend_from_slice(&parsed.tree.items);
         whole.tree.span = whole.tree.span.to(parsed.tree.span);
-        whole.tree.node_counts.extend(parsed.tree.node_counts);
-        whole.diagnostics.extend(parsed.diagnostics);
-        whole.comments.extend(parsed.comments);
+        whole.tree.node_counts.extend_from_slice(&parsed.tree.node_counts);
+        whole.diagnostics.extend_from_slice(&parsed.diagnostics);
+        whole.comments.extend_from_slice(&parsed.comments);
+        self.modules.add(start, content, module, library);
+    }
+
+    /// Returns the offset of the next file.
+    fn behind(&self, trees: &KeptTrees) -> usize {
+        self.modules.names.last().map_or(0, |last| trees.behind(last))
     }
 
     /// Returns the number of the program's text in the caller's [`weir_syntax::Sources`].
@@ -237,6 +283,7 @@ struct ModuleUse {
 struct Loading<'l> {
     program: ProgramFiles,
     text: &'l mut SourceFile,
+    trees: &'l mut KeptTrees,
     library: &'l Library,
     files: &'l mut dyn ModuleFiles,
     uses: Vec<ModuleUse>,
@@ -292,17 +339,16 @@ impl Loading<'_> {
                 return None;
             }
         };
-        let Some(part) = self.text.append(name, &text) else {
+        let Some(part) = self.text.append_at(self.program.behind(self.trees), name, &text) else {
             let diagnostic = Diagnostic::new(Code::ModuleFile, format!("the module `{meant}` is not loaded"))
                 .at(used.span, "the files of a program have at most 4 GiB in all");
             self.refuse(meant, diagnostic);
             return None;
         };
         let start = part.start;
-        self.program.parse_last(self.text, start);
         let library = meant.split('.').next().filter(|first| self.library_path(first).is_some());
         let library = library.map(Text::from).unwrap_or_default();
-        self.program.modules.add(start, meant.clone(), library);
+        self.program.add_file(self.text, start, (meant.clone(), library), self.trees);
         Some(self.program.modules.names.len() - 1)
     }
 

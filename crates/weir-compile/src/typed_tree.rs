@@ -1,5 +1,6 @@
 //! The typed tree: the checker's results, by the numbers of expressions and patterns.
 
+mod file_summary;
 mod file_types;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,18 +15,18 @@ use crate::declarations::Declarations;
 use crate::effects::EffectSummary;
 use crate::symbol::Reference;
 use crate::types::Ty;
+pub(crate) use file_summary::{BoundFunction, FileSummary, FnCall, GenericCallee, GenericUse, HeldScope};
 pub(crate) use file_types::{FileTypes, InFile};
 
 /// The resolved names and types of a tree.
 pub struct TypedTree {
     pub(crate) declarations: Declarations,
     /// The results of each file.
-    pub(crate) files: Vec<FileTypes>,
-    /// The demands of the body of each generic `fn` on its type parameters, by the index of the `fn`.
-    pub(crate) fn_demands: BTreeMap<usize, Demands>,
+    pub(crate) files: Vec<Arc<FileTypes>>,
+    /// The demands of the body of each generic `fn` on its type parameters, by the name of the `fn`.
+    pub(crate) fn_demands: BTreeMap<Arc<str>, Demands>,
     /// The effects of each `fn`, by its index.
     pub(crate) fn_effects: Vec<EffectSummary>,
-    pub(crate) entries: Vec<EntryInfo>,
     /// The callees of each `fn`, by its index.
     pub(crate) fn_callees: Vec<BTreeSet<usize>>,
     /// The `fn`s that flows call directly.
@@ -35,6 +36,9 @@ pub struct TypedTree {
     /// The constraints that host functions are bound to.
     pub(crate) bound_constraints: BoundConstraints,
 }
+
+/// The results of files that an earlier check has left, by the index of the file.
+pub(crate) type KeptFiles = BTreeMap<usize, Arc<FileTypes>>;
 
 /// Statements of a block behind one that leaves it.
 pub(crate) struct UnreachableCode {
@@ -230,14 +234,15 @@ pub(crate) struct RouteInfo {
 }
 
 impl TypedTree {
-    /// Creates the typed tree of a program whose expressions are still to be checked.
-    pub(crate) fn new(tree: &Tree, declarations: Declarations) -> Self {
+    /// Creates the typed tree of a program whose files are still to be checked, except for those of `kept`.
+    pub(crate) fn new(tree: &Tree, declarations: Declarations, mut kept: KeptFiles) -> Self {
+        let files = tree.node_counts.iter().enumerate();
+        let files = files.map(|(file, counts)| kept.remove(&file).unwrap_or_else(|| FileTypes::new(*counts).into()));
         TypedTree {
             declarations,
-            files: tree.node_counts.iter().map(|counts| FileTypes::new(*counts)).collect(),
+            files: files.collect(),
             fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),
-            entries: Vec::new(),
             fn_callees: Vec::new(),
             flow_callees: BTreeSet::new(),
             per_session: BTreeSet::new(),
@@ -325,7 +330,7 @@ impl TypedTree {
     }
 
     pub(crate) fn of_mut(&mut self, id: impl InFile) -> &mut FileTypes {
-        &mut self.files[usize::from(id.file())]
+        self.file_mut(usize::from(id.file()))
     }
 
     /// Returns whether the last expression of a block is evaluated only for its effects.
@@ -351,7 +356,20 @@ impl TypedTree {
 
     /// Returns the results of the file that is being checked.
     pub(crate) fn here(&mut self) -> &mut FileTypes {
-        &mut self.files[self.declarations.file]
+        self.file_mut(self.declarations.file)
+    }
+
+    /// Returns the results of a file, to be changed.
+    ///
+    /// # Panics
+    /// Panics if the results are those of an earlier check, which never change.
+    pub(crate) fn file_mut(&mut self, file: usize) -> &mut FileTypes {
+        Arc::get_mut(&mut self.files[file]).expect("the file is being checked")
+    }
+
+    /// Returns the entry points.
+    pub(crate) fn entries(&self) -> &[EntryInfo] {
+        self.files.first().map_or(&[], |main| &main.summary.entries)
     }
 
     /// Returns the results of the file that has the byte at `offset`.

@@ -36,7 +36,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The syntax tree of a file, or of all files of a program.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct Tree {
     /// Documentation of the file: the `//!` lines at its top.
     pub docs: Docs,

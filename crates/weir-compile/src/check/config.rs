@@ -14,8 +14,9 @@ use crate::types::Ty;
 impl<'a> TypeChecker<'a, '_> {
     pub(super) fn config_items(&mut self) {
         for item in &self.context.tree().items {
-            if let ItemKind::Config(config) = &item.kind {
-                self.enter_file(item);
+            if let ItemKind::Config(config) = &item.kind
+                && self.enter_file(item)
+            {
                 self.config(config);
             }
         }

@@ -33,8 +33,9 @@ impl<'a> TypeChecker<'a, '_> {
                 ConstantOwner::Item(at) => self.constant_item(at),
                 ConstantOwner::Defaults(at) => {
                     let item = &tree.items[at];
-                    self.enter_file(item);
-                    if let ItemKind::Record(record) = &item.kind {
+                    if let ItemKind::Record(record) = &item.kind
+                        && self.enter_file(item)
+                    {
                         let whole: Text = self.typed.declarations.own(&record.name.text).into();
                         record.fields.iter().for_each(|field| self.field_default(&whole, field));
                     }
@@ -93,7 +94,9 @@ impl<'a> TypeChecker<'a, '_> {
     fn constant_item(&mut self, at: usize) {
         let item = &self.context.tree().items[self.typed.declarations.constants[at].item];
         let ItemKind::Constant(constant) = &item.kind else { return };
-        self.enter_file(item);
+        if !self.enter_file(item) {
+            return;
+        }
         self.begin_body(Exits::Start);
         let expected = constant.ty.as_ref().map(|ty| {
             let written = self.resolve_type(ty);

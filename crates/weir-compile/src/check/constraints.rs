@@ -4,6 +4,8 @@
 //! that it is bound to is an atomic step that holds it: exclusively, or behind `read` together with other readers. A module
 //! stands for those of its functions that use the outside world.
 
+use std::collections::BTreeMap;
+
 use weir_host::{Mode, Passing, Signature, Text, World};
 use weir_syntax::ast::{AtomicResource, Block, Constraint, ConstraintBinding, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -11,14 +13,16 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::{Expected, TypeChecker};
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
+use crate::typed_tree::{BoundFunction, HeldScope};
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a, '_> {
     /// Resolves the functions and modules that constraints are bound to.
     pub(super) fn constraint_bindings(&mut self) {
         for item in &self.context.tree().items {
-            if let ItemKind::Constraint(constraint) = &item.kind {
-                self.enter_file(item);
+            if let ItemKind::Constraint(constraint) = &item.kind
+                && self.enter_file(item)
+            {
                 self.bindings_of(constraint);
             }
         }
@@ -43,14 +47,16 @@ impl<'a> TypeChecker<'a, '_> {
         if let Some((_, first)) = bound.first()
             && !per_session
         {
-            self.scopes_of.entry(whole.as_str().into()).or_insert((false, first.span));
+            let scope = HeldScope { resource: whole.as_str().into(), per_session: false, span: first.span };
+            self.typed.here().summary.binding_scopes.push(scope);
         }
         // A function of its own comes before its module.
         bound.sort_by_key(|(target, _)| matches!(target, BoundTo::Module(_)));
         for (target, binding) in bound {
             let mode = if binding.read { Mode::Read } else { Mode::Write };
             for function in self.functions_bound(&target) {
-                self.typed.bound_constraints.of(function).entry(whole.clone()).or_insert(mode);
+                let bound = BoundFunction { function, constraint: whole.clone(), mode };
+                self.typed.here().summary.bound.push(bound);
             }
         }
     }
@@ -156,7 +162,7 @@ impl<'a> TypeChecker<'a, '_> {
         for resource in resources {
             if self.resource(&resource.name) {
                 self.read_of_shared(resource);
-                self.one_scope(resource);
+                self.scope_of(resource);
                 self.held_for_all(resource);
             }
         }
@@ -177,28 +183,34 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    /// Reports a resource that some steps hold per session and others for all flows: they would not exclude each other.
-    fn one_scope(&mut self, resource: &AtomicResource) {
-        let name = &resource.name;
+    /// Notes the scope in which a step holds a resource.
+    fn scope_of(&mut self, resource: &AtomicResource) {
         let declarations = &self.typed.declarations;
-        let whole = declarations.own(&name.text);
-        if declarations.is_of_sessions(whole) {
-            return;
+        let whole = declarations.own(&resource.name.text);
+        if !declarations.is_of_sessions(whole) {
+            let resource = HeldScope { resource: whole.into(), per_session: resource.per_session, span: resource.span };
+            self.typed.here().summary.step_scopes.push(resource);
         }
-        let first = self.scopes_of.entry(whole.into()).or_insert((resource.per_session, resource.span));
-        let (per_session, place) = *first;
-        if per_session == resource.per_session {
-            return;
+    }
+
+    /// Collects the resources that are held per session. Reports those that some places hold per session and others for all
+    /// flows: they would not exclude each other.
+    pub(super) fn session_resources(&mut self) {
+        let files = self.typed.files.clone();
+        let bindings = files.iter().flat_map(|file| &file.summary.binding_scopes);
+        let steps = files.iter().flat_map(|file| &file.summary.step_scopes);
+        let mut first_of: BTreeMap<&str, &HeldScope> = BTreeMap::new();
+        for held in bindings.chain(steps) {
+            let first = *first_of.entry(&held.resource).or_insert(held);
+            if first.per_session != held.per_session {
+                self.report(mixed_scope(first, held));
+            }
         }
-        let held = |per_session| if per_session { "per session" } else { "for all flows" };
-        let diagnostic = Diagnostic::new(
-            Code::MixedScope,
-            format!("`{name}` is held per session in one place and for all flows in another"),
-        )
-        .at(resource.span, format!("held {}", held(resource.per_session)))
-        .because(place, format!("held {}", held(per_session)))
-        .hint("hold it the same way everywhere: these two do not exclude each other");
-        self.report(diagnostic);
+        let declarations = &self.typed.declarations;
+        let declared = declarations.shared.keys().chain(declarations.constraints.keys());
+        let declared = declared.filter(|name| declarations.is_of_sessions(name)).cloned();
+        let held = first_of.values().filter(|held| held.per_session).map(|held| held.resource.clone());
+        self.typed.per_session = declared.chain(held).collect();
     }
 
     fn resource(&mut self, name: &Name) -> bool {
@@ -227,6 +239,16 @@ impl<'a> TypeChecker<'a, '_> {
         self.report(diagnostic);
         false
     }
+}
+
+fn mixed_scope(first: &HeldScope, second: &HeldScope) -> Diagnostic {
+    let held = |held: &HeldScope| if held.per_session { "held per session" } else { "held for all flows" };
+    let name = &second.resource;
+    let message = format!("`{name}` is held per session in one place and for all flows in another");
+    Diagnostic::new(Code::MixedScope, message)
+        .at(second.span, held(second))
+        .because(first.span, held(first))
+        .hint("hold it the same way everywhere: these two do not exclude each other")
 }
 
 /// The target of a binding.

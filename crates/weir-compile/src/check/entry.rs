@@ -36,7 +36,7 @@ impl<'a> TypeChecker<'a, '_> {
         let routes: Vec<RouteInfo> = routes.collect();
         let session_locals = self.service_session(service, &sharing_key(service, &routes));
         let Some(signature) = signature else { return };
-        self.typed.entries.push(EntryInfo {
+        self.typed.here().summary.entries.push(EntryInfo {
             item,
             source: path(signature),
             ordered: signature.ordered,
@@ -342,7 +342,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.block(end, Some(&answer));
         }
         let Some(signature) = signature else { return };
-        self.typed.entries.push(EntryInfo {
+        self.typed.here().summary.entries.push(EntryInfo {
             item,
             source: path(signature),
             ordered: signature.ordered,

@@ -47,7 +47,7 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn file_handlers(&mut self) {
         let tree = self.context.tree();
         let answer =
-            self.typed.entries.iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
+            self.typed.entries().iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
         let files = self.context.files;
         let handlers = tree.items.iter().filter_map(|item| match &item.kind {
             ItemKind::FailureHandler(handler) if files.index_at(item.span.start) == 0 => Some(handler),

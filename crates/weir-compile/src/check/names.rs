@@ -7,7 +7,6 @@ use weir_host::{Passing, Text, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::generics::GenericCallee;
 use super::{OpenType, TypeChecker};
 use crate::declare::private_item;
 use crate::dialects::{self, Advice};
@@ -15,7 +14,7 @@ use crate::lang_items::SHARED_READ;
 use crate::move_checker::is_move_only;
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
-use crate::typed_tree::{LocalId, Resolution};
+use crate::typed_tree::{GenericCallee, LocalId, Resolution};
 use crate::types::{Substitution, Ty};
 
 /// The locals in scope.
@@ -216,14 +215,14 @@ impl TypeChecker<'_, '_> {
         let ty = Ty::function(taken, declared.result.clone());
         let is_generic = !declared.type_parameters.is_empty();
         let name = self.typed.declarations.fn_name(at);
-        self.typed.resolve(expr.id, Resolution::Function(name));
+        self.typed.resolve(expr.id, Resolution::Function(name.clone()));
         self.calls_fn(at, span);
         if !is_generic {
             return ty;
         }
         let mut types = Substitution::new();
         let ty = ty.instantiated(&mut types, &mut self.inference);
-        self.use_of_generic(GenericCallee::Own(at), Some(expr.id), types, span);
+        self.use_of_generic(GenericCallee::Own(name), Some(expr.id), types, span);
         ty
     }
 

@@ -7,10 +7,9 @@ use weir_syntax::ast::{FieldPattern, Literal, Name, Pattern, PatternArgument, Pa
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::expr::literal_type;
-use super::generics::GenericCallee;
 use super::{ExhaustivenessCheck, Expected, TypeChecker};
 use crate::suggest::{listed, nearest};
-use crate::typed_tree::{LocalId, Resolution};
+use crate::typed_tree::{GenericCallee, LocalId, Resolution};
 use crate::types::Ty;
 use crate::weir_modules::WeirFunction;
 

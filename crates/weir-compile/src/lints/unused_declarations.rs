@@ -157,9 +157,9 @@ fn removed_variant(variants: &[Variant], at: usize) -> Option<Span> {
 /// Returns the declared types that elements of sources, requests, rows of tables and decoded texts may contain.
 fn received_types(typed: &TypedTree) -> BTreeSet<Text> {
     let mut found = BTreeSet::new();
-    let routes = typed.entries.iter().flat_map(|entry| &entry.routes);
+    let routes = typed.entries().iter().flat_map(|entry| &entry.routes);
     let parameters = routes.flat_map(|route| &route.locals).map(|local| typed.local(*local).ty.to_type());
-    let elements = typed.entries.iter().filter_map(|entry| entry.element.clone());
+    let elements = typed.entries().iter().filter_map(|entry| entry.element.clone());
     let rows = typed.declarations.tables.values().filter_map(|table| table.row.as_ref());
     let created = || typed.files.iter().flat_map(|file| &file.created);
     // A generic `fn` may create values of the types that it is used with.

@@ -3,18 +3,18 @@
 use indexmap::IndexMap;
 use weir_host::{Library, Text, TypeDefinition};
 
-use crate::typed_tree::{FileTypes, TypedTree};
+use crate::typed_tree::TypedTree;
 use crate::types::{fields_of, names_in};
 
 /// Returns the named types of the file, and those of the library that it uses.
 pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefinition> {
     let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
     let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
-    let types = typed.files.iter().flat_map(FileTypes::types);
+    let types = typed.files.iter().flat_map(|file| file.types());
     for ty in types.chain(typed.declarations.shared.values().map(|shared| &shared.ty)) {
         names_in(&ty.to_type(), &mut wanted);
     }
-    for entry in &typed.entries {
+    for entry in typed.entries() {
         names_in(&entry.answer, &mut wanted);
         entry.element.iter().for_each(|element| names_in(element, &mut wanted));
     }

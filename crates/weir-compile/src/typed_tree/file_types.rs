@@ -10,7 +10,8 @@ use weir_syntax::Span;
 use weir_syntax::ast::{ExprId, FileIndex, NodeCounts, PatternId};
 
 use super::{
-    CallTarget, InsertedRow, Local, LocalId, Resolution, ResolvedCall, ResolvedHandler, ResolvedTry, UnreachableCode,
+    CallTarget, FileSummary, InsertedRow, Local, LocalId, Resolution, ResolvedCall, ResolvedHandler, ResolvedTry,
+    UnreachableCode,
 };
 use crate::html_template::HoleContext;
 use crate::symbol::Reference;
@@ -54,6 +55,9 @@ pub(crate) struct FileTypes {
     pub(crate) unit_blocks: BTreeSet<u32>,
     /// Every place in the bodies of the file that names a symbol.
     pub(crate) references: Vec<Reference>,
+    pub(crate) summary: FileSummary,
+    /// True if checking the file by itself reported nothing.
+    pub(crate) is_clean: bool,
 }
 
 impl FileTypes {
@@ -84,6 +88,8 @@ impl FileTypes {
             unreachable: Vec::new(),
             unit_blocks: BTreeSet::new(),
             references: Vec::new(),
+            summary: FileSummary::default(),
+            is_clean: true,
         }
     }
 
