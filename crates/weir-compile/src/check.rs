@@ -214,7 +214,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
 
     /// Makes the file of an item the current one. Returns false if it is not checked again.
     fn enter_file(&mut self, item: &ast::Item) -> bool {
-        self.enter(self.context.files.index_at(item.span.start))
+        self.enter(item.file.into())
     }
 
     /// Makes the file with this index the current one, unless it is not checked again; then returns false.

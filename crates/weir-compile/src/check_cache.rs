@@ -18,10 +18,11 @@ use std::sync::Arc;
 use weir_host::Text;
 use weir_syntax::ast::{ItemKind, Tree};
 
+use crate::lints::FileLints;
 use crate::program_files::{FileModules, KeptTrees, fingerprint};
 use crate::typed_tree::{FileTypes, KeptFiles, TypedTree};
 use crate::weir_modules::WeirModules;
-pub(crate) use file_keys::FileKeys;
+pub(crate) use file_keys::{FileKeys, hashed};
 
 /// The cache of one program. It is valid only under one library.
 #[derive(Clone, Default)]
@@ -33,6 +34,8 @@ pub struct CheckCache {
     /// The results of the files without diagnostics, each with its key, by the name of the module. The chance of a collision
     /// is 1 in 2⁶⁴ for each edit.
     types: BTreeMap<Text, (u64, Arc<FileTypes>)>,
+    /// The warnings about the bodies of each file, with the hash of everything that they depend on.
+    lints: BTreeMap<Text, (u64, Arc<FileLints>)>,
     /// The fingerprints of the `fn`s without diagnostics.
     clean: BTreeSet<u64>,
 }
@@ -50,6 +53,21 @@ impl CheckCache {
         let clean = files.names().iter().zip(&typed.files).enumerate().filter(|(_, (_, types))| types.is_clean);
         let keyed = clean.filter_map(|(at, (name, types))| Some((name.clone(), (keys.key(at)?, types.clone()))));
         self.types = keyed.collect();
+    }
+
+    /// Returns the warnings of each file that are still valid.
+    pub(crate) fn kept_lints(&self, names: &[Text], keys: &[Option<u64>]) -> Vec<Option<Arc<FileLints>>> {
+        let known = names.iter().zip(keys).map(|(name, key)| {
+            let (known, lints) = self.lints.get(name)?;
+            (Some(*known) == *key).then(|| lints.clone())
+        });
+        known.collect()
+    }
+
+    /// Replaces the cached warnings by those of this check.
+    pub(crate) fn keep_lints(&mut self, names: &[Text], keys: &[Option<u64>], lints: &[Arc<FileLints>]) {
+        let keyed = names.iter().zip(keys).zip(lints);
+        self.lints = keyed.filter_map(|((name, key), lints)| Some((name.clone(), ((*key)?, lints.clone())))).collect();
     }
 
     /// Returns whether the text with this fingerprint had no diagnostics.

@@ -32,7 +32,7 @@ pub(crate) struct ConstantUses<'a> {
 impl<'a> ConstantUses<'a> {
     pub(crate) fn of(declarations: &'a Declarations, context: &'a CheckContext<'_>) -> Self {
         let tree = context.tree();
-        let files: Vec<usize> = tree.items.iter().map(|item| context.files.index_at(item.span.start)).collect();
+        let files: Vec<usize> = tree.items.iter().map(|item| item.file.into()).collect();
         let record = |(at, item): (usize, &Arc<Item>)| match &item.kind {
             ItemKind::Record(record) => Some((declarations.files[files[at]].whole(record.name.as_str()).into(), at)),
             _ => None,

@@ -52,7 +52,7 @@ struct Declarer<'a, 'c> {
 impl Declarer<'_, '_> {
     /// Begins with an item: its file is the current one.
     fn begin(&mut self, item: &ast::Item) {
-        self.declarations.file = self.context.files.index_at(item.span.start);
+        self.declarations.file = item.file.into();
     }
 
     /// Reports items of modules that only the main file may have.

@@ -103,9 +103,9 @@ pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library
     });
     cache.keep_types(&files, &keys, &typed);
     cascade::suppress(&mut context);
-    integer_division::check(&mut context, &typed);
-    let (expr, tests) = lower_and_check(&mut context, &typed, (cache, &keys)).unzip();
-    lints::check(&mut context, &typed);
+    context.report_all(typed.files.iter().flat_map(|file| file.hidden_divisions.iter().cloned()));
+    let (expr, tests) = lower_and_check(&mut context, &typed, (&mut *cache, &keys)).unzip();
+    lints::check(&mut context, &typed, (cache, &keys));
     let found = context.into_diagnostics();
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     diagnostics.extend(found);
@@ -122,7 +122,13 @@ pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compil
 /// Compiles a program of several files, which `file` has.
 #[must_use]
 pub fn compile_program(program: ProgramFiles, file: &SourceFile, library: &Library) -> Compiled {
-    let checked = check_program(program, file, library, &mut CheckCache::default());
+    compile_again(program, file, library, &mut CheckCache::default())
+}
+
+/// Compiles a program of several files again after an edit, like [`check_again()`].
+#[must_use]
+pub fn compile_again(program: ProgramFiles, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Compiled {
+    let checked = check_program(program, file, library, cache);
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
     if cfg!(debug_assertions) {
         // Tests run as expressions, and have no graphs.

@@ -262,7 +262,7 @@ impl ProgramFiles {
 
     /// Returns the path of a library that the main file declares.
     fn library(&self, name: &str) -> Option<&str> {
-        let main = self.parsed.tree.items.iter().take_while(|item| self.modules.index_at(item.span.start) == 0);
+        let main = self.parsed.tree.items.iter().take_while(|item| item.file == 0);
         let mut libraries = library_items(main);
         libraries.find(|library| library.name.as_str() == name).map(|library| &*library.path)
     }
@@ -296,7 +296,7 @@ impl Loading<'_> {
         let items = &self.program.parsed.tree.items;
         let first = items.partition_point(|item| item.span.start < start);
         // Behind it may be the items of files that were loaded since.
-        let behind = items.partition_point(|item| self.program.modules.index_at(item.span.start) <= file);
+        let behind = items.partition_point(|item| usize::from(item.file) <= file);
         let used = items[first..behind].iter().filter_map(|item| match &item.kind {
             ItemKind::Use(used) => Some(&used.modules),
             _ => None,

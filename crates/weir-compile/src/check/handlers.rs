@@ -48,9 +48,8 @@ impl<'a> TypeChecker<'a, '_> {
         let tree = self.context.tree();
         let answer =
             self.typed.entries().iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
-        let files = self.context.files;
         let handlers = tree.items.iter().filter_map(|item| match &item.kind {
-            ItemKind::FailureHandler(handler) if files.index_at(item.span.start) == 0 => Some(handler),
+            ItemKind::FailureHandler(handler) if item.file == 0 => Some(handler),
             _ => None,
         });
         let place = tree.items.iter().find_map(|item| match &item.kind {

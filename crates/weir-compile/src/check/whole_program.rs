@@ -9,8 +9,8 @@ use weir_syntax::ast::ItemKind;
 
 use super::{ExhaustivenessCheck, TypeChecker, recursion};
 use crate::effects::{self, EffectSummary};
-use crate::exhaustiveness;
 use crate::typed_tree::{FileSummary, TypedTree};
+use crate::{exhaustiveness, integer_division};
 
 impl TypeChecker<'_, '_> {
     /// Ends the check of the files, and checks the program.
@@ -19,6 +19,7 @@ impl TypeChecker<'_, '_> {
         self.resolve_all();
         self.unknown_types();
         self.exhaustiveness();
+        self.hidden_divisions();
         self.summarize_declarations();
         self.typed.declarations.file = 0;
         self.generic_uses();
@@ -61,10 +62,17 @@ impl TypeChecker<'_, '_> {
         }
     }
 
+    fn hidden_divisions(&mut self) {
+        for file in (0..self.typed.files.len()).filter(|file| !self.kept.contains(file)) {
+            let found = integer_division::check(self.context, &self.typed, file);
+            self.typed.file_mut(file).hidden_divisions = found;
+        }
+    }
+
     /// Adds to the summaries of the checked files what the check found out about their declarations.
     fn summarize_declarations(&mut self) {
         for item in &self.context.tree().items {
-            let file = self.context.files.index_at(item.span.start);
+            let file = usize::from(item.file);
             if self.is_kept(file) {
                 continue;
             }

@@ -6,7 +6,6 @@
 //! it, because signatures are written out.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Range;
 
 use weir_syntax::ast::{Item, ItemKind};
 
@@ -60,8 +59,6 @@ impl FileKeys {
 struct Interfaces<'c> {
     context: &'c CheckContext<'c>,
     declarations: &'c Declarations,
-    /// The indices of the items of each file.
-    items: Vec<Range<usize>>,
     known: Vec<InterfaceState>,
 }
 
@@ -74,11 +71,7 @@ enum InterfaceState {
 
 impl<'c> Interfaces<'c> {
     fn new(context: &'c CheckContext<'c>, declarations: &'c Declarations) -> Self {
-        let items = &context.tree().items;
-        let begin = |file: usize| items.partition_point(|item| context.files.index_at(item.span.start) < file);
-        let count = declarations.files.len();
-        let ranges = (0..count).map(|file| begin(file)..begin(file + 1)).collect();
-        Interfaces { context, declarations, items: ranges, known: vec![InterfaceState::New; count] }
+        Interfaces { context, declarations, known: vec![InterfaceState::New; declarations.files.len()] }
     }
 
     /// Returns the files that a file uses.
@@ -105,7 +98,7 @@ impl<'c> Interfaces<'c> {
     /// Returns the fingerprint of the declarations of a file, with the signatures of the `fn`s that `has` selects.
     fn declarations_of(&self, file: usize, has: impl Fn(&Item) -> bool) -> u64 {
         let mut hasher = DefaultHasher::new();
-        for item in &self.context.tree().items[self.items[file].clone()] {
+        for item in &self.context.tree().items[self.context.file_items(file)] {
             let end = match &item.kind {
                 ItemKind::Function(function) if has(item) => function.body.span.start,
                 ItemKind::Function(_) | ItemKind::Service(_) | ItemKind::Entry(_) | ItemKind::Test(_) => continue,
@@ -118,7 +111,7 @@ impl<'c> Interfaces<'c> {
     }
 }
 
-fn hashed(value: impl Hash) -> u64 {
+pub(crate) fn hashed(value: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

@@ -14,7 +14,6 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::is_ignored;
 use crate::context::CheckContext;
-use crate::program_files::FileModules;
 use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
@@ -28,12 +27,12 @@ pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     }
     let used = used_items(items, typed);
     // The programs that share a library decide together.
-    let is_own = |item: &Item| !context.files.is_of_library(context.files.index_at(item.span.start));
+    let is_own = |item: &Item| !context.files.is_of_library(item.file.into());
     let unused = items.iter().enumerate().filter(|(at, item)| !used.contains(at) && is_own(item));
     let unused: Vec<_> = unused.filter_map(|(_, item)| unused_item(item, context.text)).collect();
     let enums =
         items.iter().enumerate().filter(|(at, item)| used.contains(at) && is_own(item)).map(|(_, item)| &**item);
-    let variants = unused_variants(enums, context.files, typed);
+    let variants = unused_variants(enums, typed);
     context.report_all(unused);
     context.report_all(variants);
 }
@@ -111,18 +110,14 @@ fn unused_item(item: &Item, text: &str) -> Option<Diagnostic> {
 }
 
 /// Returns a warning for each variant of the enums that is neither constructed nor matched.
-fn unused_variants<'a>(
-    enums: impl Iterator<Item = &'a Item>,
-    files: &FileModules,
-    typed: &TypedTree,
-) -> Vec<Diagnostic> {
+fn unused_variants<'a>(enums: impl Iterator<Item = &'a Item>, typed: &TypedTree) -> Vec<Diagnostic> {
     let received = received_types(typed);
     let uses = typed.references().filter(|found| !found.defines);
     let named: BTreeSet<&Symbol> = uses.map(|found| &found.symbol).collect();
     let mut unused = Vec::new();
     for item in enums {
         let ItemKind::Enum(declaration) = &item.kind else { continue };
-        let file = &typed.declarations.files[files.index_at(item.span.start)];
+        let file = &typed.declarations.files[usize::from(item.file)];
         let of: Text = file.whole(declaration.name.as_str()).into();
         if received.contains(&of) {
             continue;

@@ -1,6 +1,7 @@
 //! Unused names: warns of locals and parameters that nothing reads.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use weir_syntax::ast::{
     Expr, ExprKind, FailureHandler, Item, ItemKind, Name, ParameterLocation, Pattern, PatternKind, RouteParameter,
@@ -8,9 +9,23 @@ use weir_syntax::ast::{
 };
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{is_ignored, used_locals};
-use crate::typed_tree::TypedTree;
+use super::{FileLints, is_ignored, used_locals};
+use crate::typed_tree::FileTypes;
 use crate::types::Ty;
+
+/// Returns the warnings of the parameters of `fn`s that nothing reads. The name of a parameter belongs to the signature: one
+/// that some call may name cannot be renamed alone.
+pub(super) fn unused_parameters(files: &[Arc<FileLints>]) -> Vec<Diagnostic> {
+    let is_named = |name: &Name| files.iter().any(|file| file.argument_names.contains(&name.text));
+    let warning = |name: &Name| {
+        let hint = format!("remove it, or name it `_{name}`");
+        match is_named(name) {
+            true => unused(name, "parameter").hint(hint),
+            false => unused(name, "parameter").suggest(hint, name.span, format!("_{name}")),
+        }
+    };
+    files.iter().flat_map(|file| &file.unused_parameters).map(warning).collect()
+}
 
 /// The warnings of every local and every parameter that is never read.
 pub(super) struct UnusedNames<'t> {
@@ -20,21 +35,20 @@ pub(super) struct UnusedNames<'t> {
     /// The starts of the locals that may hold a failure.
     results: BTreeSet<u32>,
     /// The names of the arguments of all calls seen so far.
-    argument_names: BTreeSet<&'t str>,
+    pub(super) argument_names: BTreeSet<&'t str>,
     /// The parameters of `fn`s that nothing reads.
-    parameters: Vec<&'t Name>,
+    pub(super) parameters: Vec<&'t Name>,
     /// True in a pattern with alternatives, each of which binds the same names.
     in_alternatives: bool,
-    found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'t> UnusedNames<'t> {
-    pub(super) fn new(text: &'t str, typed: &TypedTree) -> Self {
-        let results =
-            typed.files.iter().flat_map(|file| &file.locals).filter(|local| matches!(local.ty, Ty::Result(_)));
+    pub(super) fn new(text: &'t str, types: &FileTypes) -> Self {
+        let results = types.locals.iter().filter(|local| matches!(local.ty, Ty::Result(_)));
         UnusedNames {
             text,
-            used: used_locals(typed),
+            used: used_locals(types),
             results: results.map(|local| local.span.start).collect(),
             argument_names: BTreeSet::new(),
             parameters: Vec::new(),
@@ -79,19 +93,6 @@ impl<'t> UnusedNames<'t> {
     /// Looks at the name of the failure that a handler handles.
     pub(super) fn failure_of_handler(&mut self, handler: &FailureHandler) {
         handler.failure.iter().for_each(|failure| self.local(failure));
-    }
-
-    /// Returns the warnings, at the end. The name of a parameter of a `fn` belongs to the signature: a parameter that some
-    /// call may name cannot be renamed alone.
-    pub(super) fn into_warnings(mut self) -> Vec<Diagnostic> {
-        for name in self.parameters {
-            let hint = format!("remove it, or name it `_{name}`");
-            self.found.push(match self.argument_names.contains(name.as_str()) {
-                true => unused(name, "parameter").hint(hint),
-                false => unused(name, "parameter").suggest(hint, name.span, format!("_{name}")),
-            });
-        }
-        self.found
     }
 
     fn is_unused(&self, name: &Name) -> bool {

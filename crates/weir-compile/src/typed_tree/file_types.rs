@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use weir_syntax::Span;
 use weir_syntax::ast::{ExprId, FileIndex, NodeCounts, PatternId};
+use weir_syntax::{Diagnostic, Span};
 
 use super::{
     CallTarget, FileSummary, InsertedRow, Local, LocalId, Resolution, ResolvedCall, ResolvedHandler, ResolvedTry,
@@ -56,6 +56,8 @@ pub(crate) struct FileTypes {
     /// Every place in the bodies of the file that names a symbol.
     pub(crate) references: Vec<Reference>,
     pub(crate) summary: FileSummary,
+    /// The warnings of comments that hide a division.
+    pub(crate) hidden_divisions: Vec<Diagnostic>,
     /// True if checking the file by itself reported nothing.
     pub(crate) is_clean: bool,
 }
@@ -89,6 +91,7 @@ impl FileTypes {
             unit_blocks: BTreeSet::new(),
             references: Vec::new(),
             summary: FileSummary::default(),
+            hidden_divisions: Vec::new(),
             is_clean: true,
         }
     }
@@ -97,7 +100,8 @@ impl FileTypes {
     pub(crate) fn resolve_types(&mut self, inference: &Inference) {
         let types = self.expr_types.iter_mut().chain(&mut self.pattern_types);
         let types = types.chain(self.locals.iter_mut().map(|local| &mut local.ty));
-        for ty in types.chain(self.instances.values_mut().flat_map(|instance| instance.values_mut())) {
+        let used = self.summary.generic_uses.iter_mut().map(|found| &mut found.types);
+        for ty in types.chain(self.instances.values_mut().chain(used).flat_map(|types| types.values_mut())) {
             *ty = inference.resolve(ty);
         }
     }

@@ -102,7 +102,7 @@ impl Parser<'_> {
         self.modifiers();
         let start = self.span();
         if let Some(kind) = self.imported() {
-            return Some(Item { docs, public: None, kind, span: self.since(start) });
+            return Some(Item { file: self.place.file, docs, public: None, kind, span: self.since(start) });
         }
         let public = self.at_public().then(|| self.bump());
         let kind = match self.item_word() {
@@ -126,7 +126,7 @@ impl Parser<'_> {
                 return None;
             }
         };
-        Some(Item { docs, public, kind, span: self.since(start) })
+        Some(Item { file: self.place.file, docs, public, kind, span: self.since(start) })
     }
 
     /// `library name = text`

@@ -73,7 +73,7 @@ impl Generator {
                 | ItemKind::Alias(_)
         );
         let public = (may_be_public && self.chance(30)).then(nowhere);
-        Item { docs, public, kind, span: nowhere() }
+        Item { file: 0, docs, public, kind, span: nowhere() }
     }
 
     fn used_module(&mut self) -> UsedModule {
