@@ -1,7 +1,7 @@
 //! Random level graphs as programs in Weir: the calls of their sources and the time that they take, on a virtual clock,
 //! beside models of other policies and lower bounds; and batches under load on a real clock.
 //!
-//!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20]
+//!     cargo run --release -p bench-batching -- [--graphs 1000] [--levels 20] [--case element]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod dataloader;
@@ -61,6 +61,12 @@ fn main() -> BenchResult<()> {
         taken(&mut arguments, name).map_or(Ok(default), |text| Ok(text.parse()?))
     };
     let graphs = Graphs { per_level: number("--graphs", 1_000)?, levels: number("--levels", 20)? };
+    match taken(&mut arguments, "--case").as_deref() {
+        None => {}
+        Some("element") => return publish("bench-batching-element", &saturation::element()?),
+        Some("saturation") => return publish("bench-batching-saturation", &Value::Array(saturation::saturation()?)),
+        Some(other) => return Err(format!("there is no case `{other}`: `element` and `saturation` are").into()),
+    }
     let mut results = Vec::new();
     for (name, latencies) in SETS {
         results.push(exact(name, latencies, graphs)?);

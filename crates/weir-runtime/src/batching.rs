@@ -41,6 +41,7 @@ mod batch;
 mod latency;
 #[cfg(test)]
 mod model;
+mod requests;
 mod rest;
 mod sender;
 mod slack;
@@ -169,31 +170,28 @@ impl Gatherer {
 
     /// Places a call, with the argument that is gathered and the others.
     pub(crate) fn join(self: &Arc<Self>, gathered: Value, common: &[Value]) -> Member {
-        let mut member = None;
-        self.join_all(std::iter::once(gathered), common, |joined| member = Some(joined));
-        member.expect("a batch has room for a call")
+        self.join_one_batch(&mut std::iter::once(gathered), common)
     }
 
-    /// Places calls that differ in the argument that is gathered only, in this order.
+    /// Places calls that differ in the argument that is gathered only, in this order. Those that get into one batch become one
+    /// member of it.
     pub(crate) fn join_all(
         self: &Arc<Self>,
-        gathered: impl Iterator<Item = Value>,
+        mut gathered: impl ExactSizeIterator<Item = Value>,
         common: &[Value],
         mut joined: impl FnMut(Member),
     ) {
-        let mut gathered = gathered.peekable();
-        while gathered.peek().is_some() {
-            self.join_one_batch(&mut gathered, common, &mut joined);
+        while gathered.len() > 0 {
+            joined(self.join_one_batch(&mut gathered, common));
         }
     }
 
-    /// Places calls in the batch that gathers those with these arguments, until it is full.
+    /// Places calls, of which there is at least one, in the batch that gathers those with these arguments, until it is full.
     fn join_one_batch(
         self: &Arc<Self>,
-        gathered: &mut impl Iterator<Item = Value>,
+        gathered: &mut impl ExactSizeIterator<Item = Value>,
         common: &[Value],
-        joined: &mut impl FnMut(Member),
-    ) {
+    ) -> Member {
         let mut batches = self.batches.lock();
         let open = batches.open.iter().position(|batch| batch.common() == common);
         let (index, begins) = match open {
@@ -201,8 +199,8 @@ impl Gatherer {
             None => batches.open(self.begun(common), self.writes(), self.in_flight()),
         };
         let batch = Arc::clone(&batches.open[index]);
-        let Joined { is_full, is_awaited } =
-            GatheredBatch::join(&batch, gathered, self.function.limits.at_most, joined);
+        let Joined { member, is_full, is_awaited } =
+            GatheredBatch::join(&batch, gathered, self.function.limits.at_most);
         if is_full {
             batches.open.swap_remove(index);
         }
@@ -216,6 +214,7 @@ impl Gatherer {
                 Err(_) => drop(sender),
             }
         }
+        member
     }
 
     fn begun(&self, common: &[Value]) -> Arc<GatheredBatch> {

@@ -230,6 +230,7 @@ impl Frame {
         self.end.as_ref().map_or(body.steps.len().min(self.until), |end| end.node)
     }
 
+    #[inline]
     fn finish(&mut self, body: &Body, env: Env<'_>) -> Finished {
         self.yielded = false;
         match self.end.take() {

@@ -46,12 +46,20 @@ pub(crate) struct Body {
     /// The number of iterations that may overlap; 0 if they run one after the other.
     pub overlap_max: u32,
     /// The only step that waits, if that is a call which is gathered, and the iterations of the body can share a frame.
-    pub gathered_call: Option<u32>,
+    pub gathered_call: Option<GatheredCall>,
     /// The steps that may wait, if calls of batched functions are among them.
     pub latencies: Option<Arc<LatencyGraph>>,
     /// For each parameter, true if it is passed from one iteration to the next, and returned at the end, because it is
     /// changed or move-only.
     pub handed: Box<[bool]>,
+}
+
+/// The only call of a body that waits, which is gathered.
+pub(crate) struct GatheredCall {
+    /// The index of its step.
+    pub step: u32,
+    /// The slots of the values that the iteration has before the call and uses behind it.
+    pub live: Box<[u32]>,
 }
 
 impl Body {

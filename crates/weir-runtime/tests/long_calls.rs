@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use test_support::flows::gates::{function, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
-use weir_host::{Function, FunctionCode, Outcome, Passing, Settled, Value, World};
+use weir_host::{Failure, Function, FunctionCode, Outcome, Passing, Settled, Value, World};
 use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 
 const MS: u64 = 1_000_000;
@@ -132,6 +132,23 @@ fn a_small_request_is_answered_beside_sixteen_long_calls() {
         }
         calls.release();
         assert_eq!(feed.answers(long), vec![Some(Ok(Value::Int(7))); 16], "under `{}`\n{body}", row.name);
+        drop(feed);
+        running.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_call_that_declares_units_does_not_use_its_typed_entry_point() {
+    for (row, (body, _)) in ENGINES.iter().flat_map(|row| BODIES.map(|body| (row, body))) {
+        let calls = LongCalls::default();
+        let mut long = calls.function("a.long");
+        long.signature.effects.declares_units = true;
+        long.words = Some(|_| Err(Box::new(Failure::function("a typed entry point knows no units"))));
+        let (feed, running) = started_with(body, long, &calls, options(row.name, 2));
+        let flow = feed.begin(flow(0));
+        calls.release();
+        let answers = feed.answers(vec![flow]);
+        assert!(matches!(answers[..], [Some(Ok(_))]), "under `{}`: {answers:?}\n{body}", row.name);
         drop(feed);
         running.wait().unwrap();
     }

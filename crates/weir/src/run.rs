@@ -27,6 +27,7 @@ use weir_library::tables::TableStorage;
 use weir_runtime::{Options, PrepareError, RunningProgram, StartError};
 use weir_trace::{Detail, Recorder};
 
+use crate::allocator;
 use crate::arguments::RunArguments;
 use crate::configuration::Configuration;
 use crate::effective_plan::{EffectivePlan, start_hints};
@@ -54,12 +55,12 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     };
     restrict_network(&mut library, &effective);
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
-    let options = Options {
-        plan: effective.plan.clone(),
-        memory_max: arguments.memory.or_else(memory_size::default_bytes),
-        recorder: recorder.clone(),
-        ..Options::default()
-    };
+    let memory_max = arguments.memory.or_else(memory_size::default_bytes);
+    if let Some(bytes) = memory_max {
+        allocator::limit_kept(bytes);
+    }
+    let options =
+        Options { plan: effective.plan.clone(), memory_max, recorder: recorder.clone(), ..Options::default() };
     weir_library::descriptors::raise_limit();
     let signals = match signals::listen() {
         Ok(signals) => signals,

@@ -2,23 +2,24 @@
 //!
 //! All state is behind one mutex. Two sides share it:
 //!
-//! * *Members*, one for each call. A member registers the waker of its flow in the critical section in which it finds no
-//!   answer, and the sender takes all wakers in the one in which it stores the answers. Dropping a member that has no
-//!   answer leaves the batch.
+//! * *Members*, each with the calls of one flow that have joined together. A member registers the waker of its flow in the
+//!   critical section in which it finds no answers, and the sender takes all wakers in the one in which it stores the
+//!   answers. Dropping a member that has no answers leaves the batch.
 //! * *The sender* registers its waker likewise, before it waits for the flows that have joined to come to rest, and while
 //!   the function works, in case all members leave.
 
-use indexmap::IndexMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use foldhash::fast::FixedState;
+use smallvec::SmallVec;
 use tokio::task::yield_now;
 use weir_host::{Outcome, Value};
 
 use super::CallSlack;
+use super::requests::{Requests, SentRequests};
 use super::sync::{BatchMutant, Mutex, is};
 use crate::platform::Platform;
 
@@ -33,18 +34,22 @@ pub(crate) struct GatheredBatch {
 
 struct BatchState {
     stage: BatchStage,
-    requests: Vec<GatheredRequest>,
-    /// The index of each request, if equal ones are sent once.
-    known: Option<IndexMap<Value, u32, FixedState>>,
-    /// The waker of each member that waits.
-    wakers: Vec<Option<Waker>>,
-    /// The slack of each member; none until its flow waits.
-    slack: Vec<CallSlack>,
-    /// The number of members that have neither left nor taken their answer.
-    members: usize,
+    requests: Requests,
+    members: Vec<MemberState>,
+    /// The number of calls that have neither left nor taken their answer.
+    calls: usize,
     /// The number of flows that have joined and still run.
     running: usize,
     sender: Option<Waker>,
+}
+
+/// The state of a member.
+#[derive(Default)]
+struct MemberState {
+    /// The waker of the flow, if it waits.
+    waker: Option<Waker>,
+    /// The slack of the calls; none until the flow waits.
+    slack: CallSlack,
 }
 
 /// The stage of a batch.
@@ -64,34 +69,21 @@ enum BatchStage {
     Answered,
 }
 
-/// A request, of one call or of several.
-struct GatheredRequest {
-    value: Value,
-    /// The number of members that have made it and not left.
-    users: usize,
-    answer: Option<Outcome>,
-}
-
-/// The requests of a batch that is sent.
-pub(super) struct SentRequests {
-    /// The requests.
-    pub values: Vec<Value>,
-    /// The index of each of them among all requests of the batch.
-    places: Vec<usize>,
-    /// The number of calls.
-    pub calls: usize,
-}
-
-/// A call in a batch. Dropping it cancels the call.
+/// Calls of one flow in a batch, which wait together. Dropping it cancels them.
 pub(crate) struct Member {
     batch: Arc<GatheredBatch>,
-    request: u32,
+    /// The request of each call; empty once the answers were taken.
+    requests: SmallVec<[u32; 4]>,
     index: u32,
-    is_through: bool,
 }
+
+/// The answers of the calls of a member, in their order.
+pub(crate) type Answers = SmallVec<[Outcome; 1]>;
 
 /// The outcome of joining a batch.
 pub(super) struct Joined {
+    /// The calls.
+    pub member: Member,
     /// True if the batch is full now.
     pub is_full: bool,
     /// True if the batch waits for the flow to come to rest, until [`GatheredBatch::end_run`].
@@ -114,11 +106,9 @@ impl GatheredBatch {
     pub(super) fn new(common: Box<[Value]>, merges: Option<FixedState>, began_ns: u64) -> GatheredBatch {
         let state = BatchState {
             stage: BatchStage::Gathers,
-            requests: Vec::new(),
-            known: merges.map(IndexMap::with_hasher),
-            wakers: Vec::new(),
-            slack: Vec::new(),
-            members: 0,
+            requests: Requests::new(merges),
+            members: Vec::new(),
+            calls: 0,
             running: 0,
             sender: None,
         };
@@ -129,23 +119,23 @@ impl GatheredBatch {
         &self.common
     }
 
-    /// Adds calls of a flow that runs, until the batch is full.
+    /// Adds calls of a flow that runs, of which there is at least one, until the batch is full.
     pub(super) fn join(
         batch: &Arc<GatheredBatch>,
-        values: &mut impl Iterator<Item = Value>,
+        values: &mut impl ExactSizeIterator<Item = Value>,
         at_most: usize,
-        joined: &mut impl FnMut(Member),
     ) -> Joined {
         let mut state = batch.state.lock();
-        let mut is_full = false;
+        let expected = values.len().min(at_most.saturating_sub(state.requests.len()));
+        state.requests.reserve(expected);
+        let (mut requests, mut is_full) = (SmallVec::with_capacity(expected), false);
         while !is_full && let Some(value) = values.next() {
-            let (request, index) = (state.request(value), state.wakers.len() as u32);
-            state.wakers.push(None);
-            state.slack.push(CallSlack::default());
-            state.members += 1;
+            requests.push(state.requests.add(value));
             is_full = state.requests.len() >= at_most;
-            joined(Member { batch: Arc::clone(batch), request, index, is_through: false });
         }
+        state.calls += requests.len();
+        let member = Member { batch: Arc::clone(batch), requests, index: state.members.len() as u32 };
+        state.members.push(MemberState::default());
         let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
         if is_full {
             state.stage = BatchStage::Full;
@@ -157,7 +147,7 @@ impl GatheredBatch {
         let sender = if is_delayed && !is(BatchMutant::KeepsDelayed) { state.sender.take() } else { None };
         drop(state);
         sender.into_iter().for_each(Waker::wake);
-        Joined { is_full, is_awaited }
+        Joined { member, is_full, is_awaited }
     }
 
     /// Notes that a flow that had joined has come to rest.
@@ -225,25 +215,17 @@ impl GatheredBatch {
         Poll::Pending
     }
 
-    /// Returns the requests, which the function gets now. No call joins any more.
-    pub(super) fn send(&self, sent_ns: u64) -> SentRequests {
+    /// Returns the requests, which the function gets now, and the number of calls. No call joins any more.
+    pub(super) fn send(&self, sent_ns: u64) -> (SentRequests, usize) {
         let mut state = self.state.lock();
-        (state.stage, state.known) = (BatchStage::Sent { sent_ns }, None);
-        let calls = state.members;
-        let (mut values, mut places) = (Vec::with_capacity(state.requests.len()), Vec::new());
-        for (place, request) in state.requests.iter_mut().enumerate() {
-            if request.users > 0 || is(BatchMutant::SendsAbandoned) {
-                values.push(request.value.take());
-                places.push(place);
-            }
-        }
-        SentRequests { values, places, calls }
+        state.stage = BatchStage::Sent { sent_ns };
+        (state.requests.send(|users| users > 0 || is(BatchMutant::SendsAbandoned)), state.calls)
     }
 
     /// Returns true if all calls have left; otherwise the sender's task is woken when they have.
     pub(super) fn is_abandoned(&self, context: &Context<'_>) -> bool {
         let mut state = self.state.lock();
-        if state.members == 0 {
+        if state.calls == 0 {
             return true;
         }
         if !state.sender.as_ref().is_some_and(|sender| sender.will_wake(context.waker())) {
@@ -254,11 +236,8 @@ impl GatheredBatch {
 
     /// Passes each call its answer. `fault` answers those for which there is none.
     pub(super) fn answer(&self, sent: &SentRequests, answers: Vec<Outcome>, fault: impl Fn() -> Outcome) {
-        let mut answers = answers.into_iter();
         let mut state = self.state.lock();
-        for place in &sent.places {
-            state.requests[*place].answer = Some(answers.next().unwrap_or_else(&fault));
-        }
+        state.requests.answer(sent, answers, fault);
         let wakers = state.end();
         drop(state);
         wake(wakers);
@@ -267,7 +246,7 @@ impl GatheredBatch {
     /// Answers all calls with a fault: the batch will not be sent.
     pub(super) fn refuse(&self, fault: impl Fn() -> Outcome) {
         let mut state = self.state.lock();
-        state.requests.iter_mut().for_each(|request| request.answer = Some(fault()));
+        state.requests.refuse(fault);
         let wakers = state.end();
         drop(state);
         wake(wakers);
@@ -275,9 +254,9 @@ impl GatheredBatch {
 }
 
 /// Wakes the members. Neighbours are often of the same flow, which is woken once.
-fn wake(wakers: Vec<Option<Waker>>) {
+fn wake(wakers: Vec<Waker>) {
     let mut last: Option<Waker> = None;
-    for waker in wakers.into_iter().flatten() {
+    for waker in wakers {
         if !last.as_ref().is_some_and(|last| last.will_wake(&waker)) {
             waker.wake_by_ref();
             last = Some(waker);
@@ -286,26 +265,12 @@ fn wake(wakers: Vec<Option<Waker>>) {
 }
 
 impl BatchState {
-    /// Returns the index of a request, which is new unless an equal one is known.
-    fn request(&mut self, value: Value) -> u32 {
-        let next = self.requests.len() as u32;
-        if let Some(known) = &mut self.known {
-            let index = *known.entry(value.clone()).or_insert(next);
-            if index != next {
-                self.requests[index as usize].users += 1;
-                return index;
-            }
-        }
-        self.requests.push(GatheredRequest { value, users: 1, answer: None });
-        next
-    }
-
     /// Returns true if there are no answers; then this member's flow is woken when they are there.
     fn waits(&mut self, member: u32, context: &Context<'_>) -> bool {
         if self.stage == BatchStage::Answered {
             return false;
         }
-        let waker = &mut self.wakers[member as usize];
+        let waker = &mut self.members[member as usize].waker;
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
             *waker = Some(context.waker().clone());
         }
@@ -314,26 +279,29 @@ impl BatchState {
 
     /// Returns the time at which the first of the members has no slack left; `None` if no further call is expected.
     fn due(&self) -> Option<u64> {
-        let expects = self.slack.iter().any(|slack| slack.expects);
-        let latest_ns = self.slack.iter().map(|slack| slack.latest_ns).min();
+        let expects = self.members.iter().any(|member| member.slack.expects);
+        let latest_ns = self.members.iter().map(|member| member.slack.latest_ns).min();
         latest_ns.filter(|_| expects)
     }
 
     /// Notes that the answers are there; returns the wakers of the members.
-    fn end(&mut self) -> Vec<Option<Waker>> {
+    fn end(&mut self) -> Vec<Waker> {
         (self.stage, self.sender) = (BatchStage::Answered, None);
-        if is(BatchMutant::KeepsAnswers) { Vec::new() } else { std::mem::take(&mut self.wakers) }
+        if is(BatchMutant::KeepsAnswers) {
+            return Vec::new();
+        }
+        self.members.iter_mut().filter_map(|member| member.waker.take()).collect()
     }
 }
 
 impl Member {
-    /// Returns true if the call is not answered; then the flow is woken when it is.
+    /// Returns true if the calls are not answered; then the flow is woken when they are.
     #[inline]
     pub(crate) fn waits(&self, context: &Context<'_>) -> bool {
         self.batch.state.lock().waits(self.index, context)
     }
 
-    /// Returns the progress of the call.
+    /// Returns the progress of the calls.
     pub(crate) fn progress(&self) -> MemberProgress {
         match self.batch.state.lock().stage {
             BatchStage::Sent { sent_ns } => MemberProgress::Sent(sent_ns),
@@ -342,10 +310,10 @@ impl Member {
         }
     }
 
-    /// Notes the slack of the call.
+    /// Notes the slack of the calls.
     pub(crate) fn delay(&self, slack: CallSlack) {
         let mut state = self.batch.state.lock();
-        let Some(known) = state.slack.get_mut(self.index as usize) else { return };
+        let known = &mut state.members[self.index as usize].slack;
         let is_new = std::mem::replace(known, slack) != slack;
         let is_delayed = matches!(state.stage, BatchStage::Delayed { .. });
         let sender = if is_new && is_delayed && !is(BatchMutant::KeepsDue) { state.sender.take() } else { None };
@@ -353,36 +321,33 @@ impl Member {
         sender.into_iter().for_each(Waker::wake);
     }
 
-    /// Returns the answer.
-    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<Outcome> {
+    /// Returns the answers, once.
+    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<Answers> {
         let mut state = self.batch.state.lock();
         if state.waits(self.index, context) {
             return Poll::Pending;
         }
-        self.is_through = true;
-        state.members -= 1;
-        let request = &mut state.requests[self.request as usize];
-        request.users -= 1;
-        let answer = if request.users == 0 { request.answer.take() } else { request.answer.clone() };
-        Poll::Ready(answer.expect("a request of a member is answered"))
+        let requests = std::mem::take(&mut self.requests);
+        state.calls -= requests.len();
+        Poll::Ready(requests.into_iter().map(|request| state.requests.take_answer(request)).collect())
     }
 }
 
 impl Drop for Member {
     fn drop(&mut self) {
-        if self.is_through {
+        if self.requests.is_empty() {
             return;
         }
         let mut state = self.batch.state.lock();
-        if let Some(waker) = state.wakers.get_mut(self.index as usize) {
-            *waker = None;
-            state.slack[self.index as usize] = CallSlack { latest_ns: u64::MAX, expects: false };
+        let slack = CallSlack { latest_ns: u64::MAX, expects: false };
+        state.members[self.index as usize] = MemberState { waker: None, slack };
+        state.calls -= self.requests.len();
+        for request in self.requests.drain(..) {
+            let all = if is(BatchMutant::TakesRequestAlong) { state.requests.users(request) } else { 1 };
+            state.requests.leave(request, all);
         }
-        state.members -= 1;
-        let request = &mut state.requests[self.request as usize];
-        request.users -= if is(BatchMutant::TakesRequestAlong) { request.users } else { 1 };
         let abandoned =
-            state.members == 0 && matches!(state.stage, BatchStage::Sent { .. }) && !is(BatchMutant::KeepsAbandoned);
+            state.calls == 0 && matches!(state.stage, BatchStage::Sent { .. }) && !is(BatchMutant::KeepsAbandoned);
         let sender = if abandoned { state.sender.take() } else { None };
         drop(state);
         sender.into_iter().for_each(Waker::wake);

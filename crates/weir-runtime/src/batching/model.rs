@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 use loom::thread;
 use weir_host::{Outcome, Value};
 
-use super::CallSlack;
+use super::{CallSlack, requests};
 use batch::{GatheredBatch, Member};
 use sync::{BatchMutant, MUTANT};
 
@@ -67,20 +67,18 @@ fn joined(merges: Option<FixedState>, values: [i64; 2]) -> (Arc<GatheredBatch>, 
 }
 
 fn join(batch: &Arc<GatheredBatch>, value: i64, at_most: usize) -> Member {
-    let mut member = None;
-    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most, &mut |joined| member = Some(joined));
-    member.expect("the batch had room")
+    GatheredBatch::join(batch, &mut std::iter::once(Value::Int(value)), at_most).member
 }
 
 /// Sends a batch to a function that returns its arguments.
 fn send(batch: &GatheredBatch) {
-    let mut sent = batch.send(0);
+    let (mut sent, _) = batch.send(0);
     let answers = std::mem::take(&mut sent.values).into_iter().map(Outcome::Value).collect();
     batch.answer(&sent, answers, || panic!("each request is answered"));
 }
 
 fn answer(member: &mut Member) -> Outcome {
-    wait(|context| member.poll(context))
+    wait(|context| member.poll(context)).pop().expect("a member with a call")
 }
 
 /// One member waits and the other one leaves, while a flow comes to rest.
@@ -118,8 +116,8 @@ fn a_request_stays_as_long_as_a_member_makes_it() {
 fn a_batch_that_all_have_left_is_given_up() {
     let (batch, [one, other]) = joined(None, [1, 2]);
     let leaving = [one, other].map(|member| thread::spawn(move || drop(member)));
-    let sent = batch.send(0);
-    assert!(sent.calls > 0 || sent.values.is_empty(), "nothing is sent for nobody");
+    let (sent, calls) = batch.send(0);
+    assert!(calls > 0 || sent.values.is_empty(), "nothing is sent for nobody");
     wait(|context| if batch.is_abandoned(context) { Poll::Ready(()) } else { Poll::Pending });
     leaving.into_iter().for_each(|thread| thread.join().unwrap());
 }

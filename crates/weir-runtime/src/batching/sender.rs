@@ -49,12 +49,12 @@ impl BatchSender {
     /// Sends a batch, and passes its calls their answers. Nothing is sent if all calls have left.
     async fn send(&self, batch: &GatheredBatch) {
         let sent_ns = self.gatherer.context.platform.now_ns();
-        let mut sent = batch.send(sent_ns);
+        let (mut sent, calls) = batch.send(sent_ns);
         let values = std::mem::take(&mut sent.values);
         if values.is_empty() {
             return;
         }
-        let (began_ns, calls, requests) = (batch.began_ns, sent.calls, values.len());
+        let (began_ns, requests) = (batch.began_ns, values.len());
         if let Some(answers) = self.answers(batch, values).await {
             self.gatherer.note_answers(sent_ns);
             let path = &self.gatherer.function.path;

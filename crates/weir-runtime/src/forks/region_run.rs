@@ -79,6 +79,7 @@ pub(super) enum AfterJoin {
 
 impl RegionForks {
     /// Gives up all forks.
+    #[inline]
     pub(crate) fn give_up(&mut self) {
         self.handles.clear();
         self.pace = None;

@@ -208,18 +208,26 @@ impl Frame {
         env: Env<'_>,
     ) -> (Value, SmallVec<[Value; 2]>) {
         let gathered = step.gatherer.as_ref().map_or(0, |gatherer| gatherer.gathered());
-        let shared = self.shared_of(step, env);
-        let mut call = self.call_of(step, body, env, &shared);
         let others = (0..step.arguments.len()).filter(|index| *index != gathered);
-        let common = others.map(|index| call.value(index)).collect();
-        (call.value(gathered), common)
+        if step.arguments.iter().any(|argument| matches!(argument, Argument::Shared(_))) {
+            let shared = self.shared_of(step, env);
+            let mut call = self.call_of(step, body, env, &shared);
+            let common = others.map(|index| call.value(index)).collect();
+            return (call.value(gathered), common);
+        }
+        let mut common = SmallVec::new();
+        others.for_each(|index| common.push(self.value(body, step.arguments[index])));
+        (self.value(body, step.arguments[gathered]), common)
     }
 
     /// Waits for the answer of a call in a batch.
     pub(super) fn batched(&mut self, mut member: Member, step: &CallStep, context: &mut Context<'_>) -> Ran {
         match member.poll(context) {
             Poll::Pending => Ran::wait(Stage::Batched(member)),
-            Poll::Ready(outcome) => self.answer(outcome, step),
+            Poll::Ready(answers) => {
+                let outcome = answers.into_iter().next().expect("a member with a call");
+                self.answer(outcome, step)
+            }
         }
     }
 

@@ -1,22 +1,22 @@
 //! Iterations of a `map` that wait for nothing but one gathered call each (`prepare/gathered.rs`).
 //!
 //! They share one frame, because a frame for each of thousands of iterations costs more than its steps. For each iteration, the
-//! frame runs the steps before the call and hands over its values ([`SuspendedIteration`]); the calls of many iterations are
-//! placed in their batch together. When the answer is there, the frame takes the values back and runs the steps behind the
-//! call. Iterations end one after the other, in order: what stands behind the call is computation only, and nothing else
-//! waits for it.
+//! frame runs the steps before the call and hands over the values that the iteration needs behind it; the calls of many
+//! iterations are placed in their batch together. When the answer is there, the frame takes the values back and runs the steps
+//! behind the call. Iterations end one after the other, in order: what stands behind the call is computation only, and nothing
+//! else waits for it.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Context;
 
-use weir_host::{Outcome, Value};
+use weir_host::Value;
 
 use super::Frame;
 use super::exit::{Finished, FlowExit};
-use super::gathered_iterations::{Activity, GatheredIterations, SuspendedIteration};
+use super::gathered_iterations::{Activity, GatheredIterations, NextActivity, SuspendedAt};
 use crate::batching::Gatherer;
 use crate::instance::Env;
-use crate::step::{Action, Body, CallStep, RepeatStep};
+use crate::step::{Action, Body, CallStep, GatheredCall, RepeatStep};
 use crate::units::{Advanced, Spent};
 
 impl Frame {
@@ -28,9 +28,10 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Result<Value, FlowExit>> {
+        iterations.calls.reconsider();
         let advanced = self.run_iterations(iterations, step, env, context);
         if !matches!(advanced, Advanced::Ready(_)) {
-            iterations.place_calls(gatherer_of(&step.body));
+            iterations.calls.place(gatherer_of(&step.body));
         }
         advanced
     }
@@ -42,45 +43,47 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Advanced<Result<Value, FlowExit>> {
+        let (gathered, call) = call_of(&step.body);
+        let (node, gatherer) = (gathered.step as usize, gatherer_of(&step.body));
         loop {
-            match iterations.activity {
-                Activity::Free if iterations.has_next(step.body.overlap_max) => {
-                    self.until = call_of(&step.body).0;
-                    self.slots[0] = iterations.next_element();
-                    iterations.activity = Activity::BeforeCall;
-                }
-                Activity::Free => match iterations.take_first(gatherer_of(&step.body), context) {
-                    Poll::Pending => return Advanced::Waits,
-                    Poll::Ready(Some((iteration, answer))) => {
-                        self.resume_iteration(iteration, answer, step);
-                        iterations.activity = Activity::AfterCall;
+            if iterations.activity == Activity::Free {
+                match iterations.next(step.body.overlap_max, gatherer, context) {
+                    NextActivity::Begin(element) => {
+                        self.until = node;
+                        self.slots[0].put(element);
+                        if node == 0 {
+                            self.suspend_iteration(iterations, step, env);
+                            continue;
+                        }
+                        iterations.activity = Activity::BeforeCall;
                     }
-                    Poll::Ready(None) => {
+                    NextActivity::Answered(answer) => {
+                        self.resume_iteration(iterations, gathered, node + 1);
+                        self.take_answer(node, answer, call);
+                    }
+                    NextActivity::Skipped(next) => self.resume_iteration(iterations, gathered, next),
+                    NextActivity::Wait => return Advanced::Waits,
+                    NextActivity::End => {
                         let results = std::mem::take(&mut iterations.results);
                         return Advanced::Ready(iterations.end.take().map_or(Ok(Value::List(results)), Err));
                     }
-                },
-                Activity::BeforeCall | Activity::AfterCall => {
-                    match self.run_part_of_iteration(iterations, step, env, context) {
-                        Advanced::Ready(Ok(Spent::GoOn)) => {}
-                        Advanced::Ready(Ok(Spent::Yield)) | Advanced::Yields => return Advanced::Yields,
-                        Advanced::Ready(Err(exit)) => return Advanced::Ready(Err(exit)),
-                        Advanced::Waits => return Advanced::Waits,
-                    }
                 }
+            }
+            match self.run_part_of_iteration(iterations, step, env, context) {
+                Advanced::Ready(Ok(Spent::GoOn)) => {}
+                Advanced::Ready(Ok(Spent::Yield)) | Advanced::Yields => return Advanced::Yields,
+                Advanced::Ready(Err(exit)) => return Advanced::Ready(Err(exit)),
+                Advanced::Waits => return Advanced::Waits,
             }
         }
     }
 
-    /// Goes on with an iteration whose call is answered.
-    fn resume_iteration(&mut self, iteration: SuspendedIteration, answer: Option<Outcome>, step: &RepeatStep) {
-        let (node, call) = call_of(&step.body);
+    /// Goes on with the first suspended iteration, at this step.
+    fn resume_iteration(&mut self, iterations: &mut GatheredIterations, gathered: &GatheredCall, next: usize) {
+        iterations.activity = Activity::AfterCall;
         self.until = usize::MAX;
-        (self.low, self.cursor) = (iteration.continues_at, node);
-        let slots = local_slots(step).zip(iteration.values);
-        slots.for_each(|(slot, value)| self.slots[slot] = value);
-        self.choices.iter_mut().zip(iteration.choices).for_each(|(choice, chosen)| *choice = chosen);
-        answer.into_iter().for_each(|answer| self.take_answer(node, answer, call));
+        (self.low, self.cursor) = (next, gathered.step as usize);
+        iterations.suspended.take_back(&gathered.live, &mut self.slots, &mut self.choices);
     }
 
     /// Runs the steps before or behind the call; returns the end of the flow by an iteration behind its call.
@@ -117,33 +120,30 @@ impl Frame {
 
     /// Hands over the values of the iteration, which has come to its call or has skipped it.
     fn suspend_iteration(&mut self, iterations: &mut GatheredIterations, step: &RepeatStep, env: Env<'_>) {
-        let (node, call) = call_of(&step.body);
-        let arguments = (self.low == node).then(|| self.gathered_arguments(call, &step.body, env));
-        let iteration = SuspendedIteration {
-            member: None,
-            continues_at: self.low.max(node + 1),
-            values: local_slots(step).map(|slot| self.slots[slot].take()).collect(),
-            choices: self.choices.iter().copied().collect(),
+        let (gathered, call) = call_of(&step.body);
+        let node = gathered.step as usize;
+        let at = if self.low == node {
+            iterations.calls.add(self.gathered_arguments(call, &step.body, env), gatherer_of(&step.body));
+            SuspendedAt::Call
+        } else {
+            SuspendedAt::Behind(self.low.max(node + 1))
         };
-        iterations.suspend(iteration, arguments, gatherer_of(&step.body));
+        iterations.suspended.push(at, &gathered.live, &mut self.slots, &self.choices);
     }
 }
 
-/// Returns the slots of the element and of what the body computes: all but those of captured values.
-fn local_slots(step: &RepeatStep) -> impl Iterator<Item = usize> {
-    std::iter::once(0).chain(step.inputs.len()..step.body.slots as usize)
-}
-
 /// Returns the gatherer of the calls of a body that has a gathered call.
+#[inline]
 fn gatherer_of(body: &Body) -> &Arc<Gatherer> {
     call_of(body).1.gatherer.as_ref().expect("the call is gathered")
 }
 
 /// Returns the gathered call of a body that has one, and its step.
-fn call_of(body: &Body) -> (usize, &CallStep) {
-    let node = body.gathered_call.expect("the body has a gathered call") as usize;
-    match body.steps[node].action.form() {
-        Action::Call(call) => (node, call),
+#[inline]
+fn call_of(body: &Body) -> (&GatheredCall, &CallStep) {
+    let gathered = body.gathered_call.as_ref().expect("the body has a gathered call");
+    match body.steps[gathered.step as usize].action.form() {
+        Action::Call(call) => (gathered, call),
         _ => unreachable!("a gathered call is a call"),
     }
 }

@@ -1,4 +1,7 @@
 //! Iterations of a `map` that share a frame, because each waits for nothing but one gathered call (`gathered.rs`).
+//!
+//! Iterations at their calls are kept in columns, because there may be thousands, most of which have nothing to keep: where
+//! they go on, the values that they need then, and the arms that they have chosen.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,11 +19,8 @@ pub(super) struct GatheredIterations {
     list: Elements,
     /// The iteration that begins next.
     next: usize,
-    /// The iterations that have come to their call and have not gone on.
-    suspended: VecDeque<SuspendedIteration>,
-    /// The number of iterations that have gone on.
-    resumed: usize,
-    calls: CollectedCalls,
+    pub suspended: SuspendedIterations,
+    pub calls: IterationCalls,
     pub activity: Activity,
     pub results: Elements,
     /// The end of the flow by an iteration before its call. Iterations before it may still end the flow earlier.
@@ -38,27 +38,55 @@ pub(super) enum Activity {
     AfterCall,
 }
 
-/// An iteration at its call.
-pub(super) struct SuspendedIteration {
-    /// The call; none if it is not placed yet, or if the iteration has skipped it.
-    pub member: Option<Member>,
-    /// The step with which the iteration goes on.
-    pub continues_at: usize,
-    /// The values of the frame, without the captured ones.
-    pub values: SmallVec<[Value; 3]>,
-    /// The arms that the switches of the iteration have chosen.
-    pub choices: SmallVec<[u32; 2]>,
+/// The use of the frame after it was free.
+pub(super) enum NextActivity {
+    /// An iteration begins, with this element.
+    Begin(Value),
+    /// The first suspended iteration, which has made its call, goes on with this answer.
+    Answered(Outcome),
+    /// The first suspended iteration, which has skipped its call, goes on at this step.
+    Skipped(usize),
+    /// The first suspended iteration waits for its answer, and no other may begin.
+    Wait,
+    /// All iterations have ended.
+    End,
+}
+
+/// The iterations that have come to their call and have not gone on, in order.
+#[derive(Default)]
+pub(super) struct SuspendedIterations {
+    places: VecDeque<SuspendedAt>,
+    /// The values of each that it needs behind its call.
+    values: VecDeque<Value>,
+    /// The arms that the switches of each have chosen.
+    choices: VecDeque<u32>,
+}
+
+/// The place of a suspended iteration.
+#[derive(Clone, Copy)]
+pub(super) enum SuspendedAt {
+    /// At its call, which is made.
+    Call,
+    /// Behind the call, which it has skipped, before this step.
+    Behind(usize),
 }
 
 /// The arguments of a call: the one that is gathered, and the others.
 pub(super) type GatheredArguments = (Value, SmallVec<[Value; 2]>);
 
-/// The calls that are not placed yet: those with the same other arguments are placed together.
+/// The calls of the suspended iterations, in order: those that are answered, those in batches, and those that are not placed
+/// yet.
 #[derive(Default)]
-struct CollectedCalls {
-    /// The arguments that are gathered, each with its iteration.
-    gathered: Vec<(usize, Value)>,
+pub(super) struct IterationCalls {
+    answers: std::vec::IntoIter<Outcome>,
+    placed: VecDeque<Member>,
+    /// The arguments that are gathered of the calls that are not placed yet: those with the same other arguments are placed
+    /// together.
+    collected: Vec<Value>,
+    /// The other arguments.
     common: SmallVec<[Value; 2]>,
+    /// True if the first call is known to wait, and the flow is woken when it is answered.
+    first_waits: bool,
 }
 
 impl GatheredIterations {
@@ -66,73 +94,103 @@ impl GatheredIterations {
         GatheredIterations {
             list,
             next: 0,
-            suspended: VecDeque::new(),
-            resumed: 0,
-            calls: CollectedCalls::default(),
+            suspended: SuspendedIterations::default(),
+            calls: IterationCalls::default(),
             activity: Activity::Free,
             results: Elements::default(),
             end: None,
         }
     }
 
-    /// Returns true if another iteration may begin while `overlap_max` may be under way.
-    pub(super) fn has_next(&self, overlap_max: u32) -> bool {
-        self.suspended.len() < overlap_max as usize && self.end.is_none() && self.next < self.list.len()
-    }
-
-    /// Returns the element of the next iteration.
-    pub(super) fn next_element(&mut self) -> Value {
-        self.next += 1;
-        element(&mut self.list, self.next - 1)
-    }
-
-    /// Adds an iteration that has come to its call, with the arguments of the call, or has skipped it.
-    pub(super) fn suspend(
-        &mut self,
-        iteration: SuspendedIteration,
-        arguments: Option<GatheredArguments>,
-        gatherer: &Arc<Gatherer>,
-    ) {
-        if let Some((gathered, common)) = arguments {
-            if self.calls.common != common {
-                self.place_calls(gatherer);
-                self.calls.common = common;
+    /// Returns the next use of the frame, while `overlap_max` iterations may be under way. Iterations go on before others
+    /// begin.
+    pub(super) fn next(&mut self, overlap_max: u32, gatherer: &Arc<Gatherer>, context: &Context<'_>) -> NextActivity {
+        let first = self.suspended.places.front().copied();
+        match first {
+            Some(SuspendedAt::Behind(step)) => {
+                self.suspended.places.pop_front();
+                return NextActivity::Skipped(step);
             }
-            self.calls.gathered.push((self.resumed + self.suspended.len(), gathered));
+            Some(SuspendedAt::Call) => {
+                if let Poll::Ready(answer) = self.calls.poll_first(context) {
+                    self.suspended.places.pop_front();
+                    return NextActivity::Answered(answer);
+                }
+            }
+            None => {}
         }
-        self.suspended.push_back(iteration);
+        let has_room = self.suspended.places.len() < overlap_max as usize && self.end.is_none();
+        if has_room && self.next < self.list.len() {
+            self.next += 1;
+            return NextActivity::Begin(element(&mut self.list, self.next - 1));
+        }
+        if first.is_none() {
+            return NextActivity::End;
+        }
+        if self.calls.place(gatherer) { self.next(overlap_max, gatherer, context) } else { NextActivity::Wait }
+    }
+}
+
+impl SuspendedIterations {
+    /// Adds an iteration, with the values of these slots.
+    pub(super) fn push(&mut self, at: SuspendedAt, live: &[u32], slots: &mut [Value], choices: &[u32]) {
+        self.places.push_back(at);
+        live.iter().for_each(|slot| self.values.push_back(slots[*slot as usize].take()));
+        choices.iter().for_each(|choice| self.choices.push_back(*choice));
     }
 
-    /// Places the calls in batches that are not placed yet.
-    pub(super) fn place_calls(&mut self, gatherer: &Arc<Gatherer>) {
-        if self.calls.gathered.is_empty() {
-            return;
+    /// Puts the values and choices of the iteration back that goes on.
+    pub(super) fn take_back(&mut self, live: &[u32], slots: &mut [Value], choices: &mut [u32]) {
+        let values = std::iter::from_fn(|| self.values.pop_front());
+        live.iter().zip(values).for_each(|(slot, value)| slots[*slot as usize].put(value));
+        let chosen = std::iter::from_fn(|| self.choices.pop_front());
+        choices.iter_mut().zip(chosen).for_each(|(choice, chosen)| *choice = chosen);
+    }
+}
+
+impl IterationCalls {
+    /// Adds a call.
+    pub(super) fn add(&mut self, (gathered, common): GatheredArguments, gatherer: &Arc<Gatherer>) {
+        if self.common != common {
+            self.place(gatherer);
+            self.common = common;
         }
-        let GatheredIterations { calls, suspended, resumed, .. } = self;
-        let (iterations, gathered): (Vec<usize>, Vec<Value>) = calls.gathered.drain(..).unzip();
-        let mut iterations = iterations.into_iter();
-        gatherer.join_all(gathered.into_iter(), &calls.common, |member| {
-            let iteration = iterations.next().expect("each call has its iteration");
-            suspended[iteration - *resumed].member = Some(member);
-        });
+        self.collected.push(gathered);
     }
 
-    /// Takes the first iteration, with the answer of its call; none if all have gone on.
-    pub(super) fn take_first(
-        &mut self,
-        gatherer: &Arc<Gatherer>,
-        context: &Context<'_>,
-    ) -> Poll<Option<(SuspendedIteration, Option<Outcome>)>> {
-        self.place_calls(gatherer);
-        let Some(first) = self.suspended.front_mut() else { return Poll::Ready(None) };
-        let answer = match &mut first.member {
-            Some(member) => match member.poll(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(answer) => Some(answer),
-            },
-            None => None,
-        };
-        self.resumed += 1;
-        Poll::Ready(self.suspended.pop_front().map(|first| (first, answer)))
+    /// Places the calls in batches that are not placed yet; returns true if there were any.
+    pub(super) fn place(&mut self, gatherer: &Arc<Gatherer>) -> bool {
+        if self.collected.is_empty() {
+            return false;
+        }
+        gatherer.join_all(self.collected.drain(..), &self.common, |member| self.placed.push_back(member));
+        true
+    }
+
+    /// Forgets that the first call waits, because the flow was woken.
+    pub(super) fn reconsider(&mut self) {
+        self.first_waits = false;
+    }
+
+    /// Takes the answer of the first call; it is pending if the call is not placed or not answered.
+    fn poll_first(&mut self, context: &Context<'_>) -> Poll<Outcome> {
+        loop {
+            if let Some(answer) = self.answers.next() {
+                return Poll::Ready(answer);
+            }
+            match self.placed.front_mut() {
+                Some(first) if !self.first_waits => match first.poll(context) {
+                    Poll::Ready(answers) => {
+                        self.placed.pop_front();
+                        self.answers = answers.into_vec().into_iter();
+                    }
+                    Poll::Pending => {
+                        self.first_waits = true;
+                        return Poll::Pending;
+                    }
+                },
+                _ => return Poll::Pending,
+            }
+        }
     }
 }

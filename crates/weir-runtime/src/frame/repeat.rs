@@ -84,7 +84,7 @@ impl Run {
         let scopes = frame.scopes_around(&step.within);
         if step.repeat == Repeat::Map && step.body.overlap_max > 0 && !handed.contains(&true) && list.len() > 1 {
             // Records of nodes are those of one iteration at a time.
-            return match step.body.gathered_call {
+            return match &step.body.gathered_call {
                 Some(_) if !env.records_nodes => {
                     let (frame, iterations) = (frame_of(step, captured, &scopes), GatheredIterations::new(list));
                     Run::Gathered(GatheredRun { frame: Some(frame), iterations })

@@ -1,11 +1,12 @@
 //! Bodies of a `map` that wait for nothing but one gathered call: their iterations share a frame (`frame/gathered.rs`).
 
 use super::order::StepOrder;
-use crate::step::{Action, PreparedStep};
+use super::slots::SlotLayout;
+use crate::step::{Action, GatheredCall, PreparedStep};
 
 /// Returns the gathered call of a body, if nothing else in the body waits, and if its iterations need no order but the one in
 /// which the calls are placed.
-pub(super) fn gathered_call(steps: &[PreparedStep], order: &StepOrder) -> Option<u32> {
+pub(super) fn gathered_call(steps: &[PreparedStep], order: &StepOrder, layout: &SlotLayout) -> Option<GatheredCall> {
     let is_gathered = |step: &PreparedStep| match step.action.form() {
         Action::Call(call) => call.gatherer.is_some() && call.locks.is_empty() && call.ticket_gate.is_none(),
         _ => false,
@@ -16,7 +17,8 @@ pub(super) fn gathered_call(steps: &[PreparedStep], order: &StepOrder) -> Option
         true => order.awaits_orders[index] & !order.placed_orders[index] == 0,
         false => order.awaits_orders[index] == 0,
     };
-    (others_are_plain && (0..steps.len()).all(is_in_order)).then_some(at as u32)
+    let shares = others_are_plain && (0..steps.len()).all(is_in_order);
+    shares.then(|| GatheredCall { step: at as u32, live: layout.live_across(at) })
 }
 
 /// Returns true if an action waits for nothing, but for a call that takes long.

@@ -4,6 +4,8 @@
 //! in the list uses it: a slot is free for a new value if every step that accesses the old one has certainly run when
 //! the new one is written, or is in another arm. The same rule decides which use is the last.
 
+use std::collections::BTreeSet;
+
 use weir_host::Argument;
 use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 
@@ -23,6 +25,7 @@ pub(super) struct SlotLayout {
     ports: Vec<Vec<u32>>,
     /// For each node and input, true if this is the last use.
     last: Vec<Vec<bool>>,
+    lives: Vec<Life>,
     /// The first parameter that must outlive this run of the body.
     kept_from: usize,
 }
@@ -46,7 +49,8 @@ impl SlotLayout {
         let last = (0..graph.nodes.len()).map(|node| planner.last_uses(node)).collect();
         let slot_of = |life: &usize| planner.lives[*life].slot;
         let ports = planner.ports.iter().map(|ports| ports.iter().map(slot_of).collect()).collect();
-        SlotLayout { slots: planner.residents.len() as u32, ports, last, kept_from: fresh_parameters(repeat) }
+        let (slots, kept_from) = (planner.residents.len() as u32, fresh_parameters(repeat));
+        SlotLayout { slots, ports, last, lives: planner.lives, kept_from }
     }
 
     /// Returns the slot of a node's port.
@@ -64,6 +68,18 @@ impl SlotLayout {
             Operand::Shared(_) => Some(Argument::Shared(shared)),
             Operand::Never => None,
         }
+    }
+
+    /// Returns the slots of values that are there before a node and are used behind it, without those that outlive this run of
+    /// the body.
+    pub(super) fn live_across(&self, node: usize) -> Box<[u32]> {
+        let crosses = |life: &&Life| {
+            let is_there = life.writer.is_none_or(|writer| writer < node);
+            !life.kept && life.slot != NONE && is_there && life.users.iter().any(|user| user.node > node)
+        };
+        // Values of different arms share slots.
+        let slots: BTreeSet<u32> = self.lives.iter().filter(crosses).map(|life| life.slot).collect();
+        slots.into_iter().collect()
     }
 
     /// Returns the location of the graph's result. Nothing comes after it but the next run of a repeated body.

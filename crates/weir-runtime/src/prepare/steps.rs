@@ -65,7 +65,7 @@ impl Assembly<'_> {
             waits,
             order_lengths: self.order.order_lengths.clone().into(),
             overlap_max,
-            gathered_call: if overlap_max > 0 { gathered_call(&steps, self.order) } else { None },
+            gathered_call: if overlap_max > 0 { gathered_call(&steps, self.order, self.layout) } else { None },
             latencies: None,
             handed: handed.collect(),
             steps: steps.into(),

@@ -143,7 +143,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Compiles a call of a typed entry point; returns false if the function has none.
+    /// Compiles a call of a typed entry point; returns false if the function has none. A function that declares units is
+    /// called with a budget of them, which a typed entry point does not take.
     fn call_of_words(
         &mut self,
         scope: &mut Scope<'a>,
@@ -157,7 +158,11 @@ impl<'a> Builder<'a> {
         let (Some(code), Action::Simple(step)) = (function.words, scope.body.steps[node].action.form()) else {
             return Ok(false);
         };
-        if !takes || !inputs.iter().all(is_scalar) || Scalar::of(&graph.nodes[node].outputs[0]).is_none() {
+        if function.signature.effects.declares_units
+            || !takes
+            || !inputs.iter().all(is_scalar)
+            || Scalar::of(&graph.nodes[node].outputs[0]).is_none()
+        {
             return Ok(false);
         }
         let mut arguments = Vec::with_capacity(inputs.len());
