@@ -44,5 +44,7 @@ pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
 pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
 pub use prepare::{IndependentPart, LoopRounds, PrepareError};
 pub use running::{RunningProgram, Stopper, Watcher};
-pub use start::{Options, StartError, StartFailure, independent_parts, loops, regions, sections, start};
+pub use start::{
+    Options, StartError, StartFailure, independent_parts, loops, regions, run_on_calling_thread, sections, start,
+};
 pub use units::SliceLength;

@@ -40,6 +40,9 @@ use crate::resources::Resources;
 use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
 use crate::units::{Advanced, SliceLength, Units};
+pub use calling_thread::run_on_calling_thread;
+
+mod calling_thread;
 
 /// The options that a program is run with.
 pub struct Options {

@@ -1,0 +1,116 @@
+//! Very many random programs that compute, in steps, in regions and with forks, compared with the reference evaluator. They run
+//! on the thread of the test, because the start of an engine takes longer than they do; `regions.rs` does the same under
+//! the engines.
+//!
+//! ```sh
+//! WEIR_REGION_PROGRAMS=20000 cargo test --release -p weir-runtime --test many_regions     # of each of five kinds
+//! ```
+
+use std::sync::Arc;
+
+use weir_host::Library;
+use weir_ir::generate::{
+    Case, Execution, Recording, arithmetic_case, computing_case, elements_case, evaluate, find_in, independent_case,
+    rounds_case,
+};
+use weir_ir::graph::Program;
+use weir_runtime::{ForkPolicy, Options, SliceLength, engine, run_on_calling_thread};
+use weir_trace::{Detail, EventKind, Recorder};
+
+/// The programs of each kind that are tried.
+const PROGRAMS: u64 = 400;
+/// The events of one execution that a test keeps.
+const EVENTS_MAX: usize = 4_000;
+
+/// The forms in which a program runs: as steps, because every node is recorded; in regions, in slices of the usual length and
+/// of one unit; and with forks at every safe point.
+const FORMS: [(Detail, SliceLength, ForkPolicy); 4] = [
+    (Detail::Nodes, SliceLength::ONE_UNIT, ForkPolicy::AsPlanned),
+    (Detail::Flows, SliceLength { quantum: 1_000, quanta: 10 }, ForkPolicy::AsPlanned),
+    (Detail::Flows, SliceLength::ONE_UNIT, ForkPolicy::AsPlanned),
+    (Detail::Flows, SliceLength::ONE_UNIT, ForkPolicy::AlwaysInPlace),
+];
+
+/// Returns the number of an environment variable.
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Runs a program in a form; returns its results and effects, and the places of failures.
+fn execute(
+    case: &Case,
+    program: &Program,
+    recording: &Recording,
+    library: &Library,
+    (detail, slice, forks): (Detail, SliceLength, ForkPolicy),
+) -> Result<(Execution, Vec<Arc<str>>), String> {
+    let (recorder, reader) = Recorder::new(detail, EVENTS_MAX);
+    // This engine runs calls that block on the thread of their flow.
+    let engine = engine("thread-per-flow").expect("the engine");
+    let options = Options { engine, threads: Some(2), recorder, slice, forks, ..Options::default() };
+    let mut places = Vec::new();
+    let mut take_places = || {
+        let failures = reader.take().into_iter().filter_map(|event| match event.kind {
+            EventKind::FlowFailed { path, .. } => Some(path),
+            _ => None,
+        });
+        places.extend(failures);
+    };
+    let inputs = case.inputs.iter().inspect(|_| take_places()).cloned();
+    let results = run_on_calling_thread(program, library, &options, inputs).map_err(|error| error.to_string())?;
+    take_places();
+    Ok((Execution { results, effects: recording.effects() }, places))
+}
+
+/// Compares the forms of a program with the evaluator.
+fn compare(case: &Case, seed: u64) -> Result<(), String> {
+    let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
+    let program = weir_ir::optimize(&case.program, &Recording::new(seed).library());
+    let mut first: Option<Vec<Arc<str>>> = None;
+    for form in FORMS {
+        let recording = Recording::new(seed);
+        let (found, places) = execute(case, &program, &recording, &recording.library(), form)?;
+        if found != expected {
+            return Err(format!("evaluated {expected:#?}\nbut in the form {form:?} {found:#?}"));
+        }
+        let expected_places = first.get_or_insert_with(|| places.clone());
+        if *expected_places != places {
+            return Err(format!("failed at {expected_places:?}, but in the form {form:?} at {places:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn try_programs(case: fn(u64) -> Case) {
+    let from = variable("WEIR_REGION_FROM").unwrap_or(0);
+    for seed in from..from + variable("WEIR_REGION_PROGRAMS").unwrap_or(PROGRAMS) {
+        if let Some(found) = find_in(case(seed), |case| compare(case, seed)) {
+            panic!("seed {seed}: {found}");
+        }
+    }
+}
+
+#[test]
+fn programs_that_compute_give_the_evaluators_answers_in_every_form() {
+    try_programs(computing_case);
+}
+
+#[test]
+fn programs_over_elements_give_the_evaluators_answers_in_every_form() {
+    try_programs(elements_case);
+}
+
+#[test]
+fn arithmetic_gives_the_evaluators_answers_in_every_form() {
+    try_programs(arithmetic_case);
+}
+
+#[test]
+fn rounds_that_may_be_forked_give_the_evaluators_answers_in_every_form() {
+    try_programs(rounds_case);
+}
+
+#[test]
+fn parts_that_may_be_forked_give_the_evaluators_answers_in_every_form() {
+    try_programs(independent_case);
+}
