@@ -65,7 +65,7 @@ fn several_files(files: usize, lines: usize, library: &Library) {
     let all = modules.0.iter().map(|(_, text)| text.lines().count()).sum::<usize>();
     let load = |modules: &mut Modules, cache: &mut CheckCache| {
         let mut file = SourceFile::new(name.as_str(), main.as_str());
-        let program = ProgramFiles::load_again(SourceId(0), &mut file, library, modules, cache);
+        let program = ProgramFiles::load_again(SourceId(0), &mut file, library, modules, &mut cache.trees);
         (program, file)
     };
     let (parse, _) = measured(ROUNDS, || _ = load(&mut modules, &mut CheckCache::default()));

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use weir_host::Text;
 use weir_syntax::ast::{ItemKind, Tree};
 
-use crate::lints::FileLints;
+use crate::file_lints::FileLints;
 use crate::program_files::{FileModules, KeptTrees, fingerprint};
 use crate::typed_tree::{FileTypes, KeptFiles, TypedTree};
 use crate::weir_modules::WeirModules;
@@ -29,8 +29,8 @@ pub(crate) use file_keys::{FileKeys, hashed};
 pub struct CheckCache {
     /// The modules of the library that are written in Weir.
     pub(crate) modules: Arc<WeirModules>,
-    /// The parsed files of the program.
-    pub(crate) trees: KeptTrees,
+    /// The parsed files of the program, for [`ProgramFiles::load_again()`](crate::ProgramFiles::load_again).
+    pub trees: KeptTrees,
     /// The results of the files without diagnostics, each with its key, by the name of the module. The chance of a collision
     /// is 1 in 2⁶⁴ for each edit.
     types: BTreeMap<Text, (u64, Arc<FileTypes>)>,

@@ -25,6 +25,7 @@ mod dependency_order;
 mod dialects;
 mod effects;
 mod exhaustiveness;
+mod file_lints;
 mod html_template;
 mod integer_division;
 mod lang_items;
@@ -58,10 +59,12 @@ use context::CheckContext;
 pub use effects::EffectSummary;
 pub use lang_items::STATE;
 pub use lower::OPERATIONS_MAX;
-pub use program_files::{FILES_MAX, ModuleFile, ModuleFiles, ModulePlace, NoModules, ProgramFiles, library_items};
-pub use symbol::{Reference, Symbol};
+pub use program_files::{
+    FILES_MAX, KeptTrees, ModuleFile, ModuleFiles, ModulePlace, NoModules, ProgramFiles, library_items,
+};
+pub use symbol::{LocalId, Reference, Symbol};
 pub use symbol_index::{LocalName, SymbolInfo};
-pub use typed_tree::{LocalId, TypedTree};
+pub use typed_tree::TypedTree;
 pub use weir_modules::WeirModules;
 
 /// The result of compiling a file.

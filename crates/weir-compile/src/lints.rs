@@ -16,15 +16,15 @@ mod unused_names;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_syntax::Diagnostic;
 use weir_syntax::ast::{
-    Block, Expr, FailureHandler, Item, Name, Pattern, Statement, Type, Visitor, walk_block, walk_expr,
-    walk_failure_handler, walk_item, walk_statement,
+    Block, Expr, FailureHandler, Item, Pattern, Statement, Type, Visitor, walk_block, walk_expr, walk_failure_handler,
+    walk_item, walk_statement,
 };
 
 use crate::check_cache::{CheckCache, FileKeys, hashed};
 use crate::context::CheckContext;
 use crate::effects::EffectSummary;
+use crate::file_lints::FileLints;
 use crate::symbol::Symbol;
 use crate::typed_tree::{FileTypes, TypedTree};
 use constant_conditions::ConstantConditions;
@@ -32,15 +32,6 @@ use dropped_values::DroppedValues;
 use repeated_keys::RepeatedKeySearch;
 use shadowing_patterns::ShadowingPatterns;
 use unused_names::UnusedNames;
-
-/// The warnings about the bodies of one file.
-pub(crate) struct FileLints {
-    found: Vec<Diagnostic>,
-    /// The parameters of `fn`s that nothing reads.
-    unused_parameters: Vec<Name>,
-    /// The names of the arguments of all calls.
-    argument_names: BTreeSet<Arc<str>>,
-}
 
 /// Runs all lints on the program, unless it has errors.
 pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, keys): (&mut CheckCache, &FileKeys)) {
@@ -54,7 +45,7 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, k
     let files: Vec<Arc<FileLints>> = kept
         .into_iter()
         .enumerate()
-        .map(|(file, kept)| kept.unwrap_or_else(|| Arc::new(FileLints::of(context, typed, file))))
+        .map(|(file, kept)| kept.unwrap_or_else(|| Arc::new(lints_of(context, typed, file))))
         .collect();
     cache.keep_lints(names, &keys, &files);
     unused_modules::check(context, typed);
@@ -71,24 +62,23 @@ fn purity_of_callees(typed: &TypedTree, file: usize) -> Vec<bool> {
     callees.map(|name| typed.effects_of(name).is_some_and(EffectSummary::is_empty)).collect()
 }
 
-impl FileLints {
-    fn of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> Self {
-        let mut walk = LintWalk {
-            names: UnusedNames::new(context.text, &typed.files[file]),
-            dropped: DroppedValues::new(context, typed),
-            conditions: ConstantConditions::new(context, typed),
-            shadowing: ShadowingPatterns::new(typed),
-            keys: RepeatedKeySearch::new(context, typed),
-        };
-        context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));
-        let LintWalk { names, dropped, conditions, shadowing, keys } = walk;
-        let mut found = names.found;
-        found.extend(dropped.found.into_iter().chain(conditions.found).chain(shadowing.found).chain(keys.found));
-        FileLints {
-            found,
-            unused_parameters: names.parameters.into_iter().cloned().collect(),
-            argument_names: names.argument_names.into_iter().map(Arc::from).collect(),
-        }
+/// Runs the lints that look at the bodies of one file.
+fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileLints {
+    let mut walk = LintWalk {
+        names: UnusedNames::new(context.text, &typed.files[file]),
+        dropped: DroppedValues::new(context, typed),
+        conditions: ConstantConditions::new(context, typed),
+        shadowing: ShadowingPatterns::new(typed),
+        keys: RepeatedKeySearch::new(context, typed),
+    };
+    context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));
+    let LintWalk { names, dropped, conditions, shadowing, keys } = walk;
+    let mut found = names.found;
+    found.extend(dropped.found.into_iter().chain(conditions.found).chain(shadowing.found).chain(keys.found));
+    FileLints {
+        found,
+        unused_parameters: names.parameters.into_iter().cloned().collect(),
+        argument_names: names.argument_names.into_iter().map(Arc::from).collect(),
     }
 }
 

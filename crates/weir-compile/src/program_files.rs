@@ -18,9 +18,9 @@ use weir_host::{Library, Text};
 use weir_syntax::ast::{FileIndex, Item, ItemKind, LibraryFolder, Tree, UsedModule};
 use weir_syntax::{Code, Diagnostic, FilePlace, Parsed, SourceFile, SourceId, Span};
 
-use crate::check_cache::CheckCache;
+pub use kept_trees::KeptTrees;
 use kept_trees::PlacedFile;
-pub(crate) use kept_trees::{KeptTrees, fingerprint};
+pub(crate) use kept_trees::fingerprint;
 
 /// The maximum number of files of a program.
 pub const FILES_MAX: usize = 4_096;
@@ -178,7 +178,7 @@ impl ProgramFiles {
     /// Parses a program: its main file, which `file` has, and all modules that it uses, which are appended to `file`.
     #[must_use]
     pub fn load(source: SourceId, file: &mut SourceFile, library: &Library, files: &mut dyn ModuleFiles) -> Self {
-        Self::load_again(source, file, library, files, &mut CheckCache::default())
+        Self::load_again(source, file, library, files, &mut KeptTrees::default())
     }
 
     /// Parses a program again after an edit: only the files that have changed. The result is that of [`Self::load`], except for
@@ -189,9 +189,8 @@ impl ProgramFiles {
         file: &mut SourceFile,
         library: &Library,
         files: &mut dyn ModuleFiles,
-        cache: &mut CheckCache,
+        trees: &mut KeptTrees,
     ) -> Self {
-        let trees = &mut cache.trees;
         trees.begin();
         let program = Self::main_file(source, file, trees);
         let mut loading = Loading { program, text: file, trees, library, files, uses: Vec::new() };

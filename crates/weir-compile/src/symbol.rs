@@ -2,8 +2,15 @@
 
 use weir_host::Text;
 use weir_syntax::Span;
+use weir_syntax::ast::FileIndex;
 
-use crate::typed_tree::LocalId;
+/// The id of a local name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LocalId {
+    pub(crate) file: FileIndex,
+    /// The number in the file.
+    pub(crate) index: u32,
+}
 
 /// A declared entity.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use weir_host::{Text, Type, Value};
 use weir_syntax::Span;
-use weir_syntax::ast::{Block, ExprId, FailureHandler, FileIndex, ItemKind, PatternId, Tree};
+use weir_syntax::ast::{Block, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 
 use crate::bound_constraints::BoundConstraints;
 use crate::declarations::Declarations;
 use crate::effects::EffectSummary;
+pub(crate) use crate::symbol::LocalId;
 use crate::symbol::Reference;
 use crate::types::Ty;
 pub(crate) use file_summary::{BoundFunction, FileSummary, FnCall, GenericCallee, GenericUse, HeldScope};
@@ -48,14 +49,6 @@ pub(crate) struct UnreachableCode {
     pub(crate) first: Span,
     /// The end of the last one; `None` if a handler, which applies to the whole body, is among them.
     pub(crate) end: Option<u32>,
-}
-
-/// The id of a local name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LocalId {
-    pub(crate) file: FileIndex,
-    /// The number in the file.
-    pub(crate) index: u32,
 }
 
 /// A local name.

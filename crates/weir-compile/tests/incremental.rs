@@ -80,7 +80,8 @@ fn files_in(text: &str) -> Files {
 fn checked(files: &Files, library: &Library, cache: &mut CheckCache) -> (Checked, Sources) {
     let mut sources = Sources::new();
     let source = sources.add(SourceFile::new("main.weir", files["main"].as_str()));
-    let program = ProgramFiles::load_again(source, sources.file_mut(source), library, &mut Modules(files), cache);
+    let program =
+        ProgramFiles::load_again(source, sources.file_mut(source), library, &mut Modules(files), &mut cache.trees);
     let checked = weir_compile::check_program(program, sources.file(source), library, cache);
     (checked, sources)
 }
@@ -110,7 +111,7 @@ fn in_files(program: &str, place: &impl Fn(u32) -> String) -> String {
     let mut shown = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let digits = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(part.len());
-        let start = part[..digits].parse().map_or_else(|_| "@".to_owned(), |offset| place(offset));
+        let start = part[..digits].parse().map_or_else(|_| "@".to_owned(), place);
         let length = part[digits..].strip_prefix("..").map_or(0, |end| {
             let end: String = end.chars().take_while(char::is_ascii_digit).collect();
             end.len() + 2

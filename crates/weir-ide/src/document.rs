@@ -58,7 +58,7 @@ impl Document {
         let mut sources = Sources::new();
         let (source, refusal) = sources.add_bytes(name, text);
         debug_assert_eq!(source, SOURCE, "a document has one text");
-        let program = ProgramFiles::load_again(source, sources.file_mut(source), &library, files, cache);
+        let program = ProgramFiles::load_again(source, sources.file_mut(source), &library, files, &mut cache.trees);
         let part = sources.file(source).parts().iter().position(|part| shown(&part.name))?;
         let mut checked = weir_compile::check_program(program, sources.file(source), &library, cache);
         checked.diagnostics.extend(refusal);

@@ -53,7 +53,7 @@ impl Project {
     /// Loads the modules of a program.
     fn load(&mut self, id: SourceId, library: &Library, cache: &mut CheckCache) -> ProgramFiles {
         let mut files = FolderFiles::of(&self.paths[id.0 as usize], &self.roots);
-        let program = ProgramFiles::load_again(id, self.sources.file_mut(id), library, &mut files, cache);
+        let program = ProgramFiles::load_again(id, self.sources.file_mut(id), library, &mut files, &mut cache.trees);
         self.modules.extend(files.read);
         self.named_modules.extend(files.named);
         program

@@ -1,4 +1,4 @@
-//! The end of a check: what only all bodies together tell. It is computed from the summaries of all files after every edit,
+//! The end of a check: the findings that need all bodies. They are computed from the summaries of all files after every edit,
 //! also from those of files that are not checked again.
 
 use std::collections::BTreeSet;

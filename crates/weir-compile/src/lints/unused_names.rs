@@ -9,7 +9,8 @@ use weir_syntax::ast::{
 };
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{FileLints, is_ignored, used_locals};
+use super::{is_ignored, used_locals};
+use crate::file_lints::FileLints;
 use crate::typed_tree::FileTypes;
 use crate::types::Ty;
 

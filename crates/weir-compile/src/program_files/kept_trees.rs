@@ -16,9 +16,9 @@ use weir_syntax::{FilePlace, Parsed, SourceId, parse_file};
 const ROOM_SHARE: usize = 4;
 const ROOM_BYTES_MIN: usize = 1024;
 
-/// The parsed files of a program.
+/// The parsed files of the last state of a program.
 #[derive(Clone, Default)]
-pub(crate) struct KeptTrees {
+pub struct KeptTrees {
     /// The files of the last state.
     before: BTreeMap<Text, KeptTree>,
     /// The files of the current state, so far.

@@ -63,7 +63,7 @@ struct ProgramWatcher<'a> {
     /// State of the main file and the modules at the last check.
     seen: Vec<FileStamp>,
     process: Option<Child>,
-    /// What the last check left for the next one.
+    /// Results of the last check.
     cache: CheckCache,
 }
 
