@@ -149,15 +149,17 @@ module.exports = grammar({
     parameters: ($) => seq('(', commas($.parameter), ')'),
     parameter: ($) =>
       seq(
-        optional(choice('body', 'header', 'cookie', 'unprefixed_cookie')),
+        optional(choice('body', 'form', 'header', 'cookie', 'unprefixed_cookie', 'encrypted_cookie')),
         field(
           'name',
           choice(
             $.identifier,
             alias('body', $.identifier),
+            alias('form', $.identifier),
             alias('header', $.identifier),
             alias('cookie', $.identifier),
             alias('unprefixed_cookie', $.identifier),
+            alias('encrypted_cookie', $.identifier),
           ),
         ),
         ':',

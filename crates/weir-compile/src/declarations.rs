@@ -211,6 +211,12 @@ pub(crate) struct SoftLimits {
 }
 
 impl Declarations {
+    /// Returns whether a table may lose rows at any time, because it has a limit.
+    pub(crate) fn may_lose_rows(&self, table: &str) -> bool {
+        let limits = self.tables.get(table).and_then(|declared| declared.soft);
+        limits.is_some_and(|limits| limits.ttl.is_some() || limits.at_most.is_some())
+    }
+
     /// Returns whether a resource is declared `per session`.
     pub(crate) fn is_of_sessions(&self, name: &str) -> bool {
         self.shared.get(name).is_some_and(|shared| shared.per_session)

@@ -41,5 +41,8 @@ pub(crate) const READERS_OF_NAMED_TEXTS: [&str; 3] = ["csv.decode", "csv.decode_
 /// The functions that write a list of records as a table.
 pub(crate) const WRITERS_OF_RECORDS: [&str; 1] = ["csv.encode"];
 
+/// The type of a part of a form, such as a file.
+pub(crate) const FORM_PART: &str = "html.Part";
+
 /// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
 pub(crate) const JSON_VALUE: &str = "json.Value";

@@ -38,6 +38,7 @@ mod move_checker;
 mod program_files;
 mod races;
 mod session_values;
+mod source_arguments;
 mod suggest;
 mod symbol;
 mod symbol_index;
@@ -160,6 +161,7 @@ fn lower_and_check<'a>(
     }
     listen_addresses::check(context, typed);
     let mut program = lower::lower(context, typed);
+    source_arguments::check(&program, context, typed);
     for warning in context.handlers.unused() {
         context.report_once(warning);
     }
@@ -167,7 +169,7 @@ fn lower_and_check<'a>(
     session_values::check(&program, context);
     check_values(&program, context);
     // Only flows can lose an update: each test has its own shared values.
-    lost_updates::check(&program, &typed.bound_constraints, context);
+    lost_updates::check(&program, typed, context);
     check_unreached_fns(context, typed, &program, cache);
     let mut tests = lower::lower_tests(context, typed, &program);
     for warning in context.handlers.unreached() {
@@ -220,7 +222,7 @@ fn check_unreached_fns<'a>(
             && let Some((parameters, body)) = lower::lower_unreached_fn(at, context, typed)
         {
             move_checker::check(&parameters, &body, &types, context);
-            lost_updates::check_body(&body, &typed.bound_constraints, context);
+            lost_updates::check_body(&body, typed, context);
             races::check(&body, context);
         }
         if context.reported() == before {

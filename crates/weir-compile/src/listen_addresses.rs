@@ -1,18 +1,17 @@
-//! Checks the ports and addresses of sources that are written as literals, and that no two sources listen at one address.
+//! Checks the ports and addresses of sources that are constants, and that no two sources listen at one address.
 
-use weir_host::{ListenAddress, ListenProtocol, SourceSignature, Value};
-use weir_syntax::ast::{Argument, Expr, ExprKind, Item, ItemKind};
+use weir_host::{ListenAddress, ListenProtocol, Value};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::constant::constant;
 use crate::context::CheckContext;
-use crate::typed_tree::{ArgumentSource, EntryInfo, TypedTree};
+use crate::source_arguments::{known_argument, source_call};
+use crate::typed_tree::{EntryInfo, TypedTree};
 
 /// Reports every argument with which its source cannot be opened.
 pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     let mut listening: Vec<(ListenAddress, Span)> = Vec::new();
     for entry in typed.entries() {
-        let Some((address, span)) = address(context, entry) else { continue };
+        let Some((address, span)) = address(context, typed, entry) else { continue };
         match listening.iter().find(|(other, _)| address.excludes(*other)) {
             None => listening.push((address, span)),
             Some((_, first)) => {
@@ -29,13 +28,16 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
 
 /// Returns the address at which a source listens and the argument that names its port, if they are known. Reports
 /// arguments that are no address.
-fn address(context: &mut CheckContext<'_>, entry: &EntryInfo) -> Option<(ListenAddress, Span)> {
+fn address(context: &mut CheckContext<'_>, typed: &TypedTree, entry: &EntryInfo) -> Option<(ListenAddress, Span)> {
     let library = context.library;
     let (module, name) = entry.source.rsplit_once('.')?;
     let (signature, source) = library.modules.get(module)?.sources.get(name)?;
     let protocol: ListenProtocol = source.listens()?;
-    let (callee, arguments) = call(context.tree().items.get(entry.item)?)?;
-    let known = |name| known_argument(signature, entry, arguments, name, callee);
+    let call = source_call(context.tree().items.get(entry.item)?)?;
+    let known = |name: &str| {
+        let index = signature.parameters.iter().position(|parameter| parameter.name.as_str() == name)?;
+        known_argument(signature, typed, entry, call, index)
+    };
     let (port, ip) = (known("port"), known("address"));
     let port = port.and_then(|(value, span)| match value {
         Value::Int(port) => accepted(context, ListenAddress::port(port), span).map(|port| (port, span)),
@@ -54,38 +56,4 @@ fn accepted<T>(context: &mut CheckContext<'_>, checked: Result<T, String>, span:
         context.report(Diagnostic::new(Code::ListenAddress, message).at(span, "no source can listen here"));
     };
     checked.map_err(refuse).ok()
-}
-
-/// Returns the transport or the source of an entry point and its arguments.
-fn call(item: &Item) -> Option<(Span, &[Argument])> {
-    match &item.kind {
-        ItemKind::Service(service) => Some((service.transport.span, &service.arguments)),
-        ItemKind::Entry(entry) => Some(source_call(&entry.source)),
-        _ => None,
-    }
-}
-
-fn source_call(source: &Expr) -> (Span, &[Argument]) {
-    match &source.kind {
-        ExprKind::Call { function, arguments } => (function.span, arguments),
-        _ => (source.span, &[]),
-    }
-}
-
-/// Returns the value of a parameter and the place in the text that gives it; `None` if it is computed.
-fn known_argument(
-    signature: &SourceSignature,
-    entry: &EntryInfo,
-    arguments: &[Argument],
-    name: &str,
-    callee: Span,
-) -> Option<(Value, Span)> {
-    let index = signature.parameters.iter().position(|parameter| parameter.name.as_str() == name)?;
-    match entry.supplied.get(index)? {
-        ArgumentSource::Argument(at) => {
-            let argument = arguments.get(*at)?;
-            constant(&argument.value).map(|value| (value, argument.span))
-        }
-        _ => signature.parameters[index].default.clone().map(|value| (value, callee)),
-    }
 }

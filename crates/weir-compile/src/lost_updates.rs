@@ -20,18 +20,18 @@ use weir_ir::program::AT_END;
 use weir_syntax::{Code, Diagnostic};
 
 use self::uses::{BodyUses, SharedUse, UseKind};
-use crate::bound_constraints::BoundConstraints;
 use crate::context::CheckContext;
+use crate::typed_tree::TypedTree;
 
 mod uses;
 
 /// Checks the flows of a program, each against every flow that may run at the same time.
-pub(crate) fn check(program: &Program, bound: &BoundConstraints, context: &mut CheckContext<'_>) {
+pub(crate) fn check(program: &Program, typed: &TypedTree, context: &mut CheckContext<'_>) {
     let mut flows = Vec::new();
     for (number, entry) in program.entries.iter().enumerate() {
         for (index, flow) in entry.flows.iter().enumerate() {
             let at_end = index == AT_END && flow.route.is_none();
-            flows.push((number, at_end, FlowUses::of(&flow.body, bound, context)));
+            flows.push((number, at_end, FlowUses::of(&flow.body, typed, context)));
         }
     }
     for (entry, at_end, flow) in &flows {
@@ -42,8 +42,8 @@ pub(crate) fn check(program: &Program, bound: &BoundConstraints, context: &mut C
 }
 
 /// Checks a body against itself.
-pub(crate) fn check_body(body: &Block, bound: &BoundConstraints, context: &mut CheckContext<'_>) {
-    let flow = FlowUses::of(body, bound, context);
+pub(crate) fn check_body(body: &Block, typed: &TypedTree, context: &mut CheckContext<'_>) {
+    let flow = FlowUses::of(body, typed, context);
     report(&flow, &[&flow], context);
 }
 
@@ -94,9 +94,9 @@ struct FlowUses {
 }
 
 impl FlowUses {
-    fn of(body: &Block, bound: &BoundConstraints, context: &CheckContext<'_>) -> FlowUses {
+    fn of(body: &Block, typed: &TypedTree, context: &CheckContext<'_>) -> FlowUses {
         let mut flow = FlowUses {
-            body: BodyUses::of(body, bound, context.library),
+            body: BodyUses::of(body, typed, context.library),
             reads: BTreeMap::new(),
             split_reads: BTreeMap::new(),
             changes: BTreeMap::new(),

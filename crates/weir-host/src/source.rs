@@ -57,6 +57,12 @@ pub trait Source: Send + Sync {
     fn listens(&self) -> Option<ListenProtocol> {
         None
     }
+
+    /// Returns the parameters, by index, whose arguments `open` would refuse, with the reasons. The compiler asks before the
+    /// program starts: an argument that is computed at the start is `None`.
+    fn faults(&self, _arguments: &[Option<Value>], _routes: &Arc<[Route]>) -> Vec<(usize, Failure)> {
+        Vec::new()
+    }
 }
 
 /// A source that is ready to run.
@@ -209,6 +215,10 @@ pub enum ParameterFrom {
     Cookie,
     /// The cookie of the parameter's name, which other hosts of the domain can set.
     UnprefixedCookie,
+    /// The cookie of the parameter's name behind `__Host-`, whose value the service has encrypted.
+    EncryptedCookie,
+    /// The body, which is a form with fields and files.
+    Form,
     /// The body: `Text` and `Bytes` unchanged, all other types as JSON.
     Body,
 }

@@ -180,6 +180,8 @@ fn route(page: &mut IndentedText, route: &FlowRoute) {
                 ParameterFrom::Header => "header",
                 ParameterFrom::Cookie => "cookie",
                 ParameterFrom::UnprefixedCookie => "unprefixed_cookie",
+                ParameterFrom::EncryptedCookie => "encrypted_cookie",
+                ParameterFrom::Form => "form",
             };
             let default = parameter.default.as_ref().map_or(String::new(), |value| format!(" = {}", Constant(value)));
             page.line(format_args!("parameter {} in {from}{default}", NameText(&parameter.name)));

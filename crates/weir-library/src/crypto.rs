@@ -4,6 +4,7 @@
 //! the generator of the module `random`.
 
 mod configured;
+mod csrf;
 mod password;
 mod token;
 
@@ -14,6 +15,7 @@ use subtle::ConstantTimeEq;
 use weir::{Failure, Secret};
 
 pub use configured::{Secrets, configured};
+pub use csrf::{csrf_token, csrf_token_matches};
 pub use password::{PasswordHashing, hash_password, password_matches};
 pub(crate) use token::is_issued;
 pub use token::token;
@@ -33,7 +35,7 @@ mod functions {
     weir::library! {
         /// Cryptography: digests, message authentication, random tokens, comparison in constant time, and passwords.
         pub(crate) crypto: super::sha1, super::sha256, super::sha384, super::sha512, super::hmac_sha256, super::hmac_sha512,
-            super::equal, super::sign_text, super::signed_text, super::token::token, super::random_bytes, super::secret, super::configured::configured, super::password::hash_password,
+            super::equal, super::sign_text, super::signed_text, super::csrf::csrf_token, super::csrf::csrf_token_matches, super::token::token, super::random_bytes, super::secret, super::configured::configured, super::password::hash_password,
             super::password::password_matches
     }
 }

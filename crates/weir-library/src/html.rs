@@ -10,12 +10,14 @@ use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
 use weir::{Failure, FailureKind, Text, TypeArgument, Value};
 
+use crate::input::NamedTypes;
 use crate::named_texts::{NamedTextSource, NamedTexts};
 use crate::units;
 
 pub use contexts::{json_in_script, url, url_part, url_segment, value_in_script};
 pub use markup::{Html, join, to_text, unescaped};
 pub use multipart::{FormPart, multipart};
+pub(crate) use multipart::{boundary, form_parts};
 
 /// Maximum number of fields in a form.
 pub const FIELDS_MAX: usize = 1_000;
@@ -93,7 +95,7 @@ fn escape_of(byte: u8) -> &'static str {
 /// Fails if there are more than 1,000 fields, or one is not UTF-8.
 #[weir::function(pure, room = 2 * body.len(), units = units::to_transform(body))]
 pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
-    Ok(fields_of(body)?.into_iter().collect())
+    Ok(form_texts(body)?.into_iter().collect())
 }
 
 /// Reads the fields of a form as a value of the type that the place of the call expects: `let order: Order =
@@ -106,13 +108,14 @@ pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
 /// `` `price` in the form: expected a number, found "abc" ``.
 #[weir::function(pure, room = 2 * body.len(), units = 4 * units::to_transform(body))]
 pub fn decode_form(body: &str, of: TypeArgument<'a'>) -> Result<Value, Failure> {
-    let fields = fields_of(body)?;
+    let fields = form_texts(body)?;
     let texts: Vec<_> = fields.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
-    Ok(NamedTexts { texts: &texts, from: NamedTextSource::Form, place: " in the form" }.decode(&of.0)?)
+    let named = NamedTexts { texts: &texts, files: None, from: NamedTextSource::Form, place: " in the form" };
+    Ok(named.decode(&of.0.ty, NamedTypes(&of.0.definitions))?)
 }
 
 /// Returns the decoded names and values of a form.
-fn fields_of(body: &str) -> Result<Vec<(String, String)>, Failure> {
+pub(crate) fn form_texts(body: &str) -> Result<Vec<(String, String)>, Failure> {
     let mut fields = Vec::new();
     for pair in body.split('&').filter(|pair| !pair.is_empty()) {
         if fields.len() == FIELDS_MAX {

@@ -4,11 +4,14 @@
 //! route's types, or answered with a 400 that names what is wrong. Then a flow begins, and its [`Response`] is sent.
 //! The [`server`] is independent of all this.
 
+mod argument_faults;
 mod client_address;
 mod cookies;
 mod cross_origin;
 mod cross_site;
+mod encrypted_cookies;
 mod fields;
+mod form_body;
 mod health;
 mod http2_fields;
 mod input;
@@ -19,6 +22,7 @@ mod representation;
 mod request_fields;
 mod request_log;
 mod request_policy;
+mod request_rules;
 mod response;
 mod routes;
 pub mod server;
@@ -28,7 +32,7 @@ mod testing;
 
 use std::sync::Arc;
 
-pub use cookies::{CookieError, with_cookie, without_cookie};
+pub use cookies::{CookieError, with_cookie, with_encrypted_cookie, without_cookie};
 pub use response::{
     Response, ResponseError, bad_request, html, json, not_found, ok, problem, redirect, status, text, with_header,
 };
@@ -49,6 +53,7 @@ mod functions {
         pub(crate) http: super::response::ok, super::response::text, super::response::html, super::response::json,
             super::response::bad_request, super::response::not_found, super::response::redirect,
             super::response::status, super::response::with_header, super::response::problem,
-            super::static_files::file, super::static_files::compressed, super::cookies::with_cookie, super::cookies::without_cookie
+            super::static_files::file, super::static_files::compressed, super::cookies::with_cookie, super::cookies::with_encrypted_cookie,
+            super::cookies::without_cookie
     }
 }

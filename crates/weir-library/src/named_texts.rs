@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use weir::memory::check;
-use weir::{Field, Type, TypeOf, TypeShape, Value, Variant};
+use weir::{Field, Type, TypeShape, Value, Variant};
 
 use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
 use crate::json::decode;
@@ -22,9 +22,18 @@ pub(crate) enum NamedTextSource {
     Row,
 }
 
+/// Files with names, in order.
+pub(crate) struct NamedFiles<'a> {
+    /// The type of a field that takes a file.
+    pub(crate) ty: &'a Type,
+    pub(crate) files: &'a [(String, Value)],
+}
+
 /// Texts with names, in order.
 pub(crate) struct NamedTexts<'a> {
     pub(crate) texts: &'a [(Cow<'a, str>, Cow<'a, str>)],
+    /// The files of a form.
+    pub(crate) files: Option<NamedFiles<'a>>,
     pub(crate) from: NamedTextSource,
     /// The place of the texts in messages, such as ` in line 3`; empty if it has no name.
     pub(crate) place: &'a str,
@@ -35,10 +44,9 @@ impl NamedTexts<'_> {
     ///
     /// # Errors
     /// Fails if a text is missing or is not of its type, or if the type is neither a record nor a map from texts.
-    pub(crate) fn decode(&self, of: &TypeOf) -> Result<Value, InputError> {
+    pub(crate) fn decode(&self, ty: &Type, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
         check().map_err(|failure| InputError::new("", failure.message.as_str()))?;
-        let definitions = NamedTypes(&of.definitions);
-        match &of.ty {
+        match ty {
             Type::Named(name) if let Some(TypeShape::Record(fields)) = definitions.shape(name) => {
                 let fields = fields.iter().map(|field| self.field(field, definitions));
                 Ok(Value::Record(fields.collect::<Result<Vec<_>, _>>()?.into()))
@@ -55,6 +63,9 @@ impl NamedTexts<'_> {
 
     fn field(&self, field: &Field, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
         let name = field.external_name().as_str();
+        if let Some(files) = self.files(name, &field.ty) {
+            return files;
+        }
         let mut all = self.texts.iter().filter(|(other, _)| other == name).map(|(_, text)| &**text);
         if let Some((element, is_optional)) = self.repeated(&field.ty) {
             let values: Vec<Value> =
@@ -78,6 +89,21 @@ impl NamedTexts<'_> {
                 Err(InputError::new(self.place_of(name), format!("missing, expected {}", expected(ty, definitions))))
             }
         }
+    }
+
+    /// Returns the value of a field of the type of files, of an option or a list of it; `None` for another type.
+    fn files(&self, name: &str, ty: &Type) -> Option<Result<Value, InputError>> {
+        let NamedFiles { ty: file, files } = self.files.as_ref()?;
+        let mut named = files.iter().filter(|(other, _)| other == name).map(|(_, file)| file.clone());
+        Some(match ty {
+            Type::List(element) if **element == **file => Ok(Value::list(named.collect())),
+            Type::Option(some) if **some == **file => Ok(named.next_back().map_or(Value::none(), Value::some)),
+            ty if ty == *file => {
+                let missing = || InputError::new(self.place_of(name), "missing, expected a file");
+                named.next_back().ok_or_else(missing)
+            }
+            _ => return None,
+        })
     }
 
     /// Returns the type of the elements if the type is a list that takes all texts of its name, and whether it is optional.

@@ -80,6 +80,21 @@ fn a_request_that_names_two_hosts_is_refused() {
 }
 
 #[test]
+fn a_field_whose_value_begins_or_ends_with_a_blank_is_refused() {
+    let service = serving::Service::start(vec![serving::route("GET", "/", vec![])]);
+    block_on(async {
+        let stream = tokio::net::TcpStream::connect(service.address).await.unwrap();
+        let (mut requests, connection) =
+            Builder::new(TokioExecutor::new()).handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        for (value, status) in [("a b", 200), ("", 200), (" a", 400), ("a\t", 400)] {
+            let request = Request::get("http://a/").header("x", value).body(Full::<Bytes>::default()).unwrap();
+            assert_eq!(requests.send_request(request).await.unwrap().status(), status, "{value:?}");
+        }
+    });
+}
+
+#[test]
 fn routes_read_the_host_and_the_cookies_as_in_http_1() {
     let header = |name| serving::parameter(name, weir::Type::option(weir::Type::Text), weir::ParameterFrom::Header);
     let service = serving::Service::start(vec![serving::route("GET", "/", vec![header("host"), header("cookie")])]);

@@ -169,6 +169,18 @@ fn errors_are_problem_details_for_clients_that_prefer_json() {
 }
 
 #[test]
+fn a_request_whose_url_and_host_differ_is_refused() {
+    let service = Service::start(vec![route("GET", "/a", vec![])]);
+    for url in ["http://a/a", "http://A/a", "/a"] {
+        assert_eq!(told(&service, &format!("GET {url}"), "").0, 200, "{url}");
+    }
+    for url in ["http://b/a", "http://a:80/a"] {
+        let (status, _, text) = told(&service, &format!("GET {url}"), "");
+        assert_eq!((status, text.as_str()), (400, "`Host` differs from the host of the URL"), "{url}");
+    }
+}
+
+#[test]
 fn pages_of_other_sites_cannot_write_unless_the_service_says_so() {
     let routes = || vec![route("POST", "/a", vec![]), route("GET", "/a", vec![])];
     let service = Service::start(routes());

@@ -137,6 +137,7 @@ codes! {
     E0603 RouteParameter,
     E0604 DuplicateRoute,
     E0605 ListenAddress,
+    E0606 SourceArgument,
     W0701 UnusedModule,
     W0702 UnhandledFailure,
     W0703 LostUpdate,

@@ -27,6 +27,8 @@ const LOWER: &[&str] = &[
     "body",
     "cookie",
     "unprefixed_cookie",
+    "encrypted_cookie",
+    "form",
     "header",
     "at",
     "per",

@@ -11,7 +11,7 @@ use super::arguments::{CallArguments, CalleeParameter};
 use super::names::{LocalScope, path_of};
 use super::{Exits, Expected, TypeChecker};
 use crate::constant::NotConstant;
-use crate::lang_items::JSON_VALUE;
+use crate::lang_items::{FORM_PART, JSON_VALUE};
 use crate::suggest::{listed, nearest};
 use crate::typed_tree::{ArgumentSource, EntryInfo, LocalId, RouteInfo};
 use crate::types::Ty;
@@ -149,7 +149,7 @@ impl<'a> TypeChecker<'a, '_> {
         for before in service.befores() {
             for parameter in &before.parameters {
                 self.route_parameter(parameter, &mut shared.names, &mut shared.info);
-                if parameter.place == ParameterLocation::Body {
+                if parameter.place.is_body() {
                     self.body_before(parameter.parameter.span);
                 }
             }
@@ -173,7 +173,7 @@ impl<'a> TypeChecker<'a, '_> {
         self.scope = scope;
         let mut body = None;
         for parameter in &route.parameters {
-            if parameter.place == ParameterLocation::Body {
+            if parameter.place.is_body() {
                 self.second_body(&mut body, parameter.parameter.span);
             }
             self.route_parameter(parameter, &mut names, &mut info);
@@ -262,6 +262,15 @@ impl<'a> TypeChecker<'a, '_> {
                 let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
                 (self.is_word(ty) || optional, format!("{WORDS}; outside the path also an `Option` of these"))
             }
+            ParameterLocation::EncryptedCookie => {
+                let takes = "an encrypted cookie can hold all that JSON can, and an `Option` of it, but no `Bytes`";
+                (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
+            }
+            ParameterLocation::Form => {
+                let takes = "a form is a record, whose fields are the form's of the same names: data, or an `html.Part` for a \
+                             file, also in an `Option` or a `List`";
+                (self.is_form(ty), takes.to_owned())
+            }
             ParameterLocation::Body => {
                 let takes = "a body can be a `Text`, `Bytes`, or anything that JSON can hold, but no `Option` of an `Option` or \
                              of `()`: both would be `null`";
@@ -287,6 +296,17 @@ impl<'a> TypeChecker<'a, '_> {
             Some(TypeShape::Enum(variants)) => variants.iter().all(|variant| variant.fields.is_empty()),
             _ => false,
         }
+    }
+
+    /// Returns whether the type is a record of data and files.
+    fn is_form(&self, ty: &Ty) -> bool {
+        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
+        let Some(TypeShape::Record(fields)) = definition.map(|definition| &definition.shape) else { return false };
+        let is_file = |ty: &Type| match ty {
+            Type::Option(part) | Type::List(part) => **part == Type::named(FORM_PART),
+            ty => *ty == Type::named(FORM_PART),
+        };
+        fields.iter().all(|field| is_file(&field.ty) || self.is_data(&Ty::fixed(&field.ty), &mut Vec::new()))
     }
 
     /// Returns whether values of the type are plain data.

@@ -10,6 +10,9 @@
 //!
 //! Failures of arithmetic (an overflow, a division by zero) are no exits here, and a call that changes a shared value and may
 //! fail, such as a write of a table, is taken to succeed: no program decides by such failures.
+//!
+//! A `soft` table with limits may lose any row at any time. So whatever a flow does because a row is missing, it could have
+//! done in any order of the flows: that part of a cache depends on no read.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +21,9 @@ use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Op, Origin, Runs, Var};
 use weir_ir::prim::Prim;
 
 use crate::bound_constraints::BoundConstraints;
+use crate::declarations::Declarations;
+use crate::lang_items::TABLES;
+use crate::typed_tree::TypedTree;
 
 /// The number of uses that are considered in one body.
 const USES_MAX: usize = 1000;
@@ -59,10 +65,11 @@ pub(super) struct BodyUses {
 }
 
 impl BodyUses {
-    pub(super) fn of(body: &Block, bound: &BoundConstraints, library: &Library) -> BodyUses {
+    pub(super) fn of(body: &Block, typed: &TypedTree, library: &Library) -> BodyUses {
         let mut collector = Collector {
             library,
-            bound,
+            bound: &typed.bound_constraints,
+            declarations: &typed.declarations,
             found: BodyUses::default(),
             edges: vec![Vec::new()],
             variables: BTreeMap::new(),
@@ -116,24 +123,27 @@ struct ValueNodes {
     variant: DependenceNode,
     /// The variant, if it is always the same.
     known: Option<u32>,
+    /// True if the variant may be `None` whatever other flows have done.
+    may_be_missing: bool,
 }
 
 impl ValueNodes {
     /// Returns the nodes of a value that is always this variant.
     fn of_variant(value: DependenceNode, variant: u32) -> Self {
-        ValueNodes { value, variant: DependenceNode(0), known: Some(variant) }
+        ValueNodes { value, variant: DependenceNode(0), known: Some(variant), may_be_missing: false }
     }
 }
 
 impl From<DependenceNode> for ValueNodes {
     fn from(value: DependenceNode) -> Self {
-        ValueNodes { value, variant: value, known: None }
+        ValueNodes { value, variant: value, known: None, may_be_missing: false }
     }
 }
 
 struct Collector<'a> {
     library: &'a Library,
     bound: &'a BoundConstraints,
+    declarations: &'a Declarations,
     found: BodyUses,
     /// The nodes that each node depends on.
     edges: Vec<Vec<DependenceNode>>,
@@ -236,7 +246,13 @@ impl Collector<'_> {
                 self.variables.insert(variable.var, subject.value.into());
             }
             self.position.arms.push((switch, number));
-            let result = self.controlled(on, &arm.body);
+            let is_missing = subject.may_be_missing && matches!(arm.test, ArmTest::Tag(Value::NONE));
+            let exits = self.exits.len();
+            let result = self.controlled(if is_missing { DependenceNode(0) } else { on }, &arm.body);
+            if is_missing && self.exits.len() > exits {
+                // What follows is reached because the row is there.
+                self.exits.push(on);
+            }
             self.position.arms.pop();
             // The arms of another variant than the known one are not taken.
             if !matches!((subject.known, &arm.test), (Some(known), ArmTest::Tag(tag)) if known != *tag) {
@@ -250,7 +266,7 @@ impl Collector<'_> {
             Some(&Some(variant)) if known.iter().all(|other| *other == Some(variant)) => {
                 ValueNodes::of_variant(value, variant)
             }
-            _ => ValueNodes { value, variant: self.node(variants), known: None },
+            _ => ValueNodes { value, variant: self.node(variants), known: None, may_be_missing: false },
         }
     }
 
@@ -315,8 +331,14 @@ impl Collector<'_> {
         let changes = parameters.iter().any(|parameter| parameter.passing == Passing::Change);
         match function.and_then(|function| function.signature.failure.as_ref()) {
             Some(_) if changes => ValueNodes::of_variant(result, Value::OK),
-            _ => result.into(),
+            _ => ValueNodes { may_be_missing: self.is_read_of_cache(call), ..result.into() },
         }
+    }
+
+    /// Returns `true` for the read of one row of a table that may lose rows at any time.
+    fn is_read_of_cache(&self, call: &Call) -> bool {
+        let is_get = call.function.strip_prefix(TABLES).is_some_and(|name| name == ".get");
+        is_get && matches!(call.arguments.first(), Some(Atom::Shared(name)) if self.declarations.may_lose_rows(name))
     }
 
     /// Adds a use of a shared value or a bound constraint, and returns the node of a read.

@@ -69,6 +69,8 @@ impl<'a> Lowering<'a, '_> {
                     ParameterLocation::Header => ParameterFrom::Header,
                     ParameterLocation::Cookie => ParameterFrom::Cookie,
                     ParameterLocation::UnprefixedCookie => ParameterFrom::UnprefixedCookie,
+                    ParameterLocation::EncryptedCookie => ParameterFrom::EncryptedCookie,
+                    ParameterLocation::Form => ParameterFrom::Form,
                 },
                 default: default.clone(),
             }

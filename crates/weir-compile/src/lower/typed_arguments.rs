@@ -8,7 +8,7 @@ use weir_syntax::ast::{Argument, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Binding, Lowering};
-use crate::lang_items::{JSON_VALUE, READERS_OF_NAMED_TEXTS, SERVICE, WRITERS_OF_RECORDS};
+use crate::lang_items::{FORM_PART, JSON_VALUE, READERS_OF_NAMED_TEXTS, SERVICE, WRITERS_OF_RECORDS};
 use crate::types::{fields_of, names_in};
 
 /// The hint for an `Option` whose values JSON writes like its `None`.
@@ -19,9 +19,9 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the pair of an argument and its type. Reports an opaque part, which the function could not read.
     pub(super) fn with_type(&mut self, argument: Atom, path: &Text, written: Option<&Expr>, span: Span) -> Atom {
         let of = self.type_of(written.map_or(Type::Unit, |written| self.ty(written)));
-        // A request of a test can have any body.
-        let is_body = of.ty == Type::Bytes && path.strip_prefix(SERVICE).is_some_and(|rest| rest.starts_with('.'));
-        if let Some(part) = closed_part(&of).filter(|_| !is_body) {
+        let is_request = path.strip_prefix(SERVICE).is_some_and(|rest| rest.starts_with('.'));
+        let closed = if is_request { closed_part_of_body(&of) } else { closed_part(&of) };
+        if let Some(part) = closed {
             self.cannot_look_into(&of.ty, &part, path, span);
         } else if WRITERS_OF_RECORDS.contains(&path.as_str()) && !is_list_of_records(&of) {
             let message = format!("`{path}` cannot write values of the type `{}`", of.ty);
@@ -174,6 +174,13 @@ fn type_for(parameter: char, declared: &Type, actual: &Type) -> Option<Type> {
 /// Returns an opaque part of the type.
 fn closed_part(of: &TypeOf) -> Option<Type> {
     part_of(of, closed_in)
+}
+
+/// Returns a part that the body of a test's request cannot have. It can be bytes, or a form with files.
+fn closed_part_of_body(of: &TypeOf) -> Option<Type> {
+    let mut of = of.clone();
+    of.definitions.retain(|definition| &*definition.name != FORM_PART);
+    closed_part(&of).filter(|_| of.ty != Type::Bytes)
 }
 
 /// Returns a part of the type that cannot be read from a text.

@@ -172,19 +172,20 @@ fn route(lines: &mut LineReader<'_>, line: &mut Cursor<'_>) -> ParseResult<FlowR
 
 /// `scale in query = 8`
 fn route_parameter(line: &mut Cursor<'_>) -> ParseResult<RouteParameter> {
-    const PLACES: [(&str, ParameterFrom); 6] = [
+    const PLACES: [(&str, ParameterFrom); 8] = [
         ("path", ParameterFrom::Path),
         ("query", ParameterFrom::Query),
         ("header", ParameterFrom::Header),
         ("cookie", ParameterFrom::Cookie),
         ("unprefixed_cookie", ParameterFrom::UnprefixedCookie),
+        ("encrypted_cookie", ParameterFrom::EncryptedCookie),
+        ("form", ParameterFrom::Form),
         ("body", ParameterFrom::Body),
     ];
     let name = line.name("the name of a parameter")?;
     line.expect("in")?;
     let from = PLACES.into_iter().find(|(word, _)| line.eat(word));
-    let (_, from) =
-        from.ok_or_else(|| line.error("`path`, `query`, `header`, `cookie`, `unprefixed_cookie` or `body`"))?;
+    let (_, from) = from.ok_or_else(|| line.error("the part of a request, such as `path` or `body`"))?;
     let default = if line.eat("=") { Some(value(line)?) } else { None };
     Ok(RouteParameter { name, from, default })
 }

@@ -7,7 +7,7 @@ use flate2::write::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use weir::{Failure, FailureKind};
 
 /// Maximum ratio of a body's length to that of its compressed form. Data that compresses further is made to exhaust its
@@ -16,26 +16,63 @@ const RATIO_MAX: usize = 200;
 /// Length of a decompressed body from which on the ratio counts.
 const RATIO_FREE_BYTES: usize = 64 * 1024;
 
-/// Reads the whole body, decompressed if it is in gzip; then the header fields lose those that describe the compressed
-/// form.
+/// Maximum number of times that a body is compressed. More than one is a mistake of a server.
+const GZIPS_MAX: usize = 3;
+
+/// Reads the whole body, decompressed as often as it is in gzip; then the header fields lose those that describe the
+/// compressed form.
 ///
 /// # Errors
 /// Fails if the body has more than `bytes_max` bytes, if its connection ends early, and if it is not valid gzip.
 pub(super) async fn read(mut body: Incoming, headers: &mut HeaderMap, bytes_max: usize) -> Result<Bytes, Failure> {
-    let is_gzip =
-        headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
-    let mut collected = if is_gzip { Collected::gzip(bytes_max) } else { Collected::plain(bytes_max) };
+    let gzips = take_gzips(headers)?;
+    let mut collected = if gzips > 0 { Collected::gzip(bytes_max) } else { Collected::plain(bytes_max) };
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Failure::function(format!("the response ended early: {error}")))?;
         if let Ok(data) = frame.into_data() {
             collected.add(&data)?;
         }
     }
-    if is_gzip {
-        headers.remove(CONTENT_ENCODING);
-        headers.remove(CONTENT_LENGTH);
+    let arrived = collected.arrived;
+    let once = collected.finish()?;
+    (1..gzips).try_fold(once, |body, _| decompressed_again(&body, arrived, bytes_max))
+}
+
+/// Removes the codings of gzip at the end of the list of `Content-Encoding`, which were applied last, and returns their number.
+/// Other codings stay, and so does what they encode.
+fn take_gzips(headers: &mut HeaderMap) -> Result<usize, Failure> {
+    let is_gzip = |coding: &str| coding.eq_ignore_ascii_case("gzip") || coding.eq_ignore_ascii_case("x-gzip");
+    let lines = headers.get_all(CONTENT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let codings: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|c| !c.is_empty()).collect();
+    let gzips = codings.iter().rev().take_while(|coding| is_gzip(coding)).count();
+    if gzips == 0 {
+        return Ok(0);
     }
-    collected.finish()
+    if gzips > GZIPS_MAX {
+        let message = format!("the response is compressed {gzips} times; at most {GZIPS_MAX} times are accepted");
+        return Err(Failure::new(FailureKind::Limit, message));
+    }
+    let others = HeaderValue::try_from(codings[..codings.len() - gzips].join(", "));
+    headers.remove(CONTENT_ENCODING);
+    headers.remove(CONTENT_LENGTH);
+    if let Some(others) = others.ok().filter(|others| !others.is_empty()) {
+        headers.insert(CONTENT_ENCODING, others);
+    }
+    Ok(gzips)
+}
+
+/// Decompresses a body that was compressed more than once, of which so many bytes had arrived.
+fn decompressed_again(body: &Bytes, arrived: usize, bytes_max: usize) -> Result<Bytes, Failure> {
+    if body.is_empty() {
+        return Ok(Bytes::new());
+    }
+    let mut collected = Collected::gzip(bytes_max);
+    collected.add(body)?;
+    let decompressed = collected.finish()?;
+    if decompressed.len() > ratio_limit(arrived) {
+        return Err(exceeds_ratio());
+    }
+    Ok(decompressed)
 }
 
 /// The part of a body that has arrived.
@@ -86,7 +123,7 @@ impl Collected {
     /// Adds bytes that have arrived.
     fn add(&mut self, data: &[u8]) -> Result<(), Failure> {
         self.arrived = self.arrived.saturating_add(data.len());
-        let ratio_limit = self.arrived.saturating_mul(RATIO_MAX).max(RATIO_FREE_BYTES);
+        let ratio_limit = ratio_limit(self.arrived);
         let written = match &mut self.output {
             Output::Plain(output) => output.write_all(data),
             Output::Gzip(decoder) => {
@@ -116,14 +153,22 @@ impl Collected {
         if error.kind() != io::ErrorKind::FileTooLarge {
             return Failure::function("the response is not valid gzip");
         }
-        let exceeds_ratio = matches!(&self.output, Output::Gzip(decoder) if decoder.get_ref().limit < self.bytes_max);
-        let message = if exceeds_ratio {
-            format!("the response is compressed to less than 1/{RATIO_MAX} of its length")
-        } else {
-            format!("the response has more than {} bytes (`bytes_max`)", self.bytes_max)
-        };
+        if matches!(&self.output, Output::Gzip(decoder) if decoder.get_ref().limit < self.bytes_max) {
+            return exceeds_ratio();
+        }
+        let message = format!("the response has more than {} bytes (`bytes_max`)", self.bytes_max);
         Failure::new(FailureKind::Limit, message)
     }
+}
+
+/// Returns the maximum length of a body whose compressed form has so many bytes.
+fn ratio_limit(arrived: usize) -> usize {
+    arrived.saturating_mul(RATIO_MAX).max(RATIO_FREE_BYTES)
+}
+
+fn exceeds_ratio() -> Failure {
+    let message = format!("the response is compressed to less than 1/{RATIO_MAX} of its length");
+    Failure::new(FailureKind::Limit, message)
 }
 
 #[cfg(test)]
@@ -168,6 +213,37 @@ mod tests {
         let bomb = gzip(&vec![0; 100_000_000]);
         let refused = decompressed(&bomb, 1_000, usize::MAX).unwrap_err();
         assert_eq!((refused.kind, refused.message.contains("1/200")), (FailureKind::Limit, true));
+    }
+
+    #[test]
+    fn codings_are_taken_from_the_end_of_their_list() {
+        for (lines, taken, left) in [
+            (&["gzip"][..], Some(1), ""),
+            (&["GZIP, x-gzip"], Some(2), ""),
+            (&["gzip", " gzip ,"], Some(2), ""),
+            (&["br, gzip"], Some(1), "br"),
+            (&["gzip, br"], Some(0), "gzip, br"),
+            (&["gzip, gzip, gzip, gzip"], None, ""),
+            (&[], Some(0), ""),
+        ] {
+            let mut headers = HeaderMap::new();
+            lines.iter().for_each(|line| _ = headers.append(CONTENT_ENCODING, HeaderValue::from_static(line)));
+            assert_eq!(take_gzips(&mut headers).ok(), taken, "{lines:?}");
+            let coding = headers.get(CONTENT_ENCODING).map_or("", |value| value.to_str().unwrap());
+            assert!(taken.is_none() || coding == left, "{lines:?} leaves {coding:?}");
+        }
+    }
+
+    #[test]
+    fn data_that_is_compressed_twice_is_restored_within_the_limits() {
+        let arrived = gzip(&gzip(b"one"));
+        let once = decompressed(&arrived, 7, 1_000).unwrap();
+        assert_eq!(decompressed_again(&once, arrived.len(), 1_000).unwrap(), "one");
+        assert_eq!(decompressed_again(&once, arrived.len(), 2).unwrap_err().kind, FailureKind::Limit);
+        // 10 MB in 40 bytes.
+        let bomb = gzip(&gzip(&vec![0; 10_000_000]));
+        let once = decompressed(&bomb, 1_000, usize::MAX).unwrap();
+        assert!(decompressed_again(&once, bomb.len(), usize::MAX).unwrap_err().message.contains("1/200"));
     }
 
     #[test]

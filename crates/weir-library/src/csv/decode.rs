@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use weir::{Failure, Type, TypeArgument, TypeOf, TypeShape, Typed, Value};
 
 use super::{CsvRow, each_row, written};
+use crate::input::NamedTypes;
 use crate::json::encode::cell;
 use crate::named_texts::{NamedTextSource, NamedTexts};
 use crate::units;
@@ -37,7 +38,8 @@ fn decoded(row: &CsvRow, place: &str, of: &TypeOf) -> Result<Value, Failure> {
         _ => None,
     });
     let texts: Vec<_> = texts.collect();
-    Ok(NamedTexts { texts: &texts, from: NamedTextSource::Row, place }.decode(of)?)
+    let named = NamedTexts { texts: &texts, files: None, from: NamedTextSource::Row, place };
+    Ok(named.decode(&of.ty, NamedTypes(&of.definitions))?)
 }
 
 /// Formats a list of records as text: a row with the names of their fields, and a row for each record. Texts, numbers, times,

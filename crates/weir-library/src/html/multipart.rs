@@ -35,8 +35,17 @@ pub struct FormPart {
 /// Fails if the form is not of this type or is malformed, or if it has more than 1,000 parts.
 #[weir::function(pure, units = units::to_transform(form))]
 pub fn multipart(form: Bytes, content_type: &str) -> Result<Vec<FormPart>, Failure> {
-    let boundary = multer::parse_boundary(content_type)
-        .map_err(|_| Failure::argument("the form is not `multipart/form-data` with a boundary"))?;
+    form_parts(form, boundary(content_type)?)
+}
+
+/// Returns the text that separates the parts of a form with this media type.
+pub(crate) fn boundary(content_type: &str) -> Result<String, Failure> {
+    let no_form = |_| Failure::argument("the form is not `multipart/form-data` with a boundary");
+    multer::parse_boundary(content_type).map_err(no_form)
+}
+
+/// Decodes the parts of a form that this text separates.
+pub(crate) fn form_parts(form: Bytes, boundary: String) -> Result<Vec<FormPart>, Failure> {
     let mut decoding = pin!(parts(Multipart::new(WholeBody(Some(form)), boundary)));
     // All of the form is there, so that nothing has to be waited for.
     match decoding.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

@@ -10,7 +10,12 @@ use std::time::Duration;
 
 use hyper::header::{HeaderValue, SET_COOKIE};
 
+use weir::{Failure, Typed};
+
+use super::encrypted_cookies::{EncryptedCookie, encrypted_length};
 use super::response::{Response, ResponseError};
+use crate::json::encode::written;
+use crate::units;
 
 /// Prefix of the names of cookies that only this host can have set.
 pub(super) const HOST_PREFIX: &str = "__Host-";
@@ -54,14 +59,12 @@ impl std::error::Error for CookieError {}
 /// Fails if the name or the value is not that of a cookie, or if they are longer than 4,096 bytes.
 #[weir::function(pure)]
 pub fn with_cookie(
-    response: Response,
+    mut response: Response,
     name: &str,
     value: &str,
     #[default(None)] max_age: Option<Duration>,
 ) -> Result<Response, CookieError> {
-    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
-        return Err(CookieError::Name(name.into()));
-    }
+    check_name(name)?;
     // The octets of RFC 6265, section 4.1.1.
     let is_octet = |byte: u8| matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e);
     if !value.bytes().all(is_octet) {
@@ -70,14 +73,47 @@ pub fn with_cookie(
     if name.len() + value.len() > COOKIE_BYTES_MAX {
         return Err(CookieError::TooLong(name.into()));
     }
-    let age = max_age.map_or(String::new(), |age| format!("; Max-Age={}", age.as_secs()));
-    let cookie = format!("{HOST_PREFIX}{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax{age}");
-    let cookie = HeaderValue::try_from(cookie).expect("all octets of a cookie are visible ASCII");
-    let same_name = format!("{HOST_PREFIX}{name}=");
-    response.with_further_field(SET_COOKIE, cookie, same_name.as_bytes()).map_err(CookieError::Response)
+    let cookie = set_cookie(name, value, max_age);
+    response.remove_cookie(name, &format!("{HOST_PREFIX}{name}="));
+    response.with_further_field(SET_COOKIE, cookie).map_err(CookieError::Response)
 }
 
-/// Returns the response with the removal of a cookie that `http.with_cookie` has set.
+/// Returns the field that sets a cookie, whose name and value have been checked.
+pub(super) fn set_cookie(name: &str, value: &str, max_age: Option<Duration>) -> HeaderValue {
+    let age = max_age.map_or(String::new(), |age| format!("; Max-Age={}", age.as_secs()));
+    let cookie = format!("{HOST_PREFIX}{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax{age}");
+    HeaderValue::try_from(cookie).expect("all octets of a cookie are visible ASCII")
+}
+
+/// Returns the response with a cookie that contains any value, and that only the service can read and make: it is encrypted
+/// with the first of the service's `cookie_keys`, and a route reads it as `encrypted_cookie name`. It is valid for `max_age`.
+///
+/// # Errors
+/// Fails if the name is not that of a cookie, or if the value makes it longer than 4,096 bytes: as JSON, about 3,000 bytes.
+#[weir::function(pure, units = 2 * units::to_read(value))]
+pub fn with_encrypted_cookie(
+    mut response: Response,
+    name: &str,
+    value: Typed<'a'>,
+    #[default(Duration::from_secs(12 * 3_600))] max_age: Duration,
+) -> Result<Response, Failure> {
+    check_name(name)?;
+    let value = written(&value.value, &value.of)?;
+    if name.len() + encrypted_length(value.len()) > COOKIE_BYTES_MAX {
+        return Err(CookieError::TooLong(name.into()).into());
+    }
+    response.remove_cookie(name, &format!("{HOST_PREFIX}{name}="));
+    let cookie = EncryptedCookie { name: name.into(), value, max_age };
+    response.with_encrypted(cookie).map_err(|error| CookieError::Response(error).into())
+}
+
+fn check_name(name: &str) -> Result<(), CookieError> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let valid = !name.is_empty() && name.bytes().all(is_name);
+    if valid { Ok(()) } else { Err(CookieError::Name(name.into())) }
+}
+
+/// Returns the response with the removal of a cookie that `http.with_cookie` or `http.with_encrypted_cookie` has set.
 ///
 /// # Errors
 /// Fails if the name is not that of a cookie.

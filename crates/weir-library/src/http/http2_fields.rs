@@ -25,15 +25,3 @@ fn join_cookies(fields: &mut HeaderMap) {
         fields.insert(COOKIE, joined);
     }
 }
-
-/// Returns what is wrong with the authority of a request, if it is one of HTTP/2 (RFC 9113, section 8.3.1). Requests of
-/// HTTP/1 are validated before hyper parses them.
-pub(super) fn wrong_authority<B>(request: &Request<B>) -> Option<&'static str> {
-    let (Version::HTTP_2, Some(authority)) = (request.version(), request.uri().authority()) else { return None };
-    let mut hosts = request.headers().get_all(HOST).iter();
-    if authority.as_str().contains('@') {
-        return Some("`:authority` contains user information");
-    }
-    let differs = hosts.any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()));
-    differs.then_some("`host` and `:authority` differ")
-}

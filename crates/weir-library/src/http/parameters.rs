@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use hyper::header::{HeaderName, HeaderValue};
 use indexmap::IndexMap;
-use weir::{Entries, Failure, HostType, ListenAddress, Parameter, Passing, SourceSignature, Text, Type, Value};
+use weir::{Entries, Failure, HostType, ListenAddress, Parameter, Passing, Secret, SourceSignature, Text, Type, Value};
 
 use super::client_address::TrustedProxies;
 use super::cross_origin::{CrossOriginArguments, CrossOriginPolicy};
+use super::encrypted_cookies::CookieKeys;
 use super::health::HealthRoute;
 use super::response::checked_field;
 use super::server::{Limits, TlsFiles};
@@ -37,6 +38,16 @@ const LIMITS: [(&str, Limit); 10] = [
     ("connections_max", Limit::Count(|limits| &mut limits.connections_max)),
 ];
 
+/// The names of the limits, in the order of the parameters.
+pub(super) const LIMIT_NAMES: [&str; LIMITS.len()] = {
+    let (mut names, mut index) = ([""; LIMITS.len()], 0);
+    while index < names.len() {
+        names[index] = LIMITS[index].0;
+        index += 1;
+    }
+    names
+};
+
 /// Name of the parameter that permits requests of other sites' pages.
 const CROSS_SITE_WRITES: &str = "cross_site_writes";
 /// Name of the parameter that gives half-closed clients their responses.
@@ -57,6 +68,8 @@ const COMPRESSED: &str = "compressed";
 const LOG_REQUESTS: &str = "log_requests";
 const HEALTH: &str = "health";
 const SHUTDOWN_DELAY: &str = "shutdown_delay";
+/// Name of the parameter with the keys of encrypted cookies.
+const COOKIE_KEYS: &str = "cookie_keys";
 /// Number of parameters before those on what all answers have in common.
 const BEFORE_ANSWERS: usize = BEFORE_ORIGINS + 6;
 /// Number of parameters before those of other origins.
@@ -94,6 +107,7 @@ pub(super) fn signature() -> SourceSignature {
         switch(LOG_REQUESTS),
         parameter(HEALTH, Type::Text, Some(Value::text(""))),
         parameter(SHUTDOWN_DELAY, Type::Duration, Some(Value::Duration(0))),
+        parameter(COOKIE_KEYS, Type::List(Arc::new(Secret::ty())), Some(Value::list(Vec::new()))),
     ];
     let place = [parameter("port", Type::Int, None), parameter("address", Type::Text, Some(Value::text("127.0.0.1")))];
     SourceSignature {
@@ -200,6 +214,15 @@ pub(super) fn shutdown_delay(arguments: &[Value]) -> Result<Duration, Failure> {
     let Some(Value::Duration(nanos)) = arguments.get(BEFORE_ANSWERS + 4) else { return Ok(Duration::ZERO) };
     let negative = |_| Failure::argument(format!("`{SHUTDOWN_DELAY}` must not be negative"));
     u64::try_from(*nanos).map(Duration::from_nanos).map_err(negative)
+}
+
+/// Returns the keys of encrypted cookies.
+///
+/// # Errors
+/// Fails if one is too short.
+pub(super) fn cookie_keys(arguments: &[Value]) -> Result<CookieKeys, Failure> {
+    let secrets = arguments.get(BEFORE_ANSWERS + 5).cloned().and_then(|list| Vec::<Secret>::from_value(list).ok());
+    CookieKeys::new(&secrets.unwrap_or_default())
 }
 
 /// Returns the elements of a list of texts.

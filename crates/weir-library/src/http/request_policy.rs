@@ -3,18 +3,21 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE, VARY};
 use hyper::{Method, StatusCode, Uri};
 use weir::{Failure, Value};
 
 use super::client_address::TrustedProxies;
+use super::cookies::set_cookie;
 use super::cross_origin::{CrossOriginPolicy, OriginGrant};
+use super::encrypted_cookies::{CookieKeys, EncryptedCookie};
+use super::form_body::FormEncoding;
 use super::health::HealthRoute;
 use super::input::{InputError, normalized_path};
 use super::parameters;
 use super::request_fields::RequestFields;
 use super::response::Response;
-use super::routes::{RequestSender, RouteMatch, Routes};
+use super::routes::{BodyInput, BodyKind, RequestSender, RouteMatch, Routes};
 
 /// The rules of a service for the senders of requests, and for all answers.
 #[derive(Debug)]
@@ -25,6 +28,7 @@ pub(super) struct RequestPolicy {
     /// Header fields of answers that do not set them themselves.
     headers: Vec<(HeaderName, HeaderValue)>,
     compressed: bool,
+    cookie_keys: CookieKeys,
 }
 
 impl AsRef<HealthRoute> for RequestPolicy {
@@ -45,7 +49,17 @@ impl RequestPolicy {
             health: parameters::health(arguments)?,
             headers: parameters::headers(arguments)?,
             compressed: parameters::compressed(arguments),
+            cookie_keys: parameters::cookie_keys(arguments)?,
         })
+    }
+
+    /// Checks that routes fit the arguments: none has the path of `health`, and there are keys for the cookies that they read.
+    ///
+    /// # Errors
+    /// Fails with the reason why they do not.
+    pub(super) fn check(&self, routes: &Routes) -> Result<(), Failure> {
+        routes.leave_to_server(self.health.path())?;
+        if self.cookie_keys.is_empty() { routes.need_no_keys() } else { Ok(()) }
     }
 
     /// Returns the header fields that an answer gets for a page of another origin.
@@ -65,9 +79,24 @@ impl RequestPolicy {
         to_head: bool,
         request: RequestFields<'_>,
     ) -> hyper::Response<Bytes> {
+        let cookies = response.take_encrypted();
+        if !cookies.is_empty() {
+            response = self.with_cookies(response, &cookies).unwrap_or_else(|failure| {
+                Response::plain(StatusCode::INTERNAL_SERVER_ERROR, failure.message.as_str().to_owned())
+            });
+        }
         // Errors are short, and are converted for clients that prefer JSON instead.
         response.negotiation.compressed |= self.compressed && response.code() == StatusCode::OK;
         response.into_hyper(to_head, request)
+    }
+
+    /// Returns the response with cookies that are encrypted.
+    #[cold]
+    fn with_cookies(&self, response: Response, cookies: &[EncryptedCookie]) -> Result<Response, Failure> {
+        cookies.iter().try_fold(response, |response, cookie| {
+            let field = set_cookie(&cookie.name, &self.cookie_keys.encrypt(cookie)?, Some(cookie.max_age));
+            response.with_further_field(SET_COOKIE, field).map_err(Failure::from)
+        })
     }
 
     /// Adds the header fields that all answers have, unless an answer sets them itself. What an answer depends on (`Vary`)
@@ -96,13 +125,13 @@ pub(super) struct RoutedRequest<'r> {
 
 impl RoutedRequest<'_> {
     /// Finds the route of the request and fills in its inputs, except for the body, which has not been read. Returns the
-    /// route and the index of the body input, or the refusal of the request.
+    /// route and the input that is the body, or the refusal of the request.
     pub(super) fn matched(
         &self,
         routes: &Routes,
         policy: &RequestPolicy,
         inputs: &mut Vec<Value>,
-    ) -> Result<(usize, Option<usize>), Box<Response>> {
+    ) -> Result<(usize, Option<BodyInput>), Box<Response>> {
         let path = normalized_path(self.uri.path());
         if policy.cross_origin.refuses(self.method, self.uri, self.fields) {
             let text = "a page of another site sent this request";
@@ -120,14 +149,16 @@ impl RoutedRequest<'_> {
         match found {
             RouteMatch::Route(route, parts) => {
                 let query = self.uri.query();
-                let sender = RequestSender { fields: self.fields, peer: self.peer, proxies: &policy.proxies };
+                let sender = RequestSender {
+                    fields: self.fields,
+                    peer: self.peer,
+                    proxies: &policy.proxies,
+                    keys: &policy.cookie_keys,
+                };
                 let body = routes.inputs(route, parts, query, &sender, inputs).map_err(|all| refusal(&all))?;
-                match body {
-                    Some(parameter) if self.is_other_type(routes.takes_json(route, parameter)) => {
-                        Err(Box::new(not_json()))
-                    }
-                    body => Ok((route, body)),
-                }
+                let body =
+                    body.map(|parameter| self.body(parameter, routes.body_kind(route, parameter))).transpose()?;
+                Ok((route, body))
             }
             RouteMatch::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
             RouteMatch::Options(allow) => Err(Box::new(Response::options(allow))),
@@ -135,10 +166,25 @@ impl RoutedRequest<'_> {
         }
     }
 
-    /// Returns `true` if the route takes JSON, and the request has a body of another or an unknown type.
-    fn is_other_type(&self, takes_json: bool) -> bool {
-        takes_json && self.has_body && !self.fields.get(CONTENT_TYPE).is_some_and(is_json)
+    /// Returns the input of a body, or the refusal of one that is of another or an unknown type.
+    fn body(&self, parameter: usize, kind: BodyKind) -> Result<BodyInput, Box<Response>> {
+        let media_type = self.fields.get(CONTENT_TYPE).filter(|_| self.has_body);
+        let form = match kind {
+            BodyKind::Json if self.has_body && !media_type.is_some_and(is_json) => return Err(Box::new(not_json())),
+            BodyKind::Form if self.has_body => {
+                Some(FormEncoding::of(media_type).ok_or_else(|| Box::new(not_a_form()))?)
+            }
+            BodyKind::Form => Some(FormEncoding::Urlencoded),
+            BodyKind::Json | BodyKind::Raw => None,
+        };
+        Ok(BodyInput { parameter, form })
     }
+}
+
+/// Returns the answer to a body that does not say that it is a form.
+fn not_a_form() -> Response {
+    let text = "the body must be a form: `Content-Type: application/x-www-form-urlencoded` or `multipart/form-data`";
+    Response::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text)
 }
 
 /// Returns the answer to a body that does not say that it is JSON: pages of other sites may send texts and forms without

@@ -5,12 +5,13 @@ use std::fmt;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{
-    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+    SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, X_CONTENT_TYPE_OPTIONS,
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::Typed;
 
+use super::encrypted_cookies::{EncryptedCookie, encrypted_length};
 use super::problem_details;
 use super::representation::{self, Negotiation};
 use super::request_fields::RequestFields;
@@ -52,9 +53,26 @@ pub struct Response {
     status: StatusCode,
     content_type: Option<HeaderValue>,
     /// Further header fields; boxed because most responses have none and are moved often.
-    fields: Option<Box<HeaderMap>>,
+    fields: Option<Box<FurtherFields>>,
     body: Bytes,
     pub(super) negotiation: Negotiation,
+}
+
+/// The header fields of a response besides its media type.
+#[derive(Clone, Debug, Default)]
+struct FurtherFields {
+    fields: HeaderMap,
+    /// Cookies that become fields when the service encrypts them.
+    cookies: Vec<EncryptedCookie>,
+}
+
+impl FurtherFields {
+    /// Returns the size of all fields.
+    fn bytes(&self) -> usize {
+        let cookies = self.cookies.iter().map(|cookie| cookie.name.len() + encrypted_length(cookie.value.len()));
+        let fields = self.fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+        fields.chain(cookies).sum()
+    }
 }
 
 /// Error of a response that cannot be created.
@@ -133,25 +151,47 @@ impl Response {
     }
 
     pub(super) fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.fields.get_or_insert_default().insert(name, value);
+        self.fields.get_or_insert_default().fields.insert(name, value);
         self
     }
 
-    /// Returns the response with one more field of this name, in place of those whose values begin with `replaced`.
-    pub(super) fn with_further_field(
-        mut self,
-        name: HeaderName,
-        value: HeaderValue,
-        replaced: &[u8],
-    ) -> Result<Self, ResponseError> {
-        let fields = self.fields.get_or_insert_default();
-        let others: Vec<HeaderValue> =
-            fields.get_all(&name).iter().filter(|other| !other.as_bytes().starts_with(replaced)).cloned().collect();
-        fields.remove(&name);
-        for value in others.into_iter().chain([value]) {
-            fields.append(name.clone(), value);
-        }
-        if bytes_of(fields) > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(self) }
+    /// Returns the response with a cookie that its service encrypts.
+    ///
+    /// # Errors
+    /// Fails if the header fields become too long.
+    pub(super) fn with_encrypted(mut self, cookie: EncryptedCookie) -> Result<Self, ResponseError> {
+        self.fields.get_or_insert_default().cookies.push(cookie);
+        self.within_limit()
+    }
+
+    /// Returns the response with one more field of this name.
+    ///
+    /// # Errors
+    /// Fails if the header fields become too long.
+    pub(super) fn with_further_field(mut self, name: HeaderName, value: HeaderValue) -> Result<Self, ResponseError> {
+        self.fields.get_or_insert_default().fields.append(name, value);
+        self.within_limit()
+    }
+
+    fn within_limit(self) -> Result<Self, ResponseError> {
+        let is_too_long = self.fields.as_ref().is_some_and(|further| further.bytes() > FIELDS_BYTES_MAX);
+        if is_too_long { Err(ResponseError::TooManyFields) } else { Ok(self) }
+    }
+
+    /// Removes the cookie of this name, whose field begins with `set`.
+    pub(super) fn remove_cookie(&mut self, name: &str, set: &str) {
+        let Some(further) = &mut self.fields else { return };
+        further.cookies.retain(|other| other.name != name);
+        let fields = &mut further.fields;
+        let is_other = |field: &&HeaderValue| !field.as_bytes().starts_with(set.as_bytes());
+        let others: Vec<HeaderValue> = fields.get_all(SET_COOKIE).iter().filter(is_other).cloned().collect();
+        fields.remove(SET_COOKIE);
+        others.into_iter().for_each(|value| _ = fields.append(SET_COOKIE, value));
+    }
+
+    /// Takes the cookies that the service encrypts.
+    pub(super) fn take_encrypted(&mut self) -> Vec<EncryptedCookie> {
+        self.fields.as_mut().map_or_else(Vec::new, |further| std::mem::take(&mut further.cookies))
     }
 
     /// Turns the text of an error into problem details, if the client of this request prefers them.
@@ -180,7 +220,7 @@ impl Response {
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let content_type = name.eq_ignore_ascii_case("content-type");
-        let of_fields = || self.fields.as_ref().and_then(|fields| fields.get(name));
+        let of_fields = || self.fields.as_ref().and_then(|further| further.fields.get(name));
         let value = if content_type { self.content_type.as_ref() } else { of_fields() };
         value.and_then(|value| value.to_str().ok())
     }
@@ -210,7 +250,7 @@ impl Response {
         let (length, is_own) = (self.body.len(), self.fields.is_some());
         let fields = request.parsed;
         match self.fields {
-            Some(own) => *fields = *own,
+            Some(own) => *fields = own.fields,
             None => fields.clear(),
         }
         if let Some(content_type) = self.content_type.filter(|_| !without_body) {
@@ -332,9 +372,7 @@ pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Re
         response.content_type = Some(value);
         return Ok(response);
     }
-    let fields = response.fields.get_or_insert_default();
-    fields.insert(field, value);
-    if bytes_of(fields) > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(response) }
+    response.with_field(field, value).within_limit()
 }
 
 /// Returns a header field that a program sets.
@@ -347,11 +385,6 @@ pub(super) fn checked_field(name: &str, value: &str) -> Result<(HeaderName, Head
         true => Err(ResponseError::FramingField(name.into())),
         false => Ok((field, field_value(name, value)?)),
     }
-}
-
-/// Returns the size of header fields.
-fn bytes_of(fields: &HeaderMap) -> usize {
-    fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }
 
 pub(super) fn media_type(text: &str) -> HeaderValue {

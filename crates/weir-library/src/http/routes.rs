@@ -6,11 +6,13 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderValue};
 use matchit::{Match, Params, Router};
-use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
+use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, TypeShape, Value};
 
 use super::client_address::TrustedProxies;
 use super::cookies::HOST_PREFIX;
+use super::encrypted_cookies::CookieKeys;
 use super::fields;
+use super::form_body::{self, FormEncoding};
 use super::input::{InputError, NamedTypes, decode_path, encode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
 use crate::json::decode;
@@ -47,7 +49,27 @@ enum ParameterSource {
     ClientAddress,
     /// The cookie of this name.
     Cookie(String),
+    /// The encrypted cookie of this name.
+    EncryptedCookie(String),
     Body,
+    Form,
+}
+
+/// The kind of body that the requests of a route have.
+#[derive(Clone, Copy)]
+pub(super) enum BodyKind {
+    /// Text or bytes.
+    Raw,
+    Json,
+    Form,
+}
+
+/// The input of a flow that is the body of its request.
+pub(super) struct BodyInput {
+    /// The index among the inputs.
+    pub(super) parameter: usize,
+    /// The encoding of a form.
+    pub(super) form: Option<FormEncoding>,
 }
 
 /// The routes of a path, and the parts of the path that fill the pattern's placeholders.
@@ -58,6 +80,7 @@ pub(super) struct RequestSender<'r> {
     pub(super) fields: &'r HeaderMap,
     pub(super) peer: IpAddr,
     pub(super) proxies: &'r TrustedProxies,
+    pub(super) keys: &'r CookieKeys,
 }
 
 /// Result of matching a method and a path.
@@ -203,7 +226,10 @@ impl Routes {
                 }
                 ParameterSource::Header(field) => fields::field_input(parameter, field, header, definitions),
                 ParameterSource::Cookie(name) => fields::cookie_input(parameter, name, header, definitions),
-                ParameterSource::Body => {
+                ParameterSource::EncryptedCookie(name) => {
+                    fields::encrypted_cookie_input(parameter, name, (header, sender.keys), definitions)
+                }
+                ParameterSource::Body | ParameterSource::Form => {
                     body = Some(index);
                     Ok(Value::Absent)
                 }
@@ -216,18 +242,46 @@ impl Routes {
         if problems.is_empty() { Ok(body) } else { Err(problems) }
     }
 
-    /// Returns true if the body of the route's requests is JSON.
-    pub(super) fn takes_json(&self, route: usize, parameter: usize) -> bool {
-        !matches!(self.routes[route].parameters[parameter].ty, Type::Bytes | Type::Text)
+    /// Returns what the route takes as its body, which this parameter holds.
+    pub(super) fn body_kind(&self, route: usize, parameter: usize) -> BodyKind {
+        match (&self.sources[route][parameter], &self.routes[route].parameters[parameter].ty) {
+            (ParameterSource::Form, _) => BodyKind::Form,
+            (_, Type::Bytes | Type::Text) => BodyKind::Raw,
+            _ => BodyKind::Json,
+        }
+    }
+
+    /// Returns true if the route takes a form.
+    pub(super) fn takes_form(&self, route: usize) -> bool {
+        self.sources[route].iter().any(|source| matches!(source, ParameterSource::Form))
+    }
+
+    /// Checks that no route reads an encrypted cookie.
+    ///
+    /// # Errors
+    /// Fails if one does.
+    pub(super) fn need_no_keys(&self) -> Result<(), Failure> {
+        let parameters = self.routes.iter().flat_map(|route| route.parameters.iter().map(move |of| (route, of)));
+        match parameters.into_iter().find(|(_, parameter)| parameter.from == ParameterFrom::EncryptedCookie) {
+            None => Ok(()),
+            Some((Route { method, pattern, .. }, parameter)) => Err(Failure::argument(format!(
+                "the route {method} {pattern} reads the encrypted cookie `{}`, and the service has no `cookie_keys`; declare \
+                 `secret cookie_key: Bytes`, and write `cookie_keys: [cookie_key]`",
+                parameter.name
+            ))),
+        }
     }
 
     /// Parses the body as the input of the route's body parameter.
     ///
     /// # Errors
     /// Fails if the body is not of the parameter's type.
-    pub(super) fn body_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, InputError> {
+    pub(super) fn body_input(&self, route: usize, input: &BodyInput, body: Bytes) -> Result<Value, InputError> {
         let Route { parameters, types, .. } = &self.routes[route];
-        let parameter = &parameters[parameter];
+        let parameter = &parameters[input.parameter];
+        if let Some(encoding) = &input.form {
+            return form_body::decode(encoding, body, &parameter.ty, NamedTypes(types));
+        }
         if let (true, Some(missing)) = (body.is_empty(), left_out(parameter)) {
             return Ok(missing);
         }
@@ -275,6 +329,8 @@ fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSour
         ParameterFrom::Header => ParameterSource::Header(fields::field_of(&parameter.name)),
         ParameterFrom::Cookie => ParameterSource::Cookie(format!("{HOST_PREFIX}{}", parameter.name)),
         ParameterFrom::UnprefixedCookie => ParameterSource::Cookie(parameter.name.to_string()),
+        ParameterFrom::EncryptedCookie => ParameterSource::EncryptedCookie(parameter.name.to_string()),
+        ParameterFrom::Form => ParameterSource::Form,
         ParameterFrom::Body => ParameterSource::Body,
     })
 }
@@ -288,6 +344,9 @@ fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: Named
         (ParameterSource::Cookie(_), ty) => fields::can_hold("cookie", ty, definitions),
         (ParameterSource::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
         (ParameterSource::Query, ty) => is_scalar(ty, definitions),
+        (ParameterSource::EncryptedCookie(_), ty) => decode::is_sayable(ty, definitions),
+        (ParameterSource::Form, Type::Named(name)) => matches!(definitions.shape(name), Some(TypeShape::Record(_))),
+        (ParameterSource::Form, _) => false,
         (ParameterSource::Body, Type::Bytes) => true,
         (ParameterSource::Body, ty) => decode::is_sayable(ty, definitions),
     };

@@ -24,14 +24,16 @@ use weir_events::until;
 use crate::files::Root;
 use crate::trace_context;
 
+use super::argument_faults;
 use super::health::closing;
 use super::http2_fields;
 use super::parameters;
 use super::request_fields::RequestFields;
 use super::request_log::RequestLog;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
+use super::request_rules;
 use super::response::Response;
-use super::routes::Routes;
+use super::routes::{BodyInput, Routes};
 use super::server::{BodyError, Handler, HandlerResponse, RequestDeadlines, Server, read_body};
 
 /// The source `http(port: …)`.
@@ -58,7 +60,7 @@ impl Source for Http {
         };
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
         let policy = Arc::new(RequestPolicy::of(&arguments)?);
-        routes.leave_to_server(policy.health.path())?;
+        policy.check(&routes)?;
         let log = parameters::log_requests(&arguments).then(|| RequestLog::of(environment)).flatten();
         let shutdown_delay = parameters::shutdown_delay(&arguments)?;
         Ok(Arc::new(HttpService { server, routes, scheme, address, policy, log, shutdown_delay }))
@@ -66,6 +68,10 @@ impl Source for Http {
 
     fn listens(&self) -> Option<ListenProtocol> {
         Some(ListenProtocol::Tcp)
+    }
+
+    fn faults(&self, arguments: &[Option<Value>], routes: &Arc<[Route]>) -> Vec<(usize, Failure)> {
+        argument_faults::faults(arguments, routes)
     }
 }
 
@@ -205,9 +211,9 @@ impl FlowHandler {
         inputs.clear();
         let begun = match self.beginning(&request, repeated.as_deref(), peer, &mut inputs) {
             Ok((route, None)) => Ok(self.begin((route, trace), inputs)),
-            Ok((route, Some(parameter))) if self.flows.admits(route) => {
+            Ok((route, Some(input))) if self.flows.admits(route) => {
                 let (head, body) = request.into_parts();
-                let answer = self.after_body((route, trace), parameter, inputs, body);
+                let answer = self.after_body((route, trace), input, inputs, body);
                 return self.later(answer, to_head, (head.headers, repeated));
             }
             Ok(_) => Err(Box::new(Response::overloaded().closing())),
@@ -247,7 +253,7 @@ impl FlowHandler {
     async fn after_body(
         &self,
         (route, mut trace): (usize, FlowTrace),
-        parameter: usize,
+        input: BodyInput,
         mut inputs: Vec<Value>,
         body: Incoming,
     ) -> Response {
@@ -256,7 +262,7 @@ impl FlowHandler {
             Err(BodyError::NoMemory) => return Response::overloaded().closing(),
             Err(error) => return Response::of_status(error.status()).closing(),
         };
-        inputs[parameter] = match self.flow_input(route, parameter, body) {
+        inputs[input.parameter] = match self.flow_input(route, &input, body) {
             Ok(input) => input,
             Err(refusal) => return *refusal,
         };
@@ -274,10 +280,10 @@ impl FlowHandler {
     }
 
     /// Converts a body into an input, on the account of the flow that is about to begin.
-    fn flow_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, Box<Response>> {
+    fn flow_input(&self, route: usize, input: &BodyInput, body: Bytes) -> Result<Value, Box<Response>> {
         let entered = memory::enter(i64::try_from(body.len()).unwrap_or(i64::MAX));
         _ = memory::take_refusal();
-        let input = self.routes.body_input(route, parameter, body);
+        let input = self.routes.body_input(route, input, body);
         if memory::is_over() || memory::take_refusal() {
             return Err(Box::new(Response::of_status(BodyError::TooLarge.status())));
         }
@@ -292,14 +298,15 @@ impl FlowHandler {
         repeated: Option<&HeaderMap>,
         peer: IpAddr,
         inputs: &mut Vec<Value>,
-    ) -> Result<(usize, Option<usize>), Box<Response>> {
-        if let Some(wrong) = http2_fields::wrong_authority(request) {
-            return Err(Box::new(Response::plain(StatusCode::BAD_REQUEST, wrong)));
+    ) -> Result<(usize, Option<BodyInput>), Box<Response>> {
+        let fields = repeated.unwrap_or(request.headers());
+        if let Some(violation) = request_rules::violation(request, fields) {
+            return Err(Box::new(Response::plain(StatusCode::BAD_REQUEST, violation)));
         }
         let head = RoutedRequest {
             method: request.method(),
             uri: request.uri(),
-            fields: repeated.unwrap_or(request.headers()),
+            fields,
             peer,
             has_body: request.body().size_hint().exact() != Some(0),
         };

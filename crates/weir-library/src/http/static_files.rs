@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, ETAG};
+use hyper::header::{CACHE_CONTROL, ETAG, LOCATION};
+use percent_encoding::utf8_percent_encode;
 use ring::digest;
 
 use super::representation::{Negotiation, visible};
 use super::response::{Response, media_type};
+use crate::client::RESERVED;
 use crate::files::{FileError, Root, read};
 
 /// Media types by the ends of file names.
@@ -44,7 +47,9 @@ const MEDIA_TYPES: [(&str, &str); 28] = [
 
 /// Creates a response with a file below the program's root. Its media type follows from the end of the name. A client that
 /// has the file already gets 304 (`ETag`), ranges of it can be requested, and texts are compressed. Clients ask each time
-/// whether the file is unchanged, or use it for `max_age` without asking.
+/// whether the file is unchanged, or use it for `max_age` without asking. With the name of an `index`, such as `index.html`, a
+/// path that ends with `/` stands for the file of this name in a folder. The path of a folder without the `/` is answered with a
+/// redirect to its last part and `/`, so that relative links in the page lead into the folder.
 ///
 /// # Errors
 /// Fails if the file cannot be opened or read.
@@ -53,8 +58,32 @@ pub async fn file(
     #[environment] root: &Root,
     path: &str,
     #[default(Duration::ZERO)] max_age: Duration,
+    #[default("")] index: &str,
 ) -> Result<Response, FileError> {
-    let bytes = read(root, path).await?;
+    if index.is_empty() {
+        return Ok(with_file(path, read(root, path).await?, max_age));
+    }
+    if path.is_empty() || path.ends_with('/') {
+        let path = format!("{path}{index}");
+        return Ok(with_file(&path, read(root, &path).await?, max_age));
+    }
+    match read(root, path).await {
+        Err(no_file @ FileError::NotAFile(_)) => match read(root, &format!("{path}/{index}")).await {
+            Ok(_) => Ok(to_folder(path)),
+            Err(_) => Err(no_file),
+        },
+        found => Ok(with_file(path, found?, max_age)),
+    }
+}
+
+/// Creates a redirect from the path of a folder to the same with a `/` at its end.
+fn to_folder(path: &str) -> Response {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let location = format!("{}/", utf8_percent_encode(name, RESERVED));
+    Response::of_status(StatusCode::SEE_OTHER).with_field(LOCATION, visible(location))
+}
+
+fn with_file(path: &str, bytes: Bytes, max_age: Duration) -> Response {
     let tag = data_encoding::BASE64URL_NOPAD.encode(&digest::digest(&digest::SHA256, &bytes).as_ref()[..16]);
     let kept = match max_age.as_secs() {
         0 => "no-cache".to_owned(),
@@ -62,7 +91,7 @@ pub async fn file(
     };
     let mut response = Response::new(StatusCode::OK, Some(media_type(media_type_of(path))), bytes);
     response.negotiation = Negotiation { compressed: true, ranges: true };
-    Ok(response.with_field(ETAG, visible(format!("\"{tag}\""))).with_field(CACHE_CONTROL, visible(kept)))
+    response.with_field(ETAG, visible(format!("\"{tag}\""))).with_field(CACHE_CONTROL, visible(kept))
 }
 
 /// Returns the response compressed with gzip, if the client accepts it and it is a text of 1 KiB to 256 KiB. If a page

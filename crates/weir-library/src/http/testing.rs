@@ -4,6 +4,8 @@
 //! and parses its inputs, as the server would; the test computes the route's body, and [`answer`] turns the response into
 //! the one that a client would receive.
 
+mod forms;
+
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -15,11 +17,12 @@ use parking_lot::Mutex;
 use weir::{Failure, Generic, Route, Text, Type, Typed, Value};
 
 use super::cookies::HOST_PREFIX;
+use super::input::normalized_path;
 use super::parameters;
 use super::request_fields::RequestFields;
 use super::request_policy::{RequestPolicy, RoutedRequest, refusal};
 use super::response::Response;
-use super::routes::Routes;
+use super::routes::{RouteMatch, Routes};
 use super::server::Limits;
 use crate::Limited;
 use crate::client::ClientResponse;
@@ -59,7 +62,7 @@ impl TestedServices {
     /// Fails if the server would not start with these arguments and routes.
     pub fn add(&mut self, name: Text, arguments: &[Value], routes: Arc<[Route]>) -> Result<(), Failure> {
         let (routes, policy) = (Routes::new(routes)?, RequestPolicy::of(arguments)?);
-        routes.leave_to_server(policy.health.path())?;
+        policy.check(&routes)?;
         let service = TestedService { routes, policy: Arc::new(policy), limits: parameters::limits(arguments)? };
         self.0.insert(name, Arc::new(service));
         Ok(())
@@ -159,7 +162,8 @@ pub(crate) fn delete(
     Limited(services.requested((service, Method::DELETE, path), None, &options))
 }
 
-/// Sends a body with `POST`: a text or bytes as they are, and any other value as JSON.
+/// Sends a body with `POST`: to a route with a `form`, a record as a form with its fields; otherwise a text or bytes as they
+/// are, and any other value as JSON.
 #[weir::function(reads)]
 pub(crate) fn post(
     #[environment] services: &TestedServices,
@@ -208,10 +212,11 @@ impl TestedServices {
             || Failure::argument(format!("{path:?} is not the path of a request, such as \"/todos?done=true\""));
         let url = Uri::try_from(path).ok().filter(|_| path.starts_with('/')).ok_or_else(invalid)?;
         let (body, media_type) = match body {
+            Some(body) if tested.takes_form(&method, &url) => forms::form_of(&body.value, &body.of)?,
             Some(body) => body_of(body)?,
-            None => (Bytes::new(), None),
+            None => (Bytes::new(), String::new()),
         };
-        let mut fields = fields_of(options, media_type)?;
+        let mut fields = fields_of(options, &media_type)?;
         let host = format!("{service}.invalid");
         let takes_body = !body.is_empty() || [Method::POST, Method::PUT, Method::PATCH].contains(&method);
         if takes_body && !fields.contains_key(CONTENT_LENGTH) {
@@ -229,18 +234,26 @@ impl TestedServices {
 }
 
 impl TestedService {
+    /// Returns `true` if the route of a request takes a form.
+    fn takes_form(&self, method: &Method, url: &Uri) -> bool {
+        let path = normalized_path(url.path());
+        let found = self.routes.at(&path);
+        let RouteMatch::Route(route, _) = self.routes.find(method, &path, found.as_ref()) else { return false };
+        self.routes.takes_form(route)
+    }
+
     fn matched(&self, head: &RoutedRequest<'_>, body: Bytes) -> Result<(usize, Vec<Value>), Box<Response>> {
         if head_bytes(head) > self.limits.header_bytes_max {
             return Err(Box::new(Response::of_status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)));
         }
         let mut inputs = Vec::new();
-        let (route, parameter) = head.matched(&self.routes, &self.policy, &mut inputs)?;
+        let (route, input) = head.matched(&self.routes, &self.policy, &mut inputs)?;
         if body.len() > self.limits.body_bytes_max {
             return Err(Box::new(Response::of_status(StatusCode::PAYLOAD_TOO_LARGE)));
         }
-        if let Some(parameter) = parameter {
-            inputs[parameter] =
-                self.routes.body_input(route, parameter, body).map_err(|problem| refusal(&[problem]))?;
+        if let Some(input) = input {
+            inputs[input.parameter] =
+                self.routes.body_input(route, &input, body).map_err(|problem| refusal(&[problem]))?;
         }
         Ok((route, inputs))
     }
@@ -254,17 +267,18 @@ fn head_bytes(head: &RoutedRequest<'_>) -> usize {
 }
 
 /// Returns the bytes of a body, and its media type.
-fn body_of(body: &Typed<'a'>) -> Result<(Bytes, Option<&'static str>), Failure> {
-    Ok(match (&body.of.ty, &body.value) {
-        (Type::Text, Value::Text(text)) => (Bytes::copy_from_slice(text.as_bytes()), Some("text/plain; charset=utf-8")),
-        (Type::Bytes, Value::Bytes(bytes)) => ((**bytes).clone(), Some("application/octet-stream")),
-        _ => (written(&body.value, &body.of)?.into(), Some("application/json")),
-    })
+fn body_of(body: &Typed<'a'>) -> Result<(Bytes, String), Failure> {
+    let (body, media_type) = match (&body.of.ty, &body.value) {
+        (Type::Text, Value::Text(text)) => (Bytes::copy_from_slice(text.as_bytes()), "text/plain; charset=utf-8"),
+        (Type::Bytes, Value::Bytes(bytes)) => ((**bytes).clone(), "application/octet-stream"),
+        _ => (written(&body.value, &body.of)?.into(), "application/json"),
+    };
+    Ok((body, media_type.to_owned()))
 }
 
 /// Returns the header fields of a request, as a server receives them: without spaces around values. A `_` in a name is a
 /// `-`, as in the names of parameters. Each cookie is sent with the prefix `__Host-` and without, as routes take either.
-fn fields_of(options: &RequestOptions, media_type: Option<&'static str>) -> Result<HeaderMap, Failure> {
+fn fields_of(options: &RequestOptions, media_type: &str) -> Result<HeaderMap, Failure> {
     let mut fields = HeaderMap::new();
     for (name, value) in &options.headers {
         let invalid = |_| Failure::argument(format!("`{name}: {value}` is not a header field"));
@@ -272,8 +286,9 @@ fn fields_of(options: &RequestOptions, media_type: Option<&'static str>) -> Resu
         let value = value.trim_matches([' ', '\t']);
         fields.append(field, HeaderValue::try_from(value).map_err(|_| invalid(()))?);
     }
-    if let Some(media_type) = media_type.filter(|_| !fields.contains_key(CONTENT_TYPE)) {
-        fields.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    if !media_type.is_empty() && !fields.contains_key(CONTENT_TYPE) {
+        let invalid = |_| Failure::argument(format!("`{media_type}` is not a media type"));
+        fields.insert(CONTENT_TYPE, HeaderValue::try_from(media_type).map_err(invalid)?);
     }
     for (name, value) in &options.cookies {
         let invalid = |_| Failure::argument(format!("the cookie `{name}` cannot be sent"));

@@ -474,18 +474,30 @@ pub enum ParameterLocation {
     Cookie,
     /// Marked with `unprefixed_cookie`.
     UnprefixedCookie,
+    /// Marked with `encrypted_cookie`.
+    EncryptedCookie,
+    /// Marked with `form`.
+    Form,
     /// Marked with `body`.
     Body,
 }
 
 impl ParameterLocation {
     /// Locations that are marked by a keyword before the parameter, with the keyword.
-    pub const MARKED: [(&'static str, ParameterLocation); 4] = [
+    pub const MARKED: [(&'static str, ParameterLocation); 6] = [
         ("body", Self::Body),
+        ("form", Self::Form),
         ("header", Self::Header),
         ("cookie", Self::Cookie),
         ("unprefixed_cookie", Self::UnprefixedCookie),
+        ("encrypted_cookie", Self::EncryptedCookie),
     ];
+
+    /// Returns true if the parameter is the body of the request.
+    #[must_use]
+    pub fn is_body(self) -> bool {
+        matches!(self, Self::Body | Self::Form)
+    }
 
     /// Returns the keyword before a parameter of this location, if there is one.
     #[must_use]

@@ -215,6 +215,8 @@ fn route_parameters(parameters: &[RouteParameter]) -> String {
             ParameterLocation::Header => "header",
             ParameterLocation::Cookie => "cookie",
             ParameterLocation::UnprefixedCookie => "unprefixed-cookie",
+            ParameterLocation::EncryptedCookie => "encrypted-cookie",
+            ParameterLocation::Form => "form",
         };
         format!("{place}:{}", parameter(&each.parameter))
     })

@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.at_word("before") && matches!(self.nth_kind(1), T::ParenOpen | T::BraceOpen)
     }
 
-    /// `before [( [[body | header | cookie]? parameter],* )]? block`
+    /// `before [( [[body | form | header | cookie | …]? parameter],* )]? block`
     fn before(&mut self) -> Before {
         let start = self.bump();
         let path = RoutePath { parts: Vec::new(), span: start };
@@ -139,7 +139,7 @@ impl Parser<'_> {
         (self.at(T::Word) && (self.nth_kind(1).opens_text() || in_parentheses)).then_some(method)
     }
 
-    /// `[get | post | …] text ( [[body | header | cookie]? parameter],* ) { [session = expression]? statement* }`
+    /// `[get | post | …] text ( [[body | form | header | cookie | …]? parameter],* ) { [session = expression]? statement* }`
     fn route(&mut self, method: Method) -> Route {
         self.method_case();
         let method_span = self.bump();
@@ -158,7 +158,7 @@ impl Parser<'_> {
 
     fn route_parameter(&mut self, path: &RoutePath) -> RouteParameter {
         let marked = ParameterLocation::MARKED.into_iter().find(|(mark, _)| self.at_word(mark));
-        let marked = marked.filter(|_| self.nth_kind(1) == T::Word);
+        let marked = marked.filter(|_| self.nth_kind(1) == T::Word || self.nth_kind(1).is_reserved());
         if marked.is_some() {
             self.bump();
         }

@@ -1,5 +1,6 @@
 //! The `weir` command as a real process.
 
+mod browsers;
 mod config;
 mod decoding;
 mod deep;

@@ -82,7 +82,20 @@ fn the_page_of_a_code() {
 
 #[test]
 fn the_examples_check_and_are_formatted() {
-    for name in ["hello", "image_server", "guests", "failed_logins", "web_server", "torrent"] {
+    for name in [
+        "cached_proxy",
+        "failed_logins",
+        "guests",
+        "hello",
+        "hooks",
+        "image_server",
+        "login",
+        "todo",
+        "torrent",
+        "uploads",
+        "web_server",
+        "webhook",
+    ] {
         let example = &format!("examples/{name}");
         let checked = say(&["check", example]);
         assert_eq!((checked.code, checked.messages.as_str()), (0, ""));
@@ -97,7 +110,7 @@ fn the_tests_of_the_examples_pass() {
         ("guests", "5 passed"),
         ("orders", "2 passed"),
         ("hooks", "2 passed"),
-        ("login", "2 passed"),
+        ("login", "1 passed"),
         ("cached_proxy", "1 passed"),
         ("todo", "2 passed"),
         ("torrent", "3 passed"),
@@ -134,6 +147,87 @@ fn certain_fixes_are_applied_and_the_rest_is_reported() {
     let fixed = std::fs::read_to_string(program.path()).expect("the file is ours");
     assert_eq!(fixed, "\nfn double(x: Int, extra: Int) -> Int {\n  let y = 1\n  x * 2\n}\n");
     assert_eq!(say(&["fix", "--check", program.path()]).code, 0, "nothing is left to fix");
+}
+
+const WRONG_ARGUMENTS: &str = r#"use http
+
+const health = "/status"
+config origins: Text = "https://a.example"
+
+service shop on http(port: 8080, health: health, header_bytes_max: 10b) {
+  get "/status" { http.text("open") }
+}
+
+service api on http(
+  port: 8081,
+  allowed_origins: ["https://a.example/"],
+  trusted_proxies: ["10.0.0.1/8"],
+  headers: ["Connection": "close"],
+) {
+  get "/" { http.text("open") }
+}
+
+service other on http(port: 8082, allowed_origins: [origins], allowed_credentials: true, health: "status") {
+  get "/{path..}" (path: Text) { http.text(path) }
+}
+"#;
+
+#[test]
+fn arguments_with_which_a_service_would_not_start() {
+    let wrong = Scratch::new("arguments.weir", WRONG_ARGUMENTS.as_bytes());
+    insta::assert_snapshot!(all(&["check", wrong.path()]).replace(wrong.path(), "arguments.weir"));
+}
+
+const CACHES: &str = r#"use http
+
+record Page { path: Text, body: Text }
+record Hits { path: Text, count: Int }
+
+table pages: Page key path soft(ttl: 1m)
+table kept: Page key path soft
+table hits: Hits key path soft(at_most: 100)
+
+service cache on http(port: 8080) {
+  // A row that is missing could have been lost in any order of the flows.
+  get "/a/{path}" (path: Text) {
+    let page = pages[path] else {
+      let made = Page { path, body: "page {path}" }
+      pages.upsert(made)?
+      made
+    }
+    http.text(page.body)
+  }
+  // No row of this table is ever lost.
+  get "/b/{path}" (path: Text) {
+    let page = kept[path] else {
+      let made = Page { path, body: "page {path}" }
+      kept.upsert(made)?
+      made
+    }
+    http.text(page.body)
+  }
+  // The new row depends on the old one.
+  get "/c/{path}" (path: Text) {
+    let before = match hits[path] {
+      Some(row) => row.count
+      None => 0
+    }
+    hits.upsert(Hits { path, count: before + 1 })?
+    http.text("{before}")
+  }
+  // This write depends on a row that is there.
+  delete "/c/{path}" (path: Text) {
+    let row = hits[path] else { return http.not_found() }
+    hits.upsert(Hits { path, count: 0 })?
+    http.text("{row.count}")
+  }
+}
+"#;
+
+#[test]
+fn a_row_that_a_soft_table_may_have_lost_is_no_lost_update() {
+    let caches = Scratch::new("caches.weir", CACHES.as_bytes());
+    insta::assert_snapshot!(all(&["check", caches.path()]).replace(caches.path(), "caches.weir"));
 }
 
 const UNUSED: &str = r#"use http, files

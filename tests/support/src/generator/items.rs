@@ -197,6 +197,7 @@ impl Generator {
             ("header", ParameterLocation::Header),
             ("cookie", ParameterLocation::Cookie),
             ("theme", ParameterLocation::UnprefixedCookie),
+            ("user", ParameterLocation::EncryptedCookie),
         ] {
             if self.chance(20) {
                 let parameter = Parameter { name: name(mark), ..self.parameter() };
@@ -205,7 +206,8 @@ impl Generator {
         }
         if self.chance(40) {
             let parameter = Parameter { name: name("body"), ..self.parameter() };
-            parameters.push(RouteParameter { place: ParameterLocation::Body, parameter });
+            let place = if self.chance(50) { ParameterLocation::Body } else { ParameterLocation::Form };
+            parameters.push(RouteParameter { place, parameter });
         }
         let session = self.some(30, Self::session);
         let method = self.pick(&Method::ALL);

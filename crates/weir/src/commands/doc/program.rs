@@ -91,6 +91,8 @@ fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> PageEntry {
             weir_host::ParameterFrom::Header => "in the header",
             weir_host::ParameterFrom::Cookie => "a cookie",
             weir_host::ParameterFrom::UnprefixedCookie => "a cookie without a prefix",
+            weir_host::ParameterFrom::EncryptedCookie => "an encrypted cookie",
+            weir_host::ParameterFrom::Form => "the form in the body",
             weir_host::ParameterFrom::Body => "the body",
         });
         let default = parameter.and_then(|parameter| parameter.default.as_ref());
