@@ -131,6 +131,8 @@ pub(crate) struct DeclaredShared {
 
 /// A declared constraint.
 pub(crate) struct DeclaredConstraint {
+    /// True if steps of other modules may hold it.
+    pub(crate) public: bool,
     /// The index of the item in the tree.
     pub(crate) item: usize,
     pub(crate) span: Span,

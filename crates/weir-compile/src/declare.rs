@@ -316,7 +316,7 @@ impl Declarer<'_, '_> {
             match &item.kind {
                 ItemKind::Function(function) => self.function(at, item.public.is_some(), function),
                 ItemKind::Shared(shared) => self.shared(at, shared),
-                ItemKind::Constraint(constraint) => self.constraint(at, constraint),
+                ItemKind::Constraint(constraint) => self.constraint(at, item.public.is_some(), constraint),
                 ItemKind::Table(table) => self.table(at, table),
                 ItemKind::Config(config) => self.config(at, config),
                 ItemKind::Constant(constant) => self.constant(at, item.public.is_some(), &constant.name),
@@ -370,12 +370,12 @@ impl Declarer<'_, '_> {
         }
     }
 
-    fn constraint(&mut self, item: usize, constraint: &ast::Constraint) {
+    fn constraint(&mut self, item: usize, public: bool, constraint: &ast::Constraint) {
         let (name, per_session) = (&constraint.name, constraint.per_session);
         if self.take(name) {
             let whole = self.declarations.add_name(&name.text);
             self.declarations.define(name, Symbol::Constraint((&*whole).into()));
-            let declared = DeclaredConstraint { item, span: name.span, per_session };
+            let declared = DeclaredConstraint { public, item, span: name.span, per_session };
             self.declarations.constraints.insert(whole, declared);
         }
     }

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 
 use weir_host::{Mode, Passing, Signature, Text, World};
-use weir_syntax::ast::{AtomicResource, Block, Constraint, ConstraintBinding, ItemKind, Name};
+use weir_syntax::ast::{AtomicResource, Block, Constraint, ConstraintBinding, ItemKind, Name, Path};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Expected, TypeChecker};
+use crate::declare::private_item;
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::typed_tree::{BoundFunction, HeldScope};
@@ -160,7 +161,7 @@ impl<'a> TypeChecker<'a, '_> {
         expected: Option<&Expected>,
     ) -> Ty {
         for resource in resources {
-            if self.resource(&resource.name) {
+            if self.resource(&resource.path) {
                 self.read_of_shared(resource);
                 self.scope_of(resource);
                 self.held_for_all(resource);
@@ -171,11 +172,11 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Reports `read` before a shared value.
     fn read_of_shared(&mut self, resource: &AtomicResource) {
-        let name = &resource.name;
-        let is_shared = self.typed.declarations.shared.contains_key(self.typed.declarations.own(&name.text));
+        let path = &resource.path;
+        let is_shared = self.held(path).is_some_and(|whole| self.typed.declarations.shared.contains_key(&*whole));
         if let Some(read) = resource.read.filter(|_| is_shared) {
-            let message = format!("`read` has no meaning before the shared value `{name}`");
-            let word = Span { end: name.span.start, ..read };
+            let message = format!("`read` has no meaning before the shared value `{path}`");
+            let word = Span { end: path.span.start, ..read };
             let diagnostic = Diagnostic::new(Code::ReadOfShared, message)
                 .at(read, "only a constraint can be held like this")
                 .fix("remove it: a step holds a shared value as its calls use it", word, "");
@@ -185,10 +186,9 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Notes the scope in which a step holds a resource.
     fn scope_of(&mut self, resource: &AtomicResource) {
-        let declarations = &self.typed.declarations;
-        let whole = declarations.own(&resource.name.text);
-        if !declarations.is_of_sessions(whole) {
-            let resource = HeldScope { resource: whole.into(), per_session: resource.per_session, span: resource.span };
+        let Some(whole) = self.held(&resource.path) else { return };
+        if !self.typed.declarations.is_of_sessions(&whole) {
+            let resource = HeldScope { resource: (&*whole).into(), per_session: resource.per_session, span: resource.span };
             self.typed.here().summary.step_scopes.push(resource);
         }
     }
@@ -213,31 +213,96 @@ impl<'a> TypeChecker<'a, '_> {
         self.typed.per_session = declared.chain(held).collect();
     }
 
-    fn resource(&mut self, name: &Name) -> bool {
-        let whole = self.typed.declarations.own(&name.text);
-        let shared = self.typed.declarations.shared.contains_key(whole);
-        let known = shared || self.typed.declarations.constraints.contains_key(whole);
-        if known {
-            let text: weir_host::Text = whole.into();
-            if whole != name.as_str() {
-                let held = whole.into();
-                self.typed.here().held_names.insert(name.span.start, held);
-            }
-            self.refer(name.span, if shared { Symbol::Shared(text) } else { Symbol::Constraint(text) });
+    /// Returns the name in the program of a resource that a step names, whether there is one or not.
+    pub(super) fn held(&self, path: &Path) -> Option<Text> {
+        self.typed.declarations.name_in_program(self.typed.declarations.file, path)
+    }
+
+    /// Resolves a resource that a step names, or reports that there is none.
+    fn resource(&mut self, path: &Path) -> bool {
+        let name = path.last();
+        if let [module] = path.qualifier() {
+            return match self.module_file(module) {
+                Some(file) => self.constraint_of_module(file, path),
+                None => {
+                    self.no_module_of_program(module);
+                    false
+                }
+            };
         }
-        if known || name.is_missing() {
-            return known;
+        let whole = Text::from(self.held(path).unwrap_or_default());
+        let shared = self.typed.declarations.shared.contains_key(&*whole);
+        if shared || self.typed.declarations.constraints.contains_key(&*whole) {
+            self.hold(path, &whole);
+            return true;
         }
-        let shared = self.typed.declarations.shared.keys().chain(self.typed.declarations.constraints.keys());
-        let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
-            .at(name.span, "cannot be held by `atomic`");
-        let near = nearest(name.as_str(), shared.map(|name| &**name)).map(str::to_owned);
-        let diagnostic = match near {
-            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
-            None => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
-        };
-        self.report(diagnostic);
+        if !name.is_missing() {
+            self.no_resource(path);
+        }
         false
+    }
+
+    /// Resolves a constraint that another module declares. Shared values belong to the functions of their module.
+    fn constraint_of_module(&mut self, file: usize, path: &Path) -> bool {
+        let (module, name) = (&path.qualifier()[0], path.last());
+        self.module(module);
+        let declarations = &self.typed.declarations;
+        let whole = Text::from(declarations.files[file].whole(name.as_str()));
+        if let Some(declared) = declarations.constraints.get(&*whole) {
+            let hidden = (!declared.public).then_some(declared.span);
+            self.hold(path, &whole);
+            if let Some(place) = hidden {
+                self.report(private_item(name, path, place));
+            }
+            return true;
+        }
+        if let Some(declared) = declarations.shared.get(&*whole) {
+            let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{path}` is a shared value of another module"))
+                .at(path.span, "only its own module can hold it")
+                .because(declared.span, "declared here")
+                .hint(format!("hold it in a `fn` of `{module}`, and call that `fn` here"));
+            self.report(diagnostic);
+        } else if !name.is_missing() {
+            self.no_resource(path);
+        }
+        false
+    }
+
+    fn no_module_of_program(&mut self, module: &Name) {
+        if self.module(module).is_none() {
+            return self.module_not_used(module);
+        }
+        let message = format!("the module `{module}` has no constraints");
+        let diagnostic = Diagnostic::new(Code::NotAResource, message)
+            .at(module.span, "a module of the library")
+            .hint(format!("declare one that its calls hold: `constraint name on {module}`"));
+        self.report(diagnostic);
+    }
+
+    /// Records the name in the program of a resource that a step holds.
+    fn hold(&mut self, path: &Path, whole: &Text) {
+        if whole.as_str() != path.last().as_str() {
+            let held = whole.as_str().into();
+            self.typed.here().held_names.insert(path.span.start, held);
+        }
+        let is_shared = self.typed.declarations.shared.contains_key(whole.as_str());
+        let symbol = if is_shared { Symbol::Shared(whole.clone()) } else { Symbol::Constraint(whole.clone()) };
+        self.refer(path.last().span, symbol);
+    }
+
+    fn no_resource(&mut self, path: &Path) {
+        let name = path.last();
+        let known = self.typed.declarations.shared.keys().chain(self.typed.declarations.constraints.keys());
+        let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{path}` is neither shared nor a constraint"))
+            .at(path.span, "cannot be held by `atomic`");
+        let near = nearest(name.as_str(), known.map(|name| &**name)).map(str::to_owned);
+        self.report(match near {
+            Some(near) if path.qualifier().is_empty() => {
+                diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near)
+            }
+            _ if path.qualifier().is_empty() => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
+            _ => diagnostic.hint(format!("declare it in that module: `pub constraint {name}`")),
+        });
     }
 }
 

@@ -196,8 +196,9 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Reports a table that is held per session: a transaction excludes the flows of all sessions.
     pub(super) fn held_for_all(&mut self, resource: &AtomicResource) {
-        if resource.per_session && self.typed.declarations.tables.contains_key(&resource.name.text) {
-            let message = format!("the table `{}` cannot be held per session", resource.name);
+        let whole = self.held(&resource.path);
+        if resource.per_session && whole.is_some_and(|whole| self.typed.declarations.tables.contains_key(&*whole)) {
+            let message = format!("the table `{}` cannot be held per session", resource.path);
             let diagnostic = Diagnostic::new(Code::TransactionBody, message)
                 .at(resource.span, "a transaction excludes the flows of all sessions")
                 .hint("leave out `per session`");

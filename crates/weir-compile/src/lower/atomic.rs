@@ -143,8 +143,9 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the name in the program of a resource that a step holds.
     pub(super) fn held_name(&self, resource: &AtomicResource) -> Arc<str> {
-        let whole = self.program.file_at(resource.name.span.start).held_names.get(&resource.name.span.start);
-        whole.unwrap_or(&resource.name.text).clone()
+        let start = resource.path.span.start;
+        let whole = self.program.file_at(start).held_names.get(&start);
+        whole.unwrap_or(&resource.path.last().text).clone()
     }
 
     /// Returns whether steps elsewhere hold the shared value per session, and none around this place does.

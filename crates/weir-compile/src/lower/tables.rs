@@ -183,8 +183,9 @@ impl<'a> Lowering<'a, '_> {
     /// Begins a transaction if a step names tables.
     pub(super) fn begin(&mut self, resources: &[AtomicResource], span: Span) -> Option<Transaction> {
         let declared = &self.program.declarations.tables;
-        let tables = resources.iter().filter(|resource| declared.contains_key(&self.held_name(resource)));
-        let mut tables: Vec<Text> = tables.map(|resource| resource.name.as_str().into()).collect();
+        let tables = resources.iter().map(|resource| self.held_name(resource));
+        let tables = tables.filter(|name| declared.contains_key(name));
+        let mut tables: Vec<Text> = tables.map(|name| (&*name).into()).collect();
         if tables.is_empty() {
             return None;
         }

@@ -35,7 +35,7 @@ impl Parser<'_> {
         ConstraintBinding { read, path, span: self.since(start) }
     }
 
-    /// `atomic [[read]? name [per session]?],+ block`
+    /// `atomic [[read]? path [per session]?],+ block`
     pub(super) fn atomic_kind(&mut self) -> ExprKind {
         self.bump();
         let mut resources = vec![self.atomic_resource()];
@@ -48,8 +48,8 @@ impl Parser<'_> {
     fn atomic_resource(&mut self) -> AtomicResource {
         let start = self.span();
         let read = self.read_word();
-        let name = self.name("a shared value or constraint");
-        AtomicResource { read, name, per_session: self.per_session(), span: self.since(start) }
+        let path = self.path("a shared value or constraint");
+        AtomicResource { read, path, per_session: self.per_session(), span: self.since(start) }
     }
 
     /// `[read]?`, if a name follows. In `read per session`, `read` is the name.

@@ -166,7 +166,7 @@ impl Generator {
             7 => {
                 let resource = |generator: &mut Self| AtomicResource {
                     read: generator.some(30, |_| nowhere()),
-                    name: generator.lower(),
+                    path: generator.lower_path(),
                     per_session: generator.chance(40),
                     span: nowhere(),
                 };

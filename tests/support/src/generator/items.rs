@@ -71,6 +71,7 @@ impl Generator {
                 | ItemKind::Enum(_)
                 | ItemKind::Constant(_)
                 | ItemKind::Alias(_)
+                | ItemKind::Constraint(_)
         );
         let public = (may_be_public && self.chance(30)).then(nowhere);
         Item { file: 0, docs, public, kind, span: nowhere() }
