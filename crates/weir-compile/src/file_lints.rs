@@ -10,7 +10,14 @@ use weir_syntax::ast::Name;
 pub(crate) struct FileLints {
     pub(crate) found: Vec<Diagnostic>,
     /// The parameters of `fn`s that nothing reads.
-    pub(crate) unused_parameters: Vec<Name>,
+    pub(crate) unused_parameters: Vec<UnusedParameter>,
     /// The names of the arguments of all calls.
     pub(crate) argument_names: BTreeSet<Arc<str>>,
+}
+
+/// A parameter of a `fn` that nothing reads.
+pub(crate) struct UnusedParameter {
+    pub(crate) name: Name,
+    /// True if other modules may call the `fn`.
+    pub(crate) is_public: bool,
 }

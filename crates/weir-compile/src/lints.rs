@@ -49,7 +49,8 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, k
         .collect();
     cache.keep_lints(names, &keys, &files);
     unused_modules::check(context, typed);
-    context.report_all(unused_names::unused_parameters(&files));
+    let parameters = unused_names::unused_parameters(&files, context);
+    context.report_all(parameters);
     unused_declarations::check(context, typed);
     context.report_all(files.iter().flat_map(|file| file.found.iter().cloned()));
     unreachable_code::check(context, typed);
@@ -77,7 +78,7 @@ fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileL
     found.extend(dropped.found.into_iter().chain(conditions.found).chain(shadowing.found).chain(keys.found));
     FileLints {
         found,
-        unused_parameters: names.parameters.into_iter().cloned().collect(),
+        unused_parameters: names.parameters,
         argument_names: names.argument_names.into_iter().map(Arc::from).collect(),
     }
 }
