@@ -80,7 +80,7 @@ fn what_is_held_is_not_taken_again() {
     let taken: Vec<usize> = nodes
         .iter()
         .filter_map(|node| match &node.kind {
-            weir_ir::graph::NodeKind::Acquire { constraints } => Some(constraints.len()),
+            weir_ir::graph::NodeKind::Acquire { constraints, .. } => Some(constraints.len()),
             _ => None,
         })
         .collect();

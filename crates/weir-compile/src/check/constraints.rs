@@ -188,7 +188,8 @@ impl<'a> TypeChecker<'a, '_> {
     fn scope_of(&mut self, resource: &AtomicResource) {
         let Some(whole) = self.held(&resource.path) else { return };
         if !self.typed.declarations.is_of_sessions(&whole) {
-            let resource = HeldScope { resource: (&*whole).into(), per_session: resource.per_session, span: resource.span };
+            let resource =
+                HeldScope { resource: (&*whole).into(), per_session: resource.per_session, span: resource.span };
             self.typed.here().summary.step_scopes.push(resource);
         }
     }
@@ -257,10 +258,11 @@ impl<'a> TypeChecker<'a, '_> {
             return true;
         }
         if let Some(declared) = declarations.shared.get(&*whole) {
-            let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{path}` is a shared value of another module"))
-                .at(path.span, "only its own module can hold it")
-                .because(declared.span, "declared here")
-                .hint(format!("hold it in a `fn` of `{module}`, and call that `fn` here"));
+            let diagnostic =
+                Diagnostic::new(Code::NotAResource, format!("`{path}` is a shared value of another module"))
+                    .at(path.span, "only its own module can hold it")
+                    .because(declared.span, "declared here")
+                    .hint(format!("hold it in a `fn` of `{module}`, and call that `fn` here"));
             self.report(diagnostic);
         } else if !name.is_missing() {
             self.no_resource(path);
@@ -300,7 +302,9 @@ impl<'a> TypeChecker<'a, '_> {
             Some(near) if path.qualifier().is_empty() => {
                 diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near)
             }
-            _ if path.qualifier().is_empty() => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
+            _ if path.qualifier().is_empty() => {
+                diagnostic.hint(format!("declare it at the top level: `constraint {name}`"))
+            }
             _ => diagnostic.hint(format!("declare it in that module: `pub constraint {name}`")),
         });
     }

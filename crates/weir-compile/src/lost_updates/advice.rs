@@ -19,8 +19,8 @@ pub(super) fn one_step(
     let owners: BTreeSet<usize> = names.iter().filter_map(|name| owner(name, declarations, context)).collect();
     let here = context.files.index_at(one.origin.start);
     // Two calls of one `fn` of a module have the same places in it, and need a step around the calls.
-    let is_one_body = one.origin.inlined_call == other.origin.inlined_call
-        && here == context.files.index_at(other.origin.start);
+    let is_one_body =
+        one.origin.inlined_call == other.origin.inlined_call && here == context.files.index_at(other.origin.start);
     let is_within = is_one_body && owners.iter().all(|owner| *owner == here);
     let constraints = names.iter().all(|name| declarations.constraints.contains_key(name.as_str()));
     let shown = |name: &Text| match is_within || !constraints {
@@ -34,10 +34,13 @@ pub(super) fn one_step(
         _ if constraints => {
             let private = names.iter().filter(|name| !is_public(name, declarations));
             let private: Vec<String> = private.map(|name| format!("`pub constraint {}`", last(name))).collect();
-            let public = if private.is_empty() { String::new() } else { format!(", and declare {}", private.join(", ")) };
+            let public =
+                if private.is_empty() { String::new() } else { format!(", and declare {}", private.join(", ")) };
             format!("make it one step: {step} around both{public}")
         }
-        [module] => format!("make it one step: move both into one `fn` of `{}`, inside {step}", context.files.names()[module]),
+        [module] => {
+            format!("make it one step: move both into one `fn` of `{}`, inside {step}", context.files.names()[module])
+        }
         _ => format!("no step can hold values of two modules: declare {} in one module", both(&names)),
     }
 }

@@ -116,7 +116,7 @@ impl LockOrdering<'_> {
     fn binding(&mut self, binding: &mut Let, held: &BTreeSet<(Resource, bool)>) {
         let origin = binding.origin;
         match &mut binding.op {
-            Op::Atomic { constraints, session, body } => {
+            Op::Atomic { constraints, session, body, .. } => {
                 let mut within = self.locks_of(body);
                 within.retain(|key, _| !held.contains(key));
                 self.hoist(constraints, &within, (origin, body));
