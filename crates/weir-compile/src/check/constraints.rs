@@ -231,7 +231,7 @@ impl<'a> TypeChecker<'a, '_> {
                 }
             };
         }
-        let whole = Text::from(self.held(path).unwrap_or_default());
+        let whole = self.held(path).unwrap_or_default();
         let shared = self.typed.declarations.shared.contains_key(&*whole);
         if shared || self.typed.declarations.constraints.contains_key(&*whole) {
             self.hold(path, &whole);
