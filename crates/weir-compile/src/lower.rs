@@ -22,6 +22,7 @@ mod html;
 mod join_points;
 mod keyed_reads;
 mod matching;
+mod own_transactions;
 mod pattern;
 mod queries;
 mod references;
@@ -212,6 +213,8 @@ struct Transaction {
     number: Atom,
     /// The tables that it names: the stored ones, then those in memory.
     tables: Vec<Text>,
+    /// True if it is that of one statement.
+    is_own: bool,
 }
 
 /// A handler that runs after an atomic step, when its locks are released.

@@ -60,6 +60,8 @@ pub enum FailureKind {
     Memory,
     /// A statement would break a rule of a table: its key, or a unique index.
     Constraint,
+    /// A transaction of another program was in the way of one, also when it was tried again.
+    Conflict,
     /// The program failed deliberately.
     Program,
 }
@@ -117,6 +119,7 @@ impl FailureKind {
             FailureKind::Limit => "limit",
             FailureKind::Memory => "memory",
             FailureKind::Constraint => "constraint",
+            FailureKind::Conflict => "conflict",
             FailureKind::Program => "program",
         }
     }

@@ -9,16 +9,22 @@
 //! back first: the locks of the program ensure that nobody works on it any more.
 
 mod backup;
+mod catalog;
 mod checkpoint;
 mod connection;
 mod constraint;
 mod database;
 mod database_error;
+mod dialect;
+mod escaped_text;
 mod evolution;
 mod existing_rows;
 mod group_commit;
+mod insertion;
 mod memory;
+mod new_table;
 mod open_table;
+mod postgres;
 mod reference_notes;
 mod references;
 mod report;
@@ -28,6 +34,9 @@ mod rows;
 mod schema;
 mod sql;
 mod sql_value;
+mod sqlite_catalog;
+mod sqlite_value;
+mod statements;
 mod storage;
 mod stored;
 #[cfg(test)]
@@ -41,14 +50,15 @@ use weir::{Failure, Generic, Value};
 use crate::{Limited, list};
 pub use backup::backup;
 use open_table::OpenTable;
+pub use postgres::PostgresAddress;
 pub use report::report;
 use schema::TableSearch;
 pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableReference};
-pub use storage::TableStorage;
+pub use storage::{TableLocation, TableStorage};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, settle, get, get_all, select, count, sum, insert, upsert, replace,
+    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, insert, upsert, replace,
         replace_rows, delete, delete_all, delete_rows
 }
 
@@ -87,6 +97,15 @@ pub fn begin(#[environment] storage: &TableStorage) -> i64 {
 pub fn commit(table: &mut Table, transaction: i64, last: bool) -> Result<i64, Failure> {
     table.0.rows.commit(transaction, last)?;
     Ok(transaction)
+}
+
+/// Takes back what the transaction has done to the table; if `last`, to all stored tables. Returns its number.
+#[weir::function(reads)]
+pub fn roll_back(table: &mut Table, transaction: i64, last: bool) -> i64 {
+    if last || !table.0.rows.is_stored() {
+        table.0.rows.roll_back(transaction);
+    }
+    transaction
 }
 
 /// Waits until everything that was written before is durable.
@@ -150,8 +169,10 @@ pub fn insert(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<RowKey, Failure> {
-    table.0.check_references(storage, transaction, (&row.0, table.0.schema.auto))?;
-    table.0.rows.insert(transaction, row.0).map(Generic)
+    table.0.with_references(storage, transaction, |transaction| {
+        table.0.check_references(storage, transaction, (&row.0, table.0.schema.auto))?;
+        table.0.rows.insert(transaction, row.0).map(Generic)
+    })
 }
 
 /// Inserts a row in place of the one with its key, if there is one, and returns the key.
@@ -165,8 +186,10 @@ pub fn upsert(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<RowKey, Failure> {
-    table.0.check_references(storage, transaction, (&row.0, false))?;
-    table.0.rows.upsert(transaction, row.0).map(Generic)
+    table.0.with_references(storage, transaction, |transaction| {
+        table.0.check_references(storage, transaction, (&row.0, false))?;
+        table.0.rows.upsert(transaction, row.0).map(Generic)
+    })
 }
 
 /// Replaces the row with the key.
@@ -182,8 +205,10 @@ pub fn replace(
     row: Row,
     #[environment] storage: &TableStorage,
 ) -> Result<(), Failure> {
-    table.0.check_references(storage, transaction, (&row.0, false))?;
-    table.0.rows.replace(transaction, &key.0, row.0)
+    table.0.with_references(storage, transaction, |transaction| {
+        table.0.check_references(storage, transaction, (&row.0, false))?;
+        table.0.rows.replace(transaction, &key.0, row.0)
+    })
 }
 
 /// Replaces these rows by new ones with the same keys, all or none, and returns their number.
@@ -200,10 +225,12 @@ pub fn replace_rows(
     #[environment] storage: &TableStorage,
 ) -> Result<i64, Failure> {
     let (old, new): (Vec<Value>, Vec<Value>) = old.into_iter().zip(new).map(|(old, new)| (old.0, new.0)).unzip();
-    for row in &new {
-        table.0.check_references(storage, transaction, (row, false))?;
-    }
-    table.0.rows.replace_rows(transaction, &old, new)
+    table.0.with_references(storage, transaction, |transaction| {
+        for row in &new {
+            table.0.check_references(storage, transaction, (row, false))?;
+        }
+        table.0.rows.replace_rows(transaction, &old, new)
+    })
 }
 
 /// Deletes the row with the key, and returns `true` if there was one.

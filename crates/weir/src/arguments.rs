@@ -32,8 +32,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Folder of the program's tables, in a file `NAME.db`; default: the folder of the program
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "tables")]
     pub(crate) data: Option<PathBuf>,
+    /// PostgreSQL database of the program's tables, such as postgres://shop@db.example/shop; overrides the plan
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) tables: Option<String>,
     /// Maximum size of the file cache in megabytes; 0 disables it. Default: 64
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32))]
     pub(crate) files_kept: Option<u32>,

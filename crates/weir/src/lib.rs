@@ -36,6 +36,7 @@ mod plan_file;
 mod programs;
 mod project;
 mod run;
+mod table_location;
 mod terminal;
 mod trace_socket;
 

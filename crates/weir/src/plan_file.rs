@@ -39,6 +39,13 @@ pub(crate) fn read(
     Ok(Some((path, plan.following(program))))
 }
 
+/// Returns the address of the tables in the plan beside a program.
+#[cfg(feature = "tools")]
+pub(crate) fn tables_of(program_path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(beside(program_path)?).ok()?;
+    Plan::parse(&text).0.tables.map(|address| address.value.to_string())
+}
+
 /// Parses and checks a plan.
 fn problems(text: &str, program: &Program) -> (Plan, Vec<PlanProblem>) {
     let (plan, mut problems) = Plan::parse(text);

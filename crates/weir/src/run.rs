@@ -17,7 +17,7 @@ pub(crate) mod signals;
 
 use std::path::Path;
 
-use weir_host::{ReachableHosts, Text};
+use weir_host::{Failure, ReachableHosts, Text};
 use weir_library::client::Client;
 use weir_library::files::{FileCacheOptions, Root};
 use weir_library::log::{LogFormat, LogLevel, escaped};
@@ -32,8 +32,9 @@ use crate::arguments::RunArguments;
 use crate::configuration::Configuration;
 use crate::effective_plan::{EffectivePlan, start_hints};
 use crate::memory_size;
-use crate::programs::{database_of, folder, name_of};
+use crate::programs::{folder, name_of};
 use crate::project::Project;
+use crate::table_location::table_location;
 use crate::terminal::Terminal;
 use crate::trace_socket::message::{Hello, VERSION};
 use crate::trace_socket::serve::TraceServer;
@@ -54,6 +55,9 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Err(exit) => return exit,
     };
     restrict_network(&mut library, &effective);
+    if let Err(failure) = place_tables(&mut library, arguments, &effective) {
+        return terminal.fail(Exit::Usage, &failure.message, &[]);
+    }
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
     let memory_max = arguments.memory.or_else(memory_size::default_bytes);
     if let Some(bytes) = memory_max {
@@ -97,6 +101,14 @@ fn restrict_network(library: &mut Library, effective: &EffectivePlan) {
     let network = network.with_reachable(reachable);
     library.environment.insert(Client::new(network.clone()));
     library.environment.insert(network);
+}
+
+/// Chooses the place of stored tables.
+fn place_tables(library: &mut Library, arguments: &RunArguments, effective: &EffectivePlan) -> Result<(), Failure> {
+    let planned = effective.plan.tables.as_ref().map(|address| address.value.as_str());
+    let place = table_location(&arguments.file, arguments.data.as_deref(), arguments.tables.as_deref(), planned)?;
+    library.environment.insert_closing(TableStorage::at(place));
+    Ok(())
 }
 
 /// Describes this program for readers of the trace.
@@ -155,8 +167,6 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     };
     library.environment.insert(root.with_cache_options(keeping(arguments)));
     library.environment.insert(arguments.log_settings());
-    let tables = database_of(&arguments.file, arguments.data.as_deref());
-    library.environment.insert_closing(TableStorage::in_file(tables));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "add an entry point: `service … on http(…)` or `for … in …`";

@@ -11,6 +11,7 @@ pub mod flows;
 #[cfg(feature = "generator")]
 pub mod generator;
 pub mod long_program;
+pub mod postgres;
 pub mod random;
 
 use std::pin::pin;

@@ -72,6 +72,7 @@ impl<'a> Lowering<'a, '_> {
             self.report_bypassed(of);
             let failure = self.described(failure, ty, span);
             let route = self.failure_path().find(|at| self.frames[*at].kind == InlineFrameKind::Route);
+            self.roll_back_steps_in(route, span);
             if let Some(route) = route {
                 let (failure, span) = self.propagated(failure, &Type::Failure, of, (route, span));
                 return self.answer_failure(route, failure, span);
@@ -143,6 +144,7 @@ impl<'a> Lowering<'a, '_> {
         (failure, ty): (Atom, &Type),
         arguments: ArgumentAtoms,
     ) -> Atom {
+        self.roll_back_steps_in(Some(frame), handler.span);
         let (mut leaving, mut leaves) = (failure, ty.clone());
         if !handler.arguments.is_empty() {
             let types = handler.arguments.iter().map(|pattern| self.argument_type(pattern));

@@ -19,7 +19,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::branch::FallibleValue;
 use super::references::references;
 use super::table_description::{numbers, option, record};
-use super::{Binding, Lowering, StepScope, Transaction};
+use super::{Binding, Lowering, Transaction};
 use crate::declarations::{Declarations, DeclaredTable, TableColumn};
 use crate::lang_items::{TABLE, TABLES};
 use crate::typed_tree::FailureTarget;
@@ -107,17 +107,22 @@ impl<'a> Lowering<'a, '_> {
         };
         let writes = signature.parameters.first().is_some_and(|parameter| parameter.passing == Passing::Change);
         let deletes = call.function.as_str().starts_with("tables.delete");
-        let transaction = self.steps.iter().rev().find_map(|step| step.transaction.clone());
-        if let Some(transaction) = &transaction {
-            if transaction.tables.contains(&table) {
+        let around = self.steps.iter().rposition(|step| step.transaction.is_some());
+        let transaction = around.and_then(|step| Some((step, self.steps[step].transaction.clone()?)));
+        if let Some((step, mut transaction)) = transaction {
+            if transaction.tables.contains(&table) && (!transaction.is_own || !deletes) {
                 if deletes {
-                    self.names_all_cascades(&table, transaction, span);
+                    self.names_all_cascades(&table, &transaction, span);
                 }
                 call.arguments[1] = transaction.number.clone();
                 return self.emit(Op::Call(call), ty, span);
             }
-            if writes {
-                self.not_named(&table, transaction, span);
+            if writes && !transaction.is_own {
+                self.not_named(&table, &transaction, span);
+            } else if writes && self.is_stored(&table) {
+                call.arguments[1] = transaction.number.clone();
+                self.join_transaction(&mut transaction, &table, deletes);
+                self.steps[step].transaction = Some(transaction);
             }
         }
         if !writes || !self.takes_turns(&table) {
@@ -146,33 +151,6 @@ impl<'a> Lowering<'a, '_> {
         std::iter::once(held(Resource::Shared(table.clone()))).chain(others).chain(turn).collect()
     }
 
-    /// Runs `body` in a step that writes the table, unless a transaction holds it already.
-    pub(super) fn holding(
-        &mut self,
-        (table, deletes): (&Text, bool),
-        ty: &Type,
-        span: Span,
-        body: impl FnOnce(&mut Self) -> Atom,
-    ) -> Atom {
-        let named = |step: &StepScope| step.transaction.as_ref().is_some_and(|of| of.tables.contains(table));
-        if self.steps.iter().any(named) {
-            return body(self);
-        }
-        let open_block = self.build_block(|lowering| {
-            let frame_count = lowering.frames.len();
-            lowering.steps.push(StepScope {
-                resources: Vec::new(),
-                readers: Vec::new(),
-                frame_count,
-                transaction: None,
-            });
-            let value = body(lowering);
-            lowering.steps.pop();
-            value
-        });
-        self.step(open_block, (ty.clone(), None), span, |lowering, _| lowering.writer_of(table, deletes))
-    }
-
     /// Returns the constraint of the database if a step names a stored table.
     pub(super) fn stores_in(&self, resources: &[AtomicResource]) -> Option<Constraint> {
         let stored = resources.iter().any(|resource| self.takes_turns(&self.held_name(resource)));
@@ -199,7 +177,7 @@ impl<'a> Lowering<'a, '_> {
             self.context.report_once(diagnostic);
         }
         let number = self.call_host(&format!("{TABLES}.begin").into(), Vec::new(), Type::Int, (span, &[]));
-        Some(Transaction { number, tables })
+        Some(Transaction { number, tables, is_own: false })
     }
 
     /// Commits the transaction of the innermost step, which ends with this value. Returns the value.
@@ -234,20 +212,49 @@ impl<'a> Lowering<'a, '_> {
                 lowering.prim(Prim::Variant(Value::OK), vec![kept], ty.clone(), span)
             }),
             self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                lowering.roll_back(transaction, span);
                 lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
             }),
         ];
         self.switch(value, arms, ty, span)
     }
 
+    /// Takes back the transaction that a failure leaves on its way out of a frame; `None` if it ends the flow.
+    pub(super) fn roll_back_steps_in(&mut self, frame: Option<usize>, span: Span) {
+        let left = self.steps.iter().filter(|step| frame.is_none_or(|frame| step.frame_count > frame));
+        if let Some(transaction) = left.filter_map(|step| step.transaction.clone()).next_back() {
+            self.roll_back(&transaction, span);
+        }
+    }
+
     fn commit(&mut self, transaction: &Transaction, span: Span) {
+        self.end_each(transaction, |lowering, given| lowering.call_tables("commit", given, Type::Int, span));
+    }
+
+    /// Takes back a transaction.
+    pub(super) fn roll_back(&mut self, transaction: &Transaction, span: Span) {
+        let path: Text = format!("{TABLES}.roll_back").into();
+        self.end_each(transaction, |lowering, given| {
+            let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+            lowering.call_host(&path, given, Type::Int, (span, &[]))
+        });
+    }
+
+    /// Ends a transaction in each of its tables. `end` takes the table, the number, and whether it is the last stored one; it
+    /// returns the number.
+    fn end_each(&mut self, transaction: &Transaction, end: impl Fn(&mut Self, Vec<Atom>) -> Atom) {
         let stored = transaction.tables.iter().filter(|table| self.is_stored(table)).count();
         let mut number = transaction.number.clone();
         for (at, table) in transaction.tables.iter().enumerate() {
             let last = Atom::Value(Value::Bool(at + 1 == stored));
-            // Each commit takes its number from the one before, so that they follow all statements in this order.
-            number = self.call_tables("commit", vec![Atom::Shared(table.clone()), number, last], Type::Int, span);
+            // Each call takes its number from the one before, so that they follow all statements in this order.
+            number = end(self, vec![Atom::Shared(table.clone()), number, last]);
         }
+    }
+
+    /// Returns whether an `atomic` over tables is around the current expression.
+    fn is_in_transaction(&self) -> bool {
+        self.steps.iter().filter_map(|step| step.transaction.as_ref()).any(|transaction| !transaction.is_own)
     }
 
     /// Waits until what the flow has written is durable, before its answer and before effects outside.
@@ -268,7 +275,7 @@ impl<'a> Lowering<'a, '_> {
         if signature.effects.world != World::Writes {
             return;
         }
-        if self.steps.iter().any(|step| step.transaction.is_some()) {
+        if self.is_in_transaction() {
             let message = format!("`{}` has an effect outside of the transaction", signature.path());
             let diagnostic = Diagnostic::new(Code::TransactionBody, message)
                 .at(span, "could not be taken back if the transaction fails")

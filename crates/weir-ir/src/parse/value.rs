@@ -8,7 +8,7 @@ use super::cursor::Cursor;
 use super::error::ParseResult;
 use crate::print::is_type_word;
 
-const KINDS: [FailureKind; 10] = [
+const KINDS: [FailureKind; 11] = [
     FailureKind::Function,
     FailureKind::Arithmetic,
     FailureKind::Argument,
@@ -17,6 +17,7 @@ const KINDS: [FailureKind; 10] = [
     FailureKind::Cancelled,
     FailureKind::Limit,
     FailureKind::Constraint,
+    FailureKind::Conflict,
     FailureKind::Memory,
     FailureKind::Program,
 ];

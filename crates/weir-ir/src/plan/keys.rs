@@ -52,6 +52,8 @@ pub struct Plan {
     pub parallel: Option<Located<Parallelism>>,
     /// Hosts that the program may reach; all if there is no such list.
     pub hosts: Option<Located<Vec<Text>>>,
+    /// Address of the PostgreSQL database of the stored tables.
+    pub tables: Option<Located<Text>>,
     /// Sections, in the order of the file.
     pub sections: Vec<Section>,
 }
@@ -222,6 +224,14 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         check: KeyCheck::Fits,
         example: "[\"api.example\", \"*.cdn.example\", \"10.0.0.7\"]",
         meaning: "hosts that the program may reach; default: all",
+    },
+    PlanKey {
+        name: "tables",
+        deprecated: &[],
+        value: KeyValue::Text(field!(tables)),
+        check: KeyCheck::Fits,
+        example: "\"postgres://shop@db.example/shop\"",
+        meaning: "address of the PostgreSQL database of the stored tables; default: an SQLite database beside the program",
     },
 ];
 

@@ -69,7 +69,7 @@ fn report(text: &str) -> String {
 
 #[test]
 fn a_plan_prints_as_it_is_read() {
-    let text = "engine = \"manual\"\nthreads = 2\nqueue_length_max = 64\nsessions_max = 500\nsession_idle_timeout = \"90m\"\ndrain_timeout = \"5s\"\nhosts = [\"a.example\", \"*.b.example\", \"::1\"]\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
+    let text = "engine = \"manual\"\nthreads = 2\nqueue_length_max = 64\nsessions_max = 500\nsession_idle_timeout = \"90m\"\ndrain_timeout = \"5s\"\nhosts = [\"a.example\", \"*.b.example\", \"::1\"]\ntables = \"postgres://shop@db.example/shop\"\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
                 threads = 2\nreplicas = 2\nreason = \"97 % of the \\\"time\\\"\"\n";
     let (plan, problems) = Plan::parse(text);
     assert_eq!(problems, []);

@@ -2,6 +2,7 @@
 
 use weir::{Failure, FailureKind, Value};
 
+use super::dialect::Dialect;
 use super::schema::{ColumnSchema, Schema, TableReference};
 use super::sql::list;
 
@@ -34,6 +35,22 @@ pub(super) fn referenced(schema: &Schema, reference: &TableReference, row: &[Val
     broken(format!(
         "the row of `{}` cannot be deleted: a row of `{}` with {key} references it by {values}",
         reference.target, schema.name
+    ))
+}
+
+/// Returns the failure of a row that has no value of a column's type in the database. `known` are the values that it has.
+pub(super) fn unreadable(schema: &Schema, known: Vec<Option<Value>>, dialect: Dialect) -> Failure {
+    let column = known.iter().position(Option::is_none).map_or(&schema.columns[0], |at| &schema.columns[at]);
+    let has_key = schema.key.iter().all(|at| known[*at].is_some());
+    let values: Vec<Value> = known.into_iter().map(|value| value.unwrap_or(Value::Absent)).collect();
+    let key = named(schema, &schema.key, &values);
+    let which = if has_key { format!("the row with {key}") } else { "a row".to_owned() };
+    Failure::function(format!(
+        "{which} in the table `{}` of the database has a value of the column `{}` that is no `{}`; correct it with `{}`",
+        schema.name,
+        column.name,
+        column.shown_type(),
+        dialect.shell()
     ))
 }
 

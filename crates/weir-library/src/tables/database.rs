@@ -20,7 +20,10 @@ use weir::Failure;
 use super::checkpoint::{Checkpoints, checkpoint};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, refused};
+use super::evolution;
 use super::group_commit::GroupCommit;
+use super::schema::Schema;
+use super::sqlite_catalog::SqliteCatalog;
 use super::writer::{Writer, taken_back};
 
 /// Marks the database of a Weir program: `Weir` in ASCII.
@@ -49,6 +52,17 @@ impl Database {
         let writer = Arc::new(Mutex::new(Writer::new(connection)));
         let group_commit = GroupCommit::begin(path, Checkpoints::new(path, Arc::clone(&writer)))?;
         Ok(Database { path: path.to_owned(), writer, readers: Mutex::default(), group_commit, _lock: lock })
+    }
+
+    /// Makes the changes that a start of a program with this table needs, all or none.
+    pub(super) fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
+        let mut writer = self.writer.lock();
+        let entered = writer.enter(0).and_then(|()| writer.connection.unchecked_transaction());
+        let changes = entered.map_err(|error| self.failure(&error))?;
+        evolution::apply(schema, &SqliteCatalog { connection: &changes, path: &self.path })??;
+        changes.commit().map_err(|error| self.failure(&error))?;
+        self.group_commit.executed();
+        Ok(())
     }
 
     /// Runs a statement that writes: in the transaction, or as one of its own if the number is 0.
@@ -109,6 +123,15 @@ impl Database {
         }
         self.group_commit.executed();
         Ok(())
+    }
+
+    /// Takes back a transaction, if it is open.
+    pub(super) fn roll_back(&self, transaction: i64) {
+        let mut writer = self.writer.lock();
+        if transaction != 0 && writer.transaction == transaction {
+            // A transaction that cannot be taken back is not committed either.
+            _ = writer.roll_back();
+        }
     }
 
     /// Waits until everything that was committed before is durable.

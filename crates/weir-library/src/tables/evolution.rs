@@ -7,20 +7,15 @@
 //! The table `weir_columns` has a row for each column: its type in the program, and whether the last program that was
 //! started declares it. Rows that are inserted while it is not declared have its default, or `NULL` if it has none.
 
-use rusqlite::{Connection, OptionalExtension};
 use weir::Failure;
 
+use super::catalog::{Catalog, Read, StartCheck};
+use super::dialect::Dialect;
 use super::existing_rows::{NewIndex, lacks_no_value, values_differ, variants_are_known};
+use super::new_table::{self, SchemaChange};
 use super::reference_notes;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
-use super::sql::{list, literal, name, quoted};
-
-/// A step from the tables of a database to those of a program.
-#[derive(Debug, PartialEq)]
-pub(super) struct SchemaChange {
-    /// The statement.
-    pub(super) sql: String,
-}
+use super::sql::quoted;
 
 /// A column as the database has it.
 #[derive(Debug)]
@@ -37,100 +32,129 @@ pub(super) struct KnownColumn {
     default: Option<String>,
 }
 
-/// The changes of a table, or why it cannot be changed.
-pub(super) type Changes = Result<Vec<SchemaChange>, Failure>;
-
-/// Makes the changes, all or none.
-pub(super) fn apply(schema: &Schema, connection: &Connection) -> rusqlite::Result<Result<(), Failure>> {
-    let transaction = connection.unchecked_transaction()?;
-    transaction.execute_batch(
+/// Makes the changes. The caller makes them a transaction.
+pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    let dialect = catalog.dialect();
+    let options = dialect.table_options(false);
+    catalog.execute(&format!(
         "CREATE TABLE IF NOT EXISTS \"weir_columns\" (\"table\" TEXT NOT NULL, \"column\" TEXT NOT NULL,
-         \"type\" TEXT NOT NULL, \"declared\" INTEGER NOT NULL, PRIMARY KEY (\"table\", \"column\")) STRICT, WITHOUT ROWID",
-    )?;
-    let changes = match changes(schema, &transaction)? {
+         \"type\" TEXT NOT NULL, \"declared\" INTEGER NOT NULL, PRIMARY KEY (\"table\", \"column\")){options}",
+    ))?;
+    let changes = match changes(schema, catalog)? {
         Ok(changes) => changes,
         Err(failure) => return Ok(Err(failure)),
     };
     for change in changes {
-        if let Err(error) = transaction.execute_batch(&change.sql) {
-            return Ok(Err(Failure::function(format!("the database refuses {}: {error}", change.sql))));
+        if let Err(failure) = catalog.execute(&change.sql) {
+            return Ok(Err(Failure::function(format!("{failure}; the statement was {}", change.sql))));
         }
     }
-    transaction.execute("UPDATE \"weir_columns\" SET \"declared\" = 0 WHERE \"table\" = ?1", [&schema.name])?;
+    let table = dialect.text(&schema.name);
+    catalog.execute(&format!("UPDATE \"weir_columns\" SET \"declared\" = 0 WHERE \"table\" = {table}"))?;
     for column in &schema.columns {
-        transaction.execute(
-            "INSERT OR REPLACE INTO \"weir_columns\" VALUES (?1, ?2, ?3, 1)",
-            (&schema.name, &column.name, &column.shown_type()),
-        )?;
+        let (name, kind) = (dialect.text(&column.name), dialect.text(&column.shown_type()));
+        catalog.execute(&format!(
+            "INSERT INTO \"weir_columns\" VALUES ({table}, {name}, {kind}, 1)
+             ON CONFLICT (\"table\", \"column\") DO UPDATE SET \"type\" = excluded.\"type\", \"declared\" = 1",
+        ))?;
     }
-    reference_notes::note(schema, &transaction)?;
-    transaction.commit()?;
+    reference_notes::note(schema, catalog)?;
     Ok(Ok(()))
 }
 
 /// Returns what a start would change, or why it cannot.
-pub(super) fn changes(schema: &Schema, connection: &Connection) -> rusqlite::Result<Changes> {
-    let known = known_columns(schema, connection)?;
-    if let Err(failure) = names_differ_in_case(schema, &known, connection)? {
+pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
+    let known = known_columns(schema, catalog)?;
+    if let Err(failure) = names_differ_in_case(schema, &known, catalog)? {
+        return Ok(Err(failure));
+    }
+    if let Err(failure) = names_fit(schema, catalog.dialect()) {
         return Ok(Err(failure));
     }
     let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
-    if let Err(failure) = reference_notes::check(schema, &names, connection)? {
+    if let Err(failure) = reference_notes::check(schema, &names, catalog)? {
         return Ok(Err(failure));
     }
     if known.is_empty() {
-        let indexes = schema.indexes.iter().map(|index| index_created(schema, index));
-        return Ok(Ok(std::iter::once(created(schema)).chain(indexes).collect()));
+        return Ok(is_free(schema, catalog)?.map(|()| new_table::created(schema, catalog.dialect())));
     }
-    if let Err(failure) = key_changed(schema, &known, connection)? {
+    if let Err(failure) = key_changed(schema, &known, catalog)? {
         return Ok(Err(failure));
     }
     let mut changes = Vec::new();
     for column in &schema.columns {
         let known = known.iter().find(|known| known.name == column.name);
-        match column_changed(schema, column, known, connection)? {
+        match column_changed(schema, column, known, catalog)? {
             Ok(change) => changes.extend(change),
             Err(failure) => return Ok(Err(failure)),
         }
     }
-    let indexes = indexes_changed(schema, &known, connection)?;
+    let indexes = indexes_changed(schema, &known, catalog)?;
     Ok(indexes.map(|indexes| changes.into_iter().chain(indexes).collect()))
 }
 
-fn known_columns(schema: &Schema, connection: &Connection) -> rusqlite::Result<Vec<KnownColumn>> {
-    if !connection.table_exists(None, "weir_columns")? {
+/// Returns the columns of the table; none if no Weir program has created it.
+fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<KnownColumn>> {
+    let columns = catalog.columns(&schema.name)?;
+    if columns.is_empty() || !catalog.has_table("weir_columns")? {
         return Ok(Vec::new());
     }
-    let mut statement = connection.prepare(
-        "SELECT p.name, coalesce(w.\"type\", p.type), p.pk > 0, p.\"notnull\" = 0, coalesce(w.\"declared\", 0), p.dflt_value
-         FROM pragma_table_info(?1) p
-         LEFT JOIN \"weir_columns\" w ON w.\"table\" = ?1 AND w.\"column\" = p.name ORDER BY p.cid",
-    )?;
-    let column = |row: &rusqlite::Row<'_>| {
-        let (name, kind, key) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(KnownColumn { name, kind, key, nullable: row.get(3)?, declared: row.get(4)?, default: row.get(5)? })
-    };
-    statement.query_map([&schema.name], column)?.collect()
+    let table = catalog.dialect().text(&schema.name);
+    let notes = catalog
+        .query(&format!("SELECT \"column\", \"type\", \"declared\" FROM \"weir_columns\" WHERE \"table\" = {table}"))?;
+    if notes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = columns.into_iter().map(|column| {
+        let note = notes.iter().find(|note| note[0].as_ref() == Some(&column.name));
+        KnownColumn {
+            kind: note.and_then(|note| note[1].clone()).unwrap_or(column.sql_type),
+            declared: note.is_some_and(|note| note[2].as_deref() == Some("1")),
+            name: column.name,
+            key: column.key,
+            nullable: column.nullable,
+            default: column.default,
+        }
+    });
+    Ok(known.collect())
 }
 
-/// Fails if the table or a column has the name of one of the database, but for the case of letters, which SQLite ignores.
-fn names_differ_in_case(
-    schema: &Schema,
-    known: &[KnownColumn],
-    connection: &Connection,
-) -> rusqlite::Result<Result<(), Failure>> {
+/// Fails if another program has created a table of this name.
+fn is_free(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    if !catalog.has_table(&schema.name)? {
+        return Ok(Ok(()));
+    }
+    Ok(Err(Failure::function(format!(
+        "the database has a table `{}` that no Weir program has created; give the table another name",
+        schema.name
+    ))))
+}
+
+/// Fails if the database would cut the name of the table or of a column.
+fn names_fit(schema: &Schema, dialect: Dialect) -> Result<(), Failure> {
+    let Some(longest) = dialect.longest_name() else { return Ok(()) };
+    let names = std::iter::once(&schema.name).chain(schema.columns.iter().map(|column| &column.name));
+    match names.into_iter().find(|name| name.len() > longest) {
+        None => Ok(()),
+        Some(name) => Err(Failure::function(format!(
+            "the name `{name}` has {} bytes, and names in the database have at most {longest}; choose a shorter one",
+            name.len()
+        ))),
+    }
+}
+
+/// Fails if the table or a column has the name of one of the database, but for the case of letters, if the database ignores it.
+fn names_differ_in_case(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) -> StartCheck<()> {
     let refused = |what: &str, stored: &str, declared: &str| {
         Ok(Err(Failure::function(format!(
             "the database has the {what} `{stored}`, and its names are equal without regard to case: rename `{declared}` to \
              `{stored}`, or choose a name that differs in more than case"
         ))))
     };
-    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE AND name <> ?1";
-    let other: Option<String> = connection.query_row(sql, [&schema.name], |row| row.get(0)).optional()?;
-    if let Some(other) = other {
+    if let Some(other) = catalog.same_but_for_case(&schema.name)? {
         return refused("table", &other, &schema.name);
     }
-    for column in &schema.columns {
+    for column in schema.columns.iter().filter(|_| catalog.dialect().ignores_case()) {
         let name = &column.name;
         if let Some(other) = known.iter().find(|known| known.name != *name && known.name.eq_ignore_ascii_case(name)) {
             return refused("column", &other.name, name);
@@ -141,17 +165,14 @@ fn names_differ_in_case(
 
 /// Returns the columns whose default is another one than when they were created, each with the old one in SQL. A program
 /// that does not declare the column inserts the old one.
-pub(super) fn old_defaults<'s>(
-    schema: &'s Schema,
-    connection: &Connection,
-) -> rusqlite::Result<Vec<(&'s ColumnSchema, String)>> {
-    let known = known_columns(schema, connection)?;
+pub(super) fn old_defaults<'s>(schema: &'s Schema, catalog: &dyn Catalog) -> Read<Vec<(&'s ColumnSchema, String)>> {
+    let known = known_columns(schema, catalog)?;
     let mut found = Vec::new();
     for column in &schema.columns {
         let stored = known.iter().find(|known| known.name == column.name).and_then(|known| known.default.as_ref());
-        let (Some(stored), Some(declared)) = (stored, literal(column)) else { continue };
-        let is_same: bool = connection.query_row(&format!("SELECT ({stored}) IS {declared}"), [], |row| row.get(0))?;
-        if !is_same {
+        let (Some(stored), Some(declared)) = (stored, catalog.dialect().default(column)) else { continue };
+        let differs = format!("SELECT CASE WHEN ({stored}) IS NOT DISTINCT FROM {declared} THEN 0 ELSE 1 END");
+        if catalog.number(&differs)? == 1 {
             found.push((column, stored.clone()));
         }
     }
@@ -159,11 +180,7 @@ pub(super) fn old_defaults<'s>(
 }
 
 /// Fails if the key of the table in the database is another one, or another numbering.
-fn key_changed(
-    schema: &Schema,
-    known: &[KnownColumn],
-    connection: &Connection,
-) -> rusqlite::Result<Result<(), Failure>> {
+fn key_changed(schema: &Schema, known: &[KnownColumn], catalog: &dyn Catalog) -> StartCheck<()> {
     let refused = |what: String| Ok(Err(Failure::function(format!("{what}; give the table a new name"))));
     let part_of_key = |column: &str, (place, other): (&str, &str)| {
         refused(format!("the column `{column}` is part of the key in {place}, but not in {other}"))
@@ -181,9 +198,7 @@ fn key_changed(
     {
         return part_of_key(new, (program, database));
     }
-    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-    let sql: Option<String> = connection.query_row(sql, [&schema.name], |row| row.get(0)).optional()?;
-    if schema.auto && !sql.unwrap_or_default().contains("AUTOINCREMENT") {
+    if schema.auto && !catalog.numbers_rows(&schema.name)? {
         return refused("the program numbers the rows (`auto`), and the database does not".to_owned());
     }
     Ok(Ok(()))
@@ -194,13 +209,13 @@ fn column_changed(
     schema: &Schema,
     column: &ColumnSchema,
     known: Option<&KnownColumn>,
-    connection: &Connection,
-) -> rusqlite::Result<Result<Option<SchemaChange>, Failure>> {
-    let table = quoted(&schema.name);
+    catalog: &dyn Catalog,
+) -> StartCheck<Option<SchemaChange>> {
+    let (table, dialect) = (quoted(&schema.name), catalog.dialect());
     let Some(known) = known else {
-        let sql = format!("ALTER TABLE {table} ADD COLUMN {}", definition(column));
+        let sql = format!("ALTER TABLE {table} ADD COLUMN {}", new_table::definition(column, dialect));
         let is_given = column.optional || column.default.is_some();
-        let checked = if is_given { Ok(()) } else { lacks_no_value(schema, column, "1", connection)? };
+        let checked = if is_given { Ok(()) } else { lacks_no_value(schema, column, "TRUE", catalog)? };
         return Ok(checked.map(|()| Some(SchemaChange { sql })));
     };
     let declared = column.shown_type();
@@ -211,7 +226,7 @@ fn column_changed(
         return Ok(Err(failure));
     }
     if !column.variants.is_empty()
-        && let Err(failure) = variants_are_known(schema, column, connection)?
+        && let Err(failure) = variants_are_known(schema, column, catalog)?
     {
         return Ok(Err(failure));
     }
@@ -219,14 +234,14 @@ fn column_changed(
         return Ok(Ok(None));
     }
     let absent = format!("{} IS NULL", quoted(&column.name));
-    match literal(column) {
+    match dialect.default(column) {
         Some(default) => {
             let sql = format!("UPDATE {table} SET {} = {default} WHERE {absent}", quoted(&column.name));
-            let any = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {absent})");
-            let any: bool = connection.query_row(&any, [], |row| row.get(0))?;
-            Ok(Ok(any.then_some(SchemaChange { sql })))
+            let any =
+                catalog.number(&format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {absent} LIMIT 1) s"))?;
+            Ok(Ok((any > 0).then_some(SchemaChange { sql })))
         }
-        None => Ok(lacks_no_value(schema, column, &absent, connection)?.map(|()| None)),
+        None => Ok(lacks_no_value(schema, column, &absent, catalog)?.map(|()| None)),
     }
 }
 
@@ -251,65 +266,24 @@ fn same_type(column: &ColumnSchema, known: &KnownColumn) -> Result<(), Failure> 
     Ok(())
 }
 
-fn indexes_changed(schema: &Schema, columns: &[KnownColumn], connection: &Connection) -> rusqlite::Result<Changes> {
-    let mut statement = connection
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1 AND name LIKE 'weir %'")?;
-    let known: Vec<String> = statement.query_map([&schema.name], |row| row.get(0))?.collect::<Result<_, _>>()?;
+fn indexes_changed(schema: &Schema, columns: &[KnownColumn], catalog: &dyn Catalog) -> StartCheck<Vec<SchemaChange>> {
+    let dialect = catalog.dialect();
+    // Other programs may have indexes of their own.
+    let known: Vec<String> =
+        catalog.indexes(&schema.name)?.into_iter().filter(|name| name.starts_with("weir ")).collect();
     let declared: Vec<(String, &IndexSchema)> =
-        schema.indexes.iter().map(|index| (index_name(schema, index), index)).collect();
+        schema.indexes.iter().map(|index| (dialect.index_name(schema, index), index)).collect();
     let columns: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let gone = known.iter().filter(|known| declared.iter().all(|(name, _)| name != *known));
     let mut changes: Vec<SchemaChange> =
         gone.map(|gone| SchemaChange { sql: format!("DROP INDEX {}", quoted(gone)) }).collect();
     for (_, index) in declared.iter().filter(|(name, _)| !known.contains(name)) {
         if index.unique
-            && let Err(failure) = (NewIndex { schema, index, known: &columns }).check(connection)?
+            && let Err(failure) = (NewIndex { schema, index, known: &columns }).check(catalog)?
         {
             return Ok(Err(failure));
         }
-        changes.push(index_created(schema, index));
+        changes.push(new_table::index_created(schema, index, dialect));
     }
     Ok(Ok(changes))
-}
-
-fn index_created(schema: &Schema, index: &IndexSchema) -> SchemaChange {
-    let unique = if index.unique { "UNIQUE " } else { "" };
-    let columns = list(index.columns.iter().map(|at| name(schema, *at)), ", ");
-    let called = quoted(&index_name(schema, index));
-    SchemaChange { sql: format!("CREATE {unique}INDEX {called} ON {} ({columns})", quoted(&schema.name)) }
-}
-
-/// Returns the name of an index: `weir unique users (owner, title)`. Neither names nor spaces can make two of them equal.
-fn index_name(schema: &Schema, index: &IndexSchema) -> String {
-    let kind = if index.unique { "unique" } else { "index" };
-    let columns = list(index.columns.iter().map(|at| schema.columns[*at].name.clone()), ", ");
-    format!("weir {kind} {} ({columns})", schema.name)
-}
-
-fn created(schema: &Schema) -> SchemaChange {
-    let number = matches!(&schema.key[..], [only] if schema.columns[*only].kind == "Int");
-    let definitions = schema.columns.iter().enumerate().map(|(at, column)| match number && schema.key == [at] {
-        true => {
-            format!("{} INTEGER PRIMARY KEY{}", quoted(&column.name), if schema.auto { " AUTOINCREMENT" } else { "" })
-        }
-        false => definition(column),
-    });
-    let key = format!("PRIMARY KEY ({})", list(schema.key.iter().map(|at| name(schema, *at)), ", "));
-    let parts = list(definitions.chain((!number).then_some(key)), ", ");
-    let rowid = if number { "" } else { ", WITHOUT ROWID" };
-    SchemaChange { sql: format!("CREATE TABLE {} ({parts}) STRICT{rowid}", quoted(&schema.name)) }
-}
-
-/// Returns the definition of a column. Only one with a default refuses `NULL`: rows that are inserted when the program no
-/// longer declares it have the default, or no value, but none that nobody has declared.
-fn definition(column: &ColumnSchema) -> String {
-    let sql_type = match &*column.kind {
-        "Float" => "REAL",
-        "Text" | "Enum" => "TEXT",
-        "Bytes" => "BLOB",
-        _ => "INTEGER",
-    };
-    let default = literal(column).filter(|_| !column.optional);
-    let rule = default.map_or(String::new(), |default| format!(" NOT NULL DEFAULT {default}"));
-    format!("{} {sql_type}{rule}", quoted(&column.name))
 }

@@ -1,11 +1,12 @@
 //! Checks of the rows of a database before a start changes their table: rows without a value, with a variant that is gone,
 //! or with equal values in a new `unique`. Each failure counts the rows and says what to do.
 
-use rusqlite::{Connection, OptionalExtension};
 use weir::Failure;
 
+use super::catalog::{Catalog, StartCheck};
+use super::dialect::Dialect;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
-use super::sql::{list, literal, name, quoted};
+use super::sql::{list, name, quoted};
 
 /// Returns the failure of a column that has values of another type in the database.
 pub(super) fn values_differ(column: &ColumnSchema, stored: &str) -> Failure {
@@ -21,10 +22,10 @@ pub(super) fn lacks_no_value(
     schema: &Schema,
     column: &ColumnSchema,
     condition: &str,
-    connection: &Connection,
-) -> rusqlite::Result<Result<(), Failure>> {
+    catalog: &dyn Catalog,
+) -> StartCheck<()> {
     let sql = format!("SELECT count(*) FROM {} WHERE {condition}", quoted(&schema.name));
-    let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+    let rows = catalog.number(&sql)?;
     if rows == 0 {
         return Ok(Ok(()));
     }
@@ -36,23 +37,19 @@ pub(super) fn lacks_no_value(
 }
 
 /// Fails if rows have a variant that the enum of a column no longer has.
-pub(super) fn variants_are_known(
-    schema: &Schema,
-    column: &ColumnSchema,
-    connection: &Connection,
-) -> rusqlite::Result<Result<(), Failure>> {
+pub(super) fn variants_are_known(schema: &Schema, column: &ColumnSchema, catalog: &dyn Catalog) -> StartCheck<()> {
     let (table, named) = (quoted(&schema.name), quoted(&column.name));
     let known = list(column.variants.iter().map(|variant| format!("'{variant}'")), ", ");
     let sql = format!(
         "SELECT {named}, count(*) FROM {table} WHERE {named} NOT IN ({known}) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
     );
-    let found = connection.query_row(&sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
-    let Some((variant, rows)) = found.optional()? else { return Ok(Ok(())) };
+    let Some((variant, rows)) = catalog.text_and_number(&sql)? else { return Ok(Ok(())) };
     Ok(Err(Failure::function(format!(
         "{} the {} `{variant}`, which the program does not declare; declare the variant until the rows are \
-         changed, by the program or by `sqlite3`: UPDATE {table} SET {named} = '{}' WHERE {named} = '{variant}'",
+         changed, by the program or by `{}`: UPDATE {table} SET {named} = '{}' WHERE {named} = '{variant}'",
         counted(rows, "row", ("has", "have")),
         column.name,
+        catalog.dialect().shell(),
         column.variants.first().map_or("", String::as_str),
     ))))
 }
@@ -67,26 +64,11 @@ pub(super) struct NewIndex<'s> {
 
 impl NewIndex<'_> {
     /// Fails if rows agree in all columns of the index.
-    pub(super) fn check(&self, connection: &Connection) -> rusqlite::Result<Result<(), Failure>> {
+    pub(super) fn check(&self, catalog: &dyn Catalog) -> StartCheck<()> {
+        let Some((example, values)) = catalog.text_and_number(&self.doubled(catalog.dialect()))? else {
+            return Ok(Ok(()));
+        };
         let columns = &self.index.columns;
-        let value = |place: usize| format!("v{place}");
-        let values = list(
-            columns
-                .iter()
-                .enumerate()
-                .map(|(place, at)| format!("{} AS v{place}", value_after_start(self.schema, self.known, *at))),
-            ", ",
-        );
-        let present = list((0..columns.len()).map(|place| format!("v{place} IS NOT NULL")), " AND ");
-        let groups = list((0..columns.len()).map(value), ", ");
-        let shown = list((0..columns.len()).map(|place| format!("quote(v{place})")), " || ', ' || ");
-        let sql = format!(
-            "SELECT {shown}, count(*) OVER () FROM (SELECT {values} FROM {}) WHERE {present}
-             GROUP BY {groups} HAVING count(*) > 1 ORDER BY count(*) DESC LIMIT 1",
-            quoted(&self.schema.name)
-        );
-        let found = connection.query_row(&sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
-        let Some((example, values)) = found.optional()? else { return Ok(Ok(())) };
         let names = list(columns.iter().map(|at| self.schema.columns[*at].name.clone()), ", ");
         let reason = match columns.iter().find(|at| self.is_new_with_default(**at)) {
             Some(at) => {
@@ -101,6 +83,24 @@ impl NewIndex<'_> {
         Ok(Err(Failure::function(format!("`unique ({names})` does not hold: {reason}"))))
     }
 
+    /// Returns the query for values that more than one row has, and for the number of these values.
+    fn doubled(&self, dialect: Dialect) -> String {
+        let columns = || self.index.columns.iter().enumerate();
+        let value = |(place, at): (usize, &usize)| {
+            format!("{} AS v{place}", value_after_start(self.schema, self.known, *at, dialect))
+        };
+        let values = list(columns().map(value), ", ");
+        let present = list(columns().map(|(place, _)| format!("v{place} IS NOT NULL")), " AND ");
+        let groups = list(columns().map(|(place, _)| format!("v{place}")), ", ");
+        let shown = columns().map(|(place, at)| dialect.shown(&format!("v{place}"), &self.schema.columns[*at]));
+        let shown = list(shown, " || ', ' || ");
+        format!(
+            "SELECT {shown}, count(*) OVER () FROM (SELECT {values} FROM {}) s WHERE {present}
+             GROUP BY {groups} HAVING count(*) > 1 ORDER BY count(*) DESC LIMIT 1",
+            quoted(&self.schema.name)
+        )
+    }
+
     /// Returns whether the rows get the default of the column when it is created.
     fn is_new_with_default(&self, at: usize) -> bool {
         let column = &self.schema.columns[at];
@@ -109,9 +109,9 @@ impl NewIndex<'_> {
 }
 
 /// Returns the value of a column after the start, in SQL. `known` are the columns that the database has.
-pub(super) fn value_after_start(schema: &Schema, known: &[&str], at: usize) -> String {
+pub(super) fn value_after_start(schema: &Schema, known: &[&str], at: usize, dialect: Dialect) -> String {
     let column = &schema.columns[at];
-    let default = literal(column).filter(|_| !column.optional);
+    let default = dialect.default(column).filter(|_| !column.optional);
     match (known.contains(&column.name.as_str()), default) {
         (true, None) => name(schema, at),
         (true, Some(default)) => format!("coalesce({}, {default})", name(schema, at)),

@@ -239,16 +239,23 @@ impl MemoryTable {
     }
 
     /// Takes back an unfinished transaction of another number, and begins to log this one.
+    /// Takes back a transaction, if it is open.
+    pub(super) fn roll_back(&mut self, transaction: i64) {
+        if self.undo.as_ref().is_some_and(|undo| undo.transaction == transaction) {
+            self.take_back();
+        }
+    }
+
     fn enter(&mut self, transaction: i64) {
         if self.undo.as_ref().is_some_and(|undo| undo.transaction != transaction) {
-            self.roll_back();
+            self.take_back();
         }
         if transaction != 0 && self.undo.is_none() {
             self.undo = Some(UndoLog { transaction, next: self.next, changes: Vec::new() });
         }
     }
 
-    fn roll_back(&mut self) {
+    fn take_back(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         for (key, before) in undo.changes.into_iter().rev() {
             self.remove(&key);

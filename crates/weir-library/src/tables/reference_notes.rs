@@ -5,24 +5,26 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension};
 use weir::Failure;
 
+use super::catalog::{Catalog, Read, StartCheck};
 use super::existing_rows::{counted, value_after_start};
-use super::schema::{Schema, TableReference};
+use super::schema::{ColumnSchema, Schema, TableReference};
 use super::sql::{list, quoted};
+
+/// The names of the tables and columns of a reference.
+type ReferenceNote = (String, String, String);
 
 /// Fails if rows reference rows that do not exist, by a reference that is not noted. `known` are the columns of the table
 /// in the database; none if it is new.
-pub(super) fn check(schema: &Schema, known: &[&str], connection: &Connection) -> rusqlite::Result<Result<(), Failure>> {
-    let noted = noted(connection)?;
+pub(super) fn check(schema: &Schema, known: &[&str], catalog: &dyn Catalog) -> StartCheck<()> {
+    let noted = noted(catalog)?;
     for reference in schema.references.iter().chain(&schema.referenced_by).filter(|reference| reference.stored) {
         if noted.contains(&note_of(reference)) {
             continue;
         }
-        let Some(sql) = dangling(reference, schema, known, connection)? else { continue };
-        let found = connection.query_row(&sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
-        if let Some((example, rows)) = found.optional()? {
+        let Some(sql) = dangling(reference, schema, known, catalog)? else { continue };
+        if let Some((example, rows)) = catalog.text_and_number(&sql)? {
             let TableReference { source, target, .. } = reference;
             return Ok(Err(Failure::function(format!(
                 "`references {}: {target}` of `{source}` does not hold: {} no row of `{target}`, such as {example}; insert these rows of `{target}`, or change those of `{source}`, before the program declares it",
@@ -35,19 +37,22 @@ pub(super) fn check(schema: &Schema, known: &[&str], connection: &Connection) ->
 }
 
 /// Notes the references of the table, which were checked, and forgets those that the program does not declare.
-pub(super) fn note(schema: &Schema, connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(
+pub(super) fn note(schema: &Schema, catalog: &dyn Catalog) -> Read<()> {
+    let dialect = catalog.dialect();
+    let options = dialect.table_options(false);
+    catalog.execute(&format!(
         "CREATE TABLE IF NOT EXISTS \"weir_references\" (\"source\" TEXT NOT NULL, \"columns\" TEXT NOT NULL,
-         \"target\" TEXT NOT NULL, PRIMARY KEY (\"source\", \"columns\", \"target\")) STRICT, WITHOUT ROWID",
-    )?;
-    connection.execute("DELETE FROM \"weir_references\" WHERE \"source\" = ?1 OR \"target\" = ?1", [&schema.name])?;
+         \"target\" TEXT NOT NULL, PRIMARY KEY (\"source\", \"columns\", \"target\")){options}",
+    ))?;
+    let table = dialect.text(&schema.name);
+    catalog.execute(&format!("DELETE FROM \"weir_references\" WHERE \"source\" = {table} OR \"target\" = {table}"))?;
     for reference in schema.references.iter().chain(&schema.referenced_by).filter(|reference| reference.stored) {
-        if has_columns(&reference.source, &reference.names, connection)?
-            && has_columns(&reference.target, &reference.key, connection)?
+        if catalog.has_columns(&reference.source, &reference.names)?
+            && catalog.has_columns(&reference.target, &reference.key)?
         {
             let (source, columns, target) = note_of(reference);
-            connection
-                .execute("INSERT OR REPLACE INTO \"weir_references\" VALUES (?1, ?2, ?3)", (source, columns, target))?;
+            let values = list([source, columns, target].iter().map(|text| dialect.text(text)), ", ");
+            catalog.execute(&format!("INSERT INTO \"weir_references\" VALUES ({values}) ON CONFLICT DO NOTHING"))?;
         }
     }
     Ok(())
@@ -61,16 +66,20 @@ pub(super) fn shown_columns(reference: &TableReference) -> String {
     }
 }
 
-/// Returns the noted references: the names of their tables and columns.
-fn noted(connection: &Connection) -> rusqlite::Result<BTreeSet<(String, String, String)>> {
-    if !connection.table_exists(None, "weir_references")? {
+/// Returns the noted references.
+fn noted(catalog: &dyn Catalog) -> Read<BTreeSet<ReferenceNote>> {
+    if !catalog.has_table("weir_references")? {
         return Ok(BTreeSet::new());
     }
-    let mut statement = connection.prepare("SELECT \"source\", \"columns\", \"target\" FROM \"weir_references\"")?;
-    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+    let rows = catalog.query("SELECT \"source\", \"columns\", \"target\" FROM \"weir_references\"")?;
+    let note = |row: Vec<Option<String>>| {
+        let mut row = row.into_iter().flatten();
+        Some((row.next()?, row.next()?, row.next()?))
+    };
+    Ok(rows.into_iter().filter_map(note).collect())
 }
 
-fn note_of(reference: &TableReference) -> (String, String, String) {
+fn note_of(reference: &TableReference) -> ReferenceNote {
     (reference.source.clone(), reference.names.join(", "), reference.target.clone())
 }
 
@@ -80,24 +89,30 @@ fn dangling(
     reference: &TableReference,
     schema: &Schema,
     known: &[&str],
-    connection: &Connection,
-) -> rusqlite::Result<Option<String>> {
+    catalog: &dyn Catalog,
+) -> Read<Option<String>> {
     let TableReference { source, columns, names, target, key, .. } = reference;
+    let dialect = catalog.dialect();
     let is_source = *source == schema.name;
-    if is_source && known.is_empty() || !is_source && !has_columns(source, names, connection)? {
+    if is_source && known.is_empty() || !is_source && !catalog.has_columns(source, names)? {
         return Ok(None);
     }
     let is_new = *target == schema.name && known.is_empty();
-    if !is_new && !has_columns(target, key, connection)? {
+    if !is_new && !catalog.has_columns(target, key)? {
         return Ok(None);
     }
     let value = |(at, name): (&usize, &String)| {
-        if is_source { value_after_start(schema, known, *at) } else { quoted(name) }
+        if is_source { value_after_start(schema, known, *at, dialect) } else { quoted(name) }
     };
     let values = columns.iter().zip(names).enumerate().map(|(place, column)| format!("{} AS v{place}", value(column)));
     let values = list(values, ", ");
     let present = list((0..columns.len()).map(|place| format!("v{place} IS NOT NULL")), " AND ");
-    let shown = list((0..columns.len()).map(|place| format!("quote(v{place})")), " || ', ' || ");
+    // The columns of the key of the target have the types of the columns of the source.
+    let of_source = |place: usize| is_source.then(|| &schema.columns[columns[place]]);
+    let of_target = |place: usize| schema.key.get(place).map(|at| &schema.columns[*at]);
+    let column = |place: usize| -> Option<&ColumnSchema> { of_source(place).or_else(|| of_target(place)) };
+    let shown = (0..columns.len()).filter_map(|place| Some(dialect.shown(&format!("v{place}"), column(place)?)));
+    let shown = list(shown, " || ', ' || ");
     let equal = list(key.iter().enumerate().map(|(place, key)| format!("t.{} = s.v{place}", quoted(key))), " AND ");
     let missing = if is_new {
         String::new()
@@ -108,14 +123,4 @@ fn dangling(
         "SELECT {shown}, count(*) OVER () FROM (SELECT {values} FROM {}) s WHERE {present}{missing} LIMIT 1",
         quoted(source)
     )))
-}
-
-/// Returns whether the database has the table, with these columns.
-fn has_columns(table: &str, columns: &[String], connection: &Connection) -> rusqlite::Result<bool> {
-    for column in columns {
-        if !connection.column_exists(None, table, column)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }

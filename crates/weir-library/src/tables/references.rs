@@ -21,6 +21,7 @@ use super::storage::TableStorage;
 /// A deletion of rows together with those that reference them.
 struct Deletion<'s> {
     storage: &'s TableStorage,
+    /// The number of the transaction; 0 if the statement is in none, and nobody else can write meanwhile.
     transaction: i64,
     tables: BTreeMap<String, DoomedRows>,
     /// The rows whose references are still to be followed: their table and their key.
@@ -43,6 +44,23 @@ struct BlockingRow {
 }
 
 impl OpenTable {
+    /// Runs a statement that looks up referenced rows before it writes. If it is in no transaction, and other programs may
+    /// write the table, it is one of its own.
+    pub(super) fn with_references<T>(
+        &self,
+        storage: &TableStorage,
+        transaction: i64,
+        statement: impl FnOnce(i64) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if transaction != 0 || self.schema.references.is_empty() || !self.rows.is_shared() {
+            return statement(transaction);
+        }
+        let number = storage.next_transaction();
+        let value = statement(number).inspect_err(|_| self.rows.roll_back(number))?;
+        self.rows.commit(number, true)?;
+        Ok(value)
+    }
+
     /// Fails if the row references a row that does not exist. `numbered` if the table gives the row its key.
     pub(super) fn check_references(
         &self,
@@ -72,8 +90,8 @@ impl OpenTable {
         if self.schema.referenced_by.is_empty() {
             return self.rows.delete(transaction, key);
         }
-        let row = self.rows.get(transaction, key)?;
-        Ok(self.delete_with_references(storage, transaction, row.into_iter().collect())? > 0)
+        let row = |transaction| Ok(self.rows.get(transaction, key)?.into_iter().collect());
+        Ok(self.delete_with_references(storage, transaction, row)? > 0)
     }
 
     /// Deletes the rows that fulfil the conditions, and returns their number.
@@ -86,8 +104,7 @@ impl OpenTable {
         if self.schema.referenced_by.is_empty() {
             return self.rows.delete_all(transaction, search);
         }
-        let rows = self.rows.select(transaction, search)?;
-        self.delete_with_references(storage, transaction, rows)
+        self.delete_with_references(storage, transaction, |transaction| self.rows.select(transaction, search))
     }
 
     /// Deletes these rows, all or none, and returns their number.
@@ -100,23 +117,38 @@ impl OpenTable {
         if self.schema.referenced_by.is_empty() {
             return self.rows.delete_rows(transaction, &rows);
         }
-        self.delete_with_references(storage, transaction, rows)
+        self.delete_with_references(storage, transaction, |_| Ok(rows))
     }
 
+    /// Deletes the rows that `find` returns, in a transaction of its own if the statement is in none. That one begins before
+    /// the first look at the tables if other programs may write them.
     fn delete_with_references(
         self: &Arc<Self>,
         storage: &TableStorage,
         transaction: i64,
-        rows: Vec<Value>,
+        find: impl FnOnce(i64) -> Result<Vec<Value>, Failure>,
     ) -> Result<i64, Failure> {
-        let count = rows.len() as i64;
-        let mut deletion =
-            Deletion { storage, transaction, tables: BTreeMap::new(), open: VecDeque::new(), blocking: Vec::new() };
-        deletion.add(self, rows);
-        deletion.follow()?;
-        deletion.check()?;
-        deletion.carry_out()?;
-        Ok(count)
+        let begins_first = transaction == 0 && self.rows.is_shared();
+        let number = if begins_first { storage.next_transaction() } else { transaction };
+        let deleted = find(number).and_then(|rows| {
+            let count = rows.len() as i64;
+            let mut deletion = Deletion {
+                storage,
+                transaction: number,
+                tables: BTreeMap::new(),
+                open: VecDeque::new(),
+                blocking: Vec::new(),
+            };
+            deletion.add(self, rows);
+            deletion.follow()?;
+            deletion.check()?;
+            deletion.carry_out(transaction == 0)?;
+            Ok(count)
+        });
+        if begins_first && deleted.is_err() {
+            self.rows.roll_back(number);
+        }
+        deleted
     }
 }
 
@@ -175,8 +207,8 @@ impl Deletion<'_> {
         }
     }
 
-    /// Deletes the rows, in a transaction of its own if the statement is in none.
-    fn carry_out(self) -> Result<(), Failure> {
+    /// Deletes the rows, and commits the transaction if it is the statement's own.
+    fn carry_out(self, is_own: bool) -> Result<(), Failure> {
         let number = if self.transaction == 0 { self.storage.next_transaction() } else { self.transaction };
         let mut tables: Vec<DoomedRows> = self.tables.into_values().collect();
         // The last of the stored tables commits them all; those in memory follow.
@@ -185,7 +217,7 @@ impl Deletion<'_> {
             let rows: Vec<Value> = std::mem::take(rows).into_values().collect();
             table.rows.delete_rows(number, &rows)?;
         }
-        if self.transaction == 0 {
+        if is_own {
             let stored = tables.iter().filter(|doomed| doomed.table.schema.soft.is_none()).count();
             for (at, doomed) in tables.iter().enumerate() {
                 doomed.table.rows.commit(number, at + 1 == stored)?;

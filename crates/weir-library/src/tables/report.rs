@@ -6,21 +6,27 @@ use std::path::Path;
 use rusqlite::Connection;
 use weir::Failure;
 
+use super::catalog::{Catalog, Read};
 use super::connection::read_only;
 use super::database::is_ours;
 use super::database_error::explain;
-use super::evolution::{self, Changes};
+use super::evolution;
+use super::new_table::SchemaChange;
+use super::postgres::PostgresDatabase;
 use super::reference_notes::shown_columns;
 use super::schema::{ColumnSchema, Schema};
+use super::sqlite_catalog::SqliteCatalog;
+use super::storage::TableLocation;
 
-/// Describes a table. `file` is the database of the program.
+/// Describes a table. `place` is that of the stored tables of the program.
 ///
 /// # Errors
 /// Fails if the database cannot be read.
-pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
-    let mut text = match &schema.soft {
-        Some(_) => format!("{}, in memory\n", schema.name),
-        None => format!("{}, stored in {}\n", schema.name, file.display()),
+pub fn report(schema: &Schema, place: &TableLocation) -> Result<String, Failure> {
+    let mut text = match (&schema.soft, place) {
+        (Some(_), _) | (None, TableLocation::Memory) => format!("{}, in memory\n", schema.name),
+        (None, TableLocation::File(file)) => format!("{}, stored in {}\n", schema.name, file.display()),
+        (None, TableLocation::Postgres(address)) => format!("{}, stored in {address}\n", schema.name),
     };
     for (at, column) in schema.columns.iter().enumerate() {
         let key = if schema.key.contains(&at) { " key" } else { "" };
@@ -39,7 +45,13 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
     if schema.soft.is_some() {
         return Ok(text);
     }
-    let (changes, old_defaults) = would_change(schema, file).map_err(|error| explain(file, &error))?;
+    let WouldChange { changes, old_defaults } = match place {
+        TableLocation::Memory => return Ok(text),
+        TableLocation::File(file) => would_change_file(schema, file)?,
+        TableLocation::Postgres(address) => {
+            PostgresDatabase::examine(address, |catalog| WouldChange::of(schema, catalog))?
+        }
+    };
     for (column, default) in old_defaults {
         let name = &column.name;
         _ = writeln!(
@@ -55,11 +67,26 @@ pub fn report(schema: &Schema, file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Returns what a start would change, or why it fails, and the columns whose default has changed.
-fn would_change<'s>(schema: &'s Schema, file: &Path) -> rusqlite::Result<(Changes, Vec<(&'s ColumnSchema, String)>)> {
-    let connection = if file.exists() { read_only(file)? } else { Connection::open_in_memory()? };
+/// The changes that a start would make.
+struct WouldChange<'s> {
+    /// The changes, or why the start fails.
+    changes: Result<Vec<SchemaChange>, Failure>,
+    /// The columns whose default has changed, with the old one.
+    old_defaults: Vec<(&'s ColumnSchema, String)>,
+}
+
+impl<'s> WouldChange<'s> {
+    fn of(schema: &'s Schema, catalog: &dyn Catalog) -> Read<WouldChange<'s>> {
+        let changes = evolution::changes(schema, catalog)?;
+        Ok(WouldChange { changes, old_defaults: evolution::old_defaults(schema, catalog)? })
+    }
+}
+
+fn would_change_file<'s>(schema: &'s Schema, file: &Path) -> Read<WouldChange<'s>> {
+    let opened = if file.exists() { read_only(file) } else { Connection::open_in_memory() };
+    let connection = opened.map_err(|error| explain(file, &error))?;
     // All checks see the same rows, while a program writes them.
-    let snapshot = connection.unchecked_transaction()?;
-    is_ours(&snapshot)?;
-    Ok((evolution::changes(schema, &snapshot)?, evolution::old_defaults(schema, &snapshot)?))
+    let snapshot = connection.unchecked_transaction().map_err(|error| explain(file, &error))?;
+    is_ours(&snapshot).map_err(|error| explain(file, &error))?;
+    WouldChange::of(schema, &SqliteCatalog { connection: &snapshot, path: file })
 }

@@ -28,6 +28,16 @@ pub(super) trait TableRows: Debug + Send + Sync {
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure>;
     /// Commits a transaction; `last` if this is the last stored table of it.
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure>;
+    /// Takes back a transaction, if it is open.
+    fn roll_back(&self, transaction: i64);
+    /// Returns whether the table is one of a database, whose tables have one transaction.
+    fn is_stored(&self) -> bool {
+        true
+    }
+    /// Returns whether other programs may write the table, so that statements which rely on each other have to be a transaction.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 impl TableRows for Mutex<MemoryTable> {
@@ -83,5 +93,13 @@ impl TableRows for Mutex<MemoryTable> {
     fn commit(&self, transaction: i64, _last: bool) -> Result<(), Failure> {
         self.lock().commit(transaction);
         Ok(())
+    }
+
+    fn roll_back(&self, transaction: i64) {
+        self.lock().roll_back(transaction);
+    }
+
+    fn is_stored(&self) -> bool {
+        false
     }
 }

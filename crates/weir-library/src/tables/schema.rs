@@ -128,6 +128,8 @@ pub(super) struct TableSearch {
     pub(super) query: TableQuery,
     /// Maximum number of rows.
     pub(super) limit: usize,
+    /// The same as a parameter of a statement.
+    pub(super) limit_value: Value,
     values: Values,
 }
 
@@ -141,7 +143,8 @@ impl TableSearch {
             Some(Value::Int(limit)) => usize::try_from(*limit).unwrap_or(0),
             _ => usize::MAX,
         };
-        TableSearch { query, limit, values }
+        let limit_value = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
+        TableSearch { query, limit, limit_value, values }
     }
 
     /// Returns the conditions with the values that they compare with.

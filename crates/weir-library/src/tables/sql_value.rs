@@ -1,16 +1,26 @@
-//! Values of columns as the database stores them.
+//! Values of columns as databases store them.
 //!
 //! Values of an enum are stored as the names of their variants, a `Time` as nanoseconds since 1970, a `Duration` as
-//! nanoseconds, a `Size` as bytes, and a `Bool` as 0 or 1.
+//! nanoseconds, and a `Size` as bytes. A `Bool` is 0 or 1 where the database has no such type.
 
-use rusqlite::ToSql;
-use rusqlite::types::{ToSqlOutput, ValueRef};
 use weir::Value;
 
 use super::schema::{ColumnSchema, Schema};
 
-/// A value as a parameter of a statement.
+/// A value of a column as a parameter of a statement.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Bound<'v>(pub(super) &'v Value, pub(super) &'v ColumnSchema);
+
+/// A value as a database stores it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum SqlValue<'v> {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Real(f64),
+    Text(&'v str),
+    Bytes(&'v [u8]),
+}
 
 /// Returns the parameters of the condition that a row has this key.
 pub(super) fn key_parameters<'s>(schema: &'s Schema, key: &'s Value) -> Vec<Bound<'s>> {
@@ -23,47 +33,47 @@ pub(super) fn key_parameters<'s>(schema: &'s Schema, key: &'s Value) -> Vec<Boun
     }
 }
 
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+impl<'v> Bound<'v> {
+    /// Returns the value that the database stores.
+    pub(super) fn stored(self) -> SqlValue<'v> {
         let Bound(value, column) = self;
         let value = match value {
             Value::Variant(Value::SOME, Some(held)) if column.optional => held.first().unwrap_or(&Value::Absent),
             Value::Variant(Value::NONE, None) if column.optional => &Value::Absent,
             other => other,
         };
-        let stored = match value {
-            Value::Bool(value) => ValueRef::Integer((*value).into()),
-            Value::Int(value) | Value::Time(value) | Value::Duration(value) => ValueRef::Integer(*value),
-            Value::Size(value) => ValueRef::Integer(*value as i64),
-            Value::Float(value) => ValueRef::Real(*value),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::Bytes(bytes) => ValueRef::Blob(bytes),
-            Value::Variant(tag, None) => match column.variants.get(*tag as usize) {
-                Some(variant) => ValueRef::Text(variant.as_bytes()),
-                None => ValueRef::Null,
-            },
-            _ => ValueRef::Null,
-        };
-        Ok(ToSqlOutput::Borrowed(stored))
+        match value {
+            Value::Bool(value) => SqlValue::Bool(*value),
+            Value::Int(value) | Value::Time(value) | Value::Duration(value) => SqlValue::Integer(*value),
+            Value::Size(value) => SqlValue::Integer(*value as i64),
+            Value::Float(value) => SqlValue::Real(*value),
+            Value::Text(text) => SqlValue::Text(text.as_str()),
+            Value::Bytes(bytes) => SqlValue::Bytes(bytes),
+            Value::Variant(tag, None) => {
+                column.variants.get(*tag as usize).map_or(SqlValue::Null, |variant| SqlValue::Text(variant))
+            }
+            _ => SqlValue::Null,
+        }
     }
 }
 
 /// Returns the value of a column; `None` if another program has stored something else there.
-pub(super) fn value_of(stored: ValueRef<'_>, column: &ColumnSchema) -> Option<Value> {
-    if let (ValueRef::Null, true) = (stored, column.optional) {
+pub(super) fn value_of(stored: SqlValue<'_>, column: &ColumnSchema) -> Option<Value> {
+    if let (SqlValue::Null, true) = (stored, column.optional) {
         return Some(Value::none());
     }
     let value = match (stored, &*column.kind) {
-        (ValueRef::Integer(number @ (0 | 1)), "Bool") => Value::Bool(number == 1),
-        (ValueRef::Integer(number), "Int") => Value::Int(number),
-        (ValueRef::Integer(number), "Time") => Value::Time(number),
-        (ValueRef::Integer(number), "Duration") => Value::Duration(number),
-        (ValueRef::Integer(number), "Size") => Value::Size(u64::try_from(number).ok()?),
-        (ValueRef::Real(number), "Float") => Value::Float(number),
-        (ValueRef::Text(text), "Text") => Value::text(std::str::from_utf8(text).ok()?),
-        (ValueRef::Blob(bytes), "Bytes") => Value::bytes(bytes.to_vec()),
-        (ValueRef::Text(text), "Enum") => {
-            let tag = column.variants.iter().position(|variant| variant.as_bytes() == text)?;
+        (SqlValue::Bool(value), "Bool") => Value::Bool(value),
+        (SqlValue::Integer(number @ (0 | 1)), "Bool") => Value::Bool(number == 1),
+        (SqlValue::Integer(number), "Int") => Value::Int(number),
+        (SqlValue::Integer(number), "Time") => Value::Time(number),
+        (SqlValue::Integer(number), "Duration") => Value::Duration(number),
+        (SqlValue::Integer(number), "Size") => Value::Size(u64::try_from(number).ok()?),
+        (SqlValue::Real(number), "Float") => Value::Float(number),
+        (SqlValue::Text(text), "Text") => Value::text(text),
+        (SqlValue::Bytes(bytes), "Bytes") => Value::bytes(bytes.to_vec()),
+        (SqlValue::Text(text), "Enum") => {
+            let tag = column.variants.iter().position(|variant| variant == text)?;
             Value::Variant(tag as u32, None)
         }
         _ => return None,

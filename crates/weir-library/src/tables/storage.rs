@@ -12,16 +12,34 @@ use weir::Failure;
 use super::database::Database;
 use super::memory::{MemoryTable, TableClock};
 use super::open_table::OpenTable;
+use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
 
+/// The place of the stored tables of a program.
+#[derive(Clone, Debug)]
+pub enum TableLocation {
+    /// In memory.
+    Memory,
+    /// In an SQLite database, which the first of them creates.
+    File(PathBuf),
+    /// In a PostgreSQL database.
+    Postgres(PostgresAddress),
+}
+
+/// The database of the stored tables.
+#[derive(Clone, Debug)]
+enum OpenDatabase {
+    Sqlite(Arc<Database>),
+    Postgres(Arc<PostgresDatabase>),
+}
+
 /// The place where a program keeps its tables: by default, all in memory.
 #[derive(Debug)]
 pub struct TableStorage {
-    /// The file of the stored tables.
-    file: Option<PathBuf>,
-    database: Mutex<Option<Arc<Database>>>,
+    place: TableLocation,
+    database: Mutex<Option<OpenDatabase>>,
     transactions: AtomicI64,
     /// The open tables, by name.
     tables: Mutex<BTreeMap<String, Arc<OpenTable>>>,
@@ -32,7 +50,7 @@ pub struct TableStorage {
 impl Default for TableStorage {
     fn default() -> Self {
         TableStorage {
-            file: None,
+            place: TableLocation::Memory,
             database: Mutex::default(),
             transactions: AtomicI64::new(0),
             tables: Mutex::default(),
@@ -44,15 +62,22 @@ impl Default for TableStorage {
 impl weir::Closing for TableStorage {
     fn close(&self) -> Result<(), Failure> {
         let database = self.database.lock().clone();
-        database.map_or(Ok(()), |database| database.close())
+        match database {
+            Some(OpenDatabase::Sqlite(database)) => database.close(),
+            Some(OpenDatabase::Postgres(database)) => {
+                database.close();
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 }
 
 impl TableStorage {
-    /// Returns a storage that keeps tables in this file, which the first of them creates.
+    /// Returns a storage that keeps stored tables at this place.
     #[must_use]
-    pub fn in_file(file: PathBuf) -> TableStorage {
-        TableStorage { file: Some(file), ..TableStorage::default() }
+    pub fn at(place: TableLocation) -> TableStorage {
+        TableStorage { place, ..TableStorage::default() }
     }
 
     /// Returns a storage that keeps tables in memory, whose rows expire by this clock.
@@ -76,14 +101,29 @@ impl TableStorage {
     }
 
     fn rows_of(&self, schema: Schema) -> Result<Box<dyn TableRows>, Failure> {
-        let file = self.file.as_ref().filter(|_| schema.soft.is_none());
-        let Some(file) = file else { return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock)))) };
+        if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {
+            return Ok(Box::new(Mutex::new(MemoryTable::new(schema, self.clock))));
+        }
+        Ok(match self.open_database()? {
+            OpenDatabase::Sqlite(database) => Box::new(StoredTable::open(schema, database)?),
+            OpenDatabase::Postgres(database) => Box::new(PostgresTable::open(schema, database)?),
+        })
+    }
+
+    /// Returns the database of stored tables, and opens it before the first one.
+    fn open_database(&self) -> Result<OpenDatabase, Failure> {
         let mut database = self.database.lock();
-        let open = match &*database {
-            Some(open) => Arc::clone(open),
-            None => Arc::clone(database.insert(Arc::new(Database::open(file)?))),
+        if let Some(open) = &*database {
+            return Ok(open.clone());
+        }
+        let opened = match &self.place {
+            TableLocation::Memory => return Err(Failure::function("the tables are kept in memory")),
+            TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
+            TableLocation::Postgres(address) => {
+                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(address.clone())?))
+            }
         };
-        Ok(Box::new(StoredTable::open(schema, open)?))
+        Ok(database.insert(opened).clone())
     }
 
     pub(super) fn next_transaction(&self) -> i64 {
@@ -94,8 +134,9 @@ impl TableStorage {
     pub(super) async fn settled(&self) -> Result<(), Failure> {
         let database = self.database.lock().clone();
         match database {
-            Some(database) => database.settled().await,
-            None => Ok(()),
+            Some(OpenDatabase::Sqlite(database)) => database.settled().await,
+            // A commit is durable when it is through.
+            Some(OpenDatabase::Postgres(_)) | None => Ok(()),
         }
     }
 }

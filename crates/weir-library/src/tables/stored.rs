@@ -1,10 +1,6 @@
-//! A table of the database: its statements in SQL.
-//!
-//! Rows have the order of the table in memory, because texts are compared by their bytes (`BINARY`), numbers are never NaN,
-//! an enum by the position of its variant, and each query ends its order with the key.
+//! A table of the SQLite database.
 
 use std::cell::Cell;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
@@ -13,100 +9,29 @@ use weir::{Failure, Value, Values};
 
 use super::constraint;
 use super::database::Database;
-use super::evolution;
+use super::dialect::Dialect;
+use super::insertion::{columns_beside_key, given_columns};
 use super::row::fields;
 use super::row_replacement::RowReplacement;
 use super::rows::TableRows;
-use super::schema::{ColumnSchema, Schema, TableSearch};
-use super::sql::{list, name, quoted};
-use super::sql_value::{Bound, key_parameters, value_of};
+use super::schema::{Schema, TableSearch};
+use super::sql_value::{Bound, key_parameters};
+use super::sqlite_value::sqlite_value;
+use super::statements::{TableStatements, parameters};
 
 /// A table of the database.
 #[derive(Debug)]
 pub(super) struct StoredTable {
     schema: Schema,
     database: Arc<Database>,
-    /// The columns, separated by commas.
-    columns: String,
-    /// The condition that a row has a key: `"name" = ?1`.
-    has_key: String,
+    statements: TableStatements,
 }
 
 impl StoredTable {
     /// Opens the table: creates it, or adds what the program declares and the database lacks.
     pub(super) fn open(schema: Schema, database: Arc<Database>) -> Result<StoredTable, Failure> {
-        let changed = database.write(0, |connection| evolution::apply(&schema, connection));
-        changed.map_err(|error| database.failure(&error))??;
-        let columns = list(schema.columns.iter().map(|column| quoted(&column.name)), ", ");
-        let key = schema.key.iter().zip(1..).map(|(at, number)| format!("{} = ?{number}", name(&schema, *at)));
-        let has_key = list(key, " AND ");
-        Ok(StoredTable { columns, has_key, schema, database })
-    }
-
-    fn name(&self) -> String {
-        quoted(&self.schema.name)
-    }
-
-    /// Returns `INSERT INTO "users" ("name", "email") VALUES (?1, ?2)`.
-    fn insertion(&self, columns: &[usize]) -> String {
-        if columns.is_empty() {
-            return format!("INSERT INTO {} DEFAULT VALUES", self.name());
-        }
-        let names = list(columns.iter().map(|at| name(&self.schema, *at)), ", ");
-        let values = list((1..=columns.len()).map(|number| format!("?{number}")), ", ");
-        format!("INSERT INTO {} ({names}) VALUES ({values})", self.name())
-    }
-
-    /// Returns the `WHERE` of a query, and its parameters.
-    fn condition<'s>(&'s self, search: &'s TableSearch) -> (String, Vec<Bound<'s>>) {
-        let (mut sql, mut parameters) = (String::new(), Vec::new());
-        for (condition, value) in search.conditions() {
-            let column = &self.schema.columns[condition.column];
-            let operator = match (&*condition.comparison, column.optional) {
-                ("==", true) => "IS",
-                ("!=", true) => "IS NOT",
-                ("==", false) => "=",
-                ("!=", false) => "<>",
-                (other, _) => other,
-            };
-            parameters.push(Bound(value, column));
-            let word = if parameters.len() == 1 { "WHERE" } else { "AND" };
-            _ = write!(sql, " {word} {} {operator} ?{}", quoted(&column.name), parameters.len());
-        }
-        (sql, parameters)
-    }
-
-    /// Returns the `ORDER BY` of a query: its own order, then the key, without columns that a condition fixes.
-    fn order(&self, search: &TableSearch) -> String {
-        let own = search.query.order.iter().map(|order| (order.column, order.descending));
-        let keys = self.schema.key.iter().map(|at| (*at, false));
-        let terms = own.chain(keys).filter(|(at, _)| search.equal(*at).is_none());
-        let terms = terms.map(|(at, descending)| {
-            let direction = if descending { " DESC" } else { "" };
-            format!("{}{direction}", self.ordered(at))
-        });
-        let terms = list(terms, ", ");
-        if terms.is_empty() { terms } else { format!(" ORDER BY {terms}") }
-    }
-
-    /// Returns the value by which rows are ordered by a column. The database has the names of variants, and programs order
-    /// them as they are declared.
-    fn ordered(&self, at: usize) -> String {
-        let column = name(&self.schema, at);
-        let variants = &self.schema.columns[at].variants;
-        if variants.is_empty() {
-            return column;
-        }
-        let cases = variants.iter().enumerate().map(|(place, variant)| format!("WHEN '{variant}' THEN {place}"));
-        format!("CASE {column} {} END", list(cases, " "))
-    }
-
-    fn parameters<'s>(&'s self, columns: impl Iterator<Item = usize>, row: &'s [Value]) -> Vec<Bound<'s>> {
-        columns.map(|at| Bound(&row[at], &self.schema.columns[at])).collect()
-    }
-
-    fn key_parameters<'s>(&'s self, key: &'s Value) -> Vec<Bound<'s>> {
-        key_parameters(&self.schema, key)
+        database.evolve(&schema)?;
+        Ok(StoredTable { statements: TableStatements::new(&schema, Dialect::Sqlite), schema, database })
     }
 
     fn query(&self, transaction: i64, sql: &str, parameters: &[Bound<'_>]) -> Result<Vec<Value>, Failure> {
@@ -123,28 +48,12 @@ impl StoredTable {
     }
 
     fn row(&self, row: &rusqlite::Row<'_>) -> Result<Value, Failure> {
-        let values = self.schema.columns.iter().enumerate().map(|(at, column)| {
-            let stored = row.get_ref(at).unwrap_or(ValueRef::Null);
-            value_of(stored, column).ok_or_else(|| self.unreadable(row, column))
-        });
-        values.collect::<Result<Values, Failure>>().map(Value::Record)
-    }
-
-    /// Returns the failure of a row that has no value of the column's type in the database.
-    fn unreadable(&self, row: &rusqlite::Row<'_>, column: &ColumnSchema) -> Failure {
-        let schema = &self.schema;
-        let known = schema.columns.iter().enumerate().map(|(at, column)| value_of(row.get_ref(at).ok()?, column));
-        let known: Vec<Option<Value>> = known.collect();
-        let has_key = schema.key.iter().all(|at| known[*at].is_some());
-        let values: Vec<Value> = known.into_iter().map(|value| value.unwrap_or(Value::Absent)).collect();
-        let key = constraint::named(schema, &schema.key, &values);
-        let which = if has_key { format!("the row with {key}") } else { "a row".to_owned() };
-        Failure::function(format!(
-            "{which} in the table `{}` of the database has a value of the column `{}` that is no `{}`; correct it with `sqlite3`",
-            schema.name,
-            column.name,
-            column.shown_type()
-        ))
+        let value = |(at, column)| sqlite_value(row.get_ref(at).unwrap_or(ValueRef::Null), column);
+        let values = || self.schema.columns.iter().enumerate().map(value);
+        let whole: Option<Values> = values().collect();
+        whole
+            .map(Value::Record)
+            .ok_or_else(|| constraint::unreadable(&self.schema, values().collect(), Dialect::Sqlite))
     }
 
     /// Runs a statement that writes a row. A broken rule is a failure that names it.
@@ -192,14 +101,13 @@ impl TableRows for StoredTable {
     }
 
     fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
-        let sql = format!("SELECT {} FROM {} WHERE {}", self.columns, self.name(), self.has_key);
         let rows = self.database.read(transaction, |connection| {
             // One key needs no transaction, and the connection that writes has one.
             let is_whole = keys.len() < 2 || !connection.is_autocommit();
             let _snapshot = if is_whole { None } else { Some(connection.unchecked_transaction()?) };
-            let mut statement = connection.prepare_cached(&sql)?;
+            let mut statement = connection.prepare_cached(&self.statements.get)?;
             let found = keys.iter().map(|key| {
-                let mut rows = statement.query(params_from_iter(self.key_parameters(key)))?;
+                let mut rows = statement.query(params_from_iter(key_parameters(&self.schema, key)))?;
                 Ok(rows.next()?.map(|row| self.row(row)).transpose())
             });
             found.collect::<rusqlite::Result<Vec<_>>>()
@@ -208,17 +116,12 @@ impl TableRows for StoredTable {
     }
 
     fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
-        let (condition, mut parameters) = self.condition(search);
-        let order = self.order(search);
-        let limit = Value::Int(i64::try_from(search.limit).unwrap_or(i64::MAX));
-        parameters.push(Bound(&limit, &NUMBER));
-        let sql = format!("SELECT {} FROM {}{condition}{order} LIMIT ?{}", self.columns, self.name(), parameters.len());
+        let (sql, parameters) = self.statements.select(&self.schema, search);
         self.query(transaction, &sql, &parameters)
     }
 
     fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let (condition, parameters) = self.condition(search);
-        let sql = format!("SELECT count(*) FROM {}{condition}", self.name());
+        let (sql, parameters) = self.statements.count(&self.schema, search);
         let counted = self.database.read(transaction, |connection| {
             connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), |row| row.get(0))
         });
@@ -226,11 +129,7 @@ impl TableRows for StoredTable {
     }
 
     fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
-        let (condition, parameters) = self.condition(search);
-        let column = name(&self.schema, column);
-        // SQLite fails if a sum overflows on its way; the sums of the halves of the numbers cannot.
-        let halves = format!("coalesce(sum({column} >> 32), 0), coalesce(sum({column} & 4294967295), 0)");
-        let sql = format!("SELECT {halves} FROM {}{condition}", self.name());
+        let (sql, parameters) = self.statements.sum(&self.schema, search, column);
         let summed = self.database.read(transaction, |connection| {
             let halves = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
             connection.prepare_cached(&sql)?.query_row(params_from_iter(&parameters), halves)
@@ -241,12 +140,9 @@ impl TableRows for StoredTable {
 
     fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let row = self.schema.stored(row)?;
-        let numbered = |at: &usize| self.schema.auto && self.schema.key == [*at];
-        let given: Vec<usize> = (0..self.schema.columns.len()).filter(|at| !numbered(at)).collect();
-        let sql = self.insertion(&given);
-        let parameters = self.parameters(given.iter().copied(), fields(&row));
+        let parameters = parameters(&self.schema, given_columns(&self.schema).into_iter(), fields(&row));
         let number = self.write(transaction, fields(&row), |connection| {
-            let inserted = connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters));
+            let inserted = connection.prepare_cached(&self.statements.insert)?.execute(params_from_iter(&parameters));
             match inserted {
                 Err(error) if self.is_used_up(&error, connection) => Ok(None),
                 inserted => inserted.map(|_| Some(connection.last_insert_rowid())),
@@ -258,15 +154,9 @@ impl TableRows for StoredTable {
 
     fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
         let row = self.schema.stored(row)?;
-        let all: Vec<usize> = (0..self.schema.columns.len()).collect();
-        let others = all.iter().filter(|at| !self.schema.key.contains(at));
-        let set = list(others.map(|at| format!("{0} = excluded.{0}", name(&self.schema, *at))), ", ");
-        let keys = list(self.schema.key.iter().map(|at| name(&self.schema, *at)), ", ");
-        let action = if set.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {set}") };
-        let sql = format!("{} ON CONFLICT ({keys}) DO {action}", self.insertion(&all));
-        let parameters = self.parameters(all.iter().copied(), fields(&row));
+        let parameters = parameters(&self.schema, 0..self.schema.columns.len(), fields(&row));
         self.write(transaction, fields(&row), |connection| {
-            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+            connection.prepare_cached(&self.statements.upsert)?.execute(params_from_iter(&parameters))
         })?;
         Ok(self.schema.key_of(fields(&row)))
     }
@@ -276,17 +166,11 @@ impl TableRows for StoredTable {
         if self.schema.key_of(fields(&row)) != *key {
             return Err(constraint::changed_key(&self.schema));
         }
-        let others: Vec<usize> = (0..self.schema.columns.len()).filter(|at| !self.schema.key.contains(at)).collect();
-        if others.is_empty() {
-            return Ok(());
-        }
-        let first = self.schema.key.len() + 1;
-        let set = others.iter().zip(first..).map(|(at, number)| format!("{} = ?{number}", name(&self.schema, *at)));
-        let sql = format!("UPDATE {} SET {} WHERE {}", self.name(), list(set, ", "), self.has_key);
-        let keys = self.schema.key.iter().chain(&others).copied();
-        let parameters = self.parameters(keys, fields(&row));
+        let Some(sql) = &self.statements.replace else { return Ok(()) };
+        let columns = self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
+        let parameters = parameters(&self.schema, columns, fields(&row));
         self.write(transaction, fields(&row), |connection| {
-            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+            connection.prepare_cached(sql)?.execute(params_from_iter(&parameters))
         })?;
         Ok(())
     }
@@ -297,7 +181,7 @@ impl TableRows for StoredTable {
         self.database.check()?;
         let replaced = self.database.write(transaction, |connection| {
             in_savepoint(connection, || {
-                let replacement = RowReplacement::new(&self.schema, &self.has_key, connection)?;
+                let replacement = RowReplacement::new(&self.schema, &self.statements.has_key, connection)?;
                 let kept = replacement.delete(&rows)?;
                 for ((_, row), kept) in rows.iter().zip(kept) {
                     failed.set(Some(fields(row)));
@@ -313,17 +197,15 @@ impl TableRows for StoredTable {
     }
 
     fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
-        let sql = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
-        let parameters = self.key_parameters(key);
+        let parameters = key_parameters(&self.schema, key);
         let deleted = self.write(transaction, &[], |connection| {
-            connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
+            connection.prepare_cached(&self.statements.delete)?.execute(params_from_iter(&parameters))
         })?;
         Ok(deleted > 0)
     }
 
     fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
-        let (condition, parameters) = self.condition(search);
-        let sql = format!("DELETE FROM {}{condition}", self.name());
+        let (sql, parameters) = self.statements.delete_all(&self.schema, search);
         let deleted = self.write(transaction, &[], |connection| {
             connection.prepare_cached(&sql)?.execute(params_from_iter(&parameters))
         })?;
@@ -331,13 +213,12 @@ impl TableRows for StoredTable {
     }
 
     fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
-        let sql = format!("DELETE FROM {} WHERE {}", self.name(), self.has_key);
         let keys: Vec<Value> = rows.iter().map(|row| self.schema.key_of(fields(row))).collect();
         let deleted = self.write(transaction, &[], |connection| {
             in_savepoint(connection, || {
-                let mut statement = connection.prepare_cached(&sql)?;
+                let mut statement = connection.prepare_cached(&self.statements.delete)?;
                 keys.iter()
-                    .map(|key| statement.execute(params_from_iter(self.key_parameters(key))))
+                    .map(|key| statement.execute(params_from_iter(key_parameters(&self.schema, key))))
                     .sum::<rusqlite::Result<usize>>()
             })
         })?;
@@ -346,6 +227,10 @@ impl TableRows for StoredTable {
 
     fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
         if last { self.database.commit(transaction) } else { Ok(()) }
+    }
+
+    fn roll_back(&self, transaction: i64) {
+        self.database.roll_back(transaction);
     }
 }
 
@@ -356,7 +241,3 @@ fn in_savepoint<T>(connection: &Connection, statements: impl FnOnce() -> rusqlit
     connection.execute_batch(if result.is_ok() { "RELEASE rows" } else { "ROLLBACK TO rows; RELEASE rows" })?;
     result
 }
-
-/// The column of a limit.
-static NUMBER: ColumnSchema =
-    ColumnSchema { name: String::new(), kind: String::new(), variants: Vec::new(), optional: false, default: None };

@@ -8,35 +8,94 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use test_support::postgres::PostgresServer;
 use test_support::random::Random;
 use weir::{FailureKind, Value};
 
 use self::evolution::{Evolution, state, user};
+use super::postgres::PostgresAddress;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableSearch};
-use super::storage::TableStorage;
+use super::storage::{TableLocation, TableStorage};
 
 /// Number of random statements of one run.
 const STATEMENTS: usize = 4_000;
 
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
+/// A database that is empty at first and removed at the end.
+enum TestDatabase {
+    /// The folder of an SQLite database.
+    Sqlite(PathBuf),
+    /// The name of a schema of PostgreSQL.
+    Postgres(String),
+}
 
-impl Folder {
-    fn new(name: &str) -> Folder {
+impl TestDatabase {
+    /// Returns an empty database of each kind.
+    fn each(name: &str) -> Vec<TestDatabase> {
+        let postgres = PostgresServer::shared().map(|server| {
+            server.schema(name);
+            TestDatabase::Postgres(name.to_owned())
+        });
+        std::iter::once(TestDatabase::sqlite(name)).chain(postgres).collect()
+    }
+
+    /// Returns an empty SQLite database.
+    fn sqlite(name: &str) -> TestDatabase {
         let path = std::env::temp_dir().join(format!("weir-tables-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        TestDatabase::Sqlite(path)
+    }
+
+    fn place(&self) -> TableLocation {
+        match self {
+            TestDatabase::Sqlite(folder) => TableLocation::File(folder.join("test.db")),
+            TestDatabase::Postgres(schema) => {
+                let address = PostgresServer::shared().unwrap().address(schema);
+                TableLocation::Postgres(PostgresAddress::parse(&address, None).unwrap())
+            }
+        }
     }
 
     fn storage(&self) -> TableStorage {
-        TableStorage::in_file(self.0.join("test.db"))
+        TableStorage::at(self.place())
+    }
+
+    /// Returns the file of an SQLite database.
+    fn file(&self) -> PathBuf {
+        match self {
+            TestDatabase::Sqlite(folder) => folder.join("test.db"),
+            TestDatabase::Postgres(schema) => panic!("{schema} is no file"),
+        }
+    }
+
+    /// Executes SQL as another program.
+    fn execute(&self, sql: &str) {
+        match self {
+            TestDatabase::Sqlite(_) => rusqlite::Connection::open(self.file()).unwrap().execute_batch(sql).unwrap(),
+            TestDatabase::Postgres(schema) => _ = PostgresServer::shared().unwrap().execute(schema, sql),
+        }
+    }
+
+    /// Returns the program in which people correct rows.
+    fn shell(&self) -> &'static str {
+        match self {
+            TestDatabase::Sqlite(_) => "sqlite3",
+            TestDatabase::Postgres(_) => "psql",
+        }
     }
 }
 
-impl Drop for Folder {
+impl std::fmt::Debug for TestDatabase {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(if matches!(self, TestDatabase::Sqlite(_)) { "SQLite" } else { "PostgreSQL" })
+    }
+}
+
+impl Drop for TestDatabase {
     fn drop(&mut self) {
-        _ = std::fs::remove_dir_all(&self.0);
+        if let TestDatabase::Sqlite(folder) = self {
+            _ = std::fs::remove_dir_all(folder);
+        }
     }
 }
 
@@ -184,62 +243,69 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
 }
 
 #[test]
-fn the_database_agrees_with_memory() {
+fn databases_agree_with_memory() {
     for seed in 1..4 {
-        let folder = Folder::new(&format!("agree-{seed}"));
-        let memory = TableStorage::default().open(schema()).unwrap();
-        let stored = folder.storage().open(schema()).unwrap();
-        let mut random = RandomRows::new(seed);
-        let (mut transaction, mut number) = (0, 0);
-        for at in 0..STATEMENTS {
-            match random.below(20) {
-                0 if transaction == 0 => {
-                    number += 1;
-                    transaction = number;
-                }
-                0 | 1 if transaction != 0 => {
-                    memory.rows.commit(transaction, true).unwrap();
-                    stored.rows.commit(transaction, true).unwrap();
-                    transaction = 0;
-                }
-                // Left unfinished: the next statement takes it back.
-                2 => transaction = 0,
-                _ => {}
-            }
-            let kind = random.below(16);
-            let of = random.below(u64::MAX);
-            let (one, other) = (run(&*memory.rows, kind, transaction, of), run(&*stored.rows, kind, transaction, of));
-            assert_eq!(one, other, "statement {at} of seed {seed}, of kind {kind}");
+        for database in TestDatabase::each(&format!("agree_{seed}")) {
+            agrees_with_memory(&database, seed);
         }
     }
 }
 
+/// Executes the same random statements in memory and in a database.
+fn agrees_with_memory(database: &TestDatabase, seed: u64) {
+    let memory = TableStorage::default().open(schema()).unwrap();
+    let stored = database.storage().open(schema()).unwrap();
+    let mut random = RandomRows::new(seed);
+    let (mut transaction, mut number) = (0, 0);
+    for at in 0..STATEMENTS {
+        match random.below(20) {
+            0 if transaction == 0 => {
+                number += 1;
+                transaction = number;
+            }
+            0 | 1 if transaction != 0 => {
+                memory.rows.commit(transaction, true).unwrap();
+                stored.rows.commit(transaction, true).unwrap();
+                transaction = 0;
+            }
+            // Left unfinished: the next statement takes it back.
+            2 => transaction = 0,
+            _ => {}
+        }
+        let kind = random.below(16);
+        let of = random.below(u64::MAX);
+        let (one, other) = (run(&*memory.rows, kind, transaction, of), run(&*stored.rows, kind, transaction, of));
+        assert_eq!(one, other, "statement {at} of seed {seed}, of kind {kind}, in {database:?}");
+    }
+}
+
+/// Returns the query for all rows.
+fn everything() -> TableSearch {
+    let query = TableQuery { conditions: Vec::new(), order: Vec::new() };
+    TableSearch::new(query, Value::Record([Value::Int(i64::MAX), Value::Unit].into()))
+}
+
 #[test]
 fn rows_are_there_after_a_restart() {
-    let folder = Folder::new("restart");
-    let mut rows = Vec::new();
-    for round in 0..3 {
-        let storage = folder.storage();
-        let table = storage.open(schema()).unwrap();
-        let everything = || {
-            TableSearch::new(
-                TableQuery { conditions: Vec::new(), order: Vec::new() },
-                Value::Record([Value::Int(i64::MAX), Value::Unit].into()),
-            )
-        };
-        assert_eq!(table.rows.select(0, &everything()).unwrap(), rows, "round {round}");
-        let mut random = RandomRows::new(99 + round);
-        for _ in 0..20 {
-            _ = table.rows.insert(0, random.row());
+    for database in TestDatabase::each("restart") {
+        let mut rows = Vec::new();
+        for round in 0..3 {
+            let storage = database.storage();
+            let table = storage.open(schema()).unwrap();
+            assert_eq!(table.rows.select(0, &everything()).unwrap(), rows, "round {round} in {database:?}");
+            let mut random = RandomRows::new(99 + round);
+            for _ in 0..20 {
+                _ = table.rows.insert(0, random.row());
+            }
+            rows = table.rows.select(0, &everything()).unwrap();
+            tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled()).unwrap();
         }
-        rows = table.rows.select(0, &everything()).unwrap();
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(storage.settled()).unwrap();
     }
 }
 
 #[test]
 fn numbers_are_not_used_twice() {
-    let folder = Folder::new("numbers");
+    let databases = TestDatabase::each("numbers");
     let numbered = || Schema {
         name: "numbered".to_owned(),
         columns: vec![column("id", "Int", false), column("text", "Text", false)],
@@ -250,7 +316,8 @@ fn numbers_are_not_used_twice() {
         references: Vec::new(),
         referenced_by: Vec::new(),
     };
-    for table in [TableStorage::default().open(numbered()).unwrap(), folder.storage().open(numbered()).unwrap()] {
+    let storages = databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]);
+    for table in storages.map(|storage| storage.open(numbered()).unwrap()) {
         let row = |id| Value::Record([Value::Int(id), Value::text("x")].into());
         assert_eq!(table.rows.insert(0, row(0)).unwrap(), Value::Int(1));
         assert_eq!(table.rows.insert(0, row(0)).unwrap(), Value::Int(2));
@@ -313,8 +380,8 @@ fn what_is_no_database_of_weir_is_refused() {
         Ok(_) => String::new(),
         Err(failure) => failure.message.to_string(),
     };
-    let folder = Folder::new("foreign");
-    let file = folder.0.join("test.db");
+    let folder = TestDatabase::sqlite("foreign");
+    let file = folder.file();
     std::fs::write(&file, "not a database, but long enough to be read as one: ".repeat(40)).unwrap();
     assert!(refused(&folder.storage()).contains("no SQLite database"), "{}", refused(&folder.storage()));
     std::fs::remove_file(&file).unwrap();
@@ -331,10 +398,10 @@ fn what_is_no_database_of_weir_is_refused() {
 
 #[test]
 fn the_log_stays_short_and_is_empty_at_the_end() {
-    let folder = Folder::new("log");
+    let folder = TestDatabase::sqlite("log");
     let storage = folder.storage();
     let table = storage.open(schema()).unwrap();
-    let log = folder.0.join("test.db-wal");
+    let log = folder.file().with_extension("db-wal");
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut longest = 0;
     for number in 0..300 {
@@ -348,13 +415,9 @@ fn the_log_stays_short_and_is_empty_at_the_end() {
     assert!(longest < 3 * super::checkpoint::LOG_MAX / 2, "the log has grown to {longest} bytes");
     weir::Closing::close(&storage).unwrap();
     assert_eq!(std::fs::metadata(&log).unwrap().len(), 0);
-    let copy = Folder::new("log-copy");
-    std::fs::copy(folder.0.join("test.db"), copy.0.join("test.db")).unwrap();
-    let everything = TableSearch::new(
-        TableQuery { conditions: Vec::new(), order: Vec::new() },
-        Value::Record([Value::Int(i64::MAX), Value::Unit].into()),
-    );
-    assert_eq!(copy.storage().open(schema()).unwrap().rows.count(0, &everything).unwrap(), 300);
+    let copy = TestDatabase::sqlite("log-copy");
+    std::fs::copy(folder.file(), copy.file()).unwrap();
+    assert_eq!(copy.storage().open(schema()).unwrap().rows.count(0, &everything()).unwrap(), 300);
 }
 
 #[test]
@@ -364,8 +427,8 @@ fn a_failure_shows_values_as_programs_write_them() {
     let row = |name: &str| {
         user(name, [Value::some(Value::text("x")), Value::Variant(1, None), Value::bytes((0..20).collect::<Vec<u8>>())])
     };
-    let folder = Folder::new("shown");
-    for storage in [TableStorage::default(), folder.storage()] {
+    let databases = TestDatabase::each("shown");
+    for storage in databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]) {
         for (at, expected) in [
             (1, "the note \"x\""),
             (2, "the state Closed"),
@@ -391,22 +454,24 @@ fn a_failure_shows_values_as_programs_write_them() {
 
 #[test]
 fn a_value_of_another_program_is_named_with_its_row() {
-    let evolution = Evolution::new("unreadable");
-    let columns = [state(&["Open", "Closed"])];
-    let insert = |table: &dyn TableRows| _ = table.insert(0, user("ada", [Value::Variant(1, None)])).unwrap();
-    evolution.start(&columns, &[], insert).unwrap();
-    let other = rusqlite::Connection::open(evolution.folder.0.join("test.db")).unwrap();
-    other.execute_batch("UPDATE users SET state = 'Lost'").unwrap();
-    drop(other);
-    evolution
-        .start(&columns, &[], |table| {
-            assert_eq!(
-                table.get(0, &Value::text("ada")).unwrap_err().message.as_str(),
-                "the row with the name \"ada\" in the table `users` of the database has a value of the column `state` that is \
-                 no `Open | Closed`; correct it with `sqlite3`"
-            );
-        })
-        .unwrap();
+    for evolution in Evolution::each("unreadable") {
+        let columns = [state(&["Open", "Closed"])];
+        let insert = |table: &dyn TableRows| _ = table.insert(0, user("ada", [Value::Variant(1, None)])).unwrap();
+        evolution.start(&columns, &[], insert).unwrap();
+        evolution.database.execute("UPDATE users SET state = 'Lost'");
+        let shell = evolution.database.shell();
+        evolution
+            .start(&columns, &[], |table| {
+                assert_eq!(
+                    table.get(0, &Value::text("ada")).unwrap_err().message.as_str(),
+                    format!(
+                        "the row with the name \"ada\" in the table `users` of the database has a value of the column `state` \
+                         that is no `Open | Closed`; correct it with `{shell}`"
+                    )
+                );
+            })
+            .unwrap();
+    }
 }
 
 #[test]

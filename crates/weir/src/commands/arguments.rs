@@ -65,10 +65,13 @@ pub(crate) struct TablesArguments {
     #[arg(default_value = ".", value_parser = programs::program_argument())]
     pub(crate) file: PathBuf,
     /// Folder of the program's tables; default: the folder of the program
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "tables")]
     pub(crate) data: Option<PathBuf>,
+    /// PostgreSQL database of the program's tables, such as postgres://shop@db.example/shop; overrides the plan
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) tables: Option<String>,
     /// Copy the database to this new file instead; the program may run meanwhile
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "tables")]
     pub(crate) backup: Option<PathBuf>,
 }
 

@@ -2,20 +2,29 @@
 
 use weir_host::{HostType, Value};
 use weir_ir::expr::{Atom, Block, Op};
-use weir_library::tables::{Schema, backup, report};
+use weir_library::tables::{Schema, TableLocation, backup, report};
 
 use crate::arguments::ErrorFormat;
 use crate::commands::arguments::TablesArguments;
-use crate::programs::database_of;
 use crate::project::Project;
+use crate::table_location::table_location;
 use crate::terminal::Terminal;
-use crate::{Exit, Library};
+use crate::{Exit, Library, plan_file};
 
 /// Prints every table, or makes a backup.
 pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &mut Terminal) -> Exit {
-    let file = database_of(&arguments.file, arguments.data.as_deref());
+    let planned = plan_file::tables_of(&arguments.file);
+    let (data, given) = (arguments.data.as_deref(), arguments.tables.as_deref());
+    let place = match table_location(&arguments.file, data, given, planned.as_deref()) {
+        Ok(place) => place,
+        Err(failure) => return terminal.fail(Exit::Usage, &failure.message, &[]),
+    };
     if let Some(copy) = &arguments.backup {
-        return match backup(&file, copy) {
+        let TableLocation::File(file) = &place else {
+            let hint = "`pg_dump` copies a PostgreSQL database while programs write it";
+            return terminal.fail(Exit::Usage, "`--backup` copies SQLite databases", &[hint]);
+        };
+        return match backup(file, copy) {
             Ok(bytes) => terminal.print(&format!("{bytes} bytes copied to {}\n", copy.display())),
             Err(failure) => terminal.fail(Exit::Environment, &failure.message, &[]),
         };
@@ -34,7 +43,7 @@ pub(crate) fn tables(arguments: &TablesArguments, library: &Library, terminal: &
     }
     let mut printed = String::new();
     for schema in &schemas {
-        match report(schema, &file) {
+        match report(schema, &place) {
             Ok(text) => printed += &text,
             Err(failure) => return terminal.fail(Exit::Environment, &failure.message, &[]),
         }

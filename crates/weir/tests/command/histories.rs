@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use test_support::postgres::PostgresServer;
 use test_support::random::Random;
 
 use crate::support::{Answer, Scratch, Served, read_answer};
@@ -290,19 +291,46 @@ impl History {
 #[test]
 fn transactions_have_an_order_under_every_engine() {
     for (seed, engine) in (1..).zip(ENGINES) {
-        let (program, data) = (Scratch::new("cells.weir", PROGRAM.as_bytes()), Scratch::folder("cells"));
-        let served = Served::start(program.path(), &["--data", data.path(), "--engine", engine]);
-        let clock = AtomicU64::new(0);
-        let transactions = thread::scope(|scope| {
-            let (served, clock) = (&served, &clock);
-            let clients: Vec<_> = (0..CLIENTS).map(|at| scope.spawn(move || client(served, clock, at, seed))).collect();
-            clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
-        });
-        let lists = (0..KEYS).map(|key| numbers(&String::from_utf8(served.get(&format!("/key/{key}")).body).unwrap()));
-        let history = History { transactions, lists: lists.collect() };
-        history.check().unwrap_or_else(|anomaly| panic!("{engine}: {anomaly}"));
-        served.stop();
+        let data = Scratch::folder("cells");
+        have_an_order(PROGRAM, 1, &["--data", data.path(), "--engine", engine], seed);
     }
+}
+
+#[test]
+fn transactions_have_an_order_in_postgres_under_every_engine() {
+    let Some(server) = PostgresServer::shared() else { return };
+    for (seed, engine) in (1..).zip(ENGINES) {
+        let address = server.schema(&format!("cells_{seed}"));
+        have_an_order(PROGRAM, 1, &["--tables", &address, "--engine", engine], seed);
+    }
+}
+
+/// Three programs share the tables.
+#[test]
+fn transactions_of_several_programs_have_an_order() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let stored = PROGRAM.replace(" soft(at_most: 1_000)", "");
+    for (seed, engine) in (1..).zip(["event", "pool"]) {
+        let address = server.schema(&format!("several_{seed}"));
+        have_an_order(&stored, 3, &["--tables", &address, "--engine", engine], seed);
+    }
+}
+
+/// Runs random transactions of clients of some processes of a program, and checks their history.
+fn have_an_order(text: &str, processes: usize, arguments: &[&str], seed: u64) {
+    let program = Scratch::new("cells.weir", text.as_bytes());
+    let served: Vec<Served> = (0..processes).map(|_| Served::start(program.path(), arguments)).collect();
+    let clock = AtomicU64::new(0);
+    let transactions = thread::scope(|scope| {
+        let (served, clock) = (&served, &clock);
+        let of = |at: u64| &served[at as usize % processes];
+        let clients: Vec<_> = (0..CLIENTS).map(|at| scope.spawn(move || client(of(at), clock, at, seed))).collect();
+        clients.into_iter().flat_map(|client| client.join().expect("a client fails")).collect()
+    });
+    let list = |key| numbers(&String::from_utf8(served[0].get(&format!("/key/{key}")).body).expect("a text"));
+    let history = History { transactions, lists: (0..KEYS).map(list).collect() };
+    history.check().unwrap_or_else(|anomaly| panic!("{arguments:?}: {anomaly}"));
+    served.into_iter().for_each(|served| _ = served.stop());
 }
 
 /// Returns a committed transaction.

@@ -1,6 +1,7 @@
 //! Stored tables of a real process: restarts, kills, other databases.
 
 mod backups;
+mod postgres;
 mod statements;
 
 use std::io::Write;
@@ -38,9 +39,15 @@ service ledger on http(port: 8080) {
 "#;
 
 fn post(served: &Served, path: &str) -> Option<Answer> {
+    request(served, "POST", path)
+}
+
+fn request(served: &Served, method: &str, path: &str) -> Option<Answer> {
     let mut stream = std::net::TcpStream::connect(&served.address).ok()?;
-    let request =
-        format!("POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", served.address);
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        served.address
+    );
     stream.write_all(request.as_bytes()).ok()?;
     let mut head = [0; 15];
     let read = stream.peek(&mut head).ok()?;
@@ -58,11 +65,15 @@ fn kills() -> u64 {
 
 #[test]
 fn what_was_acknowledged_survives_a_kill_and_no_transaction_is_torn() {
-    let (program, data) = (Scratch::new("ledger.weir", COUNTER.as_bytes()), Scratch::folder("ledger"));
-    let arguments = ["--data", data.path()];
+    eprintln!("{}", survives_kills(&["--data", Scratch::folder("ledger").path()], kills()));
+}
+
+/// Kills a program under load, and looks for what it has acknowledged. Returns the numbers of both.
+fn survives_kills(arguments: &[&str], kills: u64) -> String {
+    let program = Scratch::new("ledger.weir", COUNTER.as_bytes());
     let acknowledged: Mutex<Vec<Vec<u64>>> = Mutex::new(vec![Vec::new(); 4]);
-    for round in 0..kills() {
-        let served = Served::start(program.path(), &arguments);
+    for round in 0..kills {
+        let served = Served::start(program.path(), arguments);
         thread::scope(|scope| {
             for by in 0..4_u64 {
                 let (served, acknowledged) = (&served, &acknowledged);
@@ -70,14 +81,14 @@ fn what_was_acknowledged_survives_a_kill_and_no_transaction_is_torn() {
                     for number in round * 1_000.. {
                         match post(served, &format!("/{by}/{number}")) {
                             Some(answer) if answer.status == 200 => {
-                                acknowledged.lock().unwrap()[by as usize].push(number);
+                                acknowledged.lock().expect("no client fails")[by as usize].push(number);
                             }
                             _ => return,
                         }
                     }
                 });
             }
-            let answered = || acknowledged.lock().unwrap().iter().map(Vec::len).sum::<usize>();
+            let answered = || acknowledged.lock().expect("no client fails").iter().map(Vec::len).sum::<usize>();
             let before_kill = answered() + 5 + (round % 7) as usize * 4;
             while answered() < before_kill {
                 thread::yield_now();
@@ -86,12 +97,12 @@ fn what_was_acknowledged_survives_a_kill_and_no_transaction_is_torn() {
         });
         served.kill();
     }
-    let served = Served::start(program.path(), &arguments);
+    let served = Served::start(program.path(), arguments);
     let total = served.get("/total");
     let (total, rows) = text(&total).split_once(' ').expect("two numbers");
     assert_eq!(total, rows, "a transaction is torn");
     let mut count = 0;
-    for (by, numbers) in acknowledged.lock().unwrap().iter().enumerate() {
+    for (by, numbers) in acknowledged.lock().expect("no client fails").iter().enumerate() {
         let stored = served.get(&format!("/all/{by}"));
         let stored: Vec<u64> =
             text(&stored).trim_matches(['[', ']', '\n']).split(',').filter_map(|n| n.parse().ok()).collect();
@@ -100,8 +111,8 @@ fn what_was_acknowledged_survives_a_kill_and_no_transaction_is_torn() {
         count += numbers.len();
     }
     assert!(count > 0, "nothing was acknowledged");
-    eprintln!("{} kills, {count} acknowledged, {rows} stored", kills());
     served.stop();
+    format!("{kills} kills, {count} acknowledged, {rows} stored")
 }
 
 #[test]

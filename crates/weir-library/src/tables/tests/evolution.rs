@@ -2,50 +2,52 @@
 
 use weir::Value;
 
-use super::{Folder, RandomRows, column, schema};
+use super::{RandomRows, TestDatabase, column, schema};
 use crate::tables::rows::TableRows;
 use crate::tables::schema::{ColumnSchema, IndexSchema, Schema};
 
 #[test]
 fn a_start_adds_what_is_new_and_refuses_what_would_change_rows() {
-    let folder = Folder::new("evolution");
-    let mut random = RandomRows::new(7);
-    {
-        let table = folder.storage().open(schema()).unwrap();
+    for database in TestDatabase::each("evolution") {
+        let mut random = RandomRows::new(7);
+        {
+            let table = database.storage().open(schema()).unwrap();
+            while table.rows.insert(0, random.row()).is_err() {}
+        }
+        let with = |change: &dyn Fn(&mut Schema)| {
+            let mut changed = schema();
+            change(&mut changed);
+            database.storage().open(changed).map(|_| ()).map_err(|failure| failure.message.to_string())
+        };
+        let required = with(&|schema| schema.columns.push(column("new", "Int", false)));
+        assert_eq!(
+            required.unwrap_err(),
+            "1 row has no value for the column `new`; give it a default, or make it an `Option`"
+        );
+        let changed = with(&|schema| schema.columns[1].kind = "Time".to_owned());
+        assert!(changed.unwrap_err().contains("is `Int` in the database and `Time` in the program"));
+        with(&|schema| {
+            schema.columns.push(column("new", "Int", true));
+            schema.columns.push(ColumnSchema { default: Some("it's".to_owned()), ..column("named", "Text", false) });
+            schema.indexes.remove(0);
+            schema.indexes.push(IndexSchema { columns: vec![6], unique: false });
+        })
+        .unwrap();
+        // The columns that this one does not declare stay, and do not keep rows from being inserted.
+        let table = database.storage().open(schema()).unwrap();
         while table.rows.insert(0, random.row()).is_err() {}
     }
-    let with = |change: &dyn Fn(&mut Schema)| {
-        let mut changed = schema();
-        change(&mut changed);
-        folder.storage().open(changed).map(|_| ()).map_err(|failure| failure.message.to_string())
-    };
-    let required = with(&|schema| schema.columns.push(column("new", "Int", false)));
-    assert_eq!(
-        required.unwrap_err(),
-        "1 row has no value for the column `new`; give it a default, or make it an `Option`"
-    );
-    let changed = with(&|schema| schema.columns[1].kind = "Time".to_owned());
-    assert!(changed.unwrap_err().contains("is `Int` in the database and `Time` in the program"));
-    with(&|schema| {
-        schema.columns.push(column("new", "Int", true));
-        schema.columns.push(ColumnSchema { default: Some("it's".to_owned()), ..column("named", "Text", false) });
-        schema.indexes.remove(0);
-        schema.indexes.push(IndexSchema { columns: vec![6], unique: false });
-    })
-    .unwrap();
-    // The columns that this one does not declare stay, and do not keep rows from being inserted.
-    let table = folder.storage().open(schema()).unwrap();
-    while table.rows.insert(0, random.row()).is_err() {}
 }
 
 /// The evolution of a small table, from one start to the next.
 pub(super) struct Evolution {
-    pub(super) folder: Folder,
+    pub(super) database: TestDatabase,
 }
 
 impl Evolution {
-    pub(super) fn new(name: &str) -> Evolution {
-        Evolution { folder: Folder::new(name) }
+    /// Returns one in a database of each kind.
+    pub(super) fn each(name: &str) -> Vec<Evolution> {
+        TestDatabase::each(name).into_iter().map(|database| Evolution { database }).collect()
     }
 
     /// Starts a program that declares these columns behind the key, after `weir tables` has promised the same.
@@ -66,8 +68,8 @@ impl Evolution {
             references: Vec::new(),
             referenced_by: Vec::new(),
         };
-        let promised = crate::tables::report(&schema, &self.folder.0.join("test.db")).unwrap();
-        let storage = self.folder.storage();
+        let promised = crate::tables::report(&schema, &self.database.place()).unwrap();
+        let storage = self.database.storage();
         let opened = storage.open(schema).map_err(|failure| failure.message.to_string());
         let fails = promised.lines().find_map(|line| line.strip_prefix("  a start fails: "));
         assert_eq!(fails, opened.as_ref().err().map(String::as_str), "{promised}");
@@ -87,175 +89,188 @@ pub(super) fn user<const N: usize>(name: &str, others: [Value; N]) -> Value {
 
 #[test]
 fn an_update_of_many_rows_keeps_the_values_of_undeclared_columns() {
-    let evolution = Evolution::new("undeclared");
-    let place = column("place", "Int", false);
-    let note = ColumnSchema { default: Some("none".to_owned()), ..column("note", "Text", false) };
-    let mark = column("mark", "Float", true);
-    let unique = [IndexSchema { columns: vec![1], unique: true }];
-    let of_ada = user("ada", [Value::Int(1), Value::text("first"), Value::some(Value::Float(0.5))]);
-    let of_bob = user("bob", [Value::Int(2), Value::text("second"), Value::none()]);
-    let all = [place.clone(), note, mark];
-    evolution
-        .start(&all, &unique, |rows| {
-            for row in [&of_ada, &of_bob] {
-                rows.insert(0, row.clone()).unwrap();
-            }
-        })
-        .unwrap();
-    evolution
-        .start(&[place], &unique, |rows| {
-            let at = |ada, bob| [user("ada", [Value::Int(ada)]), user("bob", [Value::Int(bob)])];
-            assert_eq!(rows.replace_rows(0, &at(1, 2), at(2, 1).to_vec()).unwrap(), 2);
-        })
-        .unwrap();
-    evolution
-        .start(&all, &unique, |rows| {
-            let found = [Value::text("ada"), Value::text("bob")].map(|name| rows.get(0, &name).unwrap().unwrap());
-            let of_ada = user("ada", [Value::Int(2), Value::text("first"), Value::some(Value::Float(0.5))]);
-            let of_bob = user("bob", [Value::Int(1), Value::text("second"), Value::none()]);
-            assert_eq!(found, [of_ada, of_bob]);
-        })
-        .unwrap();
+    for evolution in Evolution::each("undeclared") {
+        let place = column("place", "Int", false);
+        let note = ColumnSchema { default: Some("none".to_owned()), ..column("note", "Text", false) };
+        let mark = column("mark", "Float", true);
+        let unique = [IndexSchema { columns: vec![1], unique: true }];
+        let of_ada = user("ada", [Value::Int(1), Value::text("first"), Value::some(Value::Float(0.5))]);
+        let of_bob = user("bob", [Value::Int(2), Value::text("second"), Value::none()]);
+        let all = [place.clone(), note, mark];
+        evolution
+            .start(&all, &unique, |rows| {
+                for row in [&of_ada, &of_bob] {
+                    rows.insert(0, row.clone()).unwrap();
+                }
+            })
+            .unwrap();
+        evolution
+            .start(&[place], &unique, |rows| {
+                let at = |ada, bob| [user("ada", [Value::Int(ada)]), user("bob", [Value::Int(bob)])];
+                assert_eq!(rows.replace_rows(0, &at(1, 2), at(2, 1).to_vec()).unwrap(), 2);
+            })
+            .unwrap();
+        evolution
+            .start(&all, &unique, |rows| {
+                let found = [Value::text("ada"), Value::text("bob")].map(|name| rows.get(0, &name).unwrap().unwrap());
+                let of_ada = user("ada", [Value::Int(2), Value::text("first"), Value::some(Value::Float(0.5))]);
+                let of_bob = user("bob", [Value::Int(1), Value::text("second"), Value::none()]);
+                assert_eq!(found, [of_ada, of_bob]);
+            })
+            .unwrap();
+    }
 }
 
 #[test]
 fn rows_of_an_older_program_have_no_invented_values() {
-    let evolution = Evolution::new("older");
-    let (born, mail) = (column("born", "Time", false), column("mail", "Text", false));
-    let newer = [born.clone(), mail.clone(), state(&["Open", "Closed"])];
-    let row = user("ada", [Value::Time(5), Value::text("a"), Value::Variant(1, None)]);
-    evolution.start(&newer, &[], |table| _ = table.insert(0, row.clone()).unwrap()).unwrap();
-    evolution.start(&[], &[], |table| _ = table.insert(0, user("bob", [])).unwrap()).unwrap();
-    assert_eq!(
-        evolution.start(&newer, &[], |_| ()).unwrap_err(),
-        "1 row has no value for the column `born`; give it a default, or make it an `Option`"
-    );
-    let mail_default = ColumnSchema { default: Some("no".to_owned()), ..mail };
-    let state_default = ColumnSchema { default: Some("Open".to_owned()), ..state(&["Open", "Closed"]) };
-    let forward = [column("born", "Time", true), mail_default, state_default];
-    evolution
-        .start(&forward, &[], |table| {
-            let found = |name: &str| table.get(0, &Value::text(name)).unwrap().unwrap();
-            let ada = [Value::some(Value::Time(5)), Value::text("a"), Value::Variant(1, None)];
-            assert_eq!(found("ada"), user("ada", ada));
-            assert_eq!(found("bob"), user("bob", [Value::none(), Value::text("no"), Value::Variant(0, None)]));
-        })
-        .unwrap();
-    let required = [born, forward[1].clone(), forward[2].clone()];
-    assert!(evolution.start(&required, &[], |_| ()).unwrap_err().contains("1 row has no value for the column `born`"));
+    for evolution in Evolution::each("older") {
+        let (born, mail) = (column("born", "Time", false), column("mail", "Text", false));
+        let newer = [born.clone(), mail.clone(), state(&["Open", "Closed"])];
+        let row = user("ada", [Value::Time(5), Value::text("a"), Value::Variant(1, None)]);
+        evolution.start(&newer, &[], |table| _ = table.insert(0, row.clone()).unwrap()).unwrap();
+        evolution.start(&[], &[], |table| _ = table.insert(0, user("bob", [])).unwrap()).unwrap();
+        assert_eq!(
+            evolution.start(&newer, &[], |_| ()).unwrap_err(),
+            "1 row has no value for the column `born`; give it a default, or make it an `Option`"
+        );
+        let mail_default = ColumnSchema { default: Some("no".to_owned()), ..mail };
+        let state_default = ColumnSchema { default: Some("Open".to_owned()), ..state(&["Open", "Closed"]) };
+        let forward = [column("born", "Time", true), mail_default, state_default];
+        evolution
+            .start(&forward, &[], |table| {
+                let found = |name: &str| table.get(0, &Value::text(name)).unwrap().unwrap();
+                let ada = [Value::some(Value::Time(5)), Value::text("a"), Value::Variant(1, None)];
+                assert_eq!(found("ada"), user("ada", ada));
+                assert_eq!(found("bob"), user("bob", [Value::none(), Value::text("no"), Value::Variant(0, None)]));
+            })
+            .unwrap();
+        let required = [born, forward[1].clone(), forward[2].clone()];
+        assert!(
+            evolution.start(&required, &[], |_| ()).unwrap_err().contains("1 row has no value for the column `born`")
+        );
+    }
 }
 
 #[test]
 fn a_variant_that_rows_have_cannot_go() {
-    let evolution = Evolution::new("variants");
-    let insert = |name: &'static str, tag| {
-        move |table: &dyn TableRows| _ = table.insert(0, user(name, [Value::Variant(tag, None)])).unwrap()
-    };
-    evolution.start(&[state(&["Open", "Closed", "Lost"])], &[], insert("ada", 1)).unwrap();
-    evolution.start(&[state(&["Closed", "New", "Open"])], &[], insert("bob", 2)).unwrap();
-    assert_eq!(
-        evolution.start(&[state(&["Open"])], &[], |_| ()).unwrap_err(),
-        "1 row has the state `Closed`, which the program does not declare; declare the variant until the \
-         rows are changed, by the program or by `sqlite3`: UPDATE \"users\" SET \"state\" = 'Open' WHERE \"state\" = 'Closed'"
-    );
+    for evolution in Evolution::each("variants") {
+        let insert = |name: &'static str, tag| {
+            move |table: &dyn TableRows| _ = table.insert(0, user(name, [Value::Variant(tag, None)])).unwrap()
+        };
+        evolution.start(&[state(&["Open", "Closed", "Lost"])], &[], insert("ada", 1)).unwrap();
+        evolution.start(&[state(&["Closed", "New", "Open"])], &[], insert("bob", 2)).unwrap();
+        assert_eq!(
+            evolution.start(&[state(&["Open"])], &[], |_| ()).unwrap_err(),
+            format!(
+                "1 row has the state `Closed`, which the program does not declare; declare the variant until the rows are \
+                 changed, by the program or by `{}`: UPDATE \"users\" SET \"state\" = 'Open' WHERE \"state\" = 'Closed'",
+                evolution.database.shell()
+            )
+        );
+    }
 }
 
 #[test]
 fn a_new_unique_needs_rows_that_differ() {
-    let evolution = Evolution::new("unique");
-    let mail = column("mail", "Text", true);
-    let rows = |table: &dyn TableRows| {
-        for (name, mail) in [("ada", Some("a")), ("bob", Some("a")), ("eve", None), ("joe", None)] {
-            let mail = mail.map_or(Value::none(), |mail| Value::some(Value::text(mail)));
-            table.insert(0, user(name, [mail])).unwrap();
-        }
-    };
-    evolution.start(std::slice::from_ref(&mail), &[], rows).unwrap();
-    let unique = [IndexSchema { columns: vec![1], unique: true }];
-    assert_eq!(
-        evolution.start(std::slice::from_ref(&mail), &unique, |_| ()).unwrap_err(),
-        "`unique (mail)` does not hold: 1 value occurs in more than one row, such as 'a'; change or delete these rows first"
-    );
-    let added = [mail.clone(), ColumnSchema { default: Some("0".to_owned()), ..column("place", "Int", false) }];
-    let of_place = [IndexSchema { columns: vec![2], unique: true }];
-    assert_eq!(
-        evolution.start(&added, &of_place, |_| ()).unwrap_err(),
-        "`unique (place)` does not hold: the default of the new column `place` gives it one value in all rows; make it an \
-         `Option`"
-    );
-    let both = [IndexSchema { columns: vec![2, 0], unique: true }, IndexSchema { columns: vec![0, 2], unique: false }];
-    evolution.start(&added, &both, |_| ()).unwrap();
+    for evolution in Evolution::each("unique") {
+        let mail = column("mail", "Text", true);
+        let rows = |table: &dyn TableRows| {
+            for (name, mail) in [("ada", Some("a")), ("bob", Some("a")), ("eve", None), ("joe", None)] {
+                let mail = mail.map_or(Value::none(), |mail| Value::some(Value::text(mail)));
+                table.insert(0, user(name, [mail])).unwrap();
+            }
+        };
+        evolution.start(std::slice::from_ref(&mail), &[], rows).unwrap();
+        let unique = [IndexSchema { columns: vec![1], unique: true }];
+        assert_eq!(
+            evolution.start(std::slice::from_ref(&mail), &unique, |_| ()).unwrap_err(),
+            "`unique (mail)` does not hold: 1 value occurs in more than one row, such as 'a'; change or delete these rows first"
+        );
+        let added = [mail.clone(), ColumnSchema { default: Some("0".to_owned()), ..column("place", "Int", false) }];
+        let of_place = [IndexSchema { columns: vec![2], unique: true }];
+        assert_eq!(
+            evolution.start(&added, &of_place, |_| ()).unwrap_err(),
+            "`unique (place)` does not hold: the default of the new column `place` gives it one value in all rows; make it an \
+             `Option`"
+        );
+        let both =
+            [IndexSchema { columns: vec![2, 0], unique: true }, IndexSchema { columns: vec![0, 2], unique: false }];
+        evolution.start(&added, &both, |_| ()).unwrap();
+    }
 }
 
 #[test]
 fn a_table_that_the_database_does_not_number_is_refused() {
-    let folder = Folder::new("number-later");
-    let numbered = |auto| Schema {
-        name: "lines".to_owned(),
-        columns: vec![column("id", "Int", false), column("text", "Text", false)],
-        key: vec![0],
-        auto,
-        indexes: Vec::new(),
-        soft: None,
-        references: Vec::new(),
-        referenced_by: Vec::new(),
-    };
-    drop(folder.storage().open(numbered(false)).unwrap());
-    let refused = folder.storage().open(numbered(true)).map(|_| ()).unwrap_err();
-    assert!(refused.message.contains("numbers the rows (`auto`)"), "{refused}");
+    for database in TestDatabase::each("number_later") {
+        let numbered = |auto| Schema {
+            name: "lines".to_owned(),
+            columns: vec![column("id", "Int", false), column("text", "Text", false)],
+            key: vec![0],
+            auto,
+            indexes: Vec::new(),
+            soft: None,
+            references: Vec::new(),
+            referenced_by: Vec::new(),
+        };
+        drop(database.storage().open(numbered(false)).unwrap());
+        let refused = database.storage().open(numbered(true)).map(|_| ()).unwrap_err();
+        assert!(refused.message.contains("numbers the rows (`auto`)"), "{refused}");
+    }
 }
 
 #[test]
 fn a_new_column_may_have_a_default_with_nul() {
-    let evolution = Evolution::new("nul");
-    let mark = ColumnSchema { default: Some("a\0'b".to_owned()), ..column("mark", "Text", false) };
-    evolution.start(&[], &[], |table| _ = table.insert(0, user("ada", [])).unwrap()).unwrap();
-    evolution
-        .start(&[mark], &[], |table| {
-            let found = table.get(0, &Value::text("ada")).unwrap();
-            assert_eq!(found, Some(user("ada", [Value::text("a\0'b")])));
-        })
-        .unwrap();
+    for evolution in Evolution::each("nul") {
+        let mark = ColumnSchema { default: Some("a\0'b".to_owned()), ..column("mark", "Text", false) };
+        evolution.start(&[], &[], |table| _ = table.insert(0, user("ada", [])).unwrap()).unwrap();
+        evolution
+            .start(&[mark], &[], |table| {
+                let found = table.get(0, &Value::text("ada")).unwrap();
+                assert_eq!(found, Some(user("ada", [Value::text("a\0'b")])));
+            })
+            .unwrap();
+    }
 }
 
 #[test]
 fn names_that_differ_in_case_are_refused() {
-    let evolution = Evolution::new("case");
+    let evolution = Evolution { database: TestDatabase::sqlite("case") };
     evolution.start(&[column("nA", "Int", true)], &[], |_| ()).unwrap();
     assert_eq!(
         evolution.start(&[column("na", "Int", true)], &[], |_| ()).unwrap_err(),
         "the database has the column `nA`, and its names are equal without regard to case: rename `na` to `nA`, or choose a \
          name that differs in more than case"
     );
-    let file = evolution.folder.0.join("test.db");
-    let promised = crate::tables::report(&Schema { name: "Users".to_owned(), ..schema() }, &file).unwrap();
+    let schema = Schema { name: "Users".to_owned(), ..schema() };
+    let promised = crate::tables::report(&schema, &evolution.database.place()).unwrap();
     assert!(promised.contains("a start fails: the database has the table `users`"), "{promised}");
 }
 
 #[test]
 fn the_report_shows_a_default_that_has_changed() {
-    let evolution = Evolution::new("old-default");
-    let with_default =
-        |default: &str| [ColumnSchema { default: Some(default.to_owned()), ..column("place", "Int", false) }];
-    evolution.start(&with_default("1"), &[], |_| ()).unwrap();
-    evolution.start(&with_default("2"), &[], |_| ()).unwrap();
-    let report = |default: &str| {
-        let columns = [column("name", "Text", false)].into_iter().chain(with_default(default)).collect();
-        let (name, indexes) = ("users".to_owned(), Vec::new());
-        let schema = Schema { name, columns, key: vec![0], auto: false, indexes, ..schema() };
-        crate::tables::report(&schema, &evolution.folder.0.join("test.db")).unwrap()
-    };
-    assert!(
-        report("2").contains("does not declare `place` inserts 1, the default with which it was created"),
-        "{}",
-        report("2")
-    );
-    assert!(!report("1").contains("does not declare"), "{}", report("1"));
-    // A program without the column inserts what the report says.
-    evolution.start(&[], &[], |table| _ = table.insert(0, user("ada", [])).unwrap()).unwrap();
-    evolution
-        .start(&with_default("2"), &[], |table| {
-            assert_eq!(table.get(0, &Value::text("ada")).unwrap(), Some(user("ada", [Value::Int(1)])));
-        })
-        .unwrap();
+    for evolution in Evolution::each("old_default") {
+        let with_default =
+            |default: &str| [ColumnSchema { default: Some(default.to_owned()), ..column("place", "Int", false) }];
+        evolution.start(&with_default("1"), &[], |_| ()).unwrap();
+        evolution.start(&with_default("2"), &[], |_| ()).unwrap();
+        let report = |default: &str| {
+            let columns = [column("name", "Text", false)].into_iter().chain(with_default(default)).collect();
+            let (name, indexes) = ("users".to_owned(), Vec::new());
+            let schema = Schema { name, columns, key: vec![0], auto: false, indexes, ..schema() };
+            crate::tables::report(&schema, &evolution.database.place()).unwrap()
+        };
+        assert!(
+            report("2").contains("does not declare `place` inserts 1, the default with which it was created"),
+            "{}",
+            report("2")
+        );
+        assert!(!report("1").contains("does not declare"), "{}", report("1"));
+        // A program without the column inserts what the report says.
+        evolution.start(&[], &[], |table| _ = table.insert(0, user("ada", [])).unwrap()).unwrap();
+        evolution
+            .start(&with_default("2"), &[], |table| {
+                assert_eq!(table.get(0, &Value::text("ada")).unwrap(), Some(user("ada", [Value::Int(1)])));
+            })
+            .unwrap();
+    }
 }

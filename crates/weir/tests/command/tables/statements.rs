@@ -1,6 +1,6 @@
 //! Statements of tables in programs: what they answer, as `weir test` runs them and as a service does.
 
-use super::{post, text};
+use super::{post, request, text};
 use crate::support::{Scratch, Served, say};
 
 /// Runs the tests of a program, and then serves it from an empty database. Its file and its data are removed when they are
@@ -237,6 +237,59 @@ service s on http(port: 80) {
   }
 }
 "#;
+
+/// The writes of the function of an `update` in other tables take effect with it, in memory and in the database.
+#[test]
+fn an_update_and_the_writes_of_its_function_take_effect_together() {
+    let text = r#"use http
+
+record Account { owner: Text, balance: Int }
+
+record Entry { id: Int, owner: Text, amount: Int }
+
+table accounts: Account key owner
+table entries: Entry key id auto
+
+fn change(owner: Text, amount: Int) -> Result(Int) {
+  let changed = accounts.update(owner, |a| {
+    entries.insert(Entry { owner, amount })?
+    let balance = a.balance + amount
+    if balance < -99 { fail("{owner} has {a.balance}") }
+    // The key cannot be changed, so that the statement is refused.
+    Account { owner: if balance < 0 { "" } else { owner }, balance }
+  })?
+  let account = changed else { fail("no account") }
+  Ok(account.balance)
+}
+
+service bank on http(port: 8080) {
+  put "/{owner}" (owner: Text) { http.text(accounts.upsert(Account { owner, balance: 0 })?) }
+  post "/{owner}/{amount}" (owner: Text, amount: Int) {
+    let balance = change(owner, amount) else as failure { return http.bad_request("{failure}") }
+    http.text("{balance}")
+  }
+  get "/" { http.text("{entries.count()} {(for e in entries { e.id }).max()}") }
+}
+
+test "an update that fails takes back the writes of its function" {
+  accounts.upsert(Account { owner: "ada", balance: 0 })?
+  change("ada", 5)?
+  let refused = change("ada", -6) else { 100 }
+  expect refused == 100
+  expect entries.count() == 1
+  change("ada", -5)?
+  let last = entries[2] else { fail("the number is used") }
+  expect last.amount == -5
+}
+"#;
+    let (_program, _data, served) = tested_and_served("bank", text);
+    let status = |method, path| request(&served, method, path).map(|answer| answer.status);
+    assert_eq!(status("PUT", "/ada"), Some(200));
+    let changes = ["/ada/5", "/ada/-6", "/ada/-500", "/ada/-5", "/eve/1"].map(|path| status("POST", path));
+    assert_eq!(changes, [Some(200), Some(400), Some(500), Some(200), Some(400)]);
+    assert_eq!(served.get("/").body, b"2 Some(2)");
+    served.stop();
+}
 
 #[test]
 fn a_default_may_contain_nul() {

@@ -1,0 +1,113 @@
+//! Transactions of statements that read before they write, such as `update`: other programs may write the table, too.
+//!
+//! Such a statement is a step that holds the table, and calls `begin` and `commit` like an `atomic`. What the function of an
+//! `update` writes in other stored tables belongs to it. A commit that fails is the `Err` of the statement.
+
+use weir_host::{Text, Type, Value};
+use weir_ir::expr::{ArmTest, Atom};
+use weir_ir::prim::Prim;
+use weir_syntax::Span;
+
+use super::{Binding, Lowering, StepScope, Transaction};
+use crate::lang_items::TABLES;
+
+impl<'a> Lowering<'a, '_> {
+    /// Runs `body` in a step that writes the table, unless a transaction holds it already.
+    pub(super) fn holding(
+        &mut self,
+        (table, deletes): (&Text, bool),
+        ty: &Type,
+        span: Span,
+        body: impl FnOnce(&mut Self) -> Atom,
+    ) -> Atom {
+        let named = |step: &StepScope| step.transaction.as_ref().is_some_and(|of| of.tables.contains(table));
+        if self.steps.iter().any(named) {
+            return body(self);
+        }
+        let open_block = self.build_block(|lowering| {
+            let frame_count = lowering.frames.len();
+            let transaction = lowering.begin_own(table, deletes, span);
+            lowering.steps.push(StepScope { resources: Vec::new(), readers: Vec::new(), frame_count, transaction });
+            let value = body(lowering);
+            // With the tables that the function has written.
+            let transaction = lowering.steps.pop().and_then(|step| step.transaction);
+            match transaction {
+                Some(transaction) => lowering.commit_own(&transaction, (value, ty), span),
+                None => value,
+            }
+        });
+        self.step(open_block, (ty.clone(), None), span, |lowering, _| lowering.writer_of(table, deletes))
+    }
+
+    /// Begins the transaction of a statement on a stored table, unless there is one around it.
+    fn begin_own(&mut self, table: &Text, deletes: bool, span: Span) -> Option<Transaction> {
+        if !self.is_stored(table) || self.steps.iter().any(|step| step.transaction.is_some()) {
+            return None;
+        }
+        let number = self.call_host(&format!("{TABLES}.begin").into(), Vec::new(), Type::Int, (span, &[]));
+        let mut transaction = Transaction { number, tables: Vec::new(), is_own: true };
+        self.join_transaction(&mut transaction, table, deletes);
+        Some(transaction)
+    }
+
+    /// Adds a table that is written to the transaction of a statement, and those from which a deletion deletes rows as well.
+    pub(super) fn join_transaction(&self, transaction: &mut Transaction, table: &Text, deletes: bool) {
+        let others = if deletes { self.program.declarations.cascades_to(table) } else { Default::default() };
+        let others = others.into_iter().map(|other| Text::from(&*other));
+        for joined in std::iter::once(table.clone()).chain(others) {
+            if !transaction.tables.contains(&joined) {
+                transaction.tables.push(joined);
+            }
+        }
+        // The last of the stored tables commits them all; those in memory follow.
+        transaction.tables.sort_by_key(|table| !self.is_stored(table));
+    }
+
+    /// Commits the transaction of a statement, unless its result is an `Err`. Returns the result.
+    fn commit_own(&mut self, transaction: &Transaction, (value, ty): (Atom, &Type), span: Span) -> Atom {
+        let Type::Result(pair) = ty else { return value };
+        let held = self.vars.variable("", pair.0.clone());
+        let failure = self.vars.variable("", pair.1.clone());
+        let (kept, failed) = (Atom::Var(held.var), Atom::Var(failure.var));
+        let number = transaction.number.clone();
+        let arms = vec![
+            self.arm(ArmTest::Tag(Value::OK), vec![held], |lowering| {
+                lowering.commit_rest(&transaction.tables, (0, number), (kept, ty), span)
+            }),
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                lowering.roll_back(transaction, span);
+                lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
+            }),
+        ];
+        self.switch(value, arms, ty, span)
+    }
+
+    /// Commits the tables from this one on. Returns the result of the statement.
+    fn commit_rest(
+        &mut self,
+        tables: &[Text],
+        (at, number): (usize, Atom),
+        (kept, ty): (Atom, &Type),
+        span: Span,
+    ) -> Atom {
+        let Some(table) = tables.get(at) else {
+            return self.prim(Prim::Variant(Value::OK), vec![kept], ty.clone(), span);
+        };
+        let stored = tables.iter().filter(|table| self.is_stored(table)).count();
+        let given = [Atom::Shared(table.clone()), number, Atom::Value(Value::Bool(at + 1 == stored))];
+        let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
+        let of = Type::result(Type::Int, Type::Failure);
+        let committed = self.call_host(&format!("{TABLES}.commit").into(), given, of, (span, &[]));
+        let (number, failure) = (self.vars.variable("", Type::Int), self.vars.variable("", Type::Failure));
+        let (next, failed) = (Atom::Var(number.var), Atom::Var(failure.var));
+        let arms = vec![
+            self.arm(ArmTest::Tag(Value::OK), vec![number], |lowering| {
+                lowering.commit_rest(tables, (at + 1, next), (kept, ty), span)
+            }),
+            self.arm(ArmTest::Tag(Value::ERR), vec![failure], |lowering| {
+                lowering.prim(Prim::Variant(Value::ERR), vec![failed], ty.clone(), span)
+            }),
+        ];
+        self.switch(committed, arms, ty, span)
+    }
+}

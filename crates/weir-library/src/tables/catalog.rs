@@ -1,0 +1,72 @@
+//! The catalogue of a database: its tables, and statements that examine and change them when a program starts.
+
+use weir::Failure;
+
+use super::dialect::Dialect;
+
+/// A value that is read from a database, or why it cannot be read.
+pub(super) type Read<T> = Result<T, Failure>;
+/// A result of a start, or why it fails, after the database was read.
+pub(super) type StartCheck<T> = Read<Result<T, Failure>>;
+
+/// The tables of a database.
+pub(super) trait Catalog {
+    fn dialect(&self) -> Dialect;
+
+    /// Returns the columns of a table in their order; none if there is no such table.
+    fn columns(&self, table: &str) -> Read<Vec<CatalogColumn>>;
+
+    /// Returns the names of the indexes of a table.
+    fn indexes(&self, table: &str) -> Read<Vec<String>>;
+
+    /// Returns whether the database numbers the rows of a table.
+    fn numbers_rows(&self, table: &str) -> Read<bool>;
+
+    /// Returns the table whose name is equal to this one but for the case of letters, if the database ignores that.
+    fn same_but_for_case(&self, table: &str) -> Read<Option<String>>;
+
+    /// Returns the rows of a query, with their values as texts.
+    fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>>;
+
+    /// Executes a statement.
+    fn execute(&self, sql: &str) -> Read<()>;
+}
+
+/// A column of a database.
+#[derive(Debug)]
+pub(super) struct CatalogColumn {
+    pub(super) name: String,
+    pub(super) sql_type: String,
+    /// True if it is part of the key.
+    pub(super) key: bool,
+    /// True if it accepts `NULL`.
+    pub(super) nullable: bool,
+    /// The default, in SQL.
+    pub(super) default: Option<String>,
+}
+
+impl dyn Catalog + '_ {
+    /// Returns whether the database has the table, with these columns.
+    pub(super) fn has_columns(&self, table: &str, columns: &[String]) -> Read<bool> {
+        let known = self.columns(table)?;
+        Ok(columns.iter().all(|name| known.iter().any(|column| column.name == *name)))
+    }
+
+    pub(super) fn has_table(&self, table: &str) -> Read<bool> {
+        Ok(!self.columns(table)?.is_empty())
+    }
+
+    /// Returns the number in the first column of the first row.
+    pub(super) fn number(&self, sql: &str) -> Read<i64> {
+        let rows = self.query(sql)?;
+        let first = rows.first().and_then(|row| row.first()?.as_deref());
+        Ok(first.and_then(|text| text.parse().ok()).unwrap_or(0))
+    }
+
+    /// Returns the first row of a query for a text and a number.
+    pub(super) fn text_and_number(&self, sql: &str) -> Read<Option<(String, i64)>> {
+        let rows = self.query(sql)?;
+        let of = |row: &Vec<Option<String>>| Some((row.first()?.clone()?, row.get(1)?.as_ref()?.parse().ok()?));
+        Ok(rows.first().and_then(of))
+    }
+}

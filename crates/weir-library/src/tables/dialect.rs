@@ -1,0 +1,146 @@
+//! The dialects of SQL: how each database spells parameters, types and values.
+
+use super::schema::{ColumnSchema, IndexSchema, Schema};
+use super::sql::list;
+
+/// A dialect of SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+/// Maximum length of a name in PostgreSQL, in bytes: it cuts longer ones.
+const POSTGRES_NAME_MAX: usize = 63;
+
+impl Dialect {
+    /// Returns the parameter with this number, from 1.
+    pub(super) fn parameter(self, number: usize) -> String {
+        match self {
+            Dialect::Sqlite => format!("?{number}"),
+            Dialect::Postgres => format!("${number}"),
+        }
+    }
+
+    /// Returns the parameters from 1 to this number, separated by commas.
+    pub(super) fn parameters(self, number: usize) -> String {
+        list((1..=number).map(|number| self.parameter(number)), ", ")
+    }
+
+    /// Returns the type of a column.
+    pub(super) fn column_type(self, column: &ColumnSchema) -> &'static str {
+        match (self, &*column.kind) {
+            (Dialect::Sqlite, "Float") => "REAL",
+            (Dialect::Sqlite, "Text" | "Enum") => "TEXT",
+            (Dialect::Sqlite, "Bytes") => "BLOB",
+            (Dialect::Sqlite, _) => "INTEGER",
+            (Dialect::Postgres, "Float") => "double precision",
+            (Dialect::Postgres, "Text" | "Enum") => "text",
+            (Dialect::Postgres, "Bytes") => "bytea",
+            (Dialect::Postgres, "Bool") => "boolean",
+            (Dialect::Postgres, _) => "bigint",
+        }
+    }
+
+    /// Returns the order of a column's values: texts are compared by their bytes, whatever the order of the database is.
+    pub(super) fn collation(self, column: &ColumnSchema) -> &'static str {
+        match (self, &*column.kind) {
+            (Dialect::Postgres, "Text" | "Enum") => " COLLATE \"C\"",
+            _ => "",
+        }
+    }
+
+    /// Returns the default of a column.
+    pub(super) fn default(self, column: &ColumnSchema) -> Option<String> {
+        let text = column.default.as_ref()?;
+        Some(match (self, &*column.kind) {
+            (_, "Text" | "Enum") => self.text(text),
+            (Dialect::Postgres, "Bool") => (if text == "1" { "true" } else { "false" }).to_owned(),
+            (Dialect::Postgres, "Float") => format!("('{text}'::double precision)"),
+            (Dialect::Postgres, _) => format!("('{text}'::bigint)"),
+            (Dialect::Sqlite, _) => format!("({text})"),
+        })
+    }
+
+    /// Returns a text as a literal.
+    pub(super) fn text(self, text: &str) -> String {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+        match self {
+            // A statement ends at its first NUL.
+            Dialect::Sqlite if text.contains('\0') => {
+                let bytes = list(text.bytes().map(|byte| format!("{byte:02X}")), "");
+                format!("(CAST(X'{bytes}' AS TEXT))")
+            }
+            Dialect::Sqlite => quoted(text),
+            Dialect::Postgres => quoted(&super::escaped_text::escaped(text)),
+        }
+    }
+
+    /// Returns the expression of a value of this column as people read it: texts in quotation marks.
+    pub(super) fn shown(self, value: &str, column: &ColumnSchema) -> String {
+        match (self, &*column.kind) {
+            (Dialect::Sqlite, _) => format!("quote({value})"),
+            (Dialect::Postgres, "Text" | "Enum" | "Bytes") => format!("quote_literal({value})"),
+            (Dialect::Postgres, _) => format!("({value})::text"),
+        }
+    }
+
+    /// Returns the sum of a column of whole numbers as two numbers, the first of which counts 2^32.
+    pub(super) fn sum_in_halves(self, column: &str) -> String {
+        // SQLite fails if a sum overflows on its way; the sums of the halves of the numbers cannot.
+        let as_integer = if self == Dialect::Postgres { "::bigint" } else { "" };
+        let half = |of: String| format!("coalesce(sum({of}), 0){as_integer}");
+        format!("{}, {}", half(format!("{column} >> 32")), half(format!("{column} & 4294967295")))
+    }
+
+    /// Returns the options of a new table; `numbered` if its key is one whole number.
+    pub(super) fn table_options(self, numbered: bool) -> &'static str {
+        match (self, numbered) {
+            (Dialect::Sqlite, true) => " STRICT",
+            (Dialect::Sqlite, false) => " STRICT, WITHOUT ROWID",
+            (Dialect::Postgres, _) => "",
+        }
+    }
+
+    /// Returns the name of an index: `weir unique users (owner, title)`. Neither names nor spaces can make two of them equal.
+    /// A name that is too long ends with its hash instead.
+    pub(super) fn index_name(self, schema: &Schema, index: &IndexSchema) -> String {
+        let kind = if index.unique { "unique" } else { "index" };
+        let columns = list(index.columns.iter().map(|at| schema.columns[*at].name.clone()), ", ");
+        let name = format!("weir {kind} {} ({columns})", schema.name);
+        match self.longest_name() {
+            Some(longest) if name.len() > longest => {
+                let hash = format!(" {:016x}", stable_hash(&name));
+                let mut end = longest - hash.len();
+                while !name.is_char_boundary(end) {
+                    end -= 1;
+                }
+                format!("{}{hash}", &name[..end])
+            }
+            _ => name,
+        }
+    }
+
+    /// Returns the maximum length of a name, in bytes, if there is one.
+    pub(super) fn longest_name(self) -> Option<usize> {
+        (self == Dialect::Postgres).then_some(POSTGRES_NAME_MAX)
+    }
+
+    /// Returns whether names are equal without regard to case.
+    pub(super) fn ignores_case(self) -> bool {
+        self == Dialect::Sqlite
+    }
+
+    /// Returns the program in which people correct rows.
+    pub(super) fn shell(self) -> &'static str {
+        match self {
+            Dialect::Sqlite => "sqlite3",
+            Dialect::Postgres => "psql",
+        }
+    }
+}
+
+/// Returns a hash that is the same in every process: FNV-1a of 64 bits.
+fn stable_hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,77 @@
+//! The statements that insert rows, also into tables that number them.
+//!
+//! SQLite numbers rows itself (`AUTOINCREMENT`). In PostgreSQL the table `weir_numbers` has the last number of each table, which
+//! a statement that inserts a row changes with it: so a number of a statement that fails is given to the next row, as in
+//! every other store. (A sequence of PostgreSQL would leave gaps.)
+
+use super::dialect::Dialect;
+use super::schema::Schema;
+use super::sql::{list, name, quoted};
+
+/// Returns the columns that an insertion gives: those which the table does not number.
+pub(super) fn given_columns(schema: &Schema) -> Vec<usize> {
+    (0..schema.columns.len()).filter(|at| !schema.auto || schema.key != [*at]).collect()
+}
+
+/// Returns the statement that inserts a row, with [`given_columns`] as its parameters.
+pub(super) fn insertion(schema: &Schema, dialect: Dialect) -> String {
+    let given = given_columns(schema);
+    match (dialect, schema.auto) {
+        (Dialect::Postgres, true) => numbered_insertion(schema, &given),
+        (Dialect::Sqlite, true) if given.is_empty() => format!("INSERT INTO {} DEFAULT VALUES", quoted(&schema.name)),
+        _ => plain_insertion(schema, &given, dialect),
+    }
+}
+
+/// Returns the statement that inserts a row with all columns, or replaces the one with its key.
+pub(super) fn upsertion(schema: &Schema, dialect: Dialect) -> String {
+    let all: Vec<usize> = (0..schema.columns.len()).collect();
+    let others = columns_beside_key(schema);
+    let set = list(others.iter().map(|at| format!("{0} = excluded.{0}", name(schema, *at))), ", ");
+    let keys = list(schema.key.iter().map(|at| name(schema, *at)), ", ");
+    let action = if set.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {set}") };
+    let insertion = plain_insertion(schema, &all, dialect);
+    let numbered = match (dialect, schema.auto) {
+        (Dialect::Postgres, true) => number_taken(schema),
+        _ => String::new(),
+    };
+    format!("{numbered}{insertion} ON CONFLICT ({keys}) DO {action}")
+}
+
+/// Returns the columns that are not part of the key.
+pub(super) fn columns_beside_key(schema: &Schema) -> Vec<usize> {
+    (0..schema.columns.len()).filter(|at| !schema.key.contains(at)).collect()
+}
+
+/// Returns `INSERT INTO "users" ("name", "email") VALUES (?1, ?2)`.
+fn plain_insertion(schema: &Schema, columns: &[usize], dialect: Dialect) -> String {
+    let names = list(columns.iter().map(|at| name(schema, *at)), ", ");
+    format!("INSERT INTO {} ({names}) VALUES ({})", quoted(&schema.name), dialect.parameters(columns.len()))
+}
+
+/// Returns the statement that inserts a row with the next number, and returns it; it inserts none if all numbers are used.
+/// Other programs than Weir's may have inserted rows with greater numbers.
+fn numbered_insertion(schema: &Schema, given: &[usize]) -> String {
+    let (table, key) = (quoted(&schema.name), name(schema, schema.key[0]));
+    let of = Dialect::Postgres.text(&schema.name);
+    let last = format!("greatest(\"last\", (SELECT coalesce(max({key}), 0) FROM {table}))");
+    let names = list(given.iter().map(|at| format!(", {}", name(schema, *at))), "");
+    let cast = |(at, number): (&usize, usize)| {
+        format!(", CAST(${number} AS {})", Dialect::Postgres.column_type(&schema.columns[*at]))
+    };
+    let values = given.iter().zip(1..).map(cast);
+    let values = list(values, "");
+    format!(
+        "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = {last} + 1 WHERE \"table\" = {of} AND {last} < {} RETURNING \"last\")
+         INSERT INTO {table} ({key}{names}) SELECT n.\"last\"{values} FROM n RETURNING {key}",
+        i64::MAX
+    )
+}
+
+/// Returns the beginning of an insertion of a row with a number that the program chooses: the next number is greater.
+fn number_taken(schema: &Schema) -> String {
+    let (table, number) = (Dialect::Postgres.text(&schema.name), schema.key[0] + 1);
+    format!(
+        "WITH n AS (UPDATE \"weir_numbers\" SET \"last\" = ${number} WHERE \"table\" = {table} AND \"last\" < ${number}) "
+    )
+}

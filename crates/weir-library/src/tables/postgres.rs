@@ -1,0 +1,306 @@
+//! The database of a program's stored tables in PostgreSQL: the first schema of the search path of its address.
+//!
+//! *Turns.* Several programs may share the tables, such as the instances of a service. They take turns to write: each
+//! transaction locks the table `weir_database` before its first statement (`writer`). A program has one connection that
+//! writes, as its steps that write stored tables exclude each other, and a bounded pool of connections that read.
+//!
+//! *Durability.* A commit is durable when the database says so, which is before the statement is through.
+//!
+//! *Faults.* A statement has a time limit. A statement that reads, and one that has not been sent, is tried again when the
+//! connection is lost; the failure of one that may have taken effect says so.
+
+mod address;
+mod catalog;
+mod connection;
+mod errors;
+mod io;
+mod layout;
+mod readers;
+mod replacement;
+mod table;
+mod value;
+mod writer;
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use weir::Failure;
+
+use super::evolution;
+use super::schema::Schema;
+pub use address::PostgresAddress;
+use catalog::PostgresCatalog;
+use connection::{Executed, PostgresConnection, SqlStatement};
+use errors::{StatementError, explain, failure};
+use io::{IoThread, wait};
+use readers::Readers;
+pub(super) use table::PostgresTable;
+use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, execute_alone, pause};
+
+/// Time for which a program tries to connect to a database that does not answer, such as one that starts again.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time after which the next attempt to connect follows.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+/// Time that the network and the database have beyond the limit of a statement, which the database keeps.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The database of a program.
+pub(super) struct PostgresDatabase {
+    address: PostgresAddress,
+    io: IoThread,
+    writer: Mutex<PostgresWriter>,
+    readers: Readers,
+    /// The number of the last transaction of a statement that is one of its own. These are below 0.
+    own_transactions: AtomicI64,
+}
+
+impl std::fmt::Debug for PostgresDatabase {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "PostgresDatabase({})", self.address)
+    }
+}
+
+impl PostgresDatabase {
+    /// Connects to the database, and prepares its schema for tables.
+    pub(super) fn open(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
+        let database = PostgresDatabase::unprepared(address)?;
+        let connection = database.connect().map_err(|error| database.failure(&error))?;
+        database.waited(layout::prepare(&connection, &database.address))??;
+        database.writer.lock().connection = Some(connection);
+        Ok(database)
+    }
+
+    fn unprepared(address: PostgresAddress) -> Result<PostgresDatabase, Failure> {
+        let io = IoThread::begin()?;
+        Ok(PostgresDatabase {
+            address,
+            io,
+            writer: Mutex::default(),
+            readers: Readers::default(),
+            own_transactions: AtomicI64::new(0),
+        })
+    }
+
+    /// Reads the tables of a database as they are, without changing it.
+    pub(super) fn examine<T>(
+        address: &PostgresAddress,
+        read: impl FnOnce(&PostgresCatalog<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let database = PostgresDatabase::unprepared(address.clone())?;
+        let connection = database.connect().map_err(|error| database.failure(&error))?;
+        database.waited(layout::check(&connection, address))??;
+        let catalog = PostgresCatalog { connection: &connection, database: &database };
+        database.command(&connection, SNAPSHOT)?;
+        read(&catalog)
+    }
+
+    /// Makes the changes that a start of a program with this table needs, all or none.
+    fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
+        let mut writer = self.writer.lock();
+        let connection = self.connected(&mut writer).map_err(|error| failure(&self.address, &error))?;
+        self.command(connection, "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE")?;
+        let applied = evolution::apply(schema, &PostgresCatalog { connection, database: self });
+        let is_applied = matches!(applied, Ok(Ok(())));
+        self.command(connection, if is_applied { "COMMIT" } else { "ROLLBACK" })?;
+        applied?
+    }
+
+    /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none.
+    fn write(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
+        let mut writer = self.writer.lock();
+        self.again_after_conflict(|| self.execute(&mut writer, transaction, statements, false))
+    }
+
+    /// Runs several statements that write, which take effect together or not at all: in the transaction, or as one of their
+    /// own if the number is 0.
+    fn write_together<T>(
+        &self,
+        transaction: i64,
+        statements: impl Fn(i64) -> Result<T, StatementError>,
+    ) -> Result<T, StatementError> {
+        if transaction != 0 {
+            return self.in_savepoint(transaction, || statements(transaction));
+        }
+        self.again_after_conflict(|| {
+            let number = self.own_transactions.fetch_sub(1, Ordering::Relaxed) - 1;
+            let value = statements(number).inspect_err(|_| self.roll_back(number))?;
+            self.commit_once(number)?;
+            Ok(value)
+        })
+    }
+
+    fn in_savepoint<T>(
+        &self,
+        transaction: i64,
+        statements: impl FnOnce() -> Result<T, StatementError>,
+    ) -> Result<T, StatementError> {
+        let command = |sql| {
+            let command = [SqlStatement { sql, parameters: Vec::new() }];
+            self.read(transaction, &command).map(|_| ())
+        };
+        command("SAVEPOINT rows")?;
+        let value = statements();
+        if value.is_err() {
+            command("ROLLBACK TO SAVEPOINT rows")?;
+        }
+        command("RELEASE SAVEPOINT rows")?;
+        value
+    }
+
+    /// Executes statements that read, all as the tables are at one moment.
+    fn read(&self, transaction: i64, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
+        if transaction != 0 {
+            let mut writer = self.writer.lock();
+            return self.again_after_conflict(|| self.execute(&mut writer, transaction, statements, true));
+        }
+        let deadline = Instant::now() + RECONNECT_TIMEOUT;
+        loop {
+            let read = self.read_once(statements);
+            match read {
+                Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
+                read => return read,
+            }
+        }
+    }
+
+    fn read_once(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
+        let reader = self.readers.take(self.limit(), || self.connect())?;
+        let read = self.answered(async {
+            let prepared = reader.prepare(statements).await?;
+            let executed = reader.execute(statements, &prepared);
+            if statements.len() < 2 {
+                return executed.await.map_err(|(at, error)| StatementError::Database(error, at));
+            }
+            let (began, executed, ended) =
+                tokio::join!(biased; reader.command(SNAPSHOT), executed, reader.command("COMMIT"));
+            began?;
+            let executed = executed.map_err(|(at, error)| StatementError::Database(error, at))?;
+            ended?;
+            Ok(executed)
+        });
+        let is_usable = !matches!(read, Err(StatementError::NoAnswer)) && !reader.is_closed();
+        self.readers.put(is_usable.then_some(reader));
+        read
+    }
+
+    fn execute(
+        &self,
+        writer: &mut PostgresWriter,
+        transaction: i64,
+        statements: &[SqlStatement<'_>],
+        reads: bool,
+    ) -> Result<Vec<Executed>, StatementError> {
+        self.answered(writer.enter(transaction))?;
+        let connection = self.connected(writer)?;
+        let executed = match transaction {
+            0 => self.answered(execute_alone(connection, statements)),
+            number => self.answered(writer.execute(number, statements, reads)),
+        };
+        if matches!(executed, Err(StatementError::NoAnswer)) {
+            writer.cut();
+        }
+        executed
+    }
+
+    /// Commits a transaction. If that fails, nothing of it takes effect, unless the failure says that this is unknown.
+    fn commit(&self, transaction: i64) -> Result<(), Failure> {
+        self.commit_once(transaction).map_err(|error| self.failure(&error))
+    }
+
+    fn commit_once(&self, transaction: i64) -> Result<(), StatementError> {
+        let mut writer = self.writer.lock();
+        let committed = self.answered(writer.commit(transaction));
+        if matches!(committed, Err(StatementError::NoAnswer)) {
+            writer.cut();
+        }
+        committed
+    }
+
+    /// Takes back a transaction, if it is open.
+    fn roll_back(&self, transaction: i64) {
+        let mut writer = self.writer.lock();
+        if writer.transaction == transaction && wait(self.limit(), writer.roll_back()).is_none() {
+            writer.cut();
+        }
+    }
+
+    /// Takes back what is open.
+    pub(super) fn close(&self) {
+        let open = self.writer.lock().transaction;
+        self.roll_back(open);
+    }
+
+    fn failure(&self, error: &StatementError) -> Failure {
+        failure(&self.address, error)
+    }
+
+    /// Tries what is a transaction of its own, or begins one, again as long as others hinder it.
+    fn again_after_conflict<T>(
+        &self,
+        mut attempt: impl FnMut() -> Result<T, StatementError>,
+    ) -> Result<T, StatementError> {
+        for number in 1..ATTEMPTS_MAX {
+            match attempt() {
+                Err(error) if error.is_conflict() => pause(number),
+                tried => return tried,
+            }
+        }
+        attempt()
+    }
+
+    /// Returns the connection that writes, and makes it if there is none.
+    fn connected<'w>(&self, writer: &'w mut PostgresWriter) -> Result<&'w PostgresConnection, StatementError> {
+        let open = writer.connection.take().filter(|connection| !connection.is_closed());
+        let connection = match open {
+            Some(open) => open,
+            None => self.connect_again()?,
+        };
+        Ok(writer.connection.insert(connection))
+    }
+
+    /// Connects to a database that may be starting.
+    fn connect_again(&self) -> Result<PostgresConnection, StatementError> {
+        let deadline = Instant::now() + RECONNECT_TIMEOUT;
+        loop {
+            match self.connect() {
+                Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
+                connected => return connected,
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<PostgresConnection, StatementError> {
+        let config = self.address.config.clone();
+        let connecting = self.io.handle.spawn(async move {
+            let (client, connection) = config.connect(tokio_postgres::NoTls).await?;
+            let driver = tokio::spawn(connection);
+            Ok(PostgresConnection::new(client, driver.abort_handle()))
+        });
+        let abort = connecting.abort_handle();
+        match wait(self.limit(), connecting) {
+            Some(connected) => connected.expect("the thread of connections ends after its database"),
+            None => {
+                abort.abort();
+                Err(StatementError::NoAnswer)
+            }
+        }
+    }
+
+    fn command(&self, connection: &PostgresConnection, sql: &str) -> Result<(), Failure> {
+        self.waited(connection.command(sql))?.map_err(|error| explain(&self.address, &error))
+    }
+
+    /// Blocks the thread until the answer is there.
+    fn waited<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
+        wait(self.limit(), answer).ok_or_else(|| failure(&self.address, &StatementError::NoAnswer))
+    }
+
+    fn answered<T>(&self, answer: impl Future<Output = Result<T, StatementError>>) -> Result<T, StatementError> {
+        wait(self.limit(), answer).unwrap_or(Err(StatementError::NoAnswer))
+    }
+
+    fn limit(&self) -> Duration {
+        self.address.time_limit + PATIENCE
+    }
+}

@@ -1,0 +1,135 @@
+//! Addresses of PostgreSQL databases: `postgres://user@host/database`.
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use weir::Failure;
+
+/// Default of the time limit of a statement.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// Time limit for a connection, unless the address names another one (`connect_timeout`).
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time after which the database ends a transaction that executes nothing. A program leaves it open if a step fails between
+/// two statements, until its next transaction; others that share the database wait for it.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The address of a PostgreSQL database.
+#[derive(Clone)]
+pub struct PostgresAddress {
+    pub(super) config: Config,
+    /// The time limit of a statement.
+    pub(super) time_limit: Duration,
+    shown: String,
+}
+
+impl PostgresAddress {
+    /// Returns whether a text is the address of a PostgreSQL database.
+    #[must_use]
+    pub fn is_address(text: &str) -> bool {
+        text.starts_with("postgres://") || text.starts_with("postgresql://")
+    }
+
+    /// Reads an address. A password that it does not have is that of the environment, if it gives one.
+    ///
+    /// # Errors
+    /// Fails if it is no address; the message shows no password.
+    pub fn parse(text: &str, password: Option<&str>) -> Result<PostgresAddress, Failure> {
+        let (address, time_limit) = without_time_limit(text)?;
+        let mut config: Config = address.parse().map_err(|error: tokio_postgres::Error| {
+            let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            invalid(&format!("{why}; an address is like `postgres://user@host:5432/database`"))
+        })?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(invalid("it names no host; a socket is `postgres://user@%2Frun%2Fpostgresql/database`"));
+        }
+        if let (None, Some(password)) = (config.get_password(), password) {
+            config.password(password);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("weir");
+        }
+        let milliseconds = time_limit.as_millis();
+        // The options of the address come last, and count.
+        let given = config.get_options().unwrap_or_default().to_owned();
+        config.options(format!(
+            "-cstatement_timeout={milliseconds} -clock_timeout={milliseconds} \
+             -cidle_in_transaction_session_timeout={} -cstandard_conforming_strings=on -cclient_min_messages=error {given}",
+            IDLE_TIMEOUT.as_millis(),
+        ));
+        let shown = shown(&config);
+        Ok(PostgresAddress { config, time_limit, shown })
+    }
+}
+
+/// Shows the address without its password.
+impl fmt::Display for PostgresAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for PostgresAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+fn invalid(why: &str) -> Failure {
+    Failure::function(format!("the address of the database is invalid: {why}"))
+}
+
+/// Takes `statement_timeout=30s` out of an address.
+fn without_time_limit(text: &str) -> Result<(String, Duration), Failure> {
+    let Some((path, query)) = text.split_once('?') else { return Ok((text.to_owned(), TIME_LIMIT)) };
+    let mut limit = TIME_LIMIT;
+    let mut others = Vec::new();
+    for parameter in query.split('&') {
+        let Some(value) = parameter.strip_prefix("statement_timeout=") else {
+            others.push(parameter);
+            continue;
+        };
+        let seconds = value.strip_suffix('s').unwrap_or(value).parse::<u32>().ok().filter(|seconds| *seconds > 0);
+        let seconds = seconds.ok_or_else(|| invalid("`statement_timeout` is a number of seconds, such as `30s`"))?;
+        limit = Duration::from_secs(u64::from(seconds));
+    }
+    let others = others.join("&");
+    Ok((if others.is_empty() { path.to_owned() } else { format!("{path}?{others}") }, limit))
+}
+
+fn shown(config: &Config) -> String {
+    use tokio_postgres::config::Host;
+    let hosts = config.get_hosts().iter().zip(config.get_ports().iter().map(Some).chain(std::iter::repeat(None)));
+    let host = |(host, port): (&Host, Option<&u16>)| {
+        let name = match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        };
+        port.filter(|port| **port != 5432).map_or(name.clone(), |port| format!("{name}:{port}"))
+    };
+    let hosts: Vec<String> = hosts.map(host).collect();
+    let user = config.get_user().map_or_else(String::new, |user| format!("{user}@"));
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("postgres://{user}{}/{database}", hosts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PostgresAddress;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        let shown = |text: &str| match PostgresAddress::parse(text, None) {
+            Ok(address) => format!("{address} {}s", address.time_limit.as_secs()),
+            Err(failure) => failure.message.to_string(),
+        };
+        assert_eq!(shown("postgres://ada:secret@db.example:5433/shop"), "postgres://ada@db.example:5433/shop 30s");
+        assert_eq!(shown("postgresql://ada@%2Frun%2Fpg/shop?statement_timeout=7s"), "postgres://ada@/run/pg/shop 7s");
+        assert!(shown("postgres://ada:secret@db/shop?statement_timeout=soon").contains("number of seconds"));
+        assert!(!shown("postgres://ada:secret@db:port/shop").contains("secret"));
+        assert!(shown("postgres:///shop").contains("names no host"));
+    }
+}

@@ -1,0 +1,81 @@
+//! The tables of a schema of PostgreSQL.
+
+use super::PostgresDatabase;
+use super::connection::PostgresConnection;
+use super::errors::explain;
+use crate::tables::catalog::{Catalog, CatalogColumn, Read};
+use crate::tables::dialect::Dialect;
+
+/// The tables of a schema, read and changed by a connection.
+pub(in crate::tables) struct PostgresCatalog<'c> {
+    pub(super) connection: &'c PostgresConnection,
+    pub(super) database: &'c PostgresDatabase,
+}
+
+impl PostgresCatalog<'_> {
+    /// Returns the expression of a table of the schema; it is null if there is none.
+    fn table(table: &str) -> String {
+        format!("to_regclass(quote_ident(current_schema()) || '.' || quote_ident({}))", Dialect::Postgres.text(table))
+    }
+}
+
+impl Catalog for PostgresCatalog<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn columns(&self, table: &str) -> Read<Vec<CatalogColumn>> {
+        let table = PostgresCatalog::table(table);
+        let rows = self.query(&format!(
+            "SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(a.attnum = ANY (i.indkey), false),
+                    NOT a.attnotnull, pg_get_expr(d.adbin, d.adrelid)
+             FROM pg_attribute a
+             LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+             LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+             WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
+        ))?;
+        let column = |row: Vec<Option<String>>| {
+            let [name, sql_type, key, nullable, default] = <[Option<String>; 5]>::try_from(row).ok()?;
+            let is = |text: Option<String>| text.as_deref() == Some("t");
+            let default = default.map(|default| without_type(&default).to_owned());
+            Some(CatalogColumn { name: name?, sql_type: sql_type?, key: is(key), nullable: is(nullable), default })
+        };
+        Ok(rows.into_iter().filter_map(column).collect())
+    }
+
+    fn indexes(&self, table: &str) -> Read<Vec<String>> {
+        let table = PostgresCatalog::table(table);
+        let sql = format!(
+            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = {table}"
+        );
+        Ok(self.query(&sql)?.into_iter().flatten().flatten().collect())
+    }
+
+    fn numbers_rows(&self, table: &str) -> Read<bool> {
+        let table = Dialect::Postgres.text(table);
+        Ok(!self.query(&format!("SELECT 1 FROM \"weir_numbers\" WHERE \"table\" = {table}"))?.is_empty())
+    }
+
+    fn same_but_for_case(&self, _table: &str) -> Read<Option<String>> {
+        Ok(None)
+    }
+
+    fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>> {
+        let rows = self.database.waited(self.connection.texts(sql))?;
+        rows.map_err(|error| explain(&self.database.address, &error))
+    }
+
+    fn execute(&self, sql: &str) -> Read<()> {
+        self.database.command(self.connection, sql)
+    }
+}
+
+/// Returns a default as the program has declared it: PostgreSQL adds its type, as in `'1'::bigint`.
+fn without_type(default: &str) -> &str {
+    let Some((value, sql_type)) = default.rsplit_once("::") else { return default };
+    match sql_type {
+        "bigint" | "double precision" => value.trim_matches('\''),
+        "text" => value,
+        _ => default,
+    }
+}

@@ -1,0 +1,119 @@
+//! A connection to the database, with its prepared statements.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use futures_core::Stream;
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, Row, Statement};
+
+use super::io::in_order;
+
+/// Maximum number of prepared statements that a connection keeps.
+const PREPARED_MAX: usize = 256;
+
+/// A connection to the database.
+pub(super) struct PostgresConnection {
+    client: Client,
+    prepared: Mutex<IndexMap<String, Statement>>,
+    driver: AbortHandle,
+}
+
+/// A statement and its parameters.
+pub(super) struct SqlStatement<'s> {
+    pub(super) sql: &'s str,
+    pub(super) parameters: Vec<&'s (dyn ToSql + Sync)>,
+}
+
+/// The answer to a statement.
+#[derive(Debug, Default)]
+pub(super) struct Executed {
+    pub(super) rows: Vec<Row>,
+    /// The number of rows that it has read or written.
+    pub(super) count: u64,
+}
+
+impl<'s> SqlStatement<'s> {
+    pub(super) fn new<P: ToSql + Sync>(sql: &'s str, parameters: &'s [P]) -> SqlStatement<'s> {
+        SqlStatement { sql, parameters: parameters.iter().map(|parameter| parameter as &(dyn ToSql + Sync)).collect() }
+    }
+}
+
+impl PostgresConnection {
+    pub(super) fn new(client: Client, driver: AbortHandle) -> PostgresConnection {
+        PostgresConnection { client, prepared: Mutex::default(), driver }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// Closes the connection at once: the database is not waited for.
+    pub(super) fn cut(self) {
+        self.driver.abort();
+    }
+
+    /// Executes commands without parameters. They are sent when this is first polled.
+    pub(super) async fn command(&self, sql: &str) -> Result<(), Error> {
+        self.client.batch_execute(sql).await
+    }
+
+    /// Returns the rows of a query, with their values as texts.
+    pub(super) async fn texts(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Error> {
+        let messages = self.client.simple_query(sql).await?;
+        let row = |message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect())
+            }
+            _ => None,
+        };
+        Ok(messages.into_iter().filter_map(row).collect())
+    }
+
+    /// Prepares statements. Nothing is executed.
+    pub(super) async fn prepare(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Statement>, Error> {
+        let mut prepared = Vec::with_capacity(statements.len());
+        for statement in statements {
+            prepared.push(self.prepared(statement.sql).await?);
+        }
+        Ok(prepared)
+    }
+
+    async fn prepared(&self, sql: &str) -> Result<Statement, Error> {
+        let known = self.prepared.lock().get(sql).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let statement = self.client.prepare(sql).await?;
+        let mut prepared = self.prepared.lock();
+        if prepared.len() >= PREPARED_MAX {
+            prepared.shift_remove_index(0);
+        }
+        prepared.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Executes prepared statements one after the other. They are sent together, when this is first polled. Fails with the
+    /// first error, and the place of its statement.
+    pub(super) async fn execute(
+        &self,
+        statements: &[SqlStatement<'_>],
+        prepared: &[Statement],
+    ) -> Result<Vec<Executed>, (usize, Error)> {
+        let sent = statements.iter().zip(prepared).map(|(statement, prepared)| self.executed(prepared, statement));
+        let answers = in_order(sent).await.into_iter().enumerate();
+        answers.map(|(at, answer)| answer.map_err(|error| (at, error))).collect()
+    }
+
+    async fn executed(&self, prepared: &Statement, statement: &SqlStatement<'_>) -> Result<Executed, Error> {
+        let stream = self.client.query_raw(prepared, statement.parameters.iter().copied()).await?;
+        let (mut stream, mut rows) = (pin!(stream), Vec::new());
+        while let Some(row) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+            rows.push(row?);
+        }
+        Ok(Executed { rows, count: stream.rows_affected().unwrap_or(0) })
+    }
+}

@@ -1,0 +1,131 @@
+//! Failures of PostgreSQL, with advice.
+
+use std::error::Error as _;
+
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+use weir::{Failure, FailureKind};
+
+use super::address::PostgresAddress;
+
+/// An error of a statement.
+#[derive(Debug)]
+pub(super) enum StatementError {
+    /// The database has refused it, or the connection has failed. With the place of the statement among those that were
+    /// executed together.
+    Database(Error, usize),
+    /// The connection was lost when nobody knows whether the statement has taken effect.
+    Unknown,
+    /// There was no answer within the time limit.
+    NoAnswer,
+    /// The transaction of the statement was taken back before.
+    TakenBack(Failure),
+}
+
+impl From<Error> for StatementError {
+    fn from(error: Error) -> StatementError {
+        StatementError::Database(error, 0)
+    }
+}
+
+impl StatementError {
+    /// Returns whether a transaction that begins anew may succeed.
+    pub(super) fn is_conflict(&self) -> bool {
+        match self {
+            StatementError::Database(error, _) => is_conflict(error),
+            StatementError::TakenBack(failure) => failure.kind == FailureKind::Conflict,
+            _ => false,
+        }
+    }
+
+    /// Returns whether the connection has failed.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, StatementError::Database(error, _) if is_lost(error))
+    }
+
+    /// Returns the name of the unique index that a row breaks, if that is why a statement was refused, and the place of the
+    /// statement.
+    pub(super) fn broken_index(&self) -> Option<(&str, usize)> {
+        match self {
+            StatementError::Database(error, at) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
+                let index = error.as_db_error().and_then(|error| error.constraint());
+                Some((index.unwrap_or_default(), *at))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether the transaction has to be tried again.
+pub(super) fn is_conflict(error: &Error) -> bool {
+    let code = error.code();
+    code == Some(&SqlState::T_R_SERIALIZATION_FAILURE) || code == Some(&SqlState::T_R_DEADLOCK_DETECTED)
+}
+
+/// Returns whether the connection has failed, or cannot be made at the moment.
+pub(super) fn is_lost(error: &Error) -> bool {
+    let Some(code) = error.code() else {
+        let io = |error: &Error| error.source().is_some_and(|source| source.is::<std::io::Error>());
+        return error.is_closed() || io(error);
+    };
+    // The database ends, has crashed, starts, or has ended an idle transaction.
+    ["57P01", "57P02", "57P03", "25P03", "08006", "08003"].contains(&code.code())
+}
+
+/// Returns the failure for an error of a statement.
+pub(super) fn failure(address: &PostgresAddress, error: &StatementError) -> Failure {
+    match error {
+        StatementError::Database(error, _) => explain(address, error),
+        StatementError::Unknown => Failure::function(format!(
+            "the database {address}: the connection was lost while a statement was executed; nobody knows whether it has \
+             taken effect"
+        )),
+        StatementError::NoAnswer => Failure::function(format!(
+            "the database {address} has not answered within {} s; it may carry out the statement later",
+            address.time_limit.as_secs()
+        )),
+        StatementError::TakenBack(failure) => failure.clone(),
+    }
+}
+
+/// Returns the failure for an error of the database.
+pub(super) fn explain(address: &PostgresAddress, error: &Error) -> Failure {
+    let why = match error.as_db_error() {
+        Some(error) => {
+            let detail = error.detail().map_or_else(String::new, |detail| format!(" ({detail})"));
+            format!("{}{detail}", error.message())
+        }
+        None => error.source().map_or_else(|| error.to_string(), ToString::to_string),
+    };
+    let advice = advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
+    let kind = if is_conflict(error) || error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+        FailureKind::Conflict
+    } else {
+        FailureKind::Function
+    };
+    Failure::new(kind, format!("the database {address}: {why}{advice}"))
+}
+
+fn advice(error: &Error) -> Option<&'static str> {
+    let Some(code) = error.code() else {
+        let is_unreachable = is_lost(error) || error.to_string().starts_with("error connecting");
+        return is_unreachable.then_some("start PostgreSQL, or correct its address");
+    };
+    Some(match code.code() {
+        "40001" | "40P01" => "another program has written the same rows at the same time: try it again",
+        "55P03" => "another program that shares the tables has not ended its transaction: try it again",
+        "57014" => {
+            "the statement takes longer than its time limit: `?statement_timeout=60s` of the address sets another one"
+        }
+        "53100" => "its disk is full: free some space; nothing of the statement was written",
+        "53300" => "it has too many connections: end some programs, or raise `max_connections`",
+        "25006" => "it is read-only, such as a standby: use the address of the primary",
+        "28P01" | "28000" => "correct the user or the password in its address, or set `PGPASSWORD`",
+        "3D000" => "create it with `createdb`, or correct its address",
+        "42501" => "give the user the right: GRANT … ON …",
+        "54000" => "a key or an indexed value has at most 2,700 bytes",
+        "57P01" | "57P02" | "57P03" | "08006" | "08003" => "the next statement connects again",
+        "25P03" => "the transaction has executed nothing for too long",
+        _ => return None,
+    })
+}

@@ -1,0 +1,56 @@
+//! The tables of Weir in a schema: `weir_database` has the version of their layout, and its lock gives programs their turns;
+//! `weir_numbers` has the last number of each table that numbers its rows.
+
+use weir::Failure;
+
+use super::address::PostgresAddress;
+use super::connection::PostgresConnection;
+use super::errors::explain;
+
+/// The version of the layout.
+const LAYOUT: i32 = 1;
+
+/// Creates the tables of Weir if the schema has none.
+pub(super) async fn prepare(connection: &PostgresConnection, address: &PostgresAddress) -> Result<(), Failure> {
+    if check(connection, address).await? {
+        return Ok(());
+    }
+    // Several programs may start at the same moment.
+    let created = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock(hashtext('weir_database'), hashtext(current_schema()));
+         CREATE TABLE IF NOT EXISTS \"weir_database\" (\"layout\" integer NOT NULL PRIMARY KEY);
+         INSERT INTO \"weir_database\" VALUES ({LAYOUT}) ON CONFLICT DO NOTHING;
+         CREATE TABLE IF NOT EXISTS \"weir_numbers\" (\"table\" text COLLATE \"C\" NOT NULL PRIMARY KEY, \"last\" bigint NOT NULL);
+         COMMIT"
+    );
+    connection.command(&created).await.map_err(|error| explain(address, &error))
+}
+
+/// Returns whether the schema has the tables of Weir. Fails if there is no schema, or if its tables are those of another
+/// version.
+pub(super) async fn check(connection: &PostgresConnection, address: &PostgresAddress) -> Result<bool, Failure> {
+    let texts = async |sql: &str| connection.texts(sql).await.map_err(|error| explain(address, &error));
+    let refused = |why: String| Err(Failure::function(format!("the database {address}: {why}")));
+    let found = texts("SELECT current_schema(), to_regclass('weir_database') IS NOT NULL").await?;
+    let [schema, exists] = found.first().map_or(&[][..], Vec::as_slice) else { return Ok(false) };
+    if schema.is_none() {
+        return refused(
+            "the search path names no schema that exists; create it: `CREATE SCHEMA …`, or name another one: \
+             `?options=-csearch_path%3Dshop`"
+                .to_owned(),
+        );
+    }
+    if exists.as_deref() != Some("t") {
+        return Ok(false);
+    }
+    let layouts = texts("SELECT max(\"layout\") FROM \"weir_database\"").await?;
+    let layout = layouts.first().and_then(|row| row.first()?.as_ref()?.parse::<i32>().ok());
+    match layout {
+        Some(LAYOUT) => Ok(true),
+        Some(other) if other > LAYOUT => refused(format!(
+            "a newer version of Weir has written the tables of the schema `{}`; use that version, or a newer one",
+            schema.as_deref().unwrap_or_default()
+        )),
+        _ => refused("its table `weir_database` is not one of Weir; name another schema".to_owned()),
+    }
+}

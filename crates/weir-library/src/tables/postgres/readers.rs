@@ -1,0 +1,61 @@
+//! The pool of connections that read.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::connection::PostgresConnection;
+use super::errors::StatementError;
+
+/// Maximum number of connections that read.
+const READERS_MAX: usize = 16;
+
+/// The pool of connections that read. Each serves one statement at a time; a statement waits if all are busy.
+#[derive(Default)]
+pub(super) struct Readers {
+    pool: Mutex<ReaderPool>,
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct ReaderPool {
+    idle: Vec<PostgresConnection>,
+    busy: usize,
+}
+
+impl Readers {
+    /// Takes a connection out of the pool, or makes one.
+    pub(super) fn take(
+        &self,
+        limit: Duration,
+        connect: impl FnOnce() -> Result<PostgresConnection, StatementError>,
+    ) -> Result<PostgresConnection, StatementError> {
+        let deadline = Instant::now() + limit;
+        let mut pool = self.pool.lock();
+        while pool.busy >= READERS_MAX {
+            if self.returned.wait_until(&mut pool, deadline).timed_out() {
+                return Err(StatementError::NoAnswer);
+            }
+        }
+        pool.busy += 1;
+        pool.idle.retain(|idle| !idle.is_closed());
+        if let Some(idle) = pool.idle.pop() {
+            return Ok(idle);
+        }
+        drop(pool);
+        let connected = connect();
+        if connected.is_err() {
+            self.put(None);
+        }
+        connected
+    }
+
+    /// Puts a connection back, unless it cannot be used any more.
+    pub(super) fn put(&self, reader: Option<PostgresConnection>) {
+        let mut pool = self.pool.lock();
+        pool.busy -= 1;
+        pool.idle.extend(reader);
+        drop(pool);
+        self.returned.notify_one();
+    }
+}

@@ -1,0 +1,81 @@
+//! The replacement of several rows by new ones with the same keys.
+//!
+//! All old rows are deleted before the first new one is inserted, because a unique value may move from one row to another.
+//! The columns that the program does not declare, such as those of an earlier program, are written again as they were.
+
+use tokio_postgres::types::ToSql;
+use weir::Value;
+
+use super::PostgresDatabase;
+use super::connection::{Executed, SqlStatement};
+use super::errors::StatementError;
+use super::value::KeptValue;
+use crate::tables::dialect::Dialect;
+use crate::tables::row::fields;
+use crate::tables::schema::Schema;
+use crate::tables::sql::{list, name, quoted};
+use crate::tables::sql_value::{Bound, key_parameters};
+use crate::tables::statements::{TableStatements, parameters};
+
+/// The replacement of rows of a table.
+pub(super) struct PostgresReplacement<'t> {
+    pub(super) database: &'t PostgresDatabase,
+    pub(super) schema: &'t Schema,
+    pub(super) statements: &'t TableStatements,
+}
+
+impl PostgresReplacement<'_> {
+    /// Replaces the rows with these keys, in a transaction.
+    pub(super) fn run(&self, transaction: i64, rows: &[(Value, Value)]) -> Result<u64, StatementError> {
+        let undeclared = self.undeclared_columns(transaction)?;
+        let deletion = match &undeclared[..] {
+            [] => self.statements.delete.clone(),
+            columns => format!("{} RETURNING {}", self.statements.delete, columns.join(", ")),
+        };
+        let keys: Vec<Vec<Bound<'_>>> = rows.iter().map(|(key, _)| key_parameters(self.schema, key)).collect();
+        let deletions: Vec<SqlStatement<'_>> = keys.iter().map(|key| SqlStatement::new(&deletion, key)).collect();
+        let deleted = self.database.write(transaction, &deletions)?;
+        let kept =
+            deleted.iter().map(|deleted| kept_values(deleted, undeclared.len())).collect::<Result<Vec<_>, _>>()?;
+        self.insert(transaction, rows, &kept, &undeclared)?;
+        Ok(rows.len() as u64)
+    }
+
+    fn insert(
+        &self,
+        transaction: i64,
+        rows: &[(Value, Value)],
+        kept: &[Vec<KeptValue>],
+        undeclared: &[String],
+    ) -> Result<(), StatementError> {
+        let all = 0..self.schema.columns.len();
+        let names = list(all.clone().map(|at| name(self.schema, at)).chain(undeclared.iter().cloned()), ", ");
+        let values = Dialect::Postgres.parameters(all.len() + undeclared.len());
+        let insertion = format!("INSERT INTO {} ({names}) VALUES ({values})", quoted(&self.schema.name));
+        let declared: Vec<Vec<Bound<'_>>> =
+            rows.iter().map(|(_, row)| parameters(self.schema, all.clone(), fields(row))).collect();
+        let insertions = declared.iter().zip(kept).map(|(declared, kept)| {
+            let declared = declared.iter().map(|value| value as &(dyn ToSql + Sync));
+            let kept = kept.iter().map(|value| value as &(dyn ToSql + Sync));
+            SqlStatement { sql: &insertion, parameters: declared.chain(kept).collect() }
+        });
+        self.database.write(transaction, &insertions.collect::<Vec<_>>()).map(|_| ())
+    }
+
+    /// Returns the names, in SQL, of the columns that the table has and the program does not declare. It reads them anew,
+    /// because another program can add columns at any time.
+    fn undeclared_columns(&self, transaction: i64) -> Result<Vec<String>, StatementError> {
+        let sql = "SELECT attname::text FROM pg_attribute
+                   WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
+        let table = quoted(&self.schema.name);
+        let found = self.database.read(transaction, &[SqlStatement::new(sql, std::slice::from_ref(&table))])?;
+        let names = found.iter().flat_map(|found| &found.rows).filter_map(|row| row.try_get::<_, String>(0).ok());
+        let is_declared = |name: &String| self.schema.columns.iter().any(|column| column.name == *name);
+        Ok(names.filter(|name| !is_declared(name)).map(|name| quoted(&name)).collect())
+    }
+}
+
+fn kept_values(deleted: &Executed, columns: usize) -> Result<Vec<KeptValue>, StatementError> {
+    let Some(row) = deleted.rows.first() else { return Ok(Vec::new()) };
+    (0..columns).map(|at| row.try_get(at).map_err(StatementError::from)).collect()
+}

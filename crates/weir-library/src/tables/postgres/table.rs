@@ -1,0 +1,184 @@
+//! A table of the database in PostgreSQL.
+
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+use weir::{Failure, Value, Values};
+
+use super::PostgresDatabase;
+use super::connection::{Executed, SqlStatement};
+use super::errors::StatementError;
+use super::replacement::PostgresReplacement;
+use super::value::column_value;
+use crate::tables::constraint;
+use crate::tables::dialect::Dialect;
+use crate::tables::insertion::{columns_beside_key, given_columns};
+use crate::tables::row::fields;
+use crate::tables::rows::TableRows;
+use crate::tables::schema::{Schema, TableSearch};
+use crate::tables::sql_value::{Bound, key_parameters};
+use crate::tables::statements::{TableStatements, parameters};
+
+/// A table of the database.
+#[derive(Debug)]
+pub(in crate::tables) struct PostgresTable {
+    schema: Schema,
+    database: Arc<PostgresDatabase>,
+    statements: TableStatements,
+}
+
+impl PostgresTable {
+    /// Opens the table: creates it, or adds what the program declares and the database lacks.
+    pub(in crate::tables) fn open(schema: Schema, database: Arc<PostgresDatabase>) -> Result<PostgresTable, Failure> {
+        database.evolve(&schema)?;
+        Ok(PostgresTable { statements: TableStatements::new(&schema, Dialect::Postgres), schema, database })
+    }
+
+    fn read(&self, transaction: i64, (sql, parameters): (&str, &[Bound<'_>])) -> Result<Executed, Failure> {
+        let executed = self.database.read(transaction, &[SqlStatement::new(sql, parameters)]);
+        executed
+            .map(|executed| executed.into_iter().next().unwrap_or_default())
+            .map_err(|error| self.database.failure(&error))
+    }
+
+    /// Executes a statement that writes a row. A broken rule is a failure that names it.
+    fn write(
+        &self,
+        transaction: i64,
+        row: &[Value],
+        (sql, parameters): (&str, &[Bound<'_>]),
+    ) -> Result<Executed, Failure> {
+        let executed = self.database.write(transaction, &[SqlStatement::new(sql, parameters)]);
+        let executed = executed.map_err(|error| match error.broken_index() {
+            Some((index, _)) if !row.is_empty() => self.taken(index, row),
+            _ => self.database.failure(&error),
+        });
+        Ok(executed?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Returns the failure of a row that breaks a unique index.
+    fn taken(&self, index: &str, row: &[Value]) -> Failure {
+        let named = |of: &&crate::tables::schema::IndexSchema| Dialect::Postgres.index_name(&self.schema, of) == index;
+        let columns = self.schema.indexes.iter().find(named).map_or(&self.schema.key, |index| &index.columns);
+        constraint::taken(&self.schema, columns, row)
+    }
+
+    fn row(&self, row: &Row) -> Result<Value, Failure> {
+        let values = || self.schema.columns.iter().enumerate().map(|(at, column)| column_value(row, at, column));
+        let whole: Option<Values> = values().collect();
+        whole
+            .map(Value::Record)
+            .ok_or_else(|| constraint::unreadable(&self.schema, values().collect(), Dialect::Postgres))
+    }
+
+    /// Returns a whole number of the only row of an answer.
+    fn number(&self, executed: &Executed, column: usize) -> Result<i64, Failure> {
+        let row = executed.rows.first().ok_or_else(|| Failure::function("the database has given no answer"))?;
+        row.try_get(column).map_err(|error| self.database.failure(&StatementError::from(error)))
+    }
+}
+
+impl TableRows for PostgresTable {
+    fn get(&self, transaction: i64, key: &Value) -> Result<Option<Value>, Failure> {
+        let rows = self.get_all(transaction, std::slice::from_ref(key))?;
+        Ok(rows.into_iter().next().flatten())
+    }
+
+    fn get_all(&self, transaction: i64, keys: &[Value]) -> Result<Vec<Option<Value>>, Failure> {
+        let keys: Vec<Vec<Bound<'_>>> = keys.iter().map(|key| key_parameters(&self.schema, key)).collect();
+        let statements: Vec<SqlStatement<'_>> =
+            keys.iter().map(|key| SqlStatement::new(&self.statements.get, key)).collect();
+        if statements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.database.read(transaction, &statements).map_err(|error| self.database.failure(&error))?;
+        found.iter().map(|found| found.rows.first().map(|row| self.row(row)).transpose()).collect()
+    }
+
+    fn select(&self, transaction: i64, search: &TableSearch) -> Result<Vec<Value>, Failure> {
+        let (sql, parameters) = self.statements.select(&self.schema, search);
+        self.read(transaction, (&sql, &parameters))?.rows.iter().map(|row| self.row(row)).collect()
+    }
+
+    fn count(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        let (sql, parameters) = self.statements.count(&self.schema, search);
+        self.number(&self.read(transaction, (&sql, &parameters))?, 0)
+    }
+
+    fn sum(&self, transaction: i64, search: &TableSearch, column: usize) -> Result<i128, Failure> {
+        let (sql, parameters) = self.statements.sum(&self.schema, search, column);
+        let halves = self.read(transaction, (&sql, &parameters))?;
+        Ok((i128::from(self.number(&halves, 0)?) << 32) + i128::from(self.number(&halves, 1)?))
+    }
+
+    fn insert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        let row = self.schema.stored(row)?;
+        let parameters = parameters(&self.schema, given_columns(&self.schema).into_iter(), fields(&row));
+        let inserted = self.write(transaction, fields(&row), (&self.statements.insert, &parameters))?;
+        match (self.schema.auto, inserted.rows.is_empty()) {
+            (false, _) => Ok(self.schema.key_of(fields(&row))),
+            (true, false) => self.number(&inserted, 0).map(Value::Int),
+            (true, true) => Err(constraint::no_number_left(&self.schema)),
+        }
+    }
+
+    fn upsert(&self, transaction: i64, row: Value) -> Result<Value, Failure> {
+        let row = self.schema.stored(row)?;
+        let parameters = parameters(&self.schema, 0..self.schema.columns.len(), fields(&row));
+        self.write(transaction, fields(&row), (&self.statements.upsert, &parameters))?;
+        Ok(self.schema.key_of(fields(&row)))
+    }
+
+    fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
+        let row = self.schema.stored(row)?;
+        if self.schema.key_of(fields(&row)) != *key {
+            return Err(constraint::changed_key(&self.schema));
+        }
+        let Some(sql) = &self.statements.replace else { return Ok(()) };
+        let columns = self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
+        let parameters = parameters(&self.schema, columns, fields(&row));
+        self.write(transaction, fields(&row), (sql, &parameters)).map(|_| ())
+    }
+
+    fn replace_rows(&self, transaction: i64, old: &[Value], new: Vec<Value>) -> Result<i64, Failure> {
+        let rows = self.schema.replacements(old, new)?;
+        let PostgresTable { schema, database, statements } = self;
+        let replacement = PostgresReplacement { database, schema, statements };
+        let replaced = database.write_together(transaction, |transaction| replacement.run(transaction, &rows));
+        replaced.map(|count| count as i64).map_err(|error| match error.broken_index() {
+            Some((index, at)) => self.taken(index, rows.get(at).map_or(&[], |(_, row)| fields(row))),
+            None => database.failure(&error),
+        })
+    }
+
+    fn delete(&self, transaction: i64, key: &Value) -> Result<bool, Failure> {
+        let parameters = key_parameters(&self.schema, key);
+        Ok(self.write(transaction, &[], (&self.statements.delete, &parameters))?.count > 0)
+    }
+
+    fn delete_all(&self, transaction: i64, search: &TableSearch) -> Result<i64, Failure> {
+        let (sql, parameters) = self.statements.delete_all(&self.schema, search);
+        Ok(self.write(transaction, &[], (&sql, &parameters))?.count as i64)
+    }
+
+    fn delete_rows(&self, transaction: i64, rows: &[Value]) -> Result<i64, Failure> {
+        let keys: Vec<Value> = rows.iter().map(|row| self.schema.key_of(fields(row))).collect();
+        let keys: Vec<Vec<Bound<'_>>> = keys.iter().map(|key| key_parameters(&self.schema, key)).collect();
+        let deletions: Vec<SqlStatement<'_>> =
+            keys.iter().map(|key| SqlStatement::new(&self.statements.delete, key)).collect();
+        let deleted = self.database.write(transaction, &deletions).map_err(|error| self.database.failure(&error))?;
+        Ok(deleted.iter().map(|deleted| deleted.count).sum::<u64>() as i64)
+    }
+
+    fn commit(&self, transaction: i64, last: bool) -> Result<(), Failure> {
+        if last { self.database.commit(transaction) } else { Ok(()) }
+    }
+
+    fn roll_back(&self, transaction: i64) {
+        self.database.roll_back(transaction);
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}

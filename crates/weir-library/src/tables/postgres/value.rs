@@ -1,0 +1,83 @@
+//! Values of columns in PostgreSQL, in the binary form of the protocol.
+
+use std::error::Error;
+
+use bytes::BytesMut;
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use weir::Value;
+
+use crate::tables::escaped_text::{escaped, unescaped};
+use crate::tables::schema::ColumnSchema;
+use crate::tables::sql_value::{Bound, SqlValue, value_of};
+
+type Encoded = Result<IsNull, Box<dyn Error + Sync + Send>>;
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Encoded {
+        match self.stored() {
+            SqlValue::Null => Ok(IsNull::Yes),
+            SqlValue::Bool(value) => value.to_sql_checked(ty, out),
+            SqlValue::Integer(value) => value.to_sql_checked(ty, out),
+            SqlValue::Real(value) => value.to_sql_checked(ty, out),
+            SqlValue::Text(text) => escaped(text).to_sql_checked(ty, out),
+            SqlValue::Bytes(bytes) => bytes.to_sql_checked(ty, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// Returns the value of a column; `None` if another program has stored something else there.
+pub(super) fn column_value(row: &Row, at: usize, column: &ColumnSchema) -> Option<Value> {
+    let of = row.columns().get(at)?.type_();
+    if <&str as FromSql<'_>>::accepts(of) {
+        let stored: Option<&str> = row.try_get(at).ok()?;
+        let Some(stored) = stored else { return value_of(SqlValue::Null, column) };
+        return value_of(SqlValue::Text(&unescaped(stored)?), column);
+    }
+    let stored = match *of {
+        Type::BOOL => row.try_get::<_, Option<bool>>(at).ok()?.map(SqlValue::Bool),
+        Type::INT8 => row.try_get::<_, Option<i64>>(at).ok()?.map(SqlValue::Integer),
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(at).ok()?.map(SqlValue::Real),
+        Type::BYTEA => row.try_get::<_, Option<&[u8]>>(at).ok()?.map(SqlValue::Bytes),
+        _ => return None,
+    };
+    value_of(stored.unwrap_or(SqlValue::Null), column)
+}
+
+/// A value of a column that the program does not declare: it is written again as it was read.
+#[derive(Debug)]
+pub(super) struct KeptValue(Option<Vec<u8>>);
+
+impl<'r> FromSql<'r> for KeptValue {
+    fn from_sql(_: &Type, raw: &'r [u8]) -> Result<KeptValue, Box<dyn Error + Sync + Send>> {
+        Ok(KeptValue(Some(raw.to_vec())))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<KeptValue, Box<dyn Error + Sync + Send>> {
+        Ok(KeptValue(None))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+impl ToSql for KeptValue {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Encoded {
+        let Some(bytes) = &self.0 else { return Ok(IsNull::Yes) };
+        out.extend_from_slice(bytes);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}

@@ -1,0 +1,217 @@
+//! The connection that writes, and its open transaction.
+//!
+//! A transaction begins with the lock of `weir_database`, which its first statement waits for: so programs that share the
+//! tables take turns. The lock is taken before the transaction has its snapshot (PostgreSQL, "Explicit Locking"), which
+//! therefore has everything that was committed before. Transactions are `SERIALIZABLE`, so that those of other
+//! programs, which take no turns, are noticed.
+//!
+//! A statement in a transaction has a savepoint: if the database refuses it, such as a row that breaks a rule, the program may
+//! go on with the transaction.
+
+use std::time::Duration;
+
+use weir::{Failure, FailureKind};
+
+use super::connection::{Executed, PostgresConnection, SqlStatement};
+use super::errors::{StatementError, is_conflict, is_lost};
+
+/// Begins a transaction that has its turn.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE";
+/// Takes back a statement.
+const TAKE_BACK: &str = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement";
+/// Begins what all statements of one moment have in common.
+pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+/// Maximum number of times that a transaction is tried.
+pub(super) const ATTEMPTS_MAX: u32 = 8;
+/// Time before the second attempt; before each further one twice as long.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The connection that writes.
+#[derive(Default)]
+pub(super) struct PostgresWriter {
+    /// The connection; `None` before the first statement, and after it has failed.
+    pub(super) connection: Option<PostgresConnection>,
+    /// The number of the open transaction; 0 if there is none.
+    pub(super) transaction: i64,
+    /// The number of the last transaction that was taken back, and why. It cannot go on.
+    lost: Option<(i64, Failure)>,
+}
+
+/// Executes statements as one transaction, all or none.
+pub(super) async fn execute_alone(
+    connection: &PostgresConnection,
+    statements: &[SqlStatement<'_>],
+) -> Result<Vec<Executed>, StatementError> {
+    let prepared = connection.prepare(statements).await?;
+    let (began, executed, committed) = tokio::join!(
+        biased;
+        connection.command(BEGIN),
+        connection.execute(statements, &prepared),
+        connection.command("COMMIT")
+    );
+    began?;
+    let executed = executed.map_err(|(at, error)| unknown_if_lost(error, at))?;
+    committed.map_err(|error| unknown_if_lost(error, 0))?;
+    Ok(executed)
+}
+
+/// Returns the error of a statement that may have been committed when the connection was lost.
+fn unknown_if_lost(error: tokio_postgres::Error, at: usize) -> StatementError {
+    if is_lost(&error) { StatementError::Unknown } else { StatementError::Database(error, at) }
+}
+
+/// Waits before another attempt.
+pub(super) fn pause(attempt: u32) {
+    std::thread::sleep(PAUSE * 2_u32.pow(attempt.min(ATTEMPTS_MAX)));
+}
+
+impl PostgresWriter {
+    /// Fails if the transaction was taken back. Takes back another one that was left unfinished.
+    pub(super) async fn enter(&mut self, transaction: i64) -> Result<(), StatementError> {
+        self.check(transaction)?;
+        if self.transaction != 0 && self.transaction != transaction {
+            self.roll_back().await;
+        }
+        if self.transaction != 0 && self.connection.as_ref().is_none_or(PostgresConnection::is_closed) {
+            return Err(self.lose(why_lost()));
+        }
+        Ok(())
+    }
+
+    /// Fails if the transaction was taken back.
+    pub(super) fn check(&self, transaction: i64) -> Result<(), StatementError> {
+        match &self.lost {
+            Some((lost, failure)) if *lost == transaction && transaction != 0 => {
+                Err(StatementError::TakenBack(failure.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Executes statements in a transaction, all or none. The first ones begin it.
+    pub(super) async fn execute(
+        &mut self,
+        transaction: i64,
+        statements: &[SqlStatement<'_>],
+        reads: bool,
+    ) -> Result<Vec<Executed>, StatementError> {
+        let Some(connection) = &self.connection else { return Err(self.lose(why_lost())) };
+        let begins = self.transaction == 0;
+        let executed = in_transaction(connection, statements, (begins, reads)).await;
+        if begins && !matches!(executed, Err(TransactionError::NotBegun(_))) {
+            self.transaction = transaction;
+        }
+        match executed {
+            Ok(executed) => Ok(executed),
+            Err(TransactionError::Refused(error, at)) => Err(StatementError::Database(error, at)),
+            // Nothing of the transaction is done, and it can begin anew.
+            Err(TransactionError::NotBegun(error)) => Err(error.into()),
+            Err(TransactionError::Aborted(error)) if begins => {
+                self.roll_back().await;
+                Err(error.into())
+            }
+            Err(TransactionError::Aborted(error)) => {
+                let error = StatementError::from(error);
+                let failure = if error.is_conflict() { why_conflict() } else { why_lost() };
+                self.transaction = transaction;
+                self.roll_back().await;
+                self.lost = Some((transaction, failure));
+                Err(error)
+            }
+        }
+    }
+
+    /// Commits the transaction, if it has begun.
+    pub(super) async fn commit(&mut self, transaction: i64) -> Result<(), StatementError> {
+        self.check(transaction)?;
+        if self.transaction != transaction {
+            return Ok(());
+        }
+        self.transaction = 0;
+        let Some(connection) = &self.connection else { return Err(StatementError::TakenBack(why_lost())) };
+        connection.command("COMMIT").await.map_err(|error| unknown_if_lost(error, 0))
+    }
+
+    /// Takes back the open transaction, if there is one.
+    pub(super) async fn roll_back(&mut self) {
+        if self.transaction == 0 {
+            return;
+        }
+        self.transaction = 0;
+        let failed = match &self.connection {
+            Some(connection) => connection.command("ROLLBACK").await.is_err(),
+            None => false,
+        };
+        if failed {
+            // The database takes it back when the connection ends.
+            self.connection.take().into_iter().for_each(PostgresConnection::cut);
+        }
+    }
+
+    /// Gives up the connection, on which a statement may still be executed.
+    pub(super) fn cut(&mut self) {
+        if self.transaction != 0 {
+            self.lost = Some((self.transaction, why_lost()));
+            self.transaction = 0;
+        }
+        self.connection.take().into_iter().for_each(PostgresConnection::cut);
+    }
+
+    fn lose(&mut self, failure: Failure) -> StatementError {
+        self.lost = Some((self.transaction, failure.clone()));
+        self.transaction = 0;
+        StatementError::TakenBack(failure)
+    }
+}
+
+/// An error of a statement in a transaction.
+enum TransactionError {
+    /// The transaction could not begin.
+    NotBegun(tokio_postgres::Error),
+    /// The statements were taken back, because the one at this place was refused. The transaction goes on.
+    Refused(tokio_postgres::Error, usize),
+    /// The transaction cannot go on.
+    Aborted(tokio_postgres::Error),
+}
+
+/// Executes statements in a transaction. A statement that reads cannot be refused for a row, and needs no savepoint.
+async fn in_transaction(
+    connection: &PostgresConnection,
+    statements: &[SqlStatement<'_>],
+    (begins, reads): (bool, bool),
+) -> Result<Vec<Executed>, TransactionError> {
+    let prepared = match connection.prepare(statements).await {
+        Ok(prepared) => prepared,
+        Err(error) if begins => return Err(TransactionError::NotBegun(error)),
+        Err(error) => return Err(TransactionError::Aborted(error)),
+    };
+    let command = async |wanted: bool, sql: &str| if wanted { connection.command(sql).await } else { Ok(()) };
+    let (began, saved, executed, released) = tokio::join!(
+        biased;
+        command(begins, BEGIN),
+        command(!reads, "SAVEPOINT statement"),
+        connection.execute(statements, &prepared),
+        command(!reads, "RELEASE SAVEPOINT statement")
+    );
+    began.map_err(TransactionError::Aborted)?;
+    saved.map_err(TransactionError::Aborted)?;
+    match executed {
+        Ok(executed) => released.map(|()| executed).map_err(TransactionError::Aborted),
+        Err((_, error)) if reads || is_conflict(&error) => Err(TransactionError::Aborted(error)),
+        Err((at, error)) => match connection.command(TAKE_BACK).await {
+            Ok(()) => Err(TransactionError::Refused(error, at)),
+            Err(_) => Err(TransactionError::Aborted(error)),
+        },
+    }
+}
+
+fn why_lost() -> Failure {
+    Failure::function("the transaction was taken back, because its connection to the database was lost")
+}
+
+fn why_conflict() -> Failure {
+    Failure::new(
+        FailureKind::Conflict,
+        "the transaction was taken back, because another program has written the same rows",
+    )
+}

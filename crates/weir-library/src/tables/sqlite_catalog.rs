@@ -1,0 +1,74 @@
+//! The tables of an SQLite database.
+
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::catalog::{Catalog, CatalogColumn, Read};
+use super::database_error::explain;
+use super::dialect::Dialect;
+
+/// The tables of an SQLite database, read and changed by a connection.
+pub(super) struct SqliteCatalog<'c> {
+    pub(super) connection: &'c Connection,
+    /// The file of the database.
+    pub(super) path: &'c Path,
+}
+
+impl SqliteCatalog<'_> {
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Read<T> {
+        read(self.connection).map_err(|error| explain(self.path, &error))
+    }
+}
+
+impl Catalog for SqliteCatalog<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn columns(&self, table: &str) -> Read<Vec<CatalogColumn>> {
+        let column = |row: &rusqlite::Row<'_>| {
+            let (name, sql_type, key) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(CatalogColumn { name, sql_type, key, nullable: row.get(3)?, default: row.get(4)? })
+        };
+        let sql = "SELECT name, type, pk > 0, \"notnull\" = 0, dflt_value FROM pragma_table_info(?1) ORDER BY cid";
+        self.read(|connection| connection.prepare_cached(sql)?.query_map([table], column)?.collect())
+    }
+
+    fn indexes(&self, table: &str) -> Read<Vec<String>> {
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1";
+        self.read(|connection| connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect())
+    }
+
+    fn numbers_rows(&self, table: &str) -> Read<bool> {
+        let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        let sql: Option<String> =
+            self.read(|connection| connection.query_row(sql, [table], |row| row.get(0)).optional())?;
+        Ok(sql.unwrap_or_default().contains("AUTOINCREMENT"))
+    }
+
+    fn same_but_for_case(&self, table: &str) -> Read<Option<String>> {
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE AND name <> ?1";
+        self.read(|connection| connection.query_row(sql, [table], |row| row.get(0)).optional())
+    }
+
+    fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>> {
+        let value = |value: ValueRef<'_>| match value {
+            ValueRef::Integer(number) => Some(number.to_string()),
+            ValueRef::Real(number) => Some(number.to_string()),
+            ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            ValueRef::Null | ValueRef::Blob(_) => None,
+        };
+        self.read(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            let columns = statement.column_count();
+            let row = |row: &rusqlite::Row<'_>| (0..columns).map(|at| Ok(value(row.get_ref(at)?))).collect();
+            statement.query_map([], row)?.collect()
+        })
+    }
+
+    fn execute(&self, sql: &str) -> Read<()> {
+        self.read(|connection| connection.execute_batch(sql))
+    }
+}

@@ -1,0 +1,29 @@
+//! The place of a program's stored tables: a file in the data folder, or the PostgreSQL database of an address.
+
+use std::path::Path;
+
+use weir_host::Failure;
+use weir_library::tables::{PostgresAddress, TableLocation};
+
+use crate::programs::database_of;
+
+/// Variable of the environment with the password of the database, as for `psql`.
+const PASSWORD: &str = "PGPASSWORD";
+
+/// Returns the place of the tables of a program. `given` is the address of the option `--tables`, `planned` that of the plan,
+/// which the options override.
+///
+/// # Errors
+/// Fails if the address is none.
+pub(crate) fn table_location(
+    file: &Path,
+    data: Option<&Path>,
+    given: Option<&str>,
+    planned: Option<&str>,
+) -> Result<TableLocation, Failure> {
+    let Some(address) = given.or(planned.filter(|_| data.is_none())) else {
+        return Ok(TableLocation::File(database_of(file, data)));
+    };
+    let password = std::env::var(PASSWORD).ok();
+    PostgresAddress::parse(address, password.as_deref()).map(TableLocation::Postgres)
+}

@@ -1,0 +1,189 @@
+//! A PostgreSQL server for tests: private, on a socket in a temporary folder, and gone when the test process ends.
+//!
+//! It needs the programs of PostgreSQL, but no server that runs. As root it runs as the user `nobody`, because PostgreSQL refuses
+//! to run as root. Durability is off: the tests end the server, not the machine.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+/// Waits for the end of its input, which is that of the test process; then ends the server, and removes the folder.
+const KEEPER: &str = r#"trap '' INT; cat >/dev/null; pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+[ -n "$pid" ] && kill -QUIT "$pid" 2>/dev/null && while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done; rm -rf "$1""#;
+
+/// A PostgreSQL server.
+pub struct PostgresServer {
+    programs: PathBuf,
+    folder: PathBuf,
+    server: Mutex<Option<Child>>,
+    _keeper: Child,
+}
+
+impl PostgresServer {
+    /// Returns the server that the tests of a process share; `None`, and a line that says so, if PostgreSQL is not installed.
+    #[must_use]
+    pub fn shared() -> Option<&'static PostgresServer> {
+        static SHARED: OnceLock<Option<PostgresServer>> = OnceLock::new();
+        SHARED.get_or_init(PostgresServer::start).as_ref()
+    }
+
+    /// Starts a server of its own; `None`, and a line that says so, if PostgreSQL is not installed.
+    ///
+    /// # Panics
+    /// Panics if PostgreSQL is installed, and does not start.
+    #[must_use]
+    pub fn start() -> Option<PostgresServer> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let Some(programs) = programs() else {
+            // Not `eprintln!`: the test harness would hide it.
+            _ = writeln!(std::io::stderr(), "SKIPPED: PostgreSQL is not installed (no `initdb`)");
+            return None;
+        };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("weir-postgres-{}-{number}", std::process::id()));
+        std::fs::create_dir(&folder).expect("a folder of our own");
+        let keeper = Command::new("sh").args(["-c", KEEPER, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn();
+        if is_root() {
+            let owned = Command::new("chown").args(["65534:65534"]).arg(&folder).status();
+            assert!(owned.expect("chown is there").success());
+        }
+        let server =
+            PostgresServer { programs, folder, server: Mutex::default(), _keeper: keeper.expect("a shell is there") };
+        // Not the order of bytes, which Weir has to ask for; older versions have no such option.
+        let icu: &[&str] = &["--locale-provider=icu", "--icu-locale=en", "--locale=C.UTF-8"];
+        let made = server.initialize(icu).or_else(|_| server.initialize(&["--locale=C"]));
+        made.unwrap_or_else(|message| panic!("initdb: {message}"));
+        server.run();
+        Some(server)
+    }
+
+    /// Creates the files of the server.
+    fn initialize(&self, locale: &[&str]) -> Result<(), String> {
+        let data = self.folder.join("data");
+        let mut command = self.program("initdb");
+        command.arg("-D").arg(data).args(["--username=weir", "--auth=trust", "--encoding=UTF8", "--no-sync"]);
+        let made = command.args(locale).output().expect("initdb is there");
+        if made.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&made.stderr).into_owned()) }
+    }
+
+    /// Starts the server again, after [`PostgresServer::crash`].
+    ///
+    /// # Panics
+    /// Panics if it does not start.
+    pub fn run(&self) {
+        let mut command = self.program("postgres");
+        command.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder).args(["-c", "listen_addresses="]);
+        command.args(["-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=200"]);
+        let mut server = command.stderr(Stdio::piped()).spawn().expect("postgres is there");
+        let mut log = BufReader::new(server.stderr.take().expect("the log is a pipe")).lines();
+        let mut seen = Vec::new();
+        let ready = log.by_ref().map_while(Result::ok).any(|line| {
+            let ready = line.contains("ready to accept connections");
+            seen.push(line);
+            ready
+        });
+        assert!(ready, "postgres does not start: {}", seen.join("\n"));
+        std::thread::spawn(move || log.for_each(drop));
+        *self.server.lock().expect("no test panics here") = Some(server);
+    }
+
+    /// Ends the server at once, as if it had crashed, and waits for its end.
+    ///
+    /// # Panics
+    /// Panics if it cannot be ended.
+    pub fn crash(&self) {
+        let server = self.server.lock().expect("no test panics here").take();
+        let mut server = server.expect("the server runs");
+        self.signal("QUIT", server.id());
+        server.wait().expect("the server ends");
+    }
+
+    /// Stops all processes of the server, so that it answers nothing and keeps its connections, until [`PostgresServer::thaw`].
+    pub fn freeze(&self) {
+        self.signal_all("STOP");
+    }
+
+    /// Lets a frozen server go on.
+    pub fn thaw(&self) {
+        self.signal_all("CONT");
+    }
+
+    /// Executes SQL in a schema, as another program.
+    ///
+    /// # Panics
+    /// Panics if the server refuses it.
+    pub fn execute(&self, schema: &str, sql: &str) -> String {
+        let done = self.psql(schema, sql).output().expect("psql is there");
+        assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
+    /// Returns the command that executes SQL in a schema, as another program.
+    #[must_use]
+    pub fn psql(&self, schema: &str, sql: &str) -> Command {
+        let mut psql = self.program("psql");
+        psql.arg("-h").arg(&self.folder).args(["-U", "weir", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-qtA", "-c"]);
+        psql.arg(sql).env("PGOPTIONS", format!("-csearch_path={schema}"));
+        psql
+    }
+
+    /// Creates an empty schema, and returns its address.
+    pub fn schema(&self, name: &str) -> String {
+        self.execute("public", &format!("CREATE SCHEMA \"{name}\""));
+        self.address(name)
+    }
+
+    /// Returns the address of a schema.
+    #[must_use]
+    pub fn address(&self, schema: &str) -> String {
+        let folder = self.folder.to_str().expect("a path of ASCII").replace('/', "%2F");
+        format!("postgres://weir@{folder}/postgres?options=-csearch_path%3D{schema}")
+    }
+
+    /// Returns a command of PostgreSQL that runs as a user it accepts.
+    fn program(&self, name: &str) -> Command {
+        let program = self.programs.join(name);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command.current_dir("/").stdin(Stdio::null());
+        command
+    }
+
+    fn signal_all(&self, signal: &str) {
+        let server = self.server.lock().expect("no test panics here").as_ref().map(Child::id);
+        let server = server.expect("the server runs");
+        let children = Command::new("ps").args(["-o", "pid=", "--ppid", &server.to_string()]).output();
+        let children = String::from_utf8(children.expect("ps is there").stdout).expect("numbers");
+        for process in children.split_whitespace().chain([&*server.to_string()]) {
+            self.signal(signal, process.parse().expect("a number"));
+        }
+    }
+
+    fn signal(&self, signal: &str, process: u32) {
+        // A process of a connection may have ended by itself.
+        _ = Command::new("kill").arg(format!("-{signal}")).arg(process.to_string()).status();
+    }
+}
+
+/// Returns the folder with the programs of PostgreSQL.
+fn programs() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut versions: Vec<PathBuf> =
+        std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    versions.sort_by_key(|version| version.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()));
+    folders.extend(versions.into_iter().rev().map(|version| version.join("bin")));
+    folders.into_iter().find(|folder| ["initdb", "postgres", "psql"].iter().all(|name| folder.join(name).is_file()))
+}
+
+fn is_root() -> bool {
+    static ROOT: OnceLock<bool> = OnceLock::new();
+    *ROOT.get_or_init(|| Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0"))
+}
