@@ -5,6 +5,7 @@ mod tables;
 mod type_order;
 mod type_resolution;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -230,7 +231,7 @@ impl Declarer<'_, '_> {
     }
 
     fn record(&mut self, record: &ast::Record) -> TypeShape {
-        let (mut seen, mut external) = (IndexMap::new(), IndexMap::new());
+        let (mut seen, mut external) = (BTreeMap::new(), BTreeMap::new());
         let mut fields = Vec::new();
         for field in &record.fields {
             if self.first_of(&mut seen, &field.name, "field") {
@@ -248,7 +249,7 @@ impl Declarer<'_, '_> {
     }
 
     fn variants(&mut self, declared: &ast::Enum) -> TypeShape {
-        let (mut seen, mut external) = (IndexMap::new(), IndexMap::new());
+        let (mut seen, mut external) = (BTreeMap::new(), BTreeMap::new());
         let mut variants = Vec::new();
         for variant in &declared.variants {
             if self.first_of(&mut seen, &variant.name, "variant") {
@@ -277,7 +278,7 @@ impl Declarer<'_, '_> {
     /// Returns the name of a field or variant outside the program, if it is another one. Reports one that is given twice.
     fn external_name(
         &mut self,
-        seen: &mut IndexMap<Arc<str>, Span>,
+        seen: &mut BTreeMap<Arc<str>, Span>,
         external: Option<&ast::ExternalName>,
         name: &Name,
     ) -> Option<Text> {
@@ -293,7 +294,7 @@ impl Declarer<'_, '_> {
         external.map(|external| (&*external.text).into())
     }
 
-    fn first_of(&mut self, seen: &mut IndexMap<Arc<str>, Span>, name: &Name, what: &str) -> bool {
+    fn first_of(&mut self, seen: &mut BTreeMap<Arc<str>, Span>, name: &Name, what: &str) -> bool {
         if name.is_missing() {
             return false;
         }
@@ -408,7 +409,7 @@ impl Declarer<'_, '_> {
     }
 
     fn function(&mut self, item: usize, public: bool, function: &ast::Function) {
-        let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
+        let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
         let mut parameters = Vec::new();
         let mut signature = TypeParameters::introduced_by(&function.name);
         for parameter in &function.parameters {

@@ -155,8 +155,7 @@ impl SourceFile {
 }
 
 fn line_ends(text: &str, base: u32) -> impl Iterator<Item = u32> {
-    let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-    newlines.map(move |(at, _)| base + at as u32 + 1)
+    text.match_indices('\n').map(move |(at, _)| base + at as u32 + 1)
 }
 
 /// The texts of several programs; maps a [`Span`] to its text.

@@ -10,9 +10,9 @@ use crate::types::{fields_of, names_in};
 pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefinition> {
     let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
     let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
-    let types = typed.files.iter().flat_map(|file| file.types());
-    for ty in types.chain(typed.declarations.shared.values().map(|shared| &shared.ty)) {
-        names_in(&ty.to_type(), &mut wanted);
+    wanted.extend(typed.files.iter().flat_map(|file| file.named_types.iter().cloned()));
+    for shared in typed.declarations.shared.values() {
+        names_in(&shared.ty.to_type(), &mut wanted);
     }
     for entry in typed.entries() {
         names_in(&entry.answer, &mut wanted);

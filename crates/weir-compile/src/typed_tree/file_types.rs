@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use weir_host::Text;
 use weir_syntax::ast::{ExprId, FileIndex, NodeCounts, PatternId};
 use weir_syntax::{Diagnostic, Span};
 
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::html_template::HoleContext;
 use crate::symbol::Reference;
-use crate::types::{Inference, Substitution, Ty};
+use crate::types::{Inference, Substitution, Ty, names_in};
 
 /// The resolved names and types of a file.
 pub(crate) struct FileTypes {
@@ -30,6 +31,8 @@ pub(crate) struct FileTypes {
     /// By the offset of each handler.
     pub(crate) handlers: BTreeMap<u32, ResolvedHandler>,
     pub(crate) locals: Vec<Local>,
+    /// The named types in all types of the file, each where it is last.
+    pub(crate) named_types: Vec<Text>,
     /// The types of the values that functions such as `json.decode` create.
     pub(crate) created: Vec<Ty>,
     pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
@@ -76,6 +79,7 @@ impl FileTypes {
             tries: BTreeMap::new(),
             handlers: BTreeMap::new(),
             locals: Vec::new(),
+            named_types: Vec::new(),
             created: Vec::new(),
             pattern_locals: BTreeMap::new(),
             hidden_locals: BTreeMap::new(),
@@ -104,11 +108,19 @@ impl FileTypes {
         for ty in types.chain(self.instances.values_mut().chain(used).flat_map(|types| types.values_mut())) {
             *ty = inference.resolve(ty);
         }
+        self.named_types = self.names_in_types();
     }
 
-    /// Returns all types in the file.
-    pub(crate) fn types(&self) -> impl Iterator<Item = &Ty> {
-        self.expr_types.iter().chain(&self.pattern_types).chain(self.locals.iter().map(|local| &local.ty))
+    fn names_in_types(&self) -> Vec<Text> {
+        let types = self.expr_types.iter().chain(&self.pattern_types).chain(self.locals.iter().map(|local| &local.ty));
+        let mut names = Vec::new();
+        for ty in types {
+            names_in(&ty.to_type(), &mut names);
+        }
+        let mut seen = BTreeSet::new();
+        let mut last: Vec<Text> = names.into_iter().rev().filter(|name| seen.insert(name.clone())).collect();
+        last.reverse();
+        last
     }
 
     /// Records the type of an expression.
