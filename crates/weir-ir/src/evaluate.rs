@@ -277,7 +277,7 @@ impl FlowEvaluation<'_, '_> {
             Op::Map { list, element, body } => self.map(list, element, body),
             Op::Fold { list, init, state, element, body } => self.fold(list, init, (state, element), body),
             Op::Loop { init, state, body, at_most } => self.repeat(init, state, body, *at_most),
-            Op::Atomic { constraints, session, body } => {
+            Op::Atomic { constraints, session, body, .. } => {
                 if let Some(session) = session {
                     let session = self.value(session);
                     self.evaluator.begin_session(constraints, &session)?;

@@ -10,7 +10,7 @@ use weir_syntax::{Code, Diagnostic, Edit, Span};
 
 use super::total_expressions::TotalExpressions;
 use crate::context::CheckContext;
-use crate::typed_tree::{Resolution, TypedTree};
+use crate::typed_tree::{LocalId, Resolution, TypedTree};
 use crate::whole_lines::has_comment;
 
 /// The warnings of every key of a map literal that is equal to an earlier one.
@@ -26,7 +26,7 @@ pub(super) struct RepeatedKeySearch<'t> {
 enum ComparableKey {
     Constant(Value),
     /// A local, by its number.
-    Local(u32),
+    Local(LocalId),
 }
 
 impl<'t> RepeatedKeySearch<'t> {
@@ -43,8 +43,8 @@ impl<'t> RepeatedKeySearch<'t> {
     }
 
     fn comparable(&self, key: &Expr) -> Option<ComparableKey> {
-        match self.typed.resolutions.get(&key.id) {
-            Some(Resolution::Local(local)) => Some(ComparableKey::Local(local.0)),
+        match self.typed.resolution(key.id) {
+            Some(Resolution::Local(local)) => Some(ComparableKey::Local(*local)),
             _ => self.typed.constant(key).ok().map(ComparableKey::Constant),
         }
     }
