@@ -68,10 +68,13 @@ impl<'t> RepeatedKeySearch<'t> {
 
     /// Returns the edit that joins the first and the last entry, whose keys are equal: the map has the key at the position of
     /// the first entry, with the value of the last. `None` if that could change what the program does: the lost value has
-    /// an effect or may fail, or the kept one would be evaluated before a value between them.
+    /// an effect or may fail, the kept one would be evaluated before a value between them, or a key between them may be the
+    /// same when the program runs, whose value would then win.
     fn joined(&self, entries: &[MapEntry]) -> Option<Edit> {
         let [first, between @ .., last] = entries else { return None };
-        let keeps_order = between.is_empty() || self.total.contain(&last.value);
+        let is_constant = |entry: &MapEntry| matches!(self.comparable(&entry.key), Some(ComparableKey::Constant(_)));
+        let differ = is_constant(first) && between.iter().all(is_constant);
+        let keeps_order = between.is_empty() || (differ && self.total.contain(&last.value));
         let kept =
             Span { start: first.value.span.end, end: between.last().unwrap_or(first).value.span.end, ..first.key.span };
         let replaced = Span { start: first.value.span.start, end: last.value.span.end, ..first.key.span };

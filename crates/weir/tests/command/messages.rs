@@ -374,6 +374,16 @@ test "everything happens" {
   expect s.get("/?a=1").status() == 200
   expect s.get("/?a=3").status() == 500
 }
+
+fn prices(n: Int, m: Int) -> Map(Int, Text) {
+  [2: "a", n: "b", 2: "c", m: "d", n: "e"]
+}
+
+test "keys that may be equal when the program runs" {
+  expect prices(2, 5)[2] == Some("e")
+  expect prices(3, 2)[2] == Some("d")
+  expect prices(4, 4)[4] == Some("e")
+}
 "#;
 
 #[test]
