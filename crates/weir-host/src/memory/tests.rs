@@ -1,3 +1,5 @@
+//! Tests of the memory accounts.
+
 use super::*;
 
 const MEGABYTE: usize = 1 << 20;
