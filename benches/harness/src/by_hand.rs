@@ -29,10 +29,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use crate::BenchResult;
 
@@ -55,17 +57,49 @@ where
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            let answer = answer.clone();
+            tokio::spawn(serve_connection(stream, answer.clone()));
+        }
+    })
+}
+
+/// Answers every request over TLS.
+///
+/// # Errors
+/// Fails if it cannot listen, or if the system provides no event loop.
+pub fn serve_tls<A>(
+    port: u16,
+    config: Arc<ServerConfig>,
+    answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+) -> BenchResult<()>
+where
+    A: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    run(async move {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let acceptor = TlsAcceptor::from(config);
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            let (handshake, answer) = (acceptor.accept(stream), answer.clone());
             tokio::spawn(async move {
-                let service = service_fn(move |request| {
-                    let answer = answer(request);
-                    async move { Ok::<_, Infallible>(answer.await) }
-                });
-                // A client that disconnects is not an error of the server.
-                _ = builder().serve_connection(TokioIo::new(stream), service).await;
+                if let Ok(stream) = handshake.await {
+                    serve_connection(stream, answer).await;
+                }
             });
         }
     })
+}
+
+async fn serve_connection<A>(stream: impl AsyncRead + AsyncWrite + Unpin, answer: impl Fn(Request<Incoming>) -> A)
+where
+    A: Future<Output = Response<Full<Bytes>>>,
+{
+    let service = service_fn(move |request| {
+        let answer = answer(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    // A client that disconnects is not an error of the server.
+    _ = builder().serve_connection(TokioIo::new(stream), service).await;
 }
 
 /// Answers every request within limits.

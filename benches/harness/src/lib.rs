@@ -12,6 +12,7 @@ mod process;
 mod report;
 pub mod results;
 mod server;
+pub mod tls;
 
 pub use load::{Load, LoadSample, RequestWriter, Workload, random};
 pub use open_loop::{OpenSample, Schedule};

@@ -4,13 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::BenchResult;
 use crate::server::{SERVER_CORE, ServerProcess, pin};
+use crate::tls::HOST;
 
 /// The core of the load generator.
 const CORE: usize = SERVER_CORE + 1;
@@ -27,13 +32,15 @@ pub struct Workload {
     pub request: RequestWriter,
     /// The number of requests after which a connection is closed and another one opened.
     pub requests_per_connection: u64,
+    /// The configuration of TLS; without it, connections are plain.
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 impl Workload {
     /// Creates a workload whose connections are never closed.
     #[must_use]
     pub fn kept(request: RequestWriter) -> Self {
-        Workload { request, requests_per_connection: u64::MAX }
+        Workload { request, requests_per_connection: u64::MAX, tls: None }
     }
 }
 
@@ -72,7 +79,7 @@ impl Load {
     /// Fails if an answer is not 200.
     pub fn bodies(&self, server: &ServerProcess, paths: &[String]) -> BenchResult<Vec<Vec<u8>>> {
         self.runtime.block_on(async {
-            let mut connection = LoadConnection::open(server.port).await?;
+            let mut connection = LoadConnection::open(server.port, None).await?;
             let mut bodies = Vec::new();
             for path in paths {
                 let (head, length) = connection.ask(path).await?;
@@ -115,7 +122,8 @@ pub(crate) fn histogram() -> Histogram<u64> {
 }
 
 async fn client_until(port: u16, end: Instant, seed: u64, workload: Workload) -> Result<Histogram<u64>, String> {
-    let mut connection = LoadConnection::open(port).await.map_err(|error| error.to_string())?;
+    let open = || async { LoadConnection::open(port, workload.tls.as_ref()).await.map_err(|error| error.to_string()) };
+    let mut connection = open().await?;
     let (mut latencies, mut asked) = (histogram(), 0);
     let mut state = seed;
     let mut path = String::new();
@@ -126,7 +134,7 @@ async fn client_until(port: u16, end: Instant, seed: u64, workload: Workload) ->
         }
         // The cost of a new connection is part of its first request.
         if asked == workload.requests_per_connection {
-            connection = LoadConnection::open(port).await.map_err(|error| error.to_string())?;
+            connection = open().await?;
             asked = 0;
         }
         asked += 1;
@@ -146,17 +154,51 @@ pub fn random(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
+/// The transport of a connection.
+enum LoadStream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl LoadStream {
+    async fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match self {
+            LoadStream::Plain(stream) => stream.write_all(bytes).await,
+            LoadStream::Tls(stream) => {
+                stream.write_all(bytes).await?;
+                stream.flush().await
+            }
+        }
+    }
+
+    async fn read_buf(&mut self, buffer: &mut Vec<u8>) -> std::io::Result<usize> {
+        match self {
+            LoadStream::Plain(stream) => stream.read_buf(buffer).await,
+            LoadStream::Tls(stream) => stream.read_buf(buffer).await,
+        }
+    }
+}
+
 /// A keep-alive connection.
 pub(crate) struct LoadConnection {
-    stream: TcpStream,
+    stream: LoadStream,
     written: String,
     read: Vec<u8>,
 }
 
 impl LoadConnection {
-    pub(crate) async fn open(port: u16) -> std::io::Result<Self> {
+    /// Opens a connection, with TLS if it is configured.
+    pub(crate) async fn open(port: u16, tls: Option<&Arc<ClientConfig>>) -> std::io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
+        let stream = match tls {
+            None => LoadStream::Plain(stream),
+            Some(config) => {
+                let connector = TlsConnector::from(Arc::clone(config));
+                let host = ServerName::try_from(HOST).map_err(std::io::Error::other)?;
+                LoadStream::Tls(Box::new(connector.connect(host, stream).await?))
+            }
+        };
         Ok(LoadConnection { stream, written: String::new(), read: Vec::new() })
     }
 

@@ -111,7 +111,7 @@ async fn request(port: u16, path: &str, idle: &RefCell<Vec<LoadConnection>>) -> 
     let kept = idle.borrow_mut().pop();
     let mut connection = match kept {
         Some(connection) => connection,
-        None => match LoadConnection::open(port).await {
+        None => match LoadConnection::open(port, None).await {
             Ok(connection) => connection,
             Err(_) => return RequestOutcome::Lost,
         },

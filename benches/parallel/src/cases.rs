@@ -9,17 +9,20 @@ pub(crate) struct ParallelCase {
     pub(crate) name: &'static str,
     /// The number of rounds; 0 for two calls.
     pub(crate) rounds: i64,
+    /// True if the results are added up, and not kept.
+    pub(crate) sums: bool,
     /// The steps of [`work`] in each round or call; 0 for rounds of [`small`].
     pub(crate) steps: i64,
 }
 
 /// All cases. A step takes about a nanosecond.
 pub(crate) const CASES: &[ParallelCase] = &[
-    ParallelCase { name: "2 calls of 100 ms", rounds: 0, steps: 100_000_000 },
-    ParallelCase { name: "2 rounds of 100 ms", rounds: 2, steps: 100_000_000 },
-    ParallelCase { name: "1,000 rounds of 1 ms", rounds: 1_000, steps: 1_000_000 },
-    ParallelCase { name: "a million rounds of 100 ns", rounds: 1_000_000, steps: 0 },
-    ParallelCase { name: "100 rounds of 100 ns", rounds: 100, steps: 0 },
+    ParallelCase { name: "2 calls of 100 ms", rounds: 0, sums: false, steps: 100_000_000 },
+    ParallelCase { name: "2 rounds of 100 ms", rounds: 2, sums: false, steps: 100_000_000 },
+    ParallelCase { name: "1,000 rounds of 1 ms", rounds: 1_000, sums: false, steps: 1_000_000 },
+    ParallelCase { name: "a million rounds of 100 ns", rounds: 1_000_000, sums: false, steps: 0 },
+    ParallelCase { name: "a million rounds of 100 ns, summed", rounds: 1_000_000, sums: true, steps: 0 },
+    ParallelCase { name: "100 rounds of 100 ns", rounds: 100, sums: false, steps: 0 },
 ];
 
 /// The steps of [`small`].
@@ -45,6 +48,9 @@ impl ParallelCase {
         if self.rounds == 0 {
             return both(rayon::join(|| self.round(1), || self.round(2)));
         }
+        if self.sums {
+            return black_box((0..self.rounds).into_par_iter().map(|seed| self.round(seed) % 7).sum());
+        }
         let results: Vec<i64> = (0..self.rounds).into_par_iter().map(|seed| self.round(seed)).collect();
         black_box(results).len() as i64
     }
@@ -53,6 +59,9 @@ impl ParallelCase {
     pub(crate) fn on_one_thread(&self) -> i64 {
         if self.rounds == 0 {
             return both((self.round(1), self.round(2)));
+        }
+        if self.sums {
+            return black_box((0..self.rounds).map(|seed| self.round(seed) % 7).sum());
         }
         let results: Vec<i64> = (0..self.rounds).map(|seed| self.round(seed)).collect();
         black_box(results).len() as i64

@@ -1,15 +1,15 @@
 //! Rounds and independent calls of one flow on all cores, beside the same with rayon and on one core, in one run.
 //!
 //! ```sh
-//! cargo run --release -p bench-parallel            # options: --rounds 20
+//! cargo run --release -p bench-parallel            # options: --rounds 20, --case "a million"
 //! ```
 //!
-//! Each round runs a case with every contender in turn; a ratio is taken between figures of the same round. Results are
+//! `--case` runs only cases whose names begin so. Each round runs a case with every contender in turn; a ratio is taken between figures of the same round. Results are
 //! written to `target/bench-parallel.json`.
 
 use std::time::Instant;
 
-use bench_harness::{BenchResult, LoadOptions, results};
+use bench_harness::{BenchResult, LoadOptions, results, taken};
 use serde_json::{Map, Value as Json, json};
 
 use cases::{CASES, ParallelCase};
@@ -22,11 +22,12 @@ mod program;
 const CONTENDERS: [&str; 4] = ["rayon", "weir", "weir, parallel = \"off\"", "one thread"];
 
 fn main() -> BenchResult<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let beginning = taken(&mut arguments, "--case").unwrap_or_default();
     let options = LoadOptions::read(&arguments)?;
     let (on, off) = (BenchProgram::start("auto")?, BenchProgram::start("off")?);
     let mut all = Map::new();
-    for case in CASES {
+    for case in CASES.iter().filter(|case| case.name.starts_with(&beginning)) {
         all.insert(case.name.into(), measured(case, (&on, &off), options.rounds)?);
     }
     results::publish("bench-parallel", &Json::Object(all))

@@ -9,22 +9,28 @@ use weir_syntax::{SourceFile, Sources, Style, render};
 use crate::BenchResult;
 use crate::cases::ParallelCase;
 
-/// A flow for each run of a case. The rounds and steps of a case are one number, because a flow has one input.
+/// A flow for each run of a case. The rounds and steps of a case are one number, because a flow has one input; it is negative
+/// if the results are added up.
 const PROGRAM: &str = "\
 use bench, list
 
 for number in bench.flows(0) {
   let rounds = number / 1000000000
   let steps = number % 1000000000
-  let numbers = list.numbers(0, rounds)?
-  if rounds == 0 {
+  if rounds < 0 {
+    let numbers = list.numbers(0, 0 - rounds)?
+    let total = fold sum = 0 for n in numbers { sum + bench.small(n) % 7 }
+    bench.take([total])
+  } else if rounds == 0 {
     let first = bench.work(1, steps)
     let second = bench.work(2, steps)
     bench.take([first, second])
   } else if steps > 0 {
+    let numbers = list.numbers(0, rounds)?
     let results = for n in numbers { bench.work(n, steps) }
     bench.take(results)
   } else {
+    let numbers = list.numbers(0, rounds)?
     let results = for n in numbers { bench.small(n) }
     bench.take(results)
   }
@@ -93,7 +99,7 @@ impl BenchProgram {
 
     /// Runs the rounds or calls of a case in a flow; returns the number of rounds.
     pub(crate) fn run(&self, case: &ParallelCase) -> BenchResult<i64> {
-        let input = case.rounds * ROUNDS_AT + case.steps;
+        let input = if case.sums { -case.rounds * ROUNDS_AT } else { case.rounds * ROUNDS_AT + case.steps };
         self.feed.run(vec![Value::Int(input)]).map_err(|failure| failure.message.to_string())?;
         Ok(case.rounds)
     }

@@ -9,6 +9,7 @@
 //! | `idle` | the memory of idle connections that have sent one request |
 //! | `overload` | requests that compute, by a fixed schedule, below and at three times what the server can answer |
 //! | `proxy` | small requests to a proxy before a service that answers each with 512 bytes |
+//! | `tls`, `tls-alone` | small answers over TLS 1.3, on keep-alive connections and with one connection per request |
 //! | `endless` | small requests beside 16 that compute for ever: latencies, `within`, and the end of the process |
 //!
 //! Every server has one core, the load generator has another.
@@ -22,6 +23,7 @@
 //! | `reads-ENGINE` | the same, but reads each file for each request, as `hyper` does |
 //! | `raw-ENGINE` | `main.weir` on raw sockets |
 //! | `proxy-hyper`, `proxy-ENGINE` | a proxy by hand on hyper's client and server, and one of ten lines in Weir; only in the case `proxy` |
+//! | `tls-hyper`, `tls-ENGINE` | a server by hand on hyper and tokio-rustls, and a service in Weir; only in the case `tls` |
 //! | `map-PLAN` | `pipeline.weir` with a plan of `mappings/` |
 //!
 //! A server that is not installed is visibly skipped.
@@ -40,6 +42,7 @@ mod idle;
 mod overload;
 mod proxy;
 mod servers;
+mod tls;
 mod workload;
 
 use std::fs;
@@ -70,6 +73,9 @@ fn main() -> BenchResult<()> {
     }
     if wants("proxy") {
         in_folder(&SMALL, |folder| proxy::run(folder, options))?;
+    }
+    if wants("tls") {
+        in_folder(&SMALL, |folder| tls::run(folder, options))?;
     }
     if wants("endless") {
         in_folder(&SMALL, |folder| endless::run(folder, options))?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use bench_harness::{BenchResult, ServerProcess, free_port, peers};
 
-use crate::{hand, proxy};
+use crate::{hand, proxy, tls};
 
 /// The name of the peer with the limits that Weir keeps.
 pub(crate) const LIMITED: &str = "hyper-limits";
@@ -106,6 +106,9 @@ pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let folder = Path::new(folder);
     if name.starts_with("proxy-") {
         return proxy::serve(name, port.parse()?, folder);
+    }
+    if name.starts_with("tls-") {
+        return tls::serve(name, port.parse()?, folder);
     }
     let (program, kind) = match name.split_once('-') {
         Some(("http" | "reads", engine)) => (include_str!("../../../examples/web_server/over_http.weir"), engine),

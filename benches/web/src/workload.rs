@@ -24,7 +24,7 @@ pub(crate) const SMALL: WebCase =
 pub(crate) const ALONE: WebCase = WebCase {
     name: "alone",
     write: write_small,
-    workload: || Workload { request: Arc::new(ask_small), requests_per_connection: 1 },
+    workload: || Workload { requests_per_connection: 1, ..Workload::kept(Arc::new(ask_small)) },
 };
 /// Flux §4.2: static files in the manner of SPECweb99, five requests per connection.
 pub(crate) const SPECWEB: WebCase = WebCase { name: "specweb", write: write_specweb, workload: specweb };
@@ -81,7 +81,7 @@ fn specweb() -> Workload {
         path.push('/');
         path.push_str(&name_of(directory, class, file));
     };
-    Workload { request: Arc::new(request), requests_per_connection: 5 }
+    Workload { requests_per_connection: 5, ..Workload::kept(Arc::new(request)) }
 }
 
 fn class_of(percent: u64) -> usize {

@@ -6,8 +6,8 @@
 //! reaches the handler, or if the failure ends the flow in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use weir_host::Text;
 use weir_syntax::ast::FailureHandler;
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -20,8 +20,8 @@ pub(crate) struct HandlerUses {
     used: BTreeSet<u32>,
     /// The positions of the handlers whose bypass ends a flow, which `around` has reported.
     reported: BTreeSet<u32>,
-    /// The bypasses in each `fn`, by its index.
-    bypasses: BTreeMap<usize, Vec<Bypass>>,
+    /// The bypasses in each `fn`, by its name.
+    bypasses: BTreeMap<Arc<str>, Vec<Bypass>>,
 }
 
 /// A place where a failure bypasses a handler.
@@ -36,7 +36,7 @@ struct Bypass {
     /// The `?` that gives the failure to the caller.
     given: Span,
     /// The name of the `fn` with the `?`.
-    function: Text,
+    function: Arc<str>,
 }
 
 impl HandlerUses {
@@ -56,9 +56,8 @@ impl HandlerUses {
     /// that it comes from.
     pub(crate) fn bypassed(
         &mut self,
-        function: usize,
-        name: Text,
-        inner: Option<usize>,
+        function: Arc<str>,
+        inner: Option<Arc<str>>,
         handler: Option<&FailureHandler>,
         given: Span,
     ) {
@@ -71,7 +70,7 @@ impl HandlerUses {
             handler: handler.function.span,
             position: handler.span.start,
             given,
-            function: name,
+            function: function.clone(),
         });
         let known = self.bypasses.entry(function).or_default();
         for bypass in own.into_iter().chain(inherited) {
@@ -82,8 +81,8 @@ impl HandlerUses {
     }
 
     /// Returns a warning for each of these handlers that a failure inside the `fn` bypasses, to end the flow around them.
-    pub(crate) fn around(&mut self, function: usize, handlers: &[&FailureHandler]) -> Vec<Diagnostic> {
-        let bypasses = self.bypasses.get(&function).into_iter().flatten();
+    pub(crate) fn around(&mut self, function: &str, handlers: &[&FailureHandler]) -> Vec<Diagnostic> {
+        let bypasses = self.bypasses.get(function).into_iter().flatten();
         let here = bypasses.filter(|bypass| handlers.iter().any(|handler| handler.span.start == bypass.position));
         let mut warnings = Vec::new();
         for bypass in here {

@@ -33,6 +33,7 @@ mod service_call;
 mod tables;
 mod test_items;
 mod waiting;
+mod whole_program;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,18 +45,22 @@ use weir_syntax::{Code, Diagnostic, Parsed, Span};
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
 use crate::declare::{self, TypeParameters};
-use crate::effects::{self, BodyEffects};
-use crate::exhaustiveness;
+use crate::effects::BodyEffects;
 use crate::program_files::FileModules;
 use crate::symbol::{Reference, Symbol};
-use crate::typed_tree::{CallTarget, Local, LocalId, TypedTree};
+use crate::typed_tree::{CallTarget, KeptFiles, Local, LocalId, TypedTree};
 use crate::types::{Inference, Ty};
 use crate::weir_modules::{MODULE_SOURCE, WeirModules};
 
-/// Checks the tree of a file.
-pub(crate) fn check(context: &mut CheckContext<'_>) -> TypedTree {
+/// Checks the tree of a program, except for the bodies of files whose results `kept` finds for these declarations.
+pub(crate) fn check(
+    context: &mut CheckContext<'_>,
+    kept: impl FnOnce(&CheckContext<'_>, &Declarations) -> KeptFiles,
+) -> TypedTree {
     let declarations = declare::declare(context);
-    let mut checker = TypeChecker::new(context, declarations);
+    let kept = kept(context, &declarations);
+    let mut checker = TypeChecker::new(context, declarations, kept);
+    checker.restore_declarations();
     checker.items();
     checker.finish()
 }
@@ -63,7 +68,7 @@ pub(crate) fn check(context: &mut CheckContext<'_>) -> TypedTree {
 /// Checks the part of a module that is written in Weir. It has no diagnostics, because it is tested with its library.
 pub(crate) fn check_module(parsed: &Parsed, text: &str, library: &Library) -> TypedTree {
     let (files, modules) = (FileModules::default(), WeirModules::none());
-    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules))
+    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules), |_, _| KeptFiles::new())
 }
 
 pub(crate) use test_items::tests;
@@ -102,6 +107,8 @@ struct TypeChecker<'a, 'c> {
     context: &'c mut CheckContext<'a>,
     /// The results so far.
     typed: TypedTree,
+    /// The number of references that the declarations contain. Those behind them are of the current file.
+    declared_references: usize,
     inference: Inference,
     /// The end of the expression that was checked last.
     reached: u32,
@@ -116,16 +123,12 @@ struct TypeChecker<'a, 'c> {
     exits: Exits,
     /// The effects of the current body so far.
     seen: BodyEffects,
-    /// The effects of the bodies of `fn`s.
-    fn_seen: Vec<BodyEffects>,
-    /// For each resource, whether it is held per session, and the first step that says so.
-    scopes_of: BTreeMap<Arc<str>, (bool, Span)>,
-    /// The calls between `fn`s: caller, callee and the span of the call.
-    fn_calls: Vec<(usize, usize, Span)>,
+    /// The files whose results an earlier check has left.
+    kept: BTreeSet<usize>,
+    /// The number of diagnostics that were reported before the current file was entered.
+    reported_before: usize,
     /// The `fn` being checked.
     current_fn: Option<usize>,
-    /// The uses of generic `fn`s, and the demands that bodies make on their type parameters.
-    generics: generics::Generics,
     /// The types of empty literals, such as `[]` and `None`, and those that functions such as `json.decode` create values
     /// of. An error if they are still unknown at the end.
     open: Vec<OpenType>,
@@ -149,10 +152,12 @@ enum ExhaustivenessCheck<'a> {
 }
 
 impl<'a, 'c> TypeChecker<'a, 'c> {
-    fn new(context: &'c mut CheckContext<'a>, declarations: Declarations) -> Self {
+    fn new(context: &'c mut CheckContext<'a>, declarations: Declarations, kept: KeptFiles) -> Self {
         TypeChecker {
-            fn_seen: vec![BodyEffects::default(); declarations.functions.len()],
-            typed: TypedTree::new(context.tree(), declarations),
+            declared_references: declarations.references.len(),
+            kept: kept.keys().copied().collect(),
+            reported_before: context.reported(),
+            typed: TypedTree::new(context.tree(), declarations, kept),
             context,
             inference: Inference::default(),
             reached: 0,
@@ -163,10 +168,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             scope: names::LocalScope::default(),
             exits: Exits::Start,
             seen: BodyEffects::default(),
-            scopes_of: BTreeMap::new(),
-            fn_calls: Vec::new(),
             current_fn: None,
-            generics: generics::Generics::default(),
             open: Vec::new(),
             matches: Vec::new(),
         }
@@ -180,8 +182,9 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         let tree = self.context.tree();
         self.constants();
         for item in &tree.items {
-            if let ItemKind::Shared(shared) = &item.kind {
-                self.enter_file(item);
+            if let ItemKind::Shared(shared) = &item.kind
+                && self.enter_file(item)
+            {
                 self.shared(shared);
             }
         }
@@ -191,7 +194,9 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             self.function(at);
         }
         for (at, item) in tree.items.iter().enumerate() {
-            self.enter_file(item);
+            if !self.enter_file(item) {
+                continue;
+            }
             match &item.kind {
                 ItemKind::Service(_) | ItemKind::Entry(_) if self.typed.declarations.file > 0 => {}
                 ItemKind::Service(service) => self.service(at, service),
@@ -200,14 +205,45 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
                 _ => {}
             }
         }
-        self.typed.declarations.file = 0;
-        self.file_handlers();
+        if self.enter(0) {
+            self.file_handlers();
+        }
+        self.leave_file();
         self.test_names();
     }
 
-    /// Makes the file of an item the current one.
-    fn enter_file(&mut self, item: &ast::Item) {
-        self.typed.declarations.file = self.context.files.index_at(item.span.start);
+    /// Makes the file of an item the current one. Returns false if it is not checked again.
+    fn enter_file(&mut self, item: &ast::Item) -> bool {
+        self.enter(item.file.into())
+    }
+
+    /// Makes the file with this index the current one, unless it is not checked again; then returns false.
+    fn enter(&mut self, file: usize) -> bool {
+        if self.is_kept(file) {
+            return false;
+        }
+        self.leave_file();
+        self.typed.declarations.file = file;
+        true
+    }
+
+    /// Adds to the results of the current file what was found since it was entered.
+    fn leave_file(&mut self) {
+        if self.is_kept(self.typed.declarations.file) {
+            return;
+        }
+        let mut references = self.typed.declarations.references.split_off(self.declared_references);
+        let reported = self.context.reported() > self.reported_before;
+        self.reported_before = self.context.reported();
+        let here = self.typed.here();
+        here.references.append(&mut references);
+        here.is_clean &= !reported;
+        here.summary.flow_callees.append(&mut self.seen.callees);
+    }
+
+    /// Returns whether the results of a file are those of an earlier check.
+    fn is_kept(&self, file: usize) -> bool {
+        self.kept.contains(&file)
     }
 
     fn shared(&mut self, shared: &'a ast::Shared) {
@@ -235,8 +271,10 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
     fn begin_body(&mut self, exits: Exits) {
         self.scope = names::LocalScope::default();
         self.exits = exits;
-        self.typed.flow_callees.append(&mut self.seen.callees);
-        self.seen = BodyEffects::default();
+        let callees = std::mem::take(&mut self.seen).callees;
+        if !callees.is_empty() {
+            self.typed.here().summary.flow_callees.extend(callees);
+        }
         self.current_fn = None;
     }
 
@@ -247,19 +285,25 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         let ItemKind::Function(function) = &item.kind else { return };
         let taken: Vec<_> = declared.parameters.iter().map(|p| p.ty.clone()).collect();
         let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
-        self.enter_file(item);
+        if !self.enter_file(item) {
+            return;
+        }
         self.begin_body(Exits::Function(result.clone()));
         self.current_fn = Some(at);
+        let mut locals = Vec::new();
         for (ty, parameter) in taken.into_iter().zip(&function.parameters) {
             if let Some(default) = &parameter.default {
                 self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
             }
             let local = self.bind(parameter.name.text.clone(), parameter.name.span, ty);
-            self.typed.fn_locals[at].push(local);
+            locals.push(local);
         }
+        let name = self.typed.declarations.fn_name(at);
+        self.typed.here().fn_locals.insert(name.clone(), locals);
         self.handlers_of_block(&function.body);
         self.block(&function.body, Some(&result));
-        self.fn_seen[at] = std::mem::take(&mut self.seen);
+        let seen = std::mem::take(&mut self.seen);
+        self.typed.here().summary.fn_effects.insert(name, seen);
     }
 
     fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
@@ -273,11 +317,13 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
 
     /// Brings a local name into scope.
     fn bind(&mut self, name: Arc<str>, span: Span, ty: Ty) -> LocalId {
-        let id = LocalId(self.typed.locals.len() as u32);
         let from = span.end.max(self.reached);
-        self.typed.locals.push(Local { name: name.clone(), span, ty, from });
+        let file = self.typed.declarations.file as ast::FileIndex;
+        let here = self.typed.here();
+        let id = LocalId { file, index: here.locals.len() as u32 };
+        here.locals.push(Local { name: name.clone(), span, ty, from });
         self.scope.bind(name, id);
-        let symbol = Symbol::Local(id.0);
+        let symbol = Symbol::Local(id);
         self.typed.declarations.references.push(Reference { span, symbol, defines: true });
         id
     }
@@ -286,49 +332,19 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         self.typed.declarations.refer(span, symbol);
     }
 
-    fn finish(mut self) -> TypedTree {
-        self.begin_body(Exits::Start);
-        self.resolve_all();
-        self.unknown_types();
-        self.generic_uses();
-        recursion::report(&self.fn_calls, &self.typed.declarations, self.context);
-        let TypeChecker { context, mut typed, fn_seen, scopes_of, matches, .. } = self;
-        typed.fn_effects = effects::close(&fn_seen);
-        typed.fn_callees = fn_seen.into_iter().map(|seen| seen.callees).collect();
-        let declarations = &typed.declarations;
-        let declared = declarations.shared.keys().chain(declarations.constraints.keys());
-        typed.per_session = declared.filter(|name| declarations.is_of_sessions(name)).cloned().collect();
-        typed.per_session.extend(scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name));
-        for check in matches {
-            match check {
-                ExhaustivenessCheck::Match(value, arms) => exhaustiveness::check_match(context, &typed, value, arms),
-                ExhaustivenessCheck::Irrefutable(pattern) => {
-                    exhaustiveness::check_irrefutable(context, &typed, pattern);
-                }
-            }
-        }
-        typed
-    }
-
-    fn resolve_all(&mut self) {
-        let inference = &self.inference;
-        let types = self.typed.expr_types.iter_mut().chain(&mut self.typed.pattern_types);
-        let types = types.chain(self.typed.locals.iter_mut().map(|local| &mut local.ty));
-        let types = types.chain(self.typed.instances.values_mut().flat_map(|instance| instance.values_mut()));
-        for ty in types.chain(self.typed.declarations.shared.values_mut().map(|shared| &mut shared.ty)) {
-            *ty = inference.resolve(ty);
-        }
-    }
-
     /// Reports expressions whose type is still unknown.
     fn unknown_types(&mut self) {
         for OpenType { span, ty, function } in std::mem::take(&mut self.open) {
             if function.is_some() {
-                self.typed.created.push(self.inference.resolve(&ty));
+                let created = self.inference.resolve(&ty);
+                let file = self.typed.declarations.file_at(span.start);
+                self.typed.file_mut(file).created.push(created);
             }
             if let Ty::Unknown(_) = self.inference.shallow(&ty) {
                 // One report is enough for everything that depends on the same unknown.
                 self.inference.unify(&ty, &Ty::Error);
+                let file = self.typed.declarations.file_at(span.start);
+                self.typed.file_mut(file).is_clean = false;
                 self.report(match function {
                     None => Diagnostic::new(Code::UnknownElementType, "the element type of this is unknown")
                         .at(span, "its elements could have any type")

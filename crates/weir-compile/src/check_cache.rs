@@ -1,29 +1,75 @@
-//! The incremental check cache: fingerprints of the `fn`s that the last check found clean.
+//! The incremental check cache: results of the last check of a program that an edit leaves valid.
 //!
-//! A `fn` that no flow reaches is lowered only to be checked, and most such `fn`s have no errors. The *fingerprint* of
-//! a `fn` hashes all the text that it depends on: its own, that of every `fn` that it calls, and that of the types,
-//! shared values and constraints of the file. A `fn` whose fingerprint is cached had no diagnostics before and has none
-//! after the edit, even if it moved.
+//! 1. The tree of a file is kept while its text and its place stay the same (`program_files`).
+//! 2. The resolved names and types of a file are kept while its key ([`FileKeys`]) stays the same, if checking it reported
+//!    nothing.
+//! 3. A `fn` that no flow reaches is lowered only to be checked, and most such `fn`s have no errors. The *fingerprint* of
+//!    a `fn` hashes all the text that it depends on: its own, that of every `fn` that it calls, and the declarations that
+//!    they see. A `fn` whose fingerprint is cached had no diagnostics before and has none after the edit, even if it moved.
+//!
+//! The cache has the results of one state of one program, so that it takes no more memory than they do.
 
-use std::collections::BTreeSet;
+mod file_keys;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use weir_host::Text;
 use weir_syntax::ast::{ItemKind, Tree};
 
-use crate::typed_tree::TypedTree;
+use crate::file_lints::FileLints;
+use crate::program_files::{FileModules, KeptTrees, fingerprint};
+use crate::typed_tree::{FileTypes, KeptFiles, TypedTree};
 use crate::weir_modules::WeirModules;
+pub(crate) use file_keys::{FileKeys, hashed};
 
-/// The cache of one file. It is valid only under one library.
+/// The cache of one program. It is valid only under one library.
 #[derive(Clone, Default)]
 pub struct CheckCache {
     /// The modules of the library that are written in Weir.
     pub(crate) modules: Arc<WeirModules>,
-    /// The fingerprints of the `fn`s without diagnostics. The chance of a collision is 1 in 2⁶⁴ for each edit.
+    /// The parsed files of the program, for [`ProgramFiles::load_again()`](crate::ProgramFiles::load_again).
+    pub trees: KeptTrees,
+    /// The results of the files without diagnostics, each with its key, by the name of the module. The chance of a collision
+    /// is 1 in 2⁶⁴ for each edit.
+    types: BTreeMap<Text, (u64, Arc<FileTypes>)>,
+    /// The warnings about the bodies of each file, with the hash of everything that they depend on.
+    lints: BTreeMap<Text, (u64, Arc<FileLints>)>,
+    /// The fingerprints of the `fn`s without diagnostics.
     clean: BTreeSet<u64>,
 }
 
 impl CheckCache {
+    /// Returns the results that are still valid.
+    pub(crate) fn kept(&self, files: &FileModules, keys: &FileKeys) -> KeptFiles {
+        let known = files.names().iter().enumerate().filter_map(|(at, name)| Some((at, self.types.get(name)?)));
+        let valid = known.filter(|(at, (key, _))| keys.key(*at) == Some(*key));
+        valid.map(|(at, (_, types))| (at, types.clone())).collect()
+    }
+
+    /// Replaces the cached results by those of this check.
+    pub(crate) fn keep_types(&mut self, files: &FileModules, keys: &FileKeys, typed: &TypedTree) {
+        let clean = files.names().iter().zip(&typed.files).enumerate().filter(|(_, (_, types))| types.is_clean);
+        let keyed = clean.filter_map(|(at, (name, types))| Some((name.clone(), (keys.key(at)?, types.clone()))));
+        self.types = keyed.collect();
+    }
+
+    /// Returns the warnings of each file that are still valid.
+    pub(crate) fn kept_lints(&self, names: &[Text], keys: &[Option<u64>]) -> Vec<Option<Arc<FileLints>>> {
+        let known = names.iter().zip(keys).map(|(name, key)| {
+            let (known, lints) = self.lints.get(name)?;
+            (Some(*known) == *key).then(|| lints.clone())
+        });
+        known.collect()
+    }
+
+    /// Replaces the cached warnings by those of this check.
+    pub(crate) fn keep_lints(&mut self, names: &[Text], keys: &[Option<u64>], lints: &[Arc<FileLints>]) {
+        let keyed = names.iter().zip(keys).zip(lints);
+        self.lints = keyed.filter_map(|((name, key), lints)| Some((name.clone(), ((*key)?, lints.clone())))).collect();
+    }
+
     /// Returns whether the text with this fingerprint had no diagnostics.
     pub(crate) fn knows(&self, fingerprint: u64) -> bool {
         self.clean.contains(&fingerprint)
@@ -35,37 +81,32 @@ impl CheckCache {
     }
 }
 
-/// The fingerprints of the `fn`s in one state of a file.
+/// The fingerprints of the `fn`s in one state of a program.
 pub(crate) struct Fingerprints<'a> {
     typed: &'a TypedTree,
-    /// The hash of each `fn`'s own text, by the index of the `fn`.
+    /// The hash of each `fn`'s own text and of the declarations that it sees, by the index of the `fn`.
     own: Vec<u64>,
-    /// The hash of all declarations that any `fn` may depend on.
+    /// The hash of what any `fn` may depend on.
     surroundings: u64,
 }
 
 impl<'a> Fingerprints<'a> {
-    pub(crate) fn new(tree: &Tree, typed: &'a TypedTree, text: &str) -> Self {
+    pub(crate) fn new(tree: &Tree, typed: &'a TypedTree, text: &str, keys: &FileKeys) -> Self {
         let of_item = |at: usize| fingerprint(&text[tree.items[at].span.range()]);
-        let own = typed.declarations.functions.values().map(|declared| of_item(declared.item)).collect();
+        let own = typed.declarations.functions.values().map(|declared| {
+            let mut hasher = DefaultHasher::new();
+            (of_item(declared.item), keys.surroundings(declared.file)).hash(&mut hasher);
+            hasher.finish()
+        });
+        let own = own.collect();
         let mut surroundings = DefaultHasher::new();
         for (at, item) in tree.items.iter().enumerate() {
-            let matters = match item.kind {
-                ItemKind::Use(_)
-                | ItemKind::Library(_)
-                | ItemKind::Shared(_)
-                | ItemKind::Constraint(_)
-                | ItemKind::Config(_)
-                | ItemKind::Constant(_)
-                | ItemKind::Alias(_) => true,
-                ItemKind::Table(_) => true,
-                ItemKind::Record(_) | ItemKind::Enum(_) | ItemKind::FailureHandler(_) => true,
-                ItemKind::Function(_) | ItemKind::Service(_) | ItemKind::Entry(_) | ItemKind::Test(_) => false,
-            };
-            if matters {
+            // Handlers of the main file apply to all flows, and constraints of every file to calls everywhere.
+            if matches!(item.kind, ItemKind::Constraint(_) | ItemKind::FailureHandler(_)) {
                 of_item(at).hash(&mut surroundings);
             }
         }
+        typed.per_session.hash(&mut surroundings);
         Fingerprints { typed, own, surroundings: surroundings.finish() }
     }
 
@@ -84,10 +125,4 @@ impl<'a> Fingerprints<'a> {
         texts.hash(&mut whole);
         whole.finish()
     }
-}
-
-fn fingerprint(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }

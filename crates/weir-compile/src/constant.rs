@@ -46,16 +46,16 @@ impl TypedTree {
     /// Returns the value of an expression whose meaning the checker has resolved; `None` for all others.
     fn named(&self, expr: &Expr) -> Option<ConstantResult> {
         match &expr.kind {
-            ExprKind::Name(_) | ExprKind::Field { .. } => match self.resolutions.get(&expr.id)? {
+            ExprKind::Name(_) | ExprKind::Field { .. } => match self.resolution(expr.id)? {
                 Resolution::Variant(tag) => Some(Ok(Value::Variant(*tag, None))),
-                Resolution::Constant(at) => {
-                    let value = self.declarations.constants[*at].value.clone();
+                Resolution::Constant(name) => {
+                    let value = self.declarations.constants[name].value.clone();
                     Some(value.ok_or_else(|| not_constant(expr, "")))
                 }
                 _ => None,
             },
             ExprKind::Call { arguments, .. } => {
-                let call = self.calls.get(&expr.id)?;
+                let call = self.call(expr.id)?;
                 let CallTarget::Variant(tag) = call.target else { return None };
                 let payload = call.supplied.iter().map(|supplied| match supplied {
                     ArgumentSource::Argument(at) => self.constant(&arguments[*at].value),

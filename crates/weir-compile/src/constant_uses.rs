@@ -1,8 +1,10 @@
 //! The constants that constant expressions name: the order in which `const`s and the defaults of fields are checked.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use weir_host::Text;
-use weir_syntax::ast::{Expr, ExprKind, ItemKind, Name, Path, Tree, Visitor, walk_expr};
+use weir_syntax::ast::{Expr, ExprKind, Item, ItemKind, Name, Path, Tree, Visitor, walk_expr};
 
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
@@ -30,8 +32,8 @@ pub(crate) struct ConstantUses<'a> {
 impl<'a> ConstantUses<'a> {
     pub(crate) fn of(declarations: &'a Declarations, context: &'a CheckContext<'_>) -> Self {
         let tree = context.tree();
-        let files: Vec<usize> = tree.items.iter().map(|item| context.files.index_at(item.span.start)).collect();
-        let record = |(at, item): (usize, &weir_syntax::ast::Item)| match &item.kind {
+        let files: Vec<usize> = tree.items.iter().map(|item| item.file.into()).collect();
+        let record = |(at, item): (usize, &Arc<Item>)| match &item.kind {
             ItemKind::Record(record) => Some((declarations.files[files[at]].whole(record.name.as_str()).into(), at)),
             _ => None,
         };

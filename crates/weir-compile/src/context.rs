@@ -1,5 +1,7 @@
 //! The context of a check: the file, its tree, the library, and the diagnostics so far.
 
+use std::ops::Range;
+
 use weir_host::{Library, Parameter};
 use weir_ir::expr::{InlinedCall, Origin};
 use weir_syntax::ast::Tree;
@@ -49,6 +51,12 @@ impl<'a> CheckContext<'a> {
 
     pub(crate) fn tree(&self) -> &'a Tree {
         &self.parsed.tree
+    }
+
+    /// Returns the indices of the items of a file.
+    pub(crate) fn file_items(&self, file: usize) -> Range<usize> {
+        let begin = |file| self.tree().items.partition_point(|item| usize::from(item.file) < file);
+        begin(file)..begin(file + 1)
     }
 
     /// Returns the parameters of a host function; none if the library lacks it.

@@ -38,6 +38,8 @@ pub(crate) struct Declarations {
 pub(crate) struct FileScope {
     /// The name of the module that the file is; empty for the main file.
     pub(crate) module: Text,
+    /// The offset at which the file begins.
+    start: u32,
     /// For each name that the file declares, the name in the program; empty for the main file, where they are the same.
     names: IndexMap<Arc<str>, Arc<str>>,
     /// The used modules, by the name that they have in the file.
@@ -66,6 +68,8 @@ pub(crate) struct DeclaredType {
 pub(crate) struct DeclaredFn {
     /// True if other modules may use it.
     pub(crate) public: bool,
+    /// The index of its file.
+    pub(crate) file: usize,
     /// The index of the item in the tree.
     pub(crate) item: usize,
     /// The names of its type parameters, in the order in which its signature mentions them.
@@ -127,6 +131,8 @@ pub(crate) struct DeclaredShared {
 
 /// A declared constraint.
 pub(crate) struct DeclaredConstraint {
+    /// True if steps of other modules may hold it.
+    pub(crate) public: bool,
     /// The index of the item in the tree.
     pub(crate) item: usize,
     pub(crate) span: Span,
@@ -135,8 +141,8 @@ pub(crate) struct DeclaredConstraint {
 }
 
 impl FileScope {
-    pub(crate) fn of_module(module: Text) -> Self {
-        FileScope { module, ..Self::default() }
+    pub(crate) fn of_module(module: Text, start: u32) -> Self {
+        FileScope { module, start, ..Self::default() }
     }
 
     /// Returns the name in the program of a name that the file declares; an empty one if it declares none.
@@ -217,6 +223,29 @@ impl Declarations {
     pub(crate) fn is_of_sessions(&self, name: &str) -> bool {
         self.shared.get(name).is_some_and(|shared| shared.per_session)
             || self.constraints.get(name).is_some_and(|constraint| constraint.per_session)
+    }
+
+    /// Returns the index of the file that has the byte at `offset`.
+    pub(crate) fn file_at(&self, offset: u32) -> usize {
+        self.files.partition_point(|file| file.start <= offset).saturating_sub(1)
+    }
+
+    /// Returns the name of the `fn` with this index.
+    pub(crate) fn fn_name(&self, at: usize) -> Arc<str> {
+        self.functions.get_index(at).map_or_else(|| "".into(), |(name, _)| name.clone())
+    }
+
+    /// Returns the name of the shared value with this index.
+    pub(crate) fn shared_name(&self, at: usize) -> Arc<str> {
+        self.shared.get_index(at).map_or_else(|| "".into(), |(name, _)| name.clone())
+    }
+
+    /// Returns the index of a `fn` that the checker has resolved.
+    ///
+    /// # Panics
+    /// Panics if there is no such `fn`.
+    pub(crate) fn fn_index(&self, name: &str) -> usize {
+        self.functions.get_index_of(name).expect("a resolved name is declared")
     }
 
     /// Returns the names in the current file.

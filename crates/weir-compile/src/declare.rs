@@ -5,6 +5,7 @@ mod tables;
 mod type_order;
 mod type_resolution;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -25,8 +26,9 @@ pub(crate) use type_resolution::{TypeParameters, private_item, resolve_type};
 
 /// Collects the declarations of a tree.
 pub(crate) fn declare(context: &mut CheckContext<'_>) -> Declarations {
-    let modules = context.files.names().iter().cloned();
-    let files: Vec<FileScope> = modules.map(FileScope::of_module).collect();
+    let modules = context.files.names().iter().cloned().enumerate();
+    let files: Vec<FileScope> =
+        modules.map(|(file, module)| FileScope::of_module(module, context.files.start(file))).collect();
     let files = if files.is_empty() { vec![FileScope::default()] } else { files };
     let declarations = Declarations { files, ..Declarations::default() };
     let mut declarer = Declarer { context, declarations, taken: IndexMap::new() };
@@ -51,7 +53,7 @@ struct Declarer<'a, 'c> {
 impl Declarer<'_, '_> {
     /// Begins with an item: its file is the current one.
     fn begin(&mut self, item: &ast::Item) {
-        self.declarations.file = self.context.files.index_at(item.span.start);
+        self.declarations.file = item.file.into();
     }
 
     /// Reports items of modules that only the main file may have.
@@ -229,7 +231,7 @@ impl Declarer<'_, '_> {
     }
 
     fn record(&mut self, record: &ast::Record) -> TypeShape {
-        let (mut seen, mut external) = (IndexMap::new(), IndexMap::new());
+        let (mut seen, mut external) = (BTreeMap::new(), BTreeMap::new());
         let mut fields = Vec::new();
         for field in &record.fields {
             if self.first_of(&mut seen, &field.name, "field") {
@@ -247,7 +249,7 @@ impl Declarer<'_, '_> {
     }
 
     fn variants(&mut self, declared: &ast::Enum) -> TypeShape {
-        let (mut seen, mut external) = (IndexMap::new(), IndexMap::new());
+        let (mut seen, mut external) = (BTreeMap::new(), BTreeMap::new());
         let mut variants = Vec::new();
         for variant in &declared.variants {
             if self.first_of(&mut seen, &variant.name, "variant") {
@@ -276,7 +278,7 @@ impl Declarer<'_, '_> {
     /// Returns the name of a field or variant outside the program, if it is another one. Reports one that is given twice.
     fn external_name(
         &mut self,
-        seen: &mut IndexMap<Arc<str>, Span>,
+        seen: &mut BTreeMap<Arc<str>, Span>,
         external: Option<&ast::ExternalName>,
         name: &Name,
     ) -> Option<Text> {
@@ -292,7 +294,7 @@ impl Declarer<'_, '_> {
         external.map(|external| (&*external.text).into())
     }
 
-    fn first_of(&mut self, seen: &mut IndexMap<Arc<str>, Span>, name: &Name, what: &str) -> bool {
+    fn first_of(&mut self, seen: &mut BTreeMap<Arc<str>, Span>, name: &Name, what: &str) -> bool {
         if name.is_missing() {
             return false;
         }
@@ -315,7 +317,7 @@ impl Declarer<'_, '_> {
             match &item.kind {
                 ItemKind::Function(function) => self.function(at, item.public.is_some(), function),
                 ItemKind::Shared(shared) => self.shared(at, shared),
-                ItemKind::Constraint(constraint) => self.constraint(at, constraint),
+                ItemKind::Constraint(constraint) => self.constraint(at, item.public.is_some(), constraint),
                 ItemKind::Table(table) => self.table(at, table),
                 ItemKind::Config(config) => self.config(at, config),
                 ItemKind::Constant(constant) => self.constant(at, item.public.is_some(), &constant.name),
@@ -369,12 +371,12 @@ impl Declarer<'_, '_> {
         }
     }
 
-    fn constraint(&mut self, item: usize, constraint: &ast::Constraint) {
+    fn constraint(&mut self, item: usize, public: bool, constraint: &ast::Constraint) {
         let (name, per_session) = (&constraint.name, constraint.per_session);
         if self.take(name) {
             let whole = self.declarations.add_name(&name.text);
             self.declarations.define(name, Symbol::Constraint((&*whole).into()));
-            let declared = DeclaredConstraint { item, span: name.span, per_session };
+            let declared = DeclaredConstraint { public, item, span: name.span, per_session };
             self.declarations.constraints.insert(whole, declared);
         }
     }
@@ -407,7 +409,7 @@ impl Declarer<'_, '_> {
     }
 
     fn function(&mut self, item: usize, public: bool, function: &ast::Function) {
-        let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
+        let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
         let mut parameters = Vec::new();
         let mut signature = TypeParameters::introduced_by(&function.name);
         for parameter in &function.parameters {
@@ -426,7 +428,8 @@ impl Declarer<'_, '_> {
             let whole = self.declarations.add_name(&function.name.text);
             self.declarations.define(&function.name, Symbol::Function((&*whole).into()));
             let type_parameters = signature.into_names();
-            let declared = DeclaredFn { item, public, type_parameters, parameters, result, result_span };
+            let file = self.declarations.file;
+            let declared = DeclaredFn { file, item, public, type_parameters, parameters, result, result_span };
             self.declarations.functions.insert(whole, declared);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use weir_host::{Mode, Resource, Signature, Text, World};
 
@@ -73,20 +74,22 @@ impl fmt::Display for EffectSummary {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyEffects {
     pub(crate) own: EffectSummary,
-    pub(crate) callees: BTreeSet<usize>,
+    /// The names of the `fn`s.
+    pub(crate) callees: BTreeSet<Arc<str>>,
 }
 
-/// Returns the transitive effects of each `fn`. A recursive call, which is reported elsewhere, adds nothing.
-pub(crate) fn close(seen: &[BodyEffects]) -> Vec<EffectSummary> {
-    let mut closed: Vec<Option<EffectSummary>> = vec![None; seen.len()];
-    for at in 0..seen.len() {
-        close_one(at, seen, &mut closed);
+/// Returns the transitive effects of each `fn`, given its own and its callees. A recursive call, which is reported elsewhere,
+/// adds nothing.
+pub(crate) fn close(own: &[&EffectSummary], callees: &[BTreeSet<usize>]) -> Vec<EffectSummary> {
+    let mut closed: Vec<Option<EffectSummary>> = vec![None; own.len()];
+    for at in 0..own.len() {
+        close_one(at, own, callees, &mut closed);
     }
     closed.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 /// Visits the callees first. The stack is explicit because a call chain may be as long as the program.
-fn close_one(at: usize, seen: &[BodyEffects], closed: &mut [Option<EffectSummary>]) {
+fn close_one(at: usize, own: &[&EffectSummary], callees: &[BTreeSet<usize>], closed: &mut [Option<EffectSummary>]) {
     let mut stack = vec![(at, false)];
     let mut begun = BTreeSet::new();
     while let Some((at, callees_done)) = stack.pop() {
@@ -94,8 +97,8 @@ fn close_one(at: usize, seen: &[BodyEffects], closed: &mut [Option<EffectSummary
             continue;
         }
         if callees_done {
-            let mut effects = seen[at].own.clone();
-            for callee in &seen[at].callees {
+            let mut effects = own[at].clone();
+            for callee in &callees[at] {
                 if let Some(Some(known)) = closed.get(*callee) {
                     effects.join(&known.clone());
                 }
@@ -103,7 +106,7 @@ fn close_one(at: usize, seen: &[BodyEffects], closed: &mut [Option<EffectSummary
             closed[at] = Some(effects);
         } else if begun.insert(at) {
             stack.push((at, true));
-            stack.extend(seen[at].callees.iter().filter(|callee| **callee < seen.len()).map(|callee| (*callee, false)));
+            stack.extend(callees[at].iter().map(|callee| (*callee, false)));
         }
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use weir_syntax::ast::{self, Expr, ExprKind, ItemKind, LiteralValue, StatementKind, Visitor, walk_expr, walk_tree};
+use weir_syntax::ast::{self, Expr, ExprKind, ItemKind, LiteralValue, StatementKind, Visitor, walk_expr};
 use weir_syntax::{Code, Diagnostic, Parsed, SourceId, Span};
 
 use crate::context::CheckContext;
@@ -24,10 +24,13 @@ const TEXT_BYTES_MAX: usize = 80;
 /// The maximum number of comments of a file whose names are resolved.
 const COMMENTS_MAX: usize = 100;
 
-/// Warns of comments that hide a division.
-pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+/// Returns a warning for each comment of a file that hides a division.
+pub(crate) fn check(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> Vec<Diagnostic> {
     let (source, text, parsed) = (context.source, context.text, context.parsed);
-    let behind_code = parsed.comments.iter().filter_map(|comment| {
+    let of_file = |place: u32| context.files.index_at(place);
+    let first = parsed.comments.partition_point(|comment| of_file(comment.span.start) < file);
+    let comments = parsed.comments[first..].iter().take_while(|comment| of_file(comment.span.start) == file);
+    let behind_code = comments.filter_map(|comment| {
         let divisor = CommentedDivisor::of(source, &comment.text)?;
         let line = text[..comment.span.start as usize].rsplit('\n').next()?;
         let code = line.trim_end();
@@ -35,15 +38,13 @@ pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     });
     let mut before = DividendSearch { typed, wanted: behind_code.collect(), found: BTreeMap::new() };
     if before.wanted.is_empty() {
-        return;
+        return Vec::new();
     }
-    walk_tree(&mut before, &parsed.tree);
+    parsed.tree.items[context.file_items(file)].iter().for_each(|item| before.item(item));
     let behind_numbers = before.wanted.iter().filter(|(end, _)| before.found.get(end) == Some(&true));
-    for (end, (span, divisor)) in behind_numbers.take(COMMENTS_MAX) {
-        if divisor.is_known(end - 1, parsed, typed) {
-            context.report(hidden(*span, &divisor.text));
-        }
-    }
+    let known =
+        behind_numbers.take(COMMENTS_MAX).filter(|(end, (_, divisor))| divisor.is_known(*end - 1, parsed, typed));
+    known.map(|(_, (span, divisor))| hidden(*span, &divisor.text)).collect()
 }
 
 fn hidden(span: Span, divisor: &str) -> Diagnostic {
@@ -68,7 +69,7 @@ impl CommentedDivisor {
             return None;
         }
         let mut parsed = weir_syntax::parse(source, &format!("fn divisor() {{\n{text}\n}}"));
-        let ItemKind::Function(function) = parsed.tree.items.pop()?.kind else { return None };
+        let ItemKind::Function(function) = Arc::into_inner(parsed.tree.items.pop()?)?.kind else { return None };
         let [statement] = <[ast::Statement; 1]>::try_from(function.body.statements).ok()?;
         let StatementKind::Expr(expr) = statement.kind else { return None };
         (parsed.diagnostics.is_empty() && parsed.tree.items.is_empty())
@@ -162,7 +163,7 @@ fn varies(expr: &Expr, typed: &TypedTree) -> bool {
     struct VariableSearch<'t>(&'t TypedTree, bool);
     impl<'t> Visitor<'t> for VariableSearch<'t> {
         fn expr(&mut self, expr: &'t Expr) {
-            let resolution = self.0.resolutions.get(&expr.id);
+            let resolution = self.0.resolution(expr.id);
             self.1 |=
                 matches!(resolution, Some(Resolution::Local(_) | Resolution::Shared(_) | Resolution::SharedNow(_)));
             walk_expr(self, expr);

@@ -26,6 +26,7 @@ mod dependency_order;
 mod dialects;
 mod effects;
 mod exhaustiveness;
+mod file_lints;
 mod html_template;
 mod integer_division;
 mod lang_items;
@@ -54,13 +55,16 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Code, Diagnostic, SourceFile, SourceId};
 
 pub use check_cache::CheckCache;
+use check_cache::FileKeys;
 pub use checked::Checked;
 use context::CheckContext;
 pub use effects::EffectSummary;
 pub use lang_items::STATE;
 pub use lower::OPERATIONS_MAX;
-pub use program_files::{FILES_MAX, ModuleFile, ModuleFiles, ModulePlace, NoModules, ProgramFiles, library_items};
-pub use symbol::{Reference, Symbol};
+pub use program_files::{
+    FILES_MAX, KeptTrees, ModuleFile, ModuleFiles, ModulePlace, NoModules, ProgramFiles, library_items,
+};
+pub use symbol::{LocalId, Reference, Symbol};
 pub use symbol_index::{LocalName, SymbolInfo};
 pub use typed_tree::TypedTree;
 pub use weir_modules::WeirModules;
@@ -97,11 +101,16 @@ pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library
     let ProgramFiles { source, mut parsed, modules: files } = program;
     let modules = cache.modules.clone();
     let mut context = CheckContext::new((source, file.text(), &parsed), &files, library, &modules);
-    let typed = check::check(&mut context);
+    let mut keys = FileKeys::default();
+    let typed = check::check(&mut context, |context, declarations| {
+        keys = FileKeys::of(context, declarations);
+        cache.kept(&files, &keys)
+    });
+    cache.keep_types(&files, &keys, &typed);
     cascade::suppress(&mut context);
-    integer_division::check(&mut context, &typed);
-    let (expr, tests) = lower_and_check(&mut context, &typed, cache).unzip();
-    lints::check(&mut context, &typed);
+    context.report_all(typed.files.iter().flat_map(|file| file.hidden_divisions.iter().cloned()));
+    let (expr, tests) = lower_and_check(&mut context, &typed, (&mut *cache, &keys)).unzip();
+    lints::check(&mut context, &typed, (cache, &keys));
     let found = context.into_diagnostics();
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     diagnostics.extend(found);
@@ -118,7 +127,13 @@ pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compil
 /// Compiles a program of several files, which `file` has.
 #[must_use]
 pub fn compile_program(program: ProgramFiles, file: &SourceFile, library: &Library) -> Compiled {
-    let checked = check_program(program, file, library, &mut CheckCache::default());
+    compile_again(program, file, library, &mut CheckCache::default())
+}
+
+/// Compiles a program of several files again after an edit, like [`check_again()`].
+#[must_use]
+pub fn compile_again(program: ProgramFiles, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Compiled {
+    let checked = check_program(program, file, library, cache);
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
     if cfg!(debug_assertions) {
         // Tests run as expressions, and have no graphs.
@@ -140,7 +155,7 @@ fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
 fn lower_and_check<'a>(
     context: &mut CheckContext<'a>,
     typed: &'a TypedTree,
-    cache: &mut CheckCache,
+    cache: (&mut CheckCache, &FileKeys),
 ) -> Option<(expr::Program, expr::Program)> {
     if context.has_errors() {
         return None;
@@ -196,11 +211,12 @@ fn check_unreached_fns<'a>(
     context: &mut CheckContext<'a>,
     typed: &'a TypedTree,
     program: &expr::Program,
-    cache: &mut CheckCache,
+    (cache, keys): (&mut CheckCache, &FileKeys),
 ) {
-    let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text);
+    let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text, keys);
     let types = move_checker::by_name(&program.types);
     let mut clean = BTreeSet::new();
+    let inlined = context.inlined_calls.len();
     for at in typed.unreached_fns() {
         let fingerprint = fingerprints.of(at);
         let before = context.reported();
@@ -214,6 +230,8 @@ fn check_unreached_fns<'a>(
         if context.reported() == before {
             clean.insert(fingerprint);
         }
+        // No program contains the body.
+        context.inlined_calls.truncate(inlined);
     }
     cache.keep(clean);
 }

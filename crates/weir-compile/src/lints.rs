@@ -14,42 +14,73 @@ mod unused_modules;
 mod unused_names;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use weir_syntax::ast::{
     Block, Expr, FailureHandler, Item, Pattern, Statement, Type, Visitor, walk_block, walk_expr, walk_failure_handler,
-    walk_item, walk_statement, walk_tree,
+    walk_item, walk_statement,
 };
 
+use crate::check_cache::{CheckCache, FileKeys, hashed};
 use crate::context::CheckContext;
+use crate::effects::EffectSummary;
+use crate::file_lints::FileLints;
 use crate::symbol::Symbol;
-use crate::typed_tree::TypedTree;
+use crate::typed_tree::{FileTypes, TypedTree};
 use constant_conditions::ConstantConditions;
 use dropped_values::DroppedValues;
 use repeated_keys::RepeatedKeySearch;
 use shadowing_patterns::ShadowingPatterns;
 use unused_names::UnusedNames;
 
-/// Runs all lints on the tree, unless the file has errors.
-pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
+/// Runs all lints on the program, unless it has errors.
+pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree, (cache, keys): (&mut CheckCache, &FileKeys)) {
     if context.has_errors() {
         return;
     }
+    let names = context.files.names();
+    let keys = (0..names.len()).map(|file| Some(hashed((keys.key(file)?, purity_of_callees(typed, file)))));
+    let keys: Vec<Option<u64>> = keys.collect();
+    let kept = cache.kept_lints(names, &keys);
+    let files: Vec<Arc<FileLints>> = kept
+        .into_iter()
+        .enumerate()
+        .map(|(file, kept)| kept.unwrap_or_else(|| Arc::new(lints_of(context, typed, file))))
+        .collect();
+    cache.keep_lints(names, &keys, &files);
+    unused_modules::check(context, typed);
+    let parameters = unused_names::unused_parameters(&files, context);
+    context.report_all(parameters);
+    unused_declarations::check(context, typed);
+    context.report_all(files.iter().flat_map(|file| file.found.iter().cloned()));
+    unreachable_code::check(context, typed);
+}
+
+/// Returns, for each `fn` that a file names, whether it has no effects: other files decide that.
+fn purity_of_callees(typed: &TypedTree, file: usize) -> Vec<bool> {
+    let summary = &typed.files[file].summary;
+    let callees = summary.fn_effects.values().flat_map(|body| &body.callees).chain(&summary.flow_callees);
+    callees.map(|name| typed.effects_of(name).is_some_and(EffectSummary::is_empty)).collect()
+}
+
+/// Runs the lints that look at the bodies of one file.
+fn lints_of(context: &CheckContext<'_>, typed: &TypedTree, file: usize) -> FileLints {
     let mut walk = LintWalk {
-        names: UnusedNames::new(context.text, typed),
+        names: UnusedNames::new(context.text, &typed.files[file]),
         dropped: DroppedValues::new(context, typed),
         conditions: ConstantConditions::new(context, typed),
         shadowing: ShadowingPatterns::new(typed),
         keys: RepeatedKeySearch::new(context, typed),
     };
-    walk_tree(&mut walk, context.tree());
-    unused_modules::check(context, typed);
-    context.report_all(walk.names.into_warnings());
-    unused_declarations::check(context, typed);
-    context.report_all(walk.dropped.found);
-    unreachable_code::check(context, typed);
-    context.report_all(walk.conditions.found);
-    context.report_all(walk.shadowing.found);
-    context.report_all(walk.keys.found);
+    context.tree().items[context.file_items(file)].iter().for_each(|item| walk.item(item));
+    let LintWalk { names, dropped, conditions, shadowing, keys } = walk;
+    let mut found = names.found;
+    found.extend(dropped.found.into_iter().chain(conditions.found).chain(shadowing.found).chain(keys.found));
+    FileLints {
+        found,
+        unused_parameters: names.parameters,
+        argument_names: names.argument_names.into_iter().map(Arc::from).collect(),
+    }
 }
 
 /// The lints that look at every node, in one traversal of the tree.
@@ -98,11 +129,11 @@ impl<'t> Visitor<'t> for LintWalk<'t> {
     fn ty(&mut self, _: &'t Type) {}
 }
 
-/// The spans, by their starts, of the locals that some expression names.
-fn used_locals(typed: &TypedTree) -> BTreeSet<u32> {
-    let uses = typed.declarations.references.iter().filter(|found| !found.defines);
+/// The spans, by their starts, of the locals of a file that some expression names.
+fn used_locals(types: &FileTypes) -> BTreeSet<u32> {
+    let uses = types.references.iter().filter(|found| !found.defines);
     let locals = uses.filter_map(|found| match found.symbol {
-        Symbol::Local(id) => typed.locals.get(id as usize),
+        Symbol::Local(id) => types.locals.get(id.index as usize),
         _ => None,
     });
     locals.map(|local| local.span.start).collect()

@@ -10,7 +10,7 @@ use crate::typed_tree::{EntryInfo, TypedTree};
 /// Reports every argument with which its source cannot be opened.
 pub(crate) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     let mut listening: Vec<(ListenAddress, Span)> = Vec::new();
-    for entry in &typed.entries {
+    for entry in typed.entries() {
         let Some((address, span)) = address(context, typed, entry) else { continue };
         match listening.iter().find(|(other, _)| address.excludes(*other)) {
             None => listening.push((address, span)),

@@ -8,10 +8,12 @@ use weir_syntax::{Code, Diagnostic, Span};
 use crate::context::CheckContext;
 use crate::lang_items::TABLES;
 
-/// Hoists constraints in every step of a program, and reports each hoisting.
+/// Hoists constraints in every step of a program, and reports each that makes flows wait longer.
 pub(crate) fn order(program: &mut Program, context: &mut CheckContext<'_>) {
     for hoisting in order_locks(program, context.library) {
-        report(&hoisting, context);
+        if !hoisting.is_used_throughout {
+            report(&hoisting, context);
+        }
     }
 }
 
@@ -22,7 +24,7 @@ fn keyword(step: Span) -> Span {
 
 /// Reports a lock that was hoisted.
 fn report(hoisting: &Hoisting, context: &mut CheckContext<'_>) {
-    let Hoisting { resource, mode, per_session, at, step, last } = hoisting;
+    let Hoisting { resource, mode, per_session, at, step, last, .. } = hoisting;
     let (name, last) = (shown(resource), shown(last));
     let cost = match mode {
         Mode::Read => format!("no other flow can change {name} during the step"),

@@ -21,8 +21,10 @@ use weir_syntax::{Code, Diagnostic};
 
 use self::uses::{BodyUses, SharedUse, UseKind};
 use crate::context::CheckContext;
+use crate::declarations::Declarations;
 use crate::typed_tree::TypedTree;
 
+mod advice;
 mod uses;
 
 /// Checks the flows of a program, each against every flow that may run at the same time.
@@ -37,14 +39,14 @@ pub(crate) fn check(program: &Program, typed: &TypedTree, context: &mut CheckCon
     for (entry, at_end, flow) in &flows {
         let concurrent = flows.iter().filter(|(other, other_ends, _)| other != entry || !(*at_end || *other_ends));
         let others: Vec<&FlowUses> = concurrent.map(|(_, _, other)| other).collect();
-        report(flow, &others, context);
+        report(flow, &others, typed, context);
     }
 }
 
 /// Checks a body against itself.
 pub(crate) fn check_body(body: &Block, typed: &TypedTree, context: &mut CheckContext<'_>) {
     let flow = FlowUses::of(body, typed, context);
-    report(&flow, &[&flow], context);
+    report(&flow, &[&flow], typed, context);
 }
 
 /// The part that a use has in a conflict.
@@ -163,8 +165,8 @@ fn roles(body: &BodyUses) -> Vec<Option<Role>> {
 }
 
 /// Reports the faults of a flow beside the others: one for each use, and nothing more of a read that loses an update.
-fn report(flow: &FlowUses, others: &[&FlowUses], context: &mut CheckContext<'_>) {
-    let report = FaultReport { flow, context };
+fn report(flow: &FlowUses, others: &[&FlowUses], typed: &TypedTree, context: &mut CheckContext<'_>) {
+    let report = FaultReport { flow, declarations: &typed.declarations, context };
     let (mut lost, mut rest) = (BTreeMap::new(), BTreeMap::new());
     let mut reads = BTreeSet::new();
     for ((x, y, role), pairs) in &flow.split_reads {
@@ -198,6 +200,7 @@ fn in_conflict(pairs: &BTreeMap<PairKey, UsePair>, x: &Text, y: &Text, role: Rol
 
 struct FaultReport<'a, 'c> {
     flow: &'a FlowUses,
+    declarations: &'a Declarations,
     context: &'a CheckContext<'c>,
 }
 
@@ -237,9 +240,7 @@ impl FaultReport<'_, '_> {
     }
 
     fn one_step(&self, one: &SharedUse, other: &SharedUse) -> String {
-        let mut names = [&one.shared, &other.shared].map(ToString::to_string).to_vec();
-        names.dedup();
-        format!("make it one step: `atomic {} {{ … }}` around both", names.join(", "))
+        advice::one_step((one, other), self.declarations, self.context)
     }
 }
 

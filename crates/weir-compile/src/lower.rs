@@ -81,7 +81,7 @@ pub(crate) fn lower<'a>(context: &mut CheckContext<'a>, typed: &'a TypedTree) ->
         program.shared.push(SharedValue { name, ty, per_session, init });
     }
     let mut names = IndexMap::new();
-    for entry in &typed.entries {
+    for entry in typed.entries() {
         let mut lowered = entry::lower_entry(entry, context, typed);
         lowered.name = numbered(&mut names, lowered.name.to_string()).into();
         program.entries.push(lowered);
@@ -104,7 +104,7 @@ pub(crate) fn lower_unreached_fn<'a>(
         return None;
     }
     let mut lowering = Lowering::new(context, typed);
-    let parameters = lowering.parameters(&typed.fn_locals[at]);
+    let parameters = lowering.parameters(typed.fn_locals(at));
     // Only a flow that reaches the `fn` decides whether there is a session.
     lowering.session = Some(Atom::Value(Value::Unit));
     lowering.alone = true;
@@ -178,8 +178,8 @@ struct InlineFrame<'a> {
     kind: InlineFrameKind,
     /// The index of the frame that a failure goes to from here; none for a flow.
     outer: Option<usize>,
-    /// The index of the inlined `fn`.
-    function: Option<usize>,
+    /// The name of the inlined `fn`.
+    function: Option<Arc<str>>,
     /// The call that is inlined.
     called_at: Span,
     /// The inlined call of a `fn` of the program that the operations in the frame belong to; for a closure that of its text.

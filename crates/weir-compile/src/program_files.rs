@@ -4,16 +4,23 @@
 //! main file declares `library billing = "../billing"`, the file `invoices.weir` of that folder. In a library's files,
 //! `use` names files of the same library. Modules of the standard library come first: a file cannot replace them.
 //!
-//! All files are laid end to end in one [`SourceFile`], so that one offset says the file too, and merged into one tree.
+//! All files are laid one behind the other in one [`SourceFile`], so that one offset says the file too, and merged into one
+//! tree. Files that an edit leaves as they are keep their trees ([`kept_trees`]).
 
 mod circles;
 mod in_text;
+mod kept_trees;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use weir_host::{Library, Text};
-use weir_syntax::ast::{Item, ItemKind, LibraryFolder, Tree, UsedModule};
-use weir_syntax::{Code, Diagnostic, FirstIds, Parsed, SourceFile, SourceId, Span, parse, parse_from};
+use weir_syntax::ast::{FileIndex, Item, ItemKind, LibraryFolder, Tree, UsedModule};
+use weir_syntax::{Code, Diagnostic, FilePlace, Parsed, SourceFile, SourceId, Span};
+
+pub use kept_trees::KeptTrees;
+use kept_trees::PlacedFile;
+pub(crate) use kept_trees::fingerprint;
 
 /// The maximum number of files of a program.
 pub const FILES_MAX: usize = 4_096;
@@ -80,6 +87,8 @@ pub(crate) struct FileModules {
     /// The library of each module; empty for the folder of the program.
     libraries: Vec<Text>,
     indices: BTreeMap<Text, usize>,
+    /// The fingerprint of the text of each file.
+    contents: Vec<u64>,
     /// The modules whose absence has been reported.
     reported: BTreeSet<Text>,
 }
@@ -93,6 +102,11 @@ impl FileModules {
     /// Returns the offset at which a file begins.
     pub(crate) fn start(&self, file: usize) -> u32 {
         self.starts.get(file).copied().unwrap_or_default()
+    }
+
+    /// Returns the fingerprint of the text of a file.
+    pub(crate) fn content(&self, file: usize) -> u64 {
+        self.contents.get(file).copied().unwrap_or_default()
     }
 
     /// Returns the names of the modules, by file.
@@ -136,11 +150,12 @@ impl FileModules {
         self.reported.contains(module)
     }
 
-    fn add(&mut self, start: u32, name: Text, library: Text) {
+    fn add(&mut self, start: u32, content: u64, name: Text, library: Text) {
         if !name.is_empty() {
             self.indices.insert(name.clone(), self.names.len());
         }
         self.starts.push(start);
+        self.contents.push(content);
         self.names.push(name);
         self.libraries.push(library);
     }
@@ -150,22 +165,42 @@ impl ProgramFiles {
     /// Parses a program of one file. `source` is its number in the caller's [`weir_syntax::Sources`].
     #[must_use]
     pub fn single(source: SourceId, file: &SourceFile) -> Self {
-        let mut modules = FileModules::default();
-        modules.add(0, Text::default(), Text::default());
-        ProgramFiles { source, parsed: parse(source, file.text()), modules }
+        Self::main_file(source, file, &mut KeptTrees::default())
+    }
+
+    fn main_file(source: SourceId, file: &SourceFile, trees: &mut KeptTrees) -> Self {
+        let parsed = Parsed { tree: Tree::default(), diagnostics: Vec::new(), comments: Vec::new() };
+        let mut program = ProgramFiles { source, parsed, modules: FileModules::default() };
+        program.add_file(file, 0, (Text::default(), Text::default()), trees);
+        program
     }
 
     /// Parses a program: its main file, which `file` has, and all modules that it uses, which are appended to `file`.
     #[must_use]
     pub fn load(source: SourceId, file: &mut SourceFile, library: &Library, files: &mut dyn ModuleFiles) -> Self {
-        let program = Self::single(source, file);
-        let mut loading = Loading { program, text: file, library, files, uses: Vec::new() };
+        Self::load_again(source, file, library, files, &mut KeptTrees::default())
+    }
+
+    /// Parses a program again after an edit: only the files that have changed. The result is that of [`Self::load`], except for
+    /// the offsets at which modules begin.
+    #[must_use]
+    pub fn load_again(
+        source: SourceId,
+        file: &mut SourceFile,
+        library: &Library,
+        files: &mut dyn ModuleFiles,
+        trees: &mut KeptTrees,
+    ) -> Self {
+        trees.begin();
+        let program = Self::main_file(source, file, trees);
+        let mut loading = Loading { program, text: file, trees, library, files, uses: Vec::new() };
         let mut at = 0;
         while at < loading.program.modules.names.len() {
             loading.modules_of(at);
             at += 1;
         }
-        let Loading { mut program, uses, .. } = loading;
+        let Loading { mut program, uses, trees, .. } = loading;
+        trees.end();
         let circle = circles::find(&program.modules, &uses);
         program.parsed.diagnostics.extend(circle);
         program
@@ -178,28 +213,38 @@ impl ProgramFiles {
         file: &mut SourceFile,
         texts: &[(String, String)],
     ) -> Self {
-        let mut program = Self::single(source, file);
+        let trees = &mut KeptTrees::default();
+        let mut program = Self::main_file(source, file, trees);
         let modules = known.names.iter().zip(&known.libraries).skip(1);
         for ((module, library), (name, text)) in modules.zip(texts) {
-            let Some(part) = file.append(name.as_str(), text) else { break };
+            let Some(part) = file.append_at(program.behind(trees), name.as_str(), text) else { break };
             let start = part.start;
-            program.parse_last(file, start);
-            program.modules.add(start, module.clone(), library.clone());
+            program.add_file(file, start, (module.clone(), library.clone()), trees);
         }
         program
     }
 
-    /// Parses the file at the end of the text, which begins at `start`, and adds its tree.
-    fn parse_last(&mut self, text: &SourceFile, start: u32) {
-        let tree = &self.parsed.tree;
-        let first = FirstIds { offset: start, expr: tree.expr_count, pattern: tree.pattern_count };
-        let parsed = parse_from(self.source, text.text(), first);
+    /// Adds the file at the end of the text, which begins at `start`, with its tree.
+    fn add_file(&mut self, text: &SourceFile, start: u32, (module, library): (Text, Text), trees: &mut KeptTrees) {
+        let place = FilePlace { file: self.modules.names.len() as FileIndex, offset: start };
+        let placed = PlacedFile { module: &module, source: self.source, text: text.text(), place };
+        let (parsed, content) = trees.parsed(&placed);
         let whole = &mut self.parsed;
-        whole.tree.items.extend(parsed.tree.items);
+        if start == 0 {
+            whole.tree.docs = parsed.tree.docs.clone();
+            whole.tree.span = parsed.tree.span;
+        }
+        whole.tree.items.extend_from_slice(&parsed.tree.items);
         whole.tree.span = whole.tree.span.to(parsed.tree.span);
-        (whole.tree.expr_count, whole.tree.pattern_count) = (parsed.tree.expr_count, parsed.tree.pattern_count);
-        whole.diagnostics.extend(parsed.diagnostics);
-        whole.comments.extend(parsed.comments);
+        whole.tree.node_counts.extend_from_slice(&parsed.tree.node_counts);
+        whole.diagnostics.extend_from_slice(&parsed.diagnostics);
+        whole.comments.extend_from_slice(&parsed.comments);
+        self.modules.add(start, content, module, library);
+    }
+
+    /// Returns the offset of the next file.
+    fn behind(&self, trees: &KeptTrees) -> usize {
+        self.modules.names.last().map_or(0, |last| trees.behind(last))
     }
 
     /// Returns the number of the program's text in the caller's [`weir_syntax::Sources`].
@@ -216,14 +261,14 @@ impl ProgramFiles {
 
     /// Returns the path of a library that the main file declares.
     fn library(&self, name: &str) -> Option<&str> {
-        let main = self.parsed.tree.items.iter().take_while(|item| self.modules.index_at(item.span.start) == 0);
+        let main = self.parsed.tree.items.iter().take_while(|item| item.file == 0);
         let mut libraries = library_items(main);
         libraries.find(|library| library.name.as_str() == name).map(|library| &*library.path)
     }
 }
 
 /// Returns the libraries that items declare.
-pub fn library_items<'t>(items: impl Iterator<Item = &'t Item>) -> impl Iterator<Item = &'t LibraryFolder> {
+pub fn library_items<'t>(items: impl Iterator<Item = &'t Arc<Item>>) -> impl Iterator<Item = &'t LibraryFolder> {
     items.filter_map(|item| if let ItemKind::Library(found) = &item.kind { Some(found) } else { None })
 }
 
@@ -237,6 +282,7 @@ struct ModuleUse {
 struct Loading<'l> {
     program: ProgramFiles,
     text: &'l mut SourceFile,
+    trees: &'l mut KeptTrees,
     library: &'l Library,
     files: &'l mut dyn ModuleFiles,
     uses: Vec<ModuleUse>,
@@ -249,7 +295,7 @@ impl Loading<'_> {
         let items = &self.program.parsed.tree.items;
         let first = items.partition_point(|item| item.span.start < start);
         // Behind it may be the items of files that were loaded since.
-        let behind = items.partition_point(|item| self.program.modules.index_at(item.span.start) <= file);
+        let behind = items.partition_point(|item| usize::from(item.file) <= file);
         let used = items[first..behind].iter().filter_map(|item| match &item.kind {
             ItemKind::Use(used) => Some(&used.modules),
             _ => None,
@@ -292,17 +338,16 @@ impl Loading<'_> {
                 return None;
             }
         };
-        let Some(part) = self.text.append(name, &text) else {
+        let Some(part) = self.text.append_at(self.program.behind(self.trees), name, &text) else {
             let diagnostic = Diagnostic::new(Code::ModuleFile, format!("the module `{meant}` is not loaded"))
                 .at(used.span, "the files of a program have at most 4 GiB in all");
             self.refuse(meant, diagnostic);
             return None;
         };
         let start = part.start;
-        self.program.parse_last(self.text, start);
         let library = meant.split('.').next().filter(|first| self.library_path(first).is_some());
         let library = library.map(Text::from).unwrap_or_default();
-        self.program.modules.add(start, meant.clone(), library);
+        self.program.add_file(self.text, start, (meant.clone(), library), self.trees);
         Some(self.program.modules.names.len() - 1)
     }
 

@@ -13,7 +13,7 @@ use crate::typed_tree::{ArgumentSource, EntryInfo, TypedTree};
 /// Reports every argument with which its source would not start.
 pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>, typed: &TypedTree) {
     let types: Arc<[TypeDefinition]> = program.types.clone().into();
-    for (entry, lowered) in typed.entries.iter().zip(&program.entries) {
+    for (entry, lowered) in typed.entries().iter().zip(&program.entries) {
         for diagnostic in faults(context, typed, entry, &lowered.routes(&types)).unwrap_or_default() {
             context.report(diagnostic);
         }

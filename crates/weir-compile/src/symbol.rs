@@ -2,12 +2,21 @@
 
 use weir_host::Text;
 use weir_syntax::Span;
+use weir_syntax::ast::FileIndex;
+
+/// The id of a local name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LocalId {
+    pub(crate) file: FileIndex,
+    /// The number in the file.
+    pub(crate) index: u32,
+}
 
 /// A declared entity.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Symbol {
-    /// A local name, by its number in the file.
-    Local(u32),
+    /// A local name.
+    Local(LocalId),
     /// A `fn` of the program.
     Function(Text),
     /// A shared value.

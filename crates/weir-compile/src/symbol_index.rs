@@ -2,7 +2,7 @@
 
 use weir_host::{Library, Mode, Parameter, Passing, Resource, Signature, Text, TypeShape, Value};
 use weir_syntax::Span;
-use weir_syntax::ast::{Item, ItemKind};
+use weir_syntax::ast::ItemKind;
 
 use crate::checked::Checked;
 use crate::declarations::DeclaredFn;
@@ -34,20 +34,19 @@ pub struct LocalName {
 
 impl Checked {
     /// Returns every reference to a symbol, in no particular order.
-    #[must_use]
-    pub fn references(&self) -> &[Reference] {
-        &self.typed.declarations.references
+    pub fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.typed.references()
     }
 
     /// Returns the innermost reference at an offset.
     #[must_use]
     pub fn reference_at(&self, offset: u32) -> Option<&Reference> {
-        self.references().iter().filter(|found| found.span.touches(offset)).min_by_key(|found| found.span.len())
+        self.typed.references().filter(|found| found.span.touches(offset)).min_by_key(|found| found.span.len())
     }
 
     /// Returns all references to a symbol, including its declaration.
     pub fn references_to<'c>(&'c self, symbol: &'c Symbol) -> impl Iterator<Item = &'c Reference> {
-        self.references().iter().filter(move |found| found.symbol == *symbol)
+        self.typed.references().filter(move |found| found.symbol == *symbol)
     }
 
     /// Returns the span of the symbol's declaration; `None` if it is declared in the library.
@@ -59,7 +58,8 @@ impl Checked {
     /// Returns the innermost expression at an offset, and its type.
     #[must_use]
     pub fn type_at(&self, offset: u32) -> Option<(Span, String)> {
-        let spans = self.typed.expr_spans.iter().zip(&self.typed.expr_types);
+        let file = self.typed.file_at(offset);
+        let spans = file.expr_spans.iter().zip(&file.expr_types);
         let touched = spans.filter(|(span, ty)| span.touches(offset) && **ty != Ty::Error);
         let narrowest = touched.min_by_key(|(span, _)| span.len());
         narrowest.map(|(span, ty)| (*span, ty.to_string()))
@@ -77,7 +77,7 @@ impl Checked {
 
     /// Returns the locals of the whole program whose types are known.
     pub fn locals(&self) -> impl Iterator<Item = LocalName> {
-        let known = self.typed.locals.iter().filter(|local| local.ty != Ty::Error);
+        let known = self.typed.files.iter().flat_map(|file| &file.locals).filter(|local| local.ty != Ty::Error);
         known.map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
     }
 
@@ -87,7 +87,7 @@ impl Checked {
         let plain = |signature: String| Some(SymbolInfo { signature, doc: String::new(), effects: None });
         match symbol {
             Symbol::Local(id) => {
-                let local = self.typed.locals.get(*id as usize)?;
+                let local = self.typed.local(*id);
                 plain(format!("{}: {}", local.name, local.ty))
             }
             Symbol::Function(name) => self.describe_fn(name),
@@ -159,7 +159,7 @@ impl Checked {
     }
 
     fn item_doc(&self, item: usize) -> String {
-        self.parsed.tree.items.get(item).map(|item: &Item| item.docs.text()).unwrap_or_default()
+        self.parsed.tree.items.get(item).map(|item| item.docs.text()).unwrap_or_default()
     }
 
     fn describe_fn(&self, name: &Text) -> Option<SymbolInfo> {

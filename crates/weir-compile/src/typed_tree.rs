@@ -1,54 +1,33 @@
 //! The typed tree: the checker's results, by the numbers of expressions and patterns.
 
+mod file_summary;
+mod file_types;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_host::{Text, Type, Value};
 use weir_syntax::Span;
-use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
+use weir_syntax::ast::{Block, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 
 use crate::bound_constraints::BoundConstraints;
 use crate::declarations::Declarations;
 use crate::effects::EffectSummary;
-use crate::html_template::HoleContext;
-use crate::types::{Substitution, Ty};
+pub(crate) use crate::symbol::LocalId;
+use crate::symbol::Reference;
+use crate::types::Ty;
+pub(crate) use file_summary::{BoundFunction, FileSummary, FnCall, GenericCallee, GenericUse, HeldScope};
+pub(crate) use file_types::{FileTypes, InFile};
 
 /// The resolved names and types of a tree.
 pub struct TypedTree {
     pub(crate) declarations: Declarations,
-    pub(crate) expr_types: Vec<Ty>,
-    pub(crate) expr_spans: Vec<Span>,
-    pub(crate) pattern_types: Vec<Ty>,
-    pub(crate) resolutions: BTreeMap<ExprId, Resolution>,
-    pub(crate) calls: BTreeMap<ExprId, ResolvedCall>,
-    /// The types that stand for the type parameters of a generic `fn`, by the call or the name of the `fn`.
-    pub(crate) instances: BTreeMap<ExprId, Substitution>,
-    pub(crate) tries: BTreeMap<ExprId, ResolvedTry>,
-    /// By the offset of each handler.
-    pub(crate) handlers: BTreeMap<u32, ResolvedHandler>,
-    pub(crate) locals: Vec<Local>,
-    /// The types of the values that functions such as `json.decode` create.
-    pub(crate) created: Vec<Ty>,
-    pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
-    /// The local that the name of a pattern hides, by the pattern.
-    pub(crate) hidden_locals: BTreeMap<PatternId, LocalId>,
-    pub(crate) pattern_tags: BTreeMap<PatternId, u32>,
-    /// The local that holds the failure, by the expression that handles it.
-    pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
-    pub(crate) at_most: BTreeMap<ExprId, u64>,
-    /// The tables that record literals are inserted into, by their indices: the literals may leave out columns.
-    pub(crate) inserted_rows: BTreeMap<ExprId, InsertedRow>,
-    /// The context of each interpolation of a template, by the interpolated expression.
-    pub(crate) html_holes: BTreeMap<ExprId, HoleContext>,
-    /// The functions that each `with` replaces.
-    pub(crate) replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
-    /// The locals of each `fn`'s parameters, by the index of the `fn`.
-    pub(crate) fn_locals: Vec<Vec<LocalId>>,
-    /// The demands of the body of each generic `fn` on its type parameters, by the index of the `fn`.
-    pub(crate) fn_demands: BTreeMap<usize, Demands>,
+    /// The results of each file.
+    pub(crate) files: Vec<Arc<FileTypes>>,
+    /// The demands of the body of each generic `fn` on its type parameters, by the name of the `fn`.
+    pub(crate) fn_demands: BTreeMap<Arc<str>, Demands>,
     /// The effects of each `fn`, by its index.
     pub(crate) fn_effects: Vec<EffectSummary>,
-    pub(crate) entries: Vec<EntryInfo>,
     /// The callees of each `fn`, by its index.
     pub(crate) fn_callees: Vec<BTreeSet<usize>>,
     /// The `fn`s that flows call directly.
@@ -57,13 +36,10 @@ pub struct TypedTree {
     pub(crate) per_session: BTreeSet<Arc<str>>,
     /// The constraints that host functions are bound to.
     pub(crate) bound_constraints: BoundConstraints,
-    /// The names in the program of the resources that steps of modules hold, by the offset of the written name.
-    pub(crate) held_names: BTreeMap<u32, Arc<str>>,
-    /// The unreachable statements, at most once for each block.
-    pub(crate) unreachable: Vec<UnreachableCode>,
-    /// The offsets of blocks whose last expression is evaluated only for its effects.
-    pub(crate) unit_blocks: BTreeSet<u32>,
 }
+
+/// The results of files that an earlier check has left, by the index of the file.
+pub(crate) type KeptFiles = BTreeMap<usize, Arc<FileTypes>>;
 
 /// Statements of a block behind one that leaves it.
 pub(crate) struct UnreachableCode {
@@ -74,10 +50,6 @@ pub(crate) struct UnreachableCode {
     /// The end of the last one; `None` if a handler, which applies to the whole body, is among them.
     pub(crate) end: Option<u32>,
 }
-
-/// The number of a local name in its file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct LocalId(pub(crate) u32);
 
 /// A local name.
 #[derive(Clone, Debug)]
@@ -93,16 +65,16 @@ pub(crate) struct Local {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Resolution {
     Local(LocalId),
-    /// A shared value, by its index, passed to a function by reference.
-    Shared(usize),
-    /// The current value of a shared value, by its index.
-    SharedNow(usize),
-    /// A `config` or `secret`, by its index.
-    Config(usize),
-    /// A `const`, by its index.
-    Constant(usize),
-    /// A `fn` of the program, by its index.
-    Function(usize),
+    /// A shared value, by its name, passed to a function by reference.
+    Shared(Arc<str>),
+    /// The current value of a shared value, by its name.
+    SharedNow(Arc<str>),
+    /// A `config` or `secret`, by its name.
+    Config(Arc<str>),
+    /// A `const`, by its name.
+    Constant(Arc<str>),
+    /// A `fn` of the program, by its name.
+    Function(Arc<str>),
     /// A host function, by its path.
     Host(Text),
     /// A function of a module that is written in Weir, by its path.
@@ -123,7 +95,8 @@ pub(crate) struct ResolvedCall {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum CallTarget {
     Host(Text),
-    Function(usize),
+    /// A `fn` of the program, by its name.
+    Function(Arc<str>),
     /// A function of a module that is written in Weir, by its path.
     Weir(Text),
     Variant(u32),
@@ -254,40 +227,19 @@ pub(crate) struct RouteInfo {
 }
 
 impl TypedTree {
-    /// Creates the typed tree of a file whose expressions are still to be checked.
-    pub(crate) fn new(tree: &Tree, declarations: Declarations) -> Self {
-        let (exprs, patterns) = (tree.expr_count as usize, tree.pattern_count as usize);
+    /// Creates the typed tree of a program whose files are still to be checked, except for those of `kept`.
+    pub(crate) fn new(tree: &Tree, declarations: Declarations, mut kept: KeptFiles) -> Self {
+        let files = tree.node_counts.iter().enumerate();
+        let files = files.map(|(file, counts)| kept.remove(&file).unwrap_or_else(|| FileTypes::new(*counts).into()));
         TypedTree {
-            fn_locals: vec![Vec::new(); declarations.functions.len()],
             declarations,
-            expr_types: vec![Ty::Error; exprs],
-            expr_spans: vec![Span::default(); exprs],
-            pattern_types: vec![Ty::Error; patterns],
-            resolutions: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            instances: BTreeMap::new(),
-            tries: BTreeMap::new(),
-            handlers: BTreeMap::new(),
-            locals: Vec::new(),
-            pattern_locals: BTreeMap::new(),
-            hidden_locals: BTreeMap::new(),
-            pattern_tags: BTreeMap::new(),
-            failure_locals: BTreeMap::new(),
-            at_most: BTreeMap::new(),
-            inserted_rows: BTreeMap::new(),
-            html_holes: BTreeMap::new(),
-            replacements: BTreeMap::new(),
+            files: files.collect(),
             fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),
-            entries: Vec::new(),
             fn_callees: Vec::new(),
             flow_callees: BTreeSet::new(),
             per_session: BTreeSet::new(),
             bound_constraints: BoundConstraints::default(),
-            held_names: BTreeMap::new(),
-            unreachable: Vec::new(),
-            created: Vec::new(),
-            unit_blocks: BTreeSet::new(),
         }
     }
 
@@ -320,7 +272,7 @@ impl TypedTree {
         };
         let whole = end.map_or(item.span, |end| end.span);
         let mut found: Vec<&Local> = Vec::new();
-        for local in self.locals.iter().rev() {
+        for local in self.file_at(item.span.start).locals.iter().rev() {
             let before = whole.contains(local.span) && local.from <= offset;
             if before && !found.iter().any(|known| known.name == local.name) {
                 found.push(local);
@@ -330,14 +282,91 @@ impl TypedTree {
     }
 
     pub(crate) fn expr_type(&self, id: ExprId) -> &Ty {
-        self.expr_types.get(id.0 as usize).unwrap_or(&Ty::Error)
+        self.of(id).expr_types.get(id.index as usize).unwrap_or(&Ty::Error)
     }
 
     pub(crate) fn pattern_type(&self, id: PatternId) -> &Ty {
-        self.pattern_types.get(id.0 as usize).unwrap_or(&Ty::Error)
+        self.of(id).pattern_types.get(id.index as usize).unwrap_or(&Ty::Error)
     }
 
     pub(crate) fn local(&self, id: LocalId) -> &Local {
-        &self.locals[id.0 as usize]
+        &self.of(id).locals[id.index as usize]
+    }
+
+    /// Returns the meaning of a name.
+    pub(crate) fn resolution(&self, id: ExprId) -> Option<&Resolution> {
+        self.of(id).resolutions.get(&id)
+    }
+
+    /// Records the meaning of a name.
+    pub(crate) fn resolve(&mut self, id: ExprId, meaning: Resolution) {
+        self.of_mut(id).resolutions.insert(id, meaning);
+    }
+
+    pub(crate) fn call(&self, id: ExprId) -> Option<&ResolvedCall> {
+        self.of(id).calls.get(&id)
+    }
+
+    /// Returns the local that a pattern binds.
+    pub(crate) fn pattern_local(&self, id: PatternId) -> Option<LocalId> {
+        self.of(id).pattern_locals.get(&id).copied()
+    }
+
+    /// Returns the tag of the variant that a pattern matches.
+    pub(crate) fn pattern_tag(&self, id: PatternId) -> Option<u32> {
+        self.of(id).pattern_tags.get(&id).copied()
+    }
+
+    /// Returns the results of the file that has a node or a local.
+    pub(crate) fn of(&self, id: impl InFile) -> &FileTypes {
+        &self.files[usize::from(id.file())]
+    }
+
+    pub(crate) fn of_mut(&mut self, id: impl InFile) -> &mut FileTypes {
+        self.file_mut(usize::from(id.file()))
+    }
+
+    /// Returns whether the last expression of a block is evaluated only for its effects.
+    pub(crate) fn is_unit_block(&self, block: &Block) -> bool {
+        self.file_at(block.span.start).unit_blocks.contains(&block.span.start)
+    }
+
+    /// Returns the handler that begins at an offset.
+    pub(crate) fn handler(&self, handler: &FailureHandler) -> Option<&ResolvedHandler> {
+        self.file_at(handler.span.start).handlers.get(&handler.span.start)
+    }
+
+    /// Returns the locals of a `fn`'s parameters.
+    pub(crate) fn fn_locals(&self, at: usize) -> &[LocalId] {
+        let Some((name, declared)) = self.declarations.functions.get_index(at) else { return &[] };
+        self.files[declared.file].fn_locals.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns every place in the program that names a symbol.
+    pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.declarations.references.iter().chain(self.files.iter().flat_map(|file| &file.references))
+    }
+
+    /// Returns the results of the file that is being checked.
+    pub(crate) fn here(&mut self) -> &mut FileTypes {
+        self.file_mut(self.declarations.file)
+    }
+
+    /// Returns the results of a file, to be changed.
+    ///
+    /// # Panics
+    /// Panics if the results are those of an earlier check, which never change.
+    pub(crate) fn file_mut(&mut self, file: usize) -> &mut FileTypes {
+        Arc::get_mut(&mut self.files[file]).expect("the file is being checked")
+    }
+
+    /// Returns the entry points.
+    pub(crate) fn entries(&self) -> &[EntryInfo] {
+        self.files.first().map_or(&[], |main| &main.summary.entries)
+    }
+
+    /// Returns the results of the file that has the byte at `offset`.
+    pub(crate) fn file_at(&self, offset: u32) -> &FileTypes {
+        &self.files[self.declarations.file_at(offset)]
     }
 }

@@ -51,7 +51,7 @@ fn place(word: &str, count: usize) -> u32 {
 fn every_name_of_a_program_is_known_and_described() {
     let checked = checked();
     let library = fixture::library();
-    let mut references: Vec<_> = checked.references().to_vec();
+    let mut references: Vec<_> = checked.references().cloned().collect();
     references.sort_by_key(|found| (found.span.start, found.span.end));
     let mut shown = String::new();
     for found in references {

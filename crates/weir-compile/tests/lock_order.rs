@@ -117,7 +117,7 @@ fn fault(graph: &Graph, held: &[Taken], narrowed: &BTreeSet<Resource>) -> Option
 
 fn taken(node: &Node) -> Vec<Taken> {
     match &node.kind {
-        NodeKind::Acquire { constraints } => {
+        NodeKind::Acquire { constraints, .. } => {
             constraints.iter().map(|c| (c.resource.clone(), !c.per_session, c.mode)).collect()
         }
         _ if !node.bodies().is_empty() => Vec::new(),

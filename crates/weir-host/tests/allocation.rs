@@ -46,7 +46,12 @@ fn count(hits: &mut i64, text: &str, bytes: &[u8]) -> u32 {
     u32::try_from(text.len() + bytes.len()).unwrap()
 }
 
-weir::library!(pub(crate) scalars: scale, count);
+#[weir::function(pure)]
+fn longest(lengths: Vec<i64>, widths: Vec<f64>, marks: Vec<bool>) -> usize {
+    lengths.len().max(widths.len()).max(marks.len())
+}
+
+weir::library!(pub(crate) scalars: scale, count, longest);
 
 fn allocations(function: &Function, frame: &mut Frame, arguments: &[Argument]) -> u32 {
     assert!(matches!(function.code, FunctionCode::Immediate(_)));
@@ -74,6 +79,16 @@ fn a_call_that_borrows_allocates_nothing() {
     frame.shared.push(Shared::new(Value::Int(0)));
     let arguments = [Argument::Shared(0), common::slot(1), common::slot(2)];
     assert_eq!(allocations(&module.functions["count"], &mut frame, &arguments), 0);
+}
+
+#[test]
+fn a_call_that_takes_lists_of_scalars_at_their_last_use_allocates_nothing() {
+    let module = scalars();
+    let lists = || [Value::List(vec![1, 2].into()), Value::List(vec![0.5].into()), Value::List(vec![true].into())];
+    let last = [0, 1, 2].map(|index| Argument::Slot { index, last: true });
+    assert_eq!(allocations(&module.functions["longest"], &mut Frame::of(lists()), &last), 0);
+    let kept = [0, 1, 2].map(|index| Argument::Slot { index, last: false });
+    assert_eq!(allocations(&module.functions["longest"], &mut Frame::of(lists()), &kept), 3);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Document {
         let mut sources = Sources::new();
         let (source, refusal) = sources.add_bytes(name, text);
         debug_assert_eq!(source, SOURCE, "a document has one text");
-        let program = ProgramFiles::load(source, sources.file_mut(source), &library, files);
+        let program = ProgramFiles::load_again(source, sources.file_mut(source), &library, files, &mut cache.trees);
         let part = sources.file(source).parts().iter().position(|part| shown(&part.name))?;
         let mut checked = weir_compile::check_program(program, sources.file(source), &library, cache);
         checked.diagnostics.extend(refusal);
@@ -121,7 +121,7 @@ impl Document {
     /// Returns the items of the document.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         let whole = self.whole();
-        self.checked.parsed.tree.items.iter().filter(move |item| whole.contains(item.span))
+        self.checked.parsed.tree.items.iter().map(|item| &**item).filter(move |item| whole.contains(item.span))
     }
 
     /// Returns the text of the document before an offset.

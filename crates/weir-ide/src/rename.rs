@@ -94,7 +94,7 @@ impl Document {
 
     /// Returns, for each name in source order, the index of its declaration.
     fn bonds(&self) -> Vec<(Option<usize>, bool)> {
-        let mut names: Vec<_> = self.checked.references().iter().collect();
+        let mut names: Vec<_> = self.checked.references().collect();
         // Two names may share a span, as in a short record field. Their kinds order them, because their words change.
         names.sort_by_key(|found| (found.span, kind(&found.symbol)));
         let places: Vec<Span> = names.iter().map(|found| found.span).collect();

@@ -71,27 +71,43 @@ impl<'p> Evaluator<'p> {
     /// # Errors
     /// Fails if the creation of one does.
     pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, InitialFailure> {
+        let flows = |entry: usize| (0..program.entries[entry].flows.len()).map(move |flow| (entry, flow));
+        Evaluator::of_flows(program, library, (0..program.entries.len()).flat_map(flows))
+    }
+
+    /// The same for a single flow of an entry point, which alone may be run: a test does not pay for the states of all others.
+    ///
+    /// # Errors
+    /// Fails if an initial value or a state of this flow does.
+    ///
+    /// # Panics
+    /// Panics if the program has no such flow.
+    pub fn of_flow(program: &'p Program, library: &'p Library, place: (usize, usize)) -> Result<Self, InitialFailure> {
+        Evaluator::of_flows(program, library, std::iter::once(place))
+    }
+
+    fn of_flows(
+        program: &'p Program,
+        library: &'p Library,
+        places: impl Iterator<Item = (usize, usize)>,
+    ) -> Result<Self, InitialFailure> {
         let (sessions, states, move_only) = (IndexMap::new(), BTreeMap::new(), IndexMap::new());
         let mut evaluator =
             Evaluator { program, library, shared: Vec::new(), sessions, states, move_only, failed_at: None };
-        match evaluator.initialise() {
+        match evaluator.initialise(places) {
             Ok(()) => Ok(evaluator),
             Err(failure) => Err(InitialFailure { failure: *failure, failed_at: evaluator.failed_at }),
         }
     }
 
-    /// Creates the shared values of the program and the private states of its flows.
-    fn initialise(&mut self) -> Result<(), Box<Failure>> {
+    /// Creates the shared values of the program and the private states of these flows, given by entry and number.
+    fn initialise(&mut self, mut places: impl Iterator<Item = (usize, usize)>) -> Result<(), Box<Failure>> {
         for shared in &self.program.shared {
             let value = if shared.per_session { Value::Absent } else { self.made(&shared.init)? };
             self.shared.push(Shared::new(value));
         }
-        for (entry, index) in self.program.entries.iter().zip(0..) {
-            for (flow, number) in entry.flows.iter().zip(0..) {
-                self.make_states((index, number), &flow.body)?;
-            }
-        }
-        Ok(())
+        let program = self.program;
+        places.try_for_each(|place| self.make_states(place, &program.entries[place.0].flows[place.1].body))
     }
 
     /// Returns the arguments of an entry point's source, in the order of its parameters.
@@ -261,7 +277,7 @@ impl FlowEvaluation<'_, '_> {
             Op::Map { list, element, body } => self.map(list, element, body),
             Op::Fold { list, init, state, element, body } => self.fold(list, init, (state, element), body),
             Op::Loop { init, state, body, at_most } => self.repeat(init, state, body, *at_most),
-            Op::Atomic { constraints, session, body } => {
+            Op::Atomic { constraints, session, body, .. } => {
                 if let Some(session) = session {
                     let session = self.value(session);
                     self.evaluator.begin_session(constraints, &session)?;

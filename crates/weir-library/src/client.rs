@@ -5,7 +5,7 @@
 //! resolved (`connector`); 3. it follows redirects (`redirect`), each of which is a request of its own with its own
 //! check, without the credentials if it leads to another origin; 4. it reads the body within its limits (`body`). A
 //! response that violates the protocol ends its connection (`framing`), and too many informational ones stop the reading from
-//! it (`stoppable_stream`). A call that is given up is dropped where it waits, which ends its exchange.
+//! it (`stoppable_stream`, and over HTTP/2 `informational_frames`). A call that is given up is dropped where it waits, which ends its exchange.
 //!
 //! Addresses of private networks are refused unless the call says `private: true`, because a URL that comes from a
 //! request could otherwise reach what only this machine is meant to reach.
@@ -14,6 +14,7 @@ mod body;
 mod connector;
 mod exchange;
 mod framing;
+mod informational_frames;
 mod options;
 mod permits;
 mod redirect;

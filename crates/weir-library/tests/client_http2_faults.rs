@@ -13,7 +13,7 @@ use certificates::Certificate;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use weir::{Failure, Size};
+use weir::{Failure, FailureKind, Size};
 use weir_library::client::{self, CallOptions, Client, ClientResponse, Headers};
 use weir_library::network::Network;
 
@@ -145,5 +145,18 @@ fn a_faulty_answer_ends_its_call_and_its_connection() {
             let outcome = call(&certificate, once, repeated, timeout).await;
             assert!(outcome.is_err(), "{name}");
         }
+    });
+}
+
+#[test]
+fn too_many_informational_answers_end_their_call_at_once() {
+    let Some(certificate) = Certificate::new("http2-informational") else { return };
+    // The field `:status: 103`, without an entry in the table.
+    let informational = frame(HEADERS, END_HEADERS, 3, b"\x08\x03103");
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let refused = call(&certificate, vec![], informational, PATIENCE).await.unwrap_err();
+        assert_ne!(refused.kind, FailureKind::Timeout);
+        let reason = "more than 16 informational responses (100 to 199) in a row";
+        assert!(refused.message.ends_with(reason), "{}", refused.message);
     });
 }

@@ -231,14 +231,19 @@ impl EngineRow {
         matches!(self.drive, Drive::Sections(_))
     }
 
-    /// Returns true if helpers may run parts of flows on idle cores. An engine whose threads belong to sections keeps to
-    /// them.
+    /// Returns true if helpers may run parts of flows on idle cores: under every engine but the one whose sections have one
+    /// thread each.
     #[must_use]
     pub fn may_fork(&self) -> bool {
         match &self.drive {
             Drive::Flows(_) => true,
-            Drive::Sections(threading) => threading.shares_threads,
+            Drive::Sections(threading) => (threading.control)(2, QUEUE_DEFAULT).threads_max() > 1,
         }
+    }
+
+    /// Returns true if each section has threads of its own, which flows that fork do not exceed.
+    pub(crate) fn forks_in_sections(&self) -> bool {
+        matches!(&self.drive, Drive::Sections(threading) if !threading.shares_threads)
     }
 
     /// Returns the sections that the engine makes of a program; none if it runs each flow as one piece.

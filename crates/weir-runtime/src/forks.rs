@@ -57,10 +57,10 @@ enum ForkState {
 
 /// The end of a fork.
 pub(crate) enum ForkEnd {
-    /// The results of all rounds.
+    /// The results of all rounds of a `for`.
     Results(Elements),
-    /// The part, with what it has changed.
-    Part(Box<ForkedPiece>),
+    /// The part, or the rounds of a `fold`, with what it has changed.
+    Piece(Box<ForkedPiece>),
     /// The instruction that has ended the flow, with an answer or a failure.
     Exit(usize, Result<Value, Box<Failure>>),
 }
@@ -151,6 +151,8 @@ impl Fork {
 /// A fork of a frame. Dropping it gives the fork up.
 pub(crate) struct ForkHandle {
     piece: RegionPiece,
+    /// The elements of rounds that may have to run once more.
+    elements: Elements,
     fork: Arc<Fork>,
 }
 

@@ -61,8 +61,8 @@ pub(crate) struct Frame {
     region_at: Option<usize>,
     /// The arm that each switch has chosen, or [`NONE`].
     pub choices: Vec<u32>,
-    /// The locks of atomic steps that are held, by the node that began each.
-    pub scopes: Vec<(u32, AtomicScope)>,
+    /// The atomic steps that have begun.
+    pub scopes: Vec<OpenStep>,
     /// The locks of atomic steps that the frames around this one hold.
     pub inherited: Vec<AtomicScope>,
     /// For each iteration order, the number of steps that have not run yet; empty unless iterations overlap.
@@ -84,6 +84,16 @@ pub(crate) struct Frame {
     /// True if the frame stops because its slice is over.
     yielded: bool,
     end: Option<FlowExit>,
+}
+
+/// An atomic step that has begun.
+pub(crate) struct OpenStep {
+    /// The node that began it.
+    pub node: u32,
+    /// Its locks.
+    pub locks: AtomicScope,
+    /// True if the flow may be cancelled within it.
+    pub cancellable: bool,
 }
 
 /// The locks of one atomic step.
@@ -384,10 +394,11 @@ impl Frame {
         FlowExit { node: self.cursor, within: String::new(), how: Err(failure) }
     }
 
-    /// Returns true if the frame, or one inside it, is in an atomic step that began there. It may not be given up then.
+    /// Returns true if the frame, or one inside it, is in an atomic step that began there and is no single call. It may not be
+    /// given up then.
     pub(crate) fn is_in_step(&self) -> bool {
         let in_stage = |wait: &Wait| wait.stage.as_ref().is_some_and(|stage| stage.is_in_step());
-        !self.scopes.is_empty() || self.waits.iter().any(in_stage)
+        self.scopes.iter().any(|step| !step.cancellable) || self.waits.iter().any(in_stage)
     }
 
     /// Returns true if the flow holds no thread while the frame waits.

@@ -2,7 +2,12 @@
 //!
 //! The threads of an engine say when they begin and end to rest ([`CoreUse`]), so that a core is known to be idle without
 //! asking the system. A fork is offered only while the working threads and the helpers are fewer than the cores.
+//!
+//! Under an engine whose sections have threads of their own, a fork takes the place of a thread of its section that has no work
+//! ([`SectionThreads`]): threads and forks at work for a section are at most as many as it has threads, unless one
+//! of its threads gets work while a fork is under way.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,6 +56,35 @@ impl CoreUse {
     }
 }
 
+/// The threads of a section, and how many of them work, forks of its flows included. Hints: all accesses are relaxed.
+pub(crate) struct SectionThreads {
+    threads: usize,
+    working: CachePadded<AtomicUsize>,
+}
+
+thread_local! {
+    /// The section for which this thread works.
+    static SECTION: RefCell<Option<Arc<SectionThreads>>> = const { RefCell::new(None) };
+}
+
+impl SectionThreads {
+    /// Returns the threads of a section that has at most this many.
+    pub(crate) fn new(threads: usize) -> Arc<SectionThreads> {
+        Arc::new(SectionThreads { threads, working: CachePadded::default() })
+    }
+
+    /// Notes that this thread begins to work for the section.
+    pub(crate) fn begin(self: &Arc<Self>) {
+        self.working.fetch_add(1, Ordering::Relaxed);
+        SECTION.set(Some(Arc::clone(self)));
+    }
+
+    /// Notes that a thread of the section begins to rest.
+    pub(crate) fn rest(&self) {
+        self.working.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The rule by which flows use several cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForkPolicy {
@@ -74,6 +108,8 @@ pub(crate) struct Helpers {
     most: usize,
     counts: Arc<ForkCounts>,
     policy: ForkPolicy,
+    /// True if a fork takes the place of a thread of its section.
+    in_sections: bool,
     pub(crate) cores: Arc<CoreUse>,
 }
 
@@ -94,13 +130,20 @@ const THREADS_PER_FORK: usize = 4;
 const OFFERED_MAX: usize = 16;
 
 impl Helpers {
-    /// Returns helpers for at most this many forks at a time. Their threads start when they are needed.
-    pub(crate) fn new(most: usize, policy: ForkPolicy, cores: usize, platform: &Arc<dyn Platform>) -> Helpers {
+    /// Returns helpers for at most this many forks at a time, for this number of cores, and whether forks take the places of
+    /// threads of their sections. Their own threads start when they are needed.
+    pub(crate) fn new(
+        most: usize,
+        policy: ForkPolicy,
+        (cores, in_sections): (usize, bool),
+        platform: &Arc<dyn Platform>,
+    ) -> Helpers {
         Helpers {
             pool: BlockingPool::new("helper", THREADS_PER_FORK * most.max(1), platform),
             most,
             counts: Arc::default(),
             policy,
+            in_sections,
             cores: CoreUse::new(cores),
         }
     }
@@ -113,12 +156,24 @@ impl Helpers {
     /// Returns true if a core is idle. A hint: two flows may see the same core.
     pub(crate) fn want_work(&self) -> bool {
         let offered = self.counts.offered.load(Ordering::Relaxed);
+        if self.in_sections && !SECTION.with_borrow(|section| self.has_place(section.as_deref())) {
+            return false;
+        }
         if self.fork_always() {
             return offered < OFFERED_MAX;
         }
         let running = self.counts.running.load(Ordering::Relaxed);
         let busy = running + self.cores.working.load(Ordering::Relaxed);
         offered == 0 && running < self.most && busy < self.cores.cores
+    }
+
+    /// Returns true if a section has a thread without work, or if a test does not mind. The event loop, which has no section, leaves
+    /// forks to the threads.
+    fn has_place(&self, section: Option<&SectionThreads>) -> bool {
+        section.is_some_and(|section| {
+            let working = section.working.load(Ordering::Relaxed);
+            section.threads > 1 && (working < section.threads || self.fork_always())
+        })
     }
 
     /// Returns true if forks are made whatever they cost.
@@ -141,10 +196,14 @@ impl Helpers {
             return;
         }
         counts.offered.fetch_add(1, Ordering::Relaxed);
+        let section = SECTION.with_borrow(Clone::clone);
         let job = move || {
             counts.offered.fetch_sub(1, Ordering::Relaxed);
             counts.running.fetch_add(1, Ordering::Relaxed);
+            section.iter().for_each(SectionThreads::begin);
             run();
+            section.iter().for_each(|section| section.rest());
+            SECTION.set(None);
             counts.running.fetch_sub(1, Ordering::Relaxed);
         };
         self.pool.add(event_loop, Box::new(job));
@@ -152,8 +211,39 @@ impl Helpers {
 
     /// Runs what a helper waits in. Another helper may take its place meanwhile.
     pub(crate) fn resting(&self, wait: impl FnOnce()) {
+        let section = SECTION.with_borrow(Clone::clone);
         self.counts.running.fetch_sub(1, Ordering::Relaxed);
+        section.iter().for_each(|section| section.rest());
         wait();
+        section.iter().for_each(SectionThreads::begin);
         self.counts.running.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::SystemPlatform;
+
+    #[test]
+    fn a_fork_takes_the_place_of_a_thread_of_its_section() {
+        let platform: Arc<dyn Platform> = Arc::new(SystemPlatform::new());
+        let helpers = Helpers::new(4, ForkPolicy::AsPlanned, (8, true), &platform);
+        assert!(!helpers.want_work(), "an event loop has no section");
+        let section = SectionThreads::new(2);
+        section.begin();
+        assert!(helpers.want_work(), "the other thread has no work");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        let (end, ends) = std::sync::mpsc::channel::<()>();
+        helpers.offer(runtime.handle(), move || {
+            begun.send(()).unwrap();
+            _ = ends.recv();
+        });
+        has_begun.recv().unwrap();
+        assert!(!helpers.want_work(), "a fork has the place of the other thread");
+        drop(end);
+        SectionThreads::new(1).begin();
+        assert!(!helpers.want_work(), "a section of one thread");
     }
 }

@@ -7,7 +7,8 @@
 //! `prepare/regions` finds the regions of a body and compiles them. This module has
 //!
 //! * the instructions (`instruction`), the tables that they refer to (`code`), and the shapes of words (`shapes`);
-//! * the parts of a region that may run on several threads (`parts`), and the accesses of instructions to its state, from
+//! * the parts of a region that may run on several threads (`parts`), the states of a `fold` whose rounds may
+//!   (`reductions`), and the accesses of instructions to its state, from
 //!   which the parts are found (`accesses`);
 //! * the verifier (`verify`): it checks that code is sound before it ever runs. Debug builds verify every region;
 //! * the interpreter (`interpret`, `outside`, `elements`): it runs the code over words and slots. It stops at the end, at an end of the
@@ -26,18 +27,20 @@ mod outcome;
 mod outside;
 mod parts;
 mod place;
+mod reductions;
 mod shapes;
 mod stop;
 mod verify;
 
 pub(crate) use accesses::{StateAccess, StateLocation};
 pub(crate) use code::{
-    CallEffects, ElementReplacement, ElementWords, LookUp, LookUpOutput, LoopRow, RecordTransfer, Region,
+    CallEffects, ElementReplacement, ElementWords, LookUp, LookUpOutput, LoopOutcome, LoopRow, RecordTransfer, Region,
     RegionOperand, SPLITS_MAX, ScalarPrim, SlotCall, SplitLoop, Tables, ValueArm, ValueSwitch, WordCall,
 };
 pub(crate) use instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 pub(crate) use interpret::{LARGE_WINDOW, Machine};
 pub(crate) use parts::{ComputationOrder, PARTS_MAX, PartCost, PartObstacle, RegionPart, RegionPiece};
 pub(crate) use place::CodePlace;
+pub(crate) use reductions::{ReducedState, ReductionKind, join as join_reductions, kind as reduction_kind};
 pub(crate) use shapes::{Scalar, WordShape, WordTypes, word_of};
 pub(crate) use stop::{LongCall, RegionBorders, RegionStop};

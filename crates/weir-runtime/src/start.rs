@@ -372,7 +372,12 @@ fn prepare(
     }
     let instance = Arc::new_cyclic(|this| ProgramInstance {
         this: this.clone(),
-        helpers: Helpers::new(settings.helpers, options.forks, cores(), &options.platform),
+        helpers: Helpers::new(
+            settings.helpers,
+            options.forks,
+            (cores(), settings.row.forks_in_sections()),
+            &options.platform,
+        ),
         resources,
         own,
         entries,

@@ -341,6 +341,8 @@ pub(crate) struct AcquireStep {
     pub within: Box<[u32]>,
     /// The ticket gates within it, which are waited for before any lock.
     pub ticket_gates: Box<[usize]>,
+    /// True if the flow may be cancelled within the step.
+    pub cancellable: bool,
 }
 
 /// A lock of an atomic step.

@@ -119,6 +119,13 @@ fn rounds_run_one_after_the_other_if_the_plan_or_the_engine_keeps_a_flow_on_its_
 }
 
 #[test]
+fn rounds_stay_on_the_thread_of_a_section_that_has_one() {
+    for engine in ["manual", "staged"] {
+        assert_eq!(rounds(engine, BRIEF, "threads = 1"), numbers([0, -1, 2]), "under `{engine}`");
+    }
+}
+
+#[test]
 fn one_core_for_each_flow_is_the_same_as_off() {
     assert_eq!(rounds("event", BRIEF, "parallel = 1"), numbers([0, -1, 2]));
     assert_eq!(rounds("event", PATIENCE, "parallel = 2"), numbers([0, 1, 2]));

@@ -28,11 +28,12 @@ pub trait Work: Send + Sync + 'static {
     /// Called by a thread that has run a batch: effects that were deferred to the end of the batch are due.
     fn after_batch(&self) {}
 
-    /// Called by a thread of the pools before it sleeps, and when it ends.
-    fn before_sleep(&self) {}
+    /// Called by a thread of a pool before it sleeps, and when it ends. Pools have the numbers of their places in the list with
+    /// which the scheduler was started.
+    fn before_sleep(&self, _pool: usize) {}
 
-    /// Called by a thread of the pools when it begins, and after it has slept.
-    fn after_sleep(&self) {}
+    /// Called by a thread of a pool when it begins, and after it has slept.
+    fn after_sleep(&self, _pool: usize) {}
 }
 
 /// The outcome of running an item at a port.

@@ -38,7 +38,7 @@ impl<W: Work> Worker<W> {
         let slot: &WorkerSlot = &pool.slots[self.slot];
         let mut next_port = None;
         let mut chained = 0;
-        shared.work.after_sleep();
+        shared.work.after_sleep(self.local.pool);
         while !slot.ended.load(Ordering::Acquire) {
             // The items of the next port are in the cache, but other ports wait too, and a cycle of ports would never
             // end.
@@ -50,9 +50,9 @@ impl<W: Work> Worker<W> {
             if next_port.is_none() && slot.suspended.load(Ordering::Acquire) {
                 self.local.flush_deferred(&shared);
                 self.leave_shared();
-                shared.work.before_sleep();
+                shared.work.before_sleep(self.local.pool);
                 suspend(pool, slot);
-                shared.work.after_sleep();
+                shared.work.after_sleep(self.local.pool);
                 chained = 0;
                 continue;
             }
@@ -68,7 +68,7 @@ impl<W: Work> Worker<W> {
         self.local.flush_deferred(&shared);
         self.leave_shared();
         next_port.into_iter().for_each(|port| pool.schedule(port));
-        shared.work.before_sleep();
+        shared.work.before_sleep(self.local.pool);
     }
 
     /// Looks for a ready port for a few microseconds, without a pause that is longer than a hop. If threads outnumber
@@ -149,11 +149,11 @@ impl<W: Work> Worker<W> {
     fn sleep(&mut self, pool: &RunningPool, slot: &WorkerSlot) {
         self.local.flush_deferred(&self.shared);
         self.leave_shared();
-        self.shared.work.before_sleep();
+        self.shared.work.before_sleep(self.local.pool);
         pool.idle.sleep(self.slot, || {
             !pool.ready.is_empty() || slot.suspended.load(Ordering::Acquire) || slot.ended.load(Ordering::Acquire)
         });
-        self.shared.work.after_sleep();
+        self.shared.work.after_sleep(self.local.pool);
     }
 
     /// Leaves shared mode if this worker is in it.

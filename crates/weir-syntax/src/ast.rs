@@ -3,8 +3,9 @@
 //! The parser always returns a complete tree. An `Error` node marks a place that it could not read; later passes skip
 //! such nodes silently, because the parser has reported the error.
 //!
-//! Every node has a [`Span`]. Expressions and patterns also have an id that is unique in their file and counts from 0,
-//! so a later pass can keep its results in a vector ([`Tree::expr_count`], [`Tree::pattern_count`]).
+//! Every node has a [`Span`]. Expressions and patterns also have an id: their file, and a number that counts from 0 in it,
+//! so that a later pass can keep its results in a vector for each file ([`Tree::node_counts`]). An edit of one file leaves
+//! the ids of all others as they are.
 
 mod expr;
 mod item;
@@ -34,28 +35,48 @@ use crate::Span;
 use std::fmt;
 use std::sync::Arc;
 
-/// The syntax tree of a file.
-#[derive(Clone, PartialEq, Debug)]
+/// The syntax tree of a file, or of all files of a program.
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct Tree {
     /// Documentation of the file: the `//!` lines at its top.
     pub docs: Docs,
-    /// Items in source order.
-    pub items: Vec<Item>,
+    /// Items in source order, each shared with the trees of later states of the program in which its file is the same.
+    pub items: Vec<Arc<Item>>,
     /// Source range of the whole file.
     pub span: Span,
-    /// Number of [`ExprId`]s in the tree.
-    pub expr_count: u32,
-    /// Number of [`PatternId`]s in the tree.
-    pub pattern_count: u32,
+    /// Number of expressions and patterns of each file.
+    pub node_counts: Vec<NodeCounts>,
 }
 
-/// Id of an expression within its file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ExprId(pub u32);
+/// Number of expressions and patterns of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct NodeCounts {
+    /// Number of [`ExprId`]s.
+    pub exprs: u32,
+    /// Number of [`PatternId`]s.
+    pub patterns: u32,
+}
 
-/// Id of a pattern within its file.
+/// Index of a file in its program: 0 is the main file.
+pub type FileIndex = u16;
+
+/// Id of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct PatternId(pub u32);
+pub struct ExprId {
+    /// The file.
+    pub file: FileIndex,
+    /// The number in the file.
+    pub index: u32,
+}
+
+/// Id of a pattern.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PatternId {
+    /// The file.
+    pub file: FileIndex,
+    /// The number in the file.
+    pub index: u32,
+}
 
 /// An identifier, at its declaration or at a use.
 #[derive(Clone, PartialEq)]

@@ -23,7 +23,7 @@ mod token;
 pub use codes::{Code, Severity};
 pub use diagnostic::{Diagnostic, Edit, Hint, Label};
 pub use format::{WIDTH, format, print, print_on_one_line};
-pub use parser::{FirstIds, HEIGHT_MAX, NESTING_MAX, parse, parse_from};
+pub use parser::{FilePlace, HEIGHT_MAX, NESTING_MAX, parse, parse_file};
 pub use render::{Style, location, render, render_all, render_json};
 pub use source::{FilePart, LineColumn, SOURCE_BYTES_MAX, SourceFile, Sources};
 pub use span::{SourceId, Span};

@@ -29,7 +29,7 @@ mod types;
 
 pub(crate) use texts::escape;
 
-use crate::ast::{Comment, Expr, ExprId, ExprKind, Name, Path, Pattern, PatternId, PatternKind, Tree};
+use crate::ast::{Comment, Expr, ExprId, ExprKind, FileIndex, Name, Path, Pattern, PatternId, PatternKind, Tree};
 use crate::ast::{Visitor, walk_expr};
 use crate::balance::balance;
 use crate::dialect::translate;
@@ -47,29 +47,28 @@ pub const HEIGHT_MAX: u16 = 256;
 /// Parses a file. Never fails: errors are in the diagnostics.
 #[must_use]
 pub fn parse(source: SourceId, text: &str) -> Parsed {
-    parse_from(source, text, FirstIds::default())
+    parse_file(source, text, FilePlace::default())
 }
 
-/// The offset at which a file of a program begins, and the ids of its first expression and pattern.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct FirstIds {
-    /// Offset of the first byte.
+/// The place of a file in the text of its program.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FilePlace {
+    /// Index of the file.
+    pub file: FileIndex,
+    /// Offset of its first byte.
     pub offset: u32,
-    /// Id of the first expression.
-    pub expr: u32,
-    /// Id of the first pattern.
-    pub pattern: u32,
 }
 
-/// Parses the last file of a program's text, which begins at an offset. Never fails: errors are in the diagnostics.
+/// Parses a file of a program; `text` is the text of the program up to the end of the file. Never fails: errors are in the
+/// diagnostics.
 #[must_use]
-pub fn parse_from(source: SourceId, text: &str, first: FirstIds) -> Parsed {
-    let lexed = lex(source, text, first.offset);
+pub fn parse_file(source: SourceId, text: &str, place: FilePlace) -> Parsed {
+    let lexed = lex(source, text, place.offset);
     let (tokens, report_substitution) = translate(source, text, lexed.tokens);
     let (tokens, mut diagnostics) = balance(source, text, tokens);
     diagnostics.extend(lexed.diagnostics.into_iter().chain(report_substitution));
     let mut parser = Parser::new(source, text, tokens, lexed.comments, diagnostics);
-    (parser.begin, parser.first_expr, parser.pattern_count) = (first.offset, first.expr, first.pattern);
+    parser.place = place;
     let tree = parser.file();
     parser.finish(tree)
 }
@@ -105,11 +104,9 @@ struct Parser<'t> {
     line_ends_ignored: bool,
     /// Height of the tree of each expression so far.
     heights: Vec<u16>,
-    /// Offset of the file in the text.
-    begin: u32,
-    /// Id of the first expression.
-    first_expr: u32,
-    /// Id of the next pattern.
+    /// Place of the file in the text.
+    place: FilePlace,
+    /// Number of the next pattern.
     pattern_count: u32,
 }
 
@@ -138,8 +135,7 @@ impl<'t> Parser<'t> {
             braces: BraceRole::RecordLiteral,
             line_ends_ignored: false,
             heights: Vec::new(),
-            begin: 0,
-            first_expr: 0,
+            place: FilePlace::default(),
             pattern_count: 0,
         }
     }
@@ -216,7 +212,7 @@ impl<'t> Parser<'t> {
     fn previous_span(&self) -> Span {
         match self.at.checked_sub(1) {
             Some(at) => self.tokens[at].span(self.source),
-            None => Span::new(self.source, self.begin, self.begin),
+            None => Span::new(self.source, self.place.offset, self.place.offset),
         }
     }
 
@@ -315,9 +311,9 @@ impl<'t> Parser<'t> {
     /// Creates an expression from `start` to here, or an `Error` if its tree would be too high.
     fn expr(&mut self, start: Span, kind: ExprKind) -> Expr {
         let span = self.since(start);
-        let mut expr =
-            Expr { id: ExprId(self.first_expr + self.heights.len() as u32), kind, span, parenthesized: false };
-        let height = 1 + child_height(&expr, &self.heights, self.first_expr);
+        let id = ExprId { file: self.place.file, index: self.heights.len() as u32 };
+        let mut expr = Expr { id, kind, span, parenthesized: false };
+        let height = 1 + child_height(&expr, &self.heights);
         if height > HEIGHT_MAX {
             self.too_deep(span);
             expr.kind = ExprKind::Error;
@@ -334,9 +330,13 @@ impl<'t> Parser<'t> {
     }
 
     fn pattern_node(&mut self, start: Span, kind: PatternKind) -> Pattern {
-        let id = PatternId(self.pattern_count);
+        Pattern { id: self.pattern_id(), kind, span: self.since(start) }
+    }
+
+    fn pattern_id(&mut self) -> PatternId {
+        let id = PatternId { file: self.place.file, index: self.pattern_count };
         self.pattern_count += 1;
-        Pattern { id, kind, span: self.since(start) }
+        id
     }
 
     // Limits and modes.
@@ -408,18 +408,17 @@ enum LetterCase {
 }
 
 /// Returns the height of the highest child expression of `expr`.
-fn child_height(expr: &Expr, heights: &[u16], first: u32) -> u16 {
+fn child_height(expr: &Expr, heights: &[u16]) -> u16 {
     struct Highest<'h> {
         heights: &'h [u16],
-        first: u32,
         height: u16,
     }
     impl<'a> Visitor<'a> for Highest<'_> {
         fn expr(&mut self, expr: &'a Expr) {
-            self.height = self.height.max(self.heights[(expr.id.0 - self.first) as usize]);
+            self.height = self.height.max(self.heights[expr.id.index as usize]);
         }
     }
-    let mut highest = Highest { heights, first, height: 0 };
+    let mut highest = Highest { heights, height: 0 };
     walk_expr(&mut highest, expr);
     highest.height
 }

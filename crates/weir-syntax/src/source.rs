@@ -18,7 +18,7 @@ pub struct LineColumn {
     pub column: u32,
 }
 
-/// The text of a program: its files laid end to end, so that one offset says the file too.
+/// The text of a program: its files one behind the other, with line ends between them, so that one offset says the file too.
 ///
 /// A program of one file has one part. Lines are counted through the whole text; [`SourceFile::line_column`] and
 /// [`SourceFile::line_number`] count them in their file.
@@ -56,12 +56,16 @@ impl SourceFile {
         Self { parts: vec![part], text, line_starts }
     }
 
-    /// Adds a file of the same program, and returns its part. Returns `None` if the whole text would be longer than a span
-    /// can address.
-    pub fn append(&mut self, name: impl Into<String>, text: &str) -> Option<&FilePart> {
-        let start = self.text.len() + 1;
+    /// Adds a file of the same program at an offset behind the others, and returns its part. Returns `None` if the whole text
+    /// would be longer than a span can address.
+    ///
+    /// # Panics
+    /// Panics if the offset is not behind the text so far.
+    pub fn append_at(&mut self, start: usize, name: impl Into<String>, text: &str) -> Option<&FilePart> {
+        assert!(start > self.text.len(), "a file begins behind those before it");
         let end = u32::try_from(start + text.len()).ok()?;
-        self.text.push('\n');
+        self.text.reserve(start + text.len() - self.text.len());
+        self.text.extend(std::iter::repeat_n('\n', start - self.text.len()));
         self.text.push_str(text);
         let start = start as u32;
         let first_line = self.line_starts.len() as u32;
@@ -151,8 +155,7 @@ impl SourceFile {
 }
 
 fn line_ends(text: &str, base: u32) -> impl Iterator<Item = u32> {
-    let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-    newlines.map(move |(at, _)| base + at as u32 + 1)
+    text.match_indices('\n').map(move |(at, _)| base + at as u32 + 1)
 }
 
 /// The texts of several programs; maps a [`Span`] to its text.

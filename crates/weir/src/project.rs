@@ -6,7 +6,7 @@ mod for_tools;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use weir_compile::ProgramFiles;
+use weir_compile::{CheckCache, ProgramFiles};
 use weir_host::Library;
 use weir_ir::graph::Program;
 use weir_syntax::{Diagnostic, SourceId, Sources};
@@ -51,9 +51,9 @@ impl Project {
     }
 
     /// Loads the modules of a program.
-    fn load(&mut self, id: SourceId, library: &Library) -> ProgramFiles {
+    fn load(&mut self, id: SourceId, library: &Library, cache: &mut CheckCache) -> ProgramFiles {
         let mut files = FolderFiles::of(&self.paths[id.0 as usize], &self.roots);
-        let program = ProgramFiles::load(id, self.sources.file_mut(id), library, &mut files);
+        let program = ProgramFiles::load_again(id, self.sources.file_mut(id), library, &mut files, &mut cache.trees);
         self.modules.extend(files.read);
         self.named_modules.extend(files.named);
         program
@@ -61,11 +61,16 @@ impl Project {
 
     /// Compiles a file; returns `None` if it has errors.
     pub(crate) fn compile(&mut self, id: SourceId, library: &Library) -> Option<Program> {
+        self.compile_again(id, library, &mut CheckCache::default())
+    }
+
+    /// Compiles a file again, with the cache of its state before an edit; returns `None` if it has errors.
+    pub(crate) fn compile_again(&mut self, id: SourceId, library: &Library, cache: &mut CheckCache) -> Option<Program> {
         if self.has_errors() {
             return None;
         }
-        let program = self.load(id, library);
-        let compiled = weir_compile::compile_program(program, self.sources.file(id), library);
+        let program = self.load(id, library, cache);
+        let compiled = weir_compile::compile_again(program, self.sources.file(id), library, cache);
         self.diagnostics.extend(compiled.diagnostics);
         compiled.graph.filter(|_| !self.has_errors())
     }

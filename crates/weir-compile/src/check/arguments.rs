@@ -62,7 +62,7 @@ impl<'a> TypeChecker<'a, '_> {
         let call = given.call;
         let supplied = self.supplied(callee, taken, given);
         if let Some(call) = call {
-            self.typed.calls.insert(call.id, ResolvedCall { target, supplied });
+            self.typed.of_mut(call.id).calls.insert(call.id, ResolvedCall { target, supplied });
         }
     }
 
@@ -273,12 +273,12 @@ impl<'a> TypeChecker<'a, '_> {
         match parameter.passing {
             // `state.read` returns a copy, however it takes its argument.
             Some(passing @ (Passing::Borrow | Passing::Change)) if callee != SHARED_READ => {
-                self.typed.resolutions.insert(expr.id, Resolution::Shared(at));
+                self.typed.resolve(expr.id, Resolution::Shared(name.clone()));
                 self.touches_shared(&name, passing);
             }
             _ if self.shared_now(expr, at).is_some() => {}
             _ => {
-                self.typed.resolutions.insert(expr.id, Resolution::Shared(at));
+                self.typed.resolve(expr.id, Resolution::Shared(name.clone()));
                 let diagnostic =
                     Diagnostic::new(Code::SharedAsValue, format!("`{callee}` would keep the shared value `{name}`"))
                         .at(expr.span, "taken by value")

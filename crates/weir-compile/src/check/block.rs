@@ -29,7 +29,7 @@ impl<'a> TypeChecker<'a, '_> {
                 let (leaves, rest) = (block.statements[at - 1].span, &block.statements[at..]);
                 let has_handler = rest.iter().any(|each| matches!(each.kind, StatementKind::FailureHandler(_)));
                 let end = rest.last().filter(|_| !has_handler).map(|last| last.span.end);
-                self.typed.unreachable.push(UnreachableCode { leaves, first: statement.span, end });
+                self.typed.here().unreachable.push(UnreachableCode { leaves, first: statement.span, end });
             }
             if let (StatementKind::Expr(expr), true, false) = (&statement.kind, is_value, gives_unit) {
                 // A value after a diverging statement is unreachable, so that its type does not matter.
@@ -39,7 +39,7 @@ impl<'a> TypeChecker<'a, '_> {
             }
         }
         if gives_unit && value.is_some() {
-            self.typed.unit_blocks.insert(block.span.start);
+            self.typed.here().unit_blocks.insert(block.span.start);
         }
         if diverges || ty.is_never() {
             return Ty::NEVER;
@@ -129,9 +129,9 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let clean = self.pattern(&binding.pattern, &ty);
         if let (Some(local), Some(call)) =
-            (self.typed.pattern_locals.get(&binding.pattern.id), self.typed.calls.get(&binding.value.id))
+            (self.typed.pattern_local(binding.pattern.id), self.typed.call(binding.value.id))
         {
-            self.local_calls.insert(*local, call.target.clone());
+            self.local_calls.insert(local, call.target.clone());
         }
         if clean && binding.otherwise.is_none() {
             self.matches.push(ExhaustivenessCheck::Irrefutable(&binding.pattern));

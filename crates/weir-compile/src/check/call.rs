@@ -8,13 +8,12 @@ use weir_syntax::ast::{Argument, Expr, ExprKind, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{CallArguments, CalleeParameter};
-use super::generics::GenericCallee;
 use super::names::{ResolvedVariant, path_of};
 use super::{OpenType, TypeChecker};
 use crate::declare::private_item;
 use crate::suggest::{listed, nearest};
 use crate::symbol::Symbol;
-use crate::typed_tree::CallTarget;
+use crate::typed_tree::{CallTarget, FnCall, GenericCallee};
 use crate::types::{Substitution, Ty};
 use crate::weir_modules::WeirFunction;
 
@@ -58,8 +57,8 @@ impl<'a> TypeChecker<'a, '_> {
             return self.ignore(given);
         }
         if let Some(local) = self.scope.find(name.as_str()) {
-            let ty = self.typed.locals[local.0 as usize].ty.clone();
-            self.refer(name.span, Symbol::Local(local.0));
+            let ty = self.typed.local(local).ty.clone();
+            self.refer(name.span, Symbol::Local(local));
             return self.call_local(name, &ty, CallTarget::Local(local), given);
         }
         if let Some((at, _, _)) = self.typed.declarations.functions.get_full(self.typed.declarations.own(&name.text)) {
@@ -119,9 +118,9 @@ impl<'a> TypeChecker<'a, '_> {
         });
         let taken = taken.collect();
         let call = given.call.map(|call| call.id);
-        self.arguments(&name, CallTarget::Function(at), taken, given);
+        self.arguments(&name, CallTarget::Function(name.clone()), taken, given);
         if is_generic {
-            self.use_of_generic(GenericCallee::Own(at), call, types, span);
+            self.use_of_generic(GenericCallee::Own(name), call, types, span);
         }
         result
     }
@@ -167,14 +166,13 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     pub(super) fn calls_fn(&mut self, at: usize, span: Span) {
-        self.seen.callees.insert(at);
-        if let Some((name, _)) = self.typed.declarations.functions.get_index(at) {
-            let symbol = Symbol::Function((&**name).into());
-            self.refer(span, symbol);
-        }
+        let callee = self.typed.declarations.fn_name(at);
+        self.refer(span, Symbol::Function((&*callee).into()));
         if let Some(caller) = self.current_fn {
-            self.fn_calls.push((caller, at, span));
+            let (caller, callee) = (self.typed.declarations.fn_name(caller), callee.clone());
+            self.typed.here().summary.fn_calls.push(FnCall { caller, callee, span });
         }
+        self.seen.callees.insert(callee);
     }
 
     fn call_variant(&mut self, name: &Name, variant: ResolvedVariant, given: CallArguments<'a>) -> Ty {

@@ -14,8 +14,9 @@ use crate::types::Ty;
 impl<'a> TypeChecker<'a, '_> {
     pub(super) fn config_items(&mut self) {
         for item in &self.context.tree().items {
-            if let ItemKind::Config(config) = &item.kind {
-                self.enter_file(item);
+            if let ItemKind::Config(config) = &item.kind
+                && self.enter_file(item)
+            {
                 self.config(config);
             }
         }
@@ -67,9 +68,11 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Resolves the use of a configured value.
     pub(super) fn config_named(&mut self, expr: &Expr, name: &Name) -> Option<Ty> {
-        let (at, _, declared) = self.typed.declarations.config.get_full(self.typed.declarations.own(&name.text))?;
+        let (whole, declared) =
+            self.typed.declarations.config.get_key_value(self.typed.declarations.own(&name.text))?;
+        let whole = whole.clone();
         let ty = if declared.secret { Ty::named(SECRET) } else { declared.ty.clone() };
-        self.typed.resolutions.insert(expr.id, Resolution::Config(at));
+        self.typed.resolve(expr.id, Resolution::Config(whole));
         self.refer(name.span, Symbol::Config(name.as_str().into()));
         Some(ty)
     }

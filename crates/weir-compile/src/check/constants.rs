@@ -33,8 +33,9 @@ impl<'a> TypeChecker<'a, '_> {
                 ConstantOwner::Item(at) => self.constant_item(at),
                 ConstantOwner::Defaults(at) => {
                     let item = &tree.items[at];
-                    self.enter_file(item);
-                    if let ItemKind::Record(record) = &item.kind {
+                    if let ItemKind::Record(record) = &item.kind
+                        && self.enter_file(item)
+                    {
                         let whole: Text = self.typed.declarations.own(&record.name.text).into();
                         record.fields.iter().for_each(|field| self.field_default(&whole, field));
                     }
@@ -93,7 +94,9 @@ impl<'a> TypeChecker<'a, '_> {
     fn constant_item(&mut self, at: usize) {
         let item = &self.context.tree().items[self.typed.declarations.constants[at].item];
         let ItemKind::Constant(constant) = &item.kind else { return };
-        self.enter_file(item);
+        if !self.enter_file(item) {
+            return;
+        }
         self.begin_body(Exits::Start);
         let expected = constant.ty.as_ref().map(|ty| {
             let written = self.resolve_type(ty);
@@ -129,10 +132,10 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Resolves the use of a constant, by its index.
     pub(super) fn constant_named(&mut self, expr: &Expr, at: usize, span: Span) -> Ty {
-        self.typed.resolutions.insert(expr.id, Resolution::Constant(at));
         if let Some((name, _)) = self.typed.declarations.constants.get_index(at) {
-            let symbol = Symbol::Constant((&**name).into());
-            self.refer(span, symbol);
+            let name = name.clone();
+            self.refer(span, Symbol::Constant((&*name).into()));
+            self.typed.resolve(expr.id, Resolution::Constant(name));
         }
         self.typed.declarations.constants[at].ty.clone()
     }

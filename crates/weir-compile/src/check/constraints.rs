@@ -4,21 +4,26 @@
 //! that it is bound to is an atomic step that holds it: exclusively, or behind `read` together with other readers. A module
 //! stands for those of its functions that use the outside world.
 
+use std::collections::BTreeMap;
+
 use weir_host::{Mode, Passing, Signature, Text, World};
-use weir_syntax::ast::{AtomicResource, Block, Constraint, ConstraintBinding, ItemKind, Name};
+use weir_syntax::ast::{AtomicResource, Block, Constraint, ConstraintBinding, ItemKind, Name, Path};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Expected, TypeChecker};
+use crate::declare::private_item;
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
+use crate::typed_tree::{BoundFunction, HeldScope};
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a, '_> {
     /// Resolves the functions and modules that constraints are bound to.
     pub(super) fn constraint_bindings(&mut self) {
         for item in &self.context.tree().items {
-            if let ItemKind::Constraint(constraint) = &item.kind {
-                self.enter_file(item);
+            if let ItemKind::Constraint(constraint) = &item.kind
+                && self.enter_file(item)
+            {
                 self.bindings_of(constraint);
             }
         }
@@ -43,14 +48,16 @@ impl<'a> TypeChecker<'a, '_> {
         if let Some((_, first)) = bound.first()
             && !per_session
         {
-            self.scopes_of.entry(whole.as_str().into()).or_insert((false, first.span));
+            let scope = HeldScope { resource: whole.as_str().into(), per_session: false, span: first.span };
+            self.typed.here().summary.binding_scopes.push(scope);
         }
         // A function of its own comes before its module.
         bound.sort_by_key(|(target, _)| matches!(target, BoundTo::Module(_)));
         for (target, binding) in bound {
             let mode = if binding.read { Mode::Read } else { Mode::Write };
             for function in self.functions_bound(&target) {
-                self.typed.bound_constraints.of(function).entry(whole.clone()).or_insert(mode);
+                let bound = BoundFunction { function, constraint: whole.clone(), mode };
+                self.typed.here().summary.bound.push(bound);
             }
         }
     }
@@ -154,9 +161,9 @@ impl<'a> TypeChecker<'a, '_> {
         expected: Option<&Expected>,
     ) -> Ty {
         for resource in resources {
-            if self.resource(&resource.name) {
+            if self.resource(&resource.path) {
                 self.read_of_shared(resource);
-                self.one_scope(resource);
+                self.scope_of(resource);
                 self.held_for_all(resource);
             }
         }
@@ -165,11 +172,11 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Reports `read` before a shared value.
     fn read_of_shared(&mut self, resource: &AtomicResource) {
-        let name = &resource.name;
-        let is_shared = self.typed.declarations.shared.contains_key(self.typed.declarations.own(&name.text));
+        let path = &resource.path;
+        let is_shared = self.held(path).is_some_and(|whole| self.typed.declarations.shared.contains_key(&*whole));
         if let Some(read) = resource.read.filter(|_| is_shared) {
-            let message = format!("`read` has no meaning before the shared value `{name}`");
-            let word = Span { end: name.span.start, ..read };
+            let message = format!("`read` has no meaning before the shared value `{path}`");
+            let word = Span { end: path.span.start, ..read };
             let diagnostic = Diagnostic::new(Code::ReadOfShared, message)
                 .at(read, "only a constraint can be held like this")
                 .fix("remove it: a step holds a shared value as its calls use it", word, "");
@@ -177,55 +184,140 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    /// Reports a resource that some steps hold per session and others for all flows: they would not exclude each other.
-    fn one_scope(&mut self, resource: &AtomicResource) {
-        let name = &resource.name;
+    /// Notes the scope in which a step holds a resource.
+    fn scope_of(&mut self, resource: &AtomicResource) {
+        let Some(whole) = self.held(&resource.path) else { return };
+        if !self.typed.declarations.is_of_sessions(&whole) {
+            let resource =
+                HeldScope { resource: (&*whole).into(), per_session: resource.per_session, span: resource.span };
+            self.typed.here().summary.step_scopes.push(resource);
+        }
+    }
+
+    /// Collects the resources that are held per session. Reports those that some places hold per session and others for all
+    /// flows: they would not exclude each other.
+    pub(super) fn session_resources(&mut self) {
+        let files = self.typed.files.clone();
+        let bindings = files.iter().flat_map(|file| &file.summary.binding_scopes);
+        let steps = files.iter().flat_map(|file| &file.summary.step_scopes);
+        let mut first_of: BTreeMap<&str, &HeldScope> = BTreeMap::new();
+        for held in bindings.chain(steps) {
+            let first = *first_of.entry(&held.resource).or_insert(held);
+            if first.per_session != held.per_session {
+                self.report(mixed_scope(first, held));
+            }
+        }
         let declarations = &self.typed.declarations;
-        let whole = declarations.own(&name.text);
-        if declarations.is_of_sessions(whole) {
-            return;
+        let declared = declarations.shared.keys().chain(declarations.constraints.keys());
+        let declared = declared.filter(|name| declarations.is_of_sessions(name)).cloned();
+        let held = first_of.values().filter(|held| held.per_session).map(|held| held.resource.clone());
+        self.typed.per_session = declared.chain(held).collect();
+    }
+
+    /// Returns the name in the program of a resource that a step names, whether there is one or not.
+    pub(super) fn held(&self, path: &Path) -> Option<Text> {
+        self.typed.declarations.name_in_program(self.typed.declarations.file, path)
+    }
+
+    /// Resolves a resource that a step names, or reports that there is none.
+    fn resource(&mut self, path: &Path) -> bool {
+        let name = path.last();
+        if let [module] = path.qualifier() {
+            return match self.module_file(module) {
+                Some(file) => self.constraint_of_module(file, path),
+                None => {
+                    self.no_module_of_program(module);
+                    false
+                }
+            };
         }
-        let first = self.scopes_of.entry(whole.into()).or_insert((resource.per_session, resource.span));
-        let (per_session, place) = *first;
-        if per_session == resource.per_session {
-            return;
+        let whole = self.held(path).unwrap_or_default();
+        let shared = self.typed.declarations.shared.contains_key(&*whole);
+        if shared || self.typed.declarations.constraints.contains_key(&*whole) {
+            self.hold(path, &whole);
+            return true;
         }
-        let held = |per_session| if per_session { "per session" } else { "for all flows" };
-        let diagnostic = Diagnostic::new(
-            Code::MixedScope,
-            format!("`{name}` is held per session in one place and for all flows in another"),
-        )
-        .at(resource.span, format!("held {}", held(resource.per_session)))
-        .because(place, format!("held {}", held(per_session)))
-        .hint("hold it the same way everywhere: these two do not exclude each other");
+        if !name.is_missing() {
+            self.no_resource(path);
+        }
+        false
+    }
+
+    /// Resolves a constraint that another module declares. Shared values belong to the functions of their module.
+    fn constraint_of_module(&mut self, file: usize, path: &Path) -> bool {
+        let (module, name) = (&path.qualifier()[0], path.last());
+        self.module(module);
+        let declarations = &self.typed.declarations;
+        let whole = Text::from(declarations.files[file].whole(name.as_str()));
+        if let Some(declared) = declarations.constraints.get(&*whole) {
+            let hidden = (!declared.public).then_some(declared.span);
+            self.hold(path, &whole);
+            if let Some(place) = hidden {
+                self.report(private_item(name, path, place));
+            }
+            return true;
+        }
+        if let Some(declared) = declarations.shared.get(&*whole) {
+            let diagnostic =
+                Diagnostic::new(Code::NotAResource, format!("`{path}` is a shared value of another module"))
+                    .at(path.span, "only its own module can hold it")
+                    .because(declared.span, "declared here")
+                    .hint(format!("hold it in a `fn` of `{module}`, and call that `fn` here"));
+            self.report(diagnostic);
+        } else if !name.is_missing() {
+            self.no_resource(path);
+        }
+        false
+    }
+
+    fn no_module_of_program(&mut self, module: &Name) {
+        if self.module(module).is_none() {
+            return self.module_not_used(module);
+        }
+        let message = format!("the module `{module}` has no constraints");
+        let diagnostic = Diagnostic::new(Code::NotAResource, message)
+            .at(module.span, "a module of the library")
+            .hint(format!("declare one that its calls hold: `constraint name on {module}`"));
         self.report(diagnostic);
     }
 
-    fn resource(&mut self, name: &Name) -> bool {
-        let whole = self.typed.declarations.own(&name.text);
-        let shared = self.typed.declarations.shared.contains_key(whole);
-        let known = shared || self.typed.declarations.constraints.contains_key(whole);
-        if known {
-            let text: weir_host::Text = whole.into();
-            if whole != name.as_str() {
-                self.typed.held_names.insert(name.span.start, whole.into());
-            }
-            self.refer(name.span, if shared { Symbol::Shared(text) } else { Symbol::Constraint(text) });
+    /// Records the name in the program of a resource that a step holds.
+    fn hold(&mut self, path: &Path, whole: &Text) {
+        if whole.as_str() != path.last().as_str() {
+            let held = whole.as_str().into();
+            self.typed.here().held_names.insert(path.span.start, held);
         }
-        if known || name.is_missing() {
-            return known;
-        }
-        let shared = self.typed.declarations.shared.keys().chain(self.typed.declarations.constraints.keys());
-        let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
-            .at(name.span, "cannot be held by `atomic`");
-        let near = nearest(name.as_str(), shared.map(|name| &**name)).map(str::to_owned);
-        let diagnostic = match near {
-            Some(near) => diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near),
-            None => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
-        };
-        self.report(diagnostic);
-        false
+        let is_shared = self.typed.declarations.shared.contains_key(whole.as_str());
+        let symbol = if is_shared { Symbol::Shared(whole.clone()) } else { Symbol::Constraint(whole.clone()) };
+        self.refer(path.last().span, symbol);
     }
+
+    fn no_resource(&mut self, path: &Path) {
+        let name = path.last();
+        let known = self.typed.declarations.shared.keys().chain(self.typed.declarations.constraints.keys());
+        let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{path}` is neither shared nor a constraint"))
+            .at(path.span, "cannot be held by `atomic`");
+        let near = nearest(name.as_str(), known.map(|name| &**name)).map(str::to_owned);
+        self.report(match near {
+            Some(near) if path.qualifier().is_empty() => {
+                diagnostic.suggest(format!("did you mean `{near}`?"), name.span, near)
+            }
+            _ if path.qualifier().is_empty() => {
+                diagnostic.hint(format!("declare it at the top level: `constraint {name}`"))
+            }
+            _ => diagnostic.hint(format!("declare it in that module: `pub constraint {name}`")),
+        });
+    }
+}
+
+fn mixed_scope(first: &HeldScope, second: &HeldScope) -> Diagnostic {
+    let held = |held: &HeldScope| if held.per_session { "held per session" } else { "held for all flows" };
+    let name = &second.resource;
+    let message = format!("`{name}` is held per session in one place and for all flows in another");
+    Diagnostic::new(Code::MixedScope, message)
+        .at(second.span, held(second))
+        .because(first.span, held(first))
+        .hint("hold it the same way everywhere: these two do not exclude each other")
 }
 
 /// The target of a binding.

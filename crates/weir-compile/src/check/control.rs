@@ -52,16 +52,16 @@ impl<'a> TypeChecker<'a, '_> {
         };
         let to = self.try_to(value.span, &failure);
         let of = self.failed_call(value);
-        self.typed.tries.insert(expr.id, ResolvedTry { to, of });
+        self.typed.of_mut(expr.id).tries.insert(expr.id, ResolvedTry { to, of });
         inner
     }
 
     /// Returns the function that would have failed if the value is a failure.
     fn failed_call(&self, value: &Expr) -> Option<CallTarget> {
-        if let Some(call) = self.typed.calls.get(&value.id) {
+        if let Some(call) = self.typed.call(value.id) {
             return Some(call.target.clone());
         }
-        match self.typed.resolutions.get(&value.id) {
+        match self.typed.resolution(value.id) {
             Some(Resolution::Local(local)) => self.local_calls.get(local).cloned(),
             _ => None,
         }
@@ -140,7 +140,7 @@ impl<'a> TypeChecker<'a, '_> {
                 self.report(diagnostic);
             }
             let local = self.bind(name.text.clone(), name.span, ty.unwrap_or(Ty::Error));
-            self.typed.failure_locals.insert(otherwise.id, local);
+            self.typed.of_mut(otherwise.id).failure_locals.insert(otherwise.id, local);
         }
         let found = self.expr(otherwise, expected);
         self.scope.leave(mark);
@@ -263,7 +263,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
         match self.typed.constant(at_most) {
             Ok(Value::Int(rounds)) if (1..=LOOP_ROUNDS_MAX).contains(&rounds) => {
-                _ = self.typed.at_most.insert(expr.id, rounds as u64)
+                _ = self.typed.of_mut(expr.id).at_most.insert(expr.id, rounds as u64)
             }
             // Its type has been reported.
             Ok(value) if !matches!(value, Value::Int(_)) => {}

@@ -36,7 +36,7 @@ impl<'a> TypeChecker<'a, '_> {
         let routes: Vec<RouteInfo> = routes.collect();
         let session_locals = self.service_session(service, &sharing_key(service, &routes));
         let Some(signature) = signature else { return };
-        self.typed.entries.push(EntryInfo {
+        self.typed.here().summary.entries.push(EntryInfo {
             item,
             source: path(signature),
             ordered: signature.ordered,
@@ -56,10 +56,10 @@ impl<'a> TypeChecker<'a, '_> {
             Some((first, others)) => (&first.locals[..], others),
             None => (&[][..], &[][..]),
         };
-        let mut common: Vec<_> = first.iter().map(|id| self.typed.locals[id.0 as usize].clone()).collect();
+        let mut common: Vec<_> = first.iter().map(|id| self.typed.local(*id).clone()).collect();
         common.retain(|local| {
             others.iter().all(|route| {
-                let mut of_route = route.locals.iter().map(|id| &self.typed.locals[id.0 as usize]);
+                let mut of_route = route.locals.iter().map(|id| self.typed.local(*id));
                 of_route.any(|other| other.name == local.name && other.ty == local.ty)
             })
         });
@@ -409,7 +409,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.block(end, Some(&answer));
         }
         let Some(signature) = signature else { return };
-        self.typed.entries.push(EntryInfo {
+        self.typed.here().summary.entries.push(EntryInfo {
             item,
             source: path(signature),
             ordered: signature.ordered,

@@ -19,10 +19,7 @@ impl<'a> TypeChecker<'a, '_> {
             Some(expected) => self.agree_expr(expr, found, expected),
             None => found,
         };
-        if let Some(slot) = self.typed.expr_types.get_mut(expr.id.0 as usize) {
-            *slot = ty.clone();
-            self.typed.expr_spans[expr.id.0 as usize] = expr.span;
-        }
+        self.typed.of_mut(expr.id).set_expr(expr.id, ty.clone(), expr.span);
         self.reached = expr.span.end;
         ty
     }
@@ -279,7 +276,7 @@ impl<'a> TypeChecker<'a, '_> {
         let ty = self.expr(object, None);
         match self.inference.shallow(&ty) {
             Ty::Tuple(elements) if (index as usize) < elements.len() => {
-                self.typed.resolutions.insert(expr.id, Resolution::Field(index));
+                self.typed.resolve(expr.id, Resolution::Field(index));
                 elements[index as usize].clone()
             }
             Ty::Error => Ty::Error,

@@ -41,8 +41,8 @@ impl<'a> TypeChecker<'a, '_> {
         }
         let says = self.inference.shallow(&why) == Ty::TEXT && self.place_fails_with() != Some(Ty::TEXT);
         let to = self.fails_with(span, &if says { FAILURE } else { why });
-        self.typed.calls.insert(call.id, ResolvedCall { target: CallTarget::Fail { says }, supplied });
-        self.typed.tries.insert(call.id, ResolvedTry { to, of: None });
+        self.typed.of_mut(call.id).calls.insert(call.id, ResolvedCall { target: CallTarget::Fail { says }, supplied });
+        self.typed.of_mut(call.id).tries.insert(call.id, ResolvedTry { to, of: None });
         Ty::NEVER
     }
 

@@ -6,6 +6,7 @@
 //! determines the type.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_host::Text;
 use weir_syntax::ast::ExprId;
@@ -13,40 +14,13 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::TypeChecker;
 use crate::lang_items::ADDING;
-use crate::typed_tree::{Demand, Demands};
+use crate::typed_tree::{Demand, Demands, GenericCallee, GenericUse};
 use crate::types::{Substitution, Ty};
 use crate::weir_modules::WeirFunction;
 
-/// The uses of generic `fn`s in a program, and the demands of their bodies.
-#[derive(Default)]
-pub(super) struct Generics {
-    uses: Vec<GenericUse>,
-    /// By the index of the `fn`.
-    demands: BTreeMap<usize, Demands>,
-}
-
-/// A call of a generic `fn`, or its name as an argument.
-struct GenericUse {
-    callee: GenericCallee,
-    /// The `fn` whose body contains the use.
-    user: Option<usize>,
-    types: Substitution,
-    span: Span,
-}
-
-/// The generic `fn` that is used.
-pub(super) enum GenericCallee {
-    /// A `fn` of the program, by its index.
-    Own(usize),
-    /// A function of a module that is written in Weir, with its demands.
-    Weir(Text, Demands),
-    /// A function of the library that is written in Rust, with its demands.
-    Host(Text, Demands),
-}
-
 impl GenericCallee {
     pub(super) fn of_module(function: WeirFunction<'_>) -> Self {
-        let demands = function.module.typed.fn_demands.get(&function.at).cloned();
+        let demands = function.module.typed.fn_demands.get(function.name()).cloned();
         GenericCallee::Weir(function.path(), demands.unwrap_or_default())
     }
 
@@ -56,7 +30,7 @@ impl GenericCallee {
         Some(GenericCallee::Host(path.into(), Demands::from([(((*parameter).into(), Demand::Sum), span)])))
     }
 
-    fn demands<'d>(&'d self, own: &'d BTreeMap<usize, Demands>) -> Option<&'d Demands> {
+    fn demands<'d>(&'d self, own: &'d BTreeMap<Arc<str>, Demands>) -> Option<&'d Demands> {
         match self {
             GenericCallee::Own(function) => own.get(function),
             GenericCallee::Weir(_, demands) | GenericCallee::Host(_, demands) => Some(demands),
@@ -74,9 +48,10 @@ impl TypeChecker<'_, '_> {
         span: Span,
     ) {
         if let Some(expr) = expr {
-            self.typed.instances.insert(expr, types.clone());
+            self.typed.of_mut(expr).instances.insert(expr, types.clone());
         }
-        self.generics.uses.push(GenericUse { callee, user: self.current_fn, types, span });
+        let user = self.current_fn.map(|at| self.typed.declarations.fn_name(at));
+        self.typed.here().summary.generic_uses.push(GenericUse { callee, user, types, span });
     }
 
     /// Records the types with which an expression calls a function of the library, if it demands something of them.
@@ -91,28 +66,28 @@ impl TypeChecker<'_, '_> {
         if let Some(function) = self.current_fn
             && !self.typed.declarations.functions[function].type_parameters.is_empty()
         {
-            let demands = self.generics.demands.entry(function).or_default();
+            let name = self.typed.declarations.fn_name(function);
+            let demands = self.typed.here().summary.own_demands.entry(name).or_default();
             ty.each_parameter(&mut |name| _ = demands.entry((name.clone(), demand)).or_insert(span));
         }
     }
 
     /// Checks all uses of generic `fn`s, when all types are known.
     pub(super) fn generic_uses(&mut self) {
-        let Generics { mut uses, mut demands } = std::mem::take(&mut self.generics);
-        for found in &mut uses {
-            found.types.values_mut().for_each(|ty| *ty = self.inference.resolve(ty));
-        }
-        while pass_on(&uses, &mut demands) {}
-        for found in &uses {
+        let files = self.typed.files.clone();
+        let uses = || files.iter().flat_map(|file| &file.summary.generic_uses);
+        let own = files.iter().flat_map(|file| &file.summary.own_demands);
+        let mut demands: BTreeMap<_, _> = own.map(|(name, demands)| (name.clone(), demands.clone())).collect();
+        while pass_on(uses(), &mut demands) {}
+        for found in uses() {
             self.generic_use(found, found.callee.demands(&demands));
         }
         self.typed.fn_demands = demands;
     }
 
     fn generic_use(&mut self, found: &GenericUse, demands: Option<&Demands>) {
-        let functions = &self.typed.declarations.functions;
         let name: Text = match &found.callee {
-            GenericCallee::Own(at) => functions.get_index(*at).map_or("", |(name, _)| name).into(),
+            GenericCallee::Own(name) => (&**name).into(),
             GenericCallee::Weir(path, _) | GenericCallee::Host(path, _) => path.clone(),
         };
         for (parameter, ty) in &found.types {
@@ -161,17 +136,17 @@ const DEMANDS: [(Demand, &str); 4] =
 
 /// Adds the demands of each callee on a type parameter of its caller to those of the caller. Returns whether there were
 /// new ones.
-fn pass_on(uses: &[GenericUse], demands: &mut BTreeMap<usize, Demands>) -> bool {
+fn pass_on<'u>(uses: impl Iterator<Item = &'u GenericUse>, demands: &mut BTreeMap<Arc<str>, Demands>) -> bool {
     let mut changed = false;
     for found in uses {
-        let (Some(user), Some(known)) = (found.user, found.callee.demands(demands)) else { continue };
+        let (Some(user), Some(known)) = (&found.user, found.callee.demands(demands)) else { continue };
         let mut passed = Vec::new();
         for ((parameter, demand), place) in known {
             if let Some(ty) = found.types.get(parameter) {
                 ty.each_parameter(&mut |name| passed.push(((name.clone(), *demand), *place)));
             }
         }
-        let of_user = demands.entry(user).or_default();
+        let of_user = demands.entry(user.clone()).or_default();
         for (key, place) in passed {
             changed |= !of_user.contains_key(&key);
             of_user.entry(key).or_insert(place);

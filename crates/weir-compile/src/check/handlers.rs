@@ -47,10 +47,9 @@ impl<'a> TypeChecker<'a, '_> {
     pub(super) fn file_handlers(&mut self) {
         let tree = self.context.tree();
         let answer =
-            self.typed.entries.iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
-        let files = self.context.files;
+            self.typed.entries().iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
         let handlers = tree.items.iter().filter_map(|item| match &item.kind {
-            ItemKind::FailureHandler(handler) if files.index_at(item.span.start) == 0 => Some(handler),
+            ItemKind::FailureHandler(handler) if item.file == 0 => Some(handler),
             _ => None,
         });
         let place = tree.items.iter().find_map(|item| match &item.kind {
@@ -81,7 +80,7 @@ impl<'a> TypeChecker<'a, '_> {
         let (target, failure) = found?;
         let uses_arguments = !handler.arguments.is_empty();
         let resolved = ResolvedHandler { target: target.clone(), local, failure, uses_arguments };
-        self.typed.handlers.insert(handler.span.start, resolved);
+        self.typed.here().handlers.insert(handler.span.start, resolved);
         Some(target)
     }
 
@@ -132,8 +131,8 @@ impl<'a> TypeChecker<'a, '_> {
                 };
                 parameters.map(|parameter| (parameter.name.clone(), ty(parameter))).collect()
             }
-            CallTarget::Function(at) => {
-                let declared = &self.typed.declarations.functions[*at].parameters;
+            CallTarget::Function(name) => {
+                let declared = &self.typed.declarations.functions[name].parameters;
                 let ty = |ty: &Ty| is_value(&ty.to_type()).then(|| ty.clone());
                 declared.iter().map(|parameter| ((&*parameter.name).into(), ty(&parameter.ty))).collect()
             }
@@ -196,7 +195,7 @@ impl TypeChecker<'_, '_> {
             self.report(diagnostic);
             return None;
         }
-        Some((CallTarget::Function(at), failure))
+        Some((CallTarget::Function(self.typed.declarations.fn_name(at)), failure))
     }
 }
 

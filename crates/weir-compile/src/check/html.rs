@@ -22,7 +22,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
         for (hole, context) in holes_of(text).zip(template.holes) {
             self.hole(hole, &context);
-            self.typed.html_holes.insert(hole.id, context);
+            self.typed.of_mut(hole.id).html_holes.insert(hole.id, context);
         }
         Ty::named(HTML)
     }
@@ -91,10 +91,7 @@ impl<'a> TypeChecker<'a, '_> {
         let ty = self.block(then, None);
         let ty = self.inference.resolve(&ty);
         let ty = if ty == Ty::NEVER { Ty::named(HTML) } else { ty };
-        if let Some(slot) = self.typed.expr_types.get_mut(hole.id.0 as usize) {
-            *slot = ty.clone();
-            self.typed.expr_spans[hole.id.0 as usize] = hole.span;
-        }
+        self.typed.of_mut(hole.id).set_expr(hole.id, ty.clone(), hole.span);
         ty
     }
 

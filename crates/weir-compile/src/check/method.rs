@@ -63,7 +63,8 @@ impl<'a> TypeChecker<'a, '_> {
         match &object.kind {
             ExprKind::Name(name) => match self.shared_index(name) {
                 Some(at) => {
-                    self.typed.resolutions.insert(object.id, Resolution::Shared(at));
+                    let name = self.typed.declarations.shared_name(at);
+                    self.typed.resolve(object.id, Resolution::Shared(name));
                     self.shared_type(object.span, at)
                 }
                 None => self.expr(object, None),

@@ -7,7 +7,6 @@ use weir_host::{Passing, Text, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::generics::GenericCallee;
 use super::{OpenType, TypeChecker};
 use crate::declare::private_item;
 use crate::dialects::{self, Advice};
@@ -15,7 +14,7 @@ use crate::lang_items::SHARED_READ;
 use crate::move_checker::is_move_only;
 use crate::suggest::nearest;
 use crate::symbol::Symbol;
-use crate::typed_tree::{LocalId, Resolution};
+use crate::typed_tree::{GenericCallee, LocalId, Resolution};
 use crate::types::{Substitution, Ty};
 
 /// The locals in scope.
@@ -186,9 +185,9 @@ impl TypeChecker<'_, '_> {
             return Ty::Error;
         }
         if let Some(local) = self.scope.find(name.as_str()) {
-            self.typed.resolutions.insert(expr.id, Resolution::Local(local));
-            self.refer(name.span, Symbol::Local(local.0));
-            return self.typed.locals[local.0 as usize].ty.clone();
+            self.typed.resolve(expr.id, Resolution::Local(local));
+            self.refer(name.span, Symbol::Local(local));
+            return self.typed.local(local).ty.clone();
         }
         if let Some(at) = self.typed.declarations.functions.get_index_of(self.typed.declarations.own(&name.text)) {
             return self.function_value(expr, at, name.span);
@@ -215,14 +214,15 @@ impl TypeChecker<'_, '_> {
         let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
         let ty = Ty::function(taken, declared.result.clone());
         let is_generic = !declared.type_parameters.is_empty();
-        self.typed.resolutions.insert(expr.id, Resolution::Function(at));
+        let name = self.typed.declarations.fn_name(at);
+        self.typed.resolve(expr.id, Resolution::Function(name.clone()));
         self.calls_fn(at, span);
         if !is_generic {
             return ty;
         }
         let mut types = Substitution::new();
         let ty = ty.instantiated(&mut types, &mut self.inference);
-        self.use_of_generic(GenericCallee::Own(at), Some(expr.id), types, span);
+        self.use_of_generic(GenericCallee::Own(name), Some(expr.id), types, span);
         ty
     }
 
@@ -232,16 +232,17 @@ impl TypeChecker<'_, '_> {
         if let Some(ty) = self.shared_now(expr, at) {
             return ty;
         }
-        self.typed.resolutions.insert(expr.id, Resolution::Shared(at));
         let (name, declared) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
-        let diagnostic = match self.typed.declarations.tables.contains_key(name) {
+        let (name, declared_at, ty) = (name.clone(), declared.span, declared.ty.clone());
+        self.typed.resolve(expr.id, Resolution::Shared(name.clone()));
+        let diagnostic = match self.typed.declarations.tables.contains_key(&name) {
             true => Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a table, and no value"))
                 .at(expr.span, "used as a value")
-                .because(declared.span, "declared here")
+                .because(declared_at, "declared here")
                 .hint(format!("read it by a query, `for row in {name} {{ … }}`, or by a key, `{name}[key]`")),
             false => Diagnostic::new(Code::SharedAsValue, format!("`{name}` is a shared value and cannot be copied"))
                 .at(expr.span, "used as a value")
-                .because(declared.span, format!("declared here as a shared `{}`", declared.ty))
+                .because(declared_at, format!("declared here as a shared `{ty}`"))
                 .hint(format!("call a function on it: `{name}.…`")),
         };
         self.report(diagnostic);
@@ -259,12 +260,10 @@ impl TypeChecker<'_, '_> {
         if self.context.library.function(SHARED_READ).is_none() || is_move_only(&ty.to_type(), &definition) {
             return None;
         }
-        self.typed.resolutions.insert(expr.id, Resolution::SharedNow(at));
-        if let Some(slot) = self.typed.expr_types.get_mut(expr.id.0 as usize) {
-            *slot = ty.clone();
-        }
-        let (name, _) = self.typed.declarations.shared.get_index(at).expect("its index was just found");
-        self.touches_shared(&name.clone(), Passing::Borrow);
+        let name = self.typed.declarations.shared_name(at);
+        self.touches_shared(&name, Passing::Borrow);
+        self.typed.resolve(expr.id, Resolution::SharedNow(name));
+        self.typed.of_mut(expr.id).set_type(expr.id, ty.clone());
         Some(ty)
     }
 
@@ -277,7 +276,7 @@ impl TypeChecker<'_, '_> {
     }
 
     pub(super) fn variant_without_payload(&mut self, expr: &Expr, name: &Name, variant: ResolvedVariant) -> Ty {
-        self.typed.resolutions.insert(expr.id, Resolution::Variant(variant.tag));
+        self.typed.resolve(expr.id, Resolution::Variant(variant.tag));
         self.refer_variant(name, &variant);
         if !variant.fields.is_empty() {
             let wanted = variant.fields.iter().map(|(_, ty)| self.inference.resolve(ty).to_string());

@@ -7,10 +7,9 @@ use weir_syntax::ast::{FieldPattern, Literal, Name, Pattern, PatternArgument, Pa
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::expr::literal_type;
-use super::generics::GenericCallee;
 use super::{ExhaustivenessCheck, Expected, TypeChecker};
 use crate::suggest::{listed, nearest};
-use crate::typed_tree::{LocalId, Resolution};
+use crate::typed_tree::{GenericCallee, LocalId, Resolution};
 use crate::types::Ty;
 use crate::weir_modules::WeirFunction;
 
@@ -31,7 +30,7 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn part(&mut self, pattern: &'a Pattern, ty: &Ty, bound: &mut BoundNames) {
-        if let Some(slot) = self.typed.pattern_types.get_mut(pattern.id.0 as usize) {
+        if let Some(slot) = self.typed.of_mut(pattern.id).pattern_types.get_mut(pattern.id.index as usize) {
             *slot = ty.clone();
         }
         match &pattern.kind {
@@ -66,11 +65,11 @@ impl<'a> TypeChecker<'a, '_> {
             return self.report(diagnostic);
         }
         if let Some(hidden) = self.scope.find(name.as_str()) {
-            self.typed.hidden_locals.insert(pattern.id, hidden);
+            self.typed.of_mut(pattern.id).hidden_locals.insert(pattern.id, hidden);
         }
         let local = self.bind(name.text.clone(), name.span, ty.clone());
         bound.insert(name.text.clone(), (name.span, local));
-        self.typed.pattern_locals.insert(pattern.id, local);
+        self.typed.of_mut(pattern.id).pattern_locals.insert(pattern.id, local);
     }
 
     fn fits(&mut self, span: Span, found: Ty, ty: &Ty) {
@@ -116,7 +115,7 @@ impl<'a> TypeChecker<'a, '_> {
         };
         self.refer_variant(name, &variant);
         self.fits(path.span, variant.ty.clone(), ty);
-        self.typed.pattern_tags.insert(pattern.id, variant.tag);
+        self.typed.of_mut(pattern.id).pattern_tags.insert(pattern.id, variant.tag);
         if arguments.len() != variant.fields.len() {
             self.payload_count(pattern.span, path, arguments.len(), variant.fields.len());
         }
@@ -293,8 +292,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
         for (name, (span, local)) in own {
             let Some((place, other)) = first.get(name) else { continue };
-            let (ty, wanted) =
-                (self.typed.locals[local.0 as usize].ty.clone(), self.typed.locals[other.0 as usize].ty.clone());
+            let (ty, wanted) = (self.typed.local(*local).ty.clone(), self.typed.local(*other).ty.clone());
             self.agree(
                 *span,
                 ty,
@@ -339,7 +337,7 @@ impl<'a> TypeChecker<'a, '_> {
         let mut parameters = crate::types::Substitution::new();
         let taken = signature.written().iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
-        self.typed.resolutions.insert(expr.id, Resolution::Host(signature.path().into()));
+        self.typed.resolve(expr.id, Resolution::Host(signature.path().into()));
         self.refer(name.span, crate::symbol::Symbol::HostFunction(signature.path().into()));
         self.touches(signature, name.span);
         Some(Ty::function(taken, result))
@@ -351,7 +349,7 @@ impl<'a> TypeChecker<'a, '_> {
         let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
         let mut types = crate::types::Substitution::new();
         let ty = Ty::function(taken, declared.result.clone()).instantiated(&mut types, &mut self.inference);
-        self.typed.resolutions.insert(expr.id, Resolution::Weir(function.path()));
+        self.typed.resolve(expr.id, Resolution::Weir(function.path()));
         self.uses_weir(function, span);
         self.use_of_generic(GenericCallee::of_module(function), Some(expr.id), types, span);
         ty

@@ -25,7 +25,7 @@ impl<'a> TypeChecker<'a, '_> {
         }
         match self.field_of(&ty, name.as_str()) {
             Some((index, field)) => {
-                self.typed.resolutions.insert(expr.id, Resolution::Field(index));
+                self.typed.resolve(expr.id, Resolution::Field(index));
                 self.refer_field(&ty, name);
                 field
             }
@@ -160,7 +160,7 @@ impl<'a> TypeChecker<'a, '_> {
     }
 
     fn missing_fields(&mut self, expr: &Expr, path: &Path, ty: &Ty, given: &[&Name]) {
-        let inserted = self.typed.inserted_rows.get(&expr.id);
+        let inserted = self.typed.of(expr.id).inserted_rows.get(&expr.id);
         let table = inserted.map(|row| (row.is_numbered, &self.typed.declarations.tables[row.table]));
         let table = table.filter(|(_, table)| table.row.is_some() && table.row.as_ref() == ty.name());
         let is_given = |field: &String| given.iter().any(|name| name.as_str() == field);

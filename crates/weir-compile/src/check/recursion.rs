@@ -4,6 +4,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
+use crate::typed_tree::FnCall;
 
 #[derive(Clone, Copy, PartialEq)]
 enum VisitState {
@@ -13,11 +14,15 @@ enum VisitState {
 }
 
 /// Reports each cycle of calls once, with every call in it.
-pub(super) fn report(calls: &[(usize, usize, Span)], declarations: &Declarations, context: &mut CheckContext<'_>) {
+pub(super) fn report<'c>(
+    calls: impl Iterator<Item = &'c FnCall>,
+    declarations: &Declarations,
+    context: &mut CheckContext<'_>,
+) {
     let count = declarations.functions.len();
     let mut callees: Vec<Vec<(usize, Span)>> = vec![Vec::new(); count];
-    for (caller, callee, span) in calls {
-        callees[*caller].push((*callee, *span));
+    for FnCall { caller, callee, span } in calls {
+        callees[declarations.fn_index(caller)].push((declarations.fn_index(callee), *span));
     }
     let mut states = vec![VisitState::New; count];
     for start in 0..count {

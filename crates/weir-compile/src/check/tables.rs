@@ -82,8 +82,9 @@ impl<'a> TypeChecker<'a, '_> {
         let ExprKind::Name(name) = &object.kind else { return };
         let Some(at) = self.shared_index(name) else { return };
         self.refer_shared(object.span, at);
-        self.typed.resolutions.insert(object.id, Resolution::Shared(at));
-        self.typed.expr_types[object.id.0 as usize] = Ty::named(TABLE);
+        let whole = self.typed.declarations.shared_name(at);
+        self.typed.resolve(object.id, Resolution::Shared(whole));
+        self.typed.of_mut(object.id).set_type(object.id, Ty::named(TABLE));
         self.seen.own.touch(Resource::Shared(name.as_str().into()), mode);
     }
 
@@ -161,7 +162,6 @@ impl<'a> TypeChecker<'a, '_> {
         let ExprKind::Record { base: None, fields, .. } = &argument.value.kind else { return };
         let declared = &self.typed.declarations.tables[table];
         let is_numbered = inserts && declared.auto;
-        self.typed.inserted_rows.insert(argument.value.id, InsertedRow { table, is_numbered });
         let number = declared.key.first().filter(|_| is_numbered).map(|at| &declared.columns[*at].name);
         let written = fields.iter().find(|field| number.is_some_and(|number| field.name.as_str() == number.as_str()));
         if let Some(field) = written {
@@ -171,6 +171,8 @@ impl<'a> TypeChecker<'a, '_> {
                 .hint("leave it out: `insert` returns the number; `upsert` writes a row with a number that you choose");
             self.report(diagnostic);
         }
+        let literal = argument.value.id;
+        self.typed.of_mut(literal).inserted_rows.insert(literal, InsertedRow { table, is_numbered });
     }
 
     fn no_statement(&mut self, object: &Expr, name: &Name) {
@@ -194,8 +196,9 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Reports a table that is held per session: a transaction excludes the flows of all sessions.
     pub(super) fn held_for_all(&mut self, resource: &AtomicResource) {
-        if resource.per_session && self.typed.declarations.tables.contains_key(&resource.name.text) {
-            let message = format!("the table `{}` cannot be held per session", resource.name);
+        let whole = self.held(&resource.path);
+        if resource.per_session && whole.is_some_and(|whole| self.typed.declarations.tables.contains_key(&*whole)) {
+            let message = format!("the table `{}` cannot be held per session", resource.path);
             let diagnostic = Diagnostic::new(Code::TransactionBody, message)
                 .at(resource.span, "a transaction excludes the flows of all sessions")
                 .hint("leave out `per session`");

@@ -62,7 +62,7 @@ impl<'a> TypeChecker<'a, '_> {
             self.expr(&replacement.value, Some(&Expected::new(ty, replacement.function.span, why)));
             targets.push(found.map(|function| function.target));
         }
-        self.typed.replacements.insert(expr.id, targets);
+        self.typed.of_mut(expr.id).replacements.insert(expr.id, targets);
         self.block(body, expected)
     }
 
@@ -76,7 +76,8 @@ impl<'a> TypeChecker<'a, '_> {
         let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
         let defaults = declared.parameters.iter().map(|parameter| parameter.default.is_some());
         let (required, result) = (required(defaults), declared.result.clone());
-        Some(ReplacedFunction { target: CallTarget::Function(at), taken, required, result })
+        let target = CallTarget::Function(self.typed.declarations.fn_name(at));
+        Some(ReplacedFunction { target, taken, required, result })
     }
 
     /// Resolves a path to a function.

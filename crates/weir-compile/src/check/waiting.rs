@@ -113,7 +113,9 @@ impl<'a> TypeChecker<'a, '_> {
             _ => None,
         };
         match known {
-            Some(tries) if (1..=TRIES_MAX).contains(&tries) => _ = self.typed.at_most.insert(expr.id, tries as u64),
+            Some(tries) if (1..=TRIES_MAX).contains(&tries) => {
+                _ = self.typed.of_mut(expr.id).at_most.insert(expr.id, tries as u64)
+            }
             _ => {
                 let span = tries.map_or(expr.span, |tries| tries.span);
                 let diagnostic = Diagnostic::new(Code::NotConstant, "the number of tries must be a number")

@@ -110,7 +110,7 @@ impl MatchContext<'_> {
         pattern: &Pattern,
         arguments: &[weir_syntax::ast::PatternArgument],
     ) -> Option<DeconstructedPattern> {
-        let constructor = Constructor::Variant(*self.typed.pattern_tags.get(&pattern.id)?);
+        let constructor = Constructor::Variant(self.typed.pattern_tag(pattern.id)?);
         let ty = self.typed.pattern_type(pattern.id);
         let mut parts = vec![DeconstructedPattern::Wildcard; self.parts(&constructor, ty).len()];
         for (at, argument) in arguments.iter().enumerate() {

@@ -35,7 +35,7 @@ impl<'t> ConstantConditions<'t> {
 
     /// Looks at the statements of a block, before their expressions.
     pub(super) fn block(&mut self, block: &Block) {
-        let drops_all = self.typed.unit_blocks.contains(&block.span.start);
+        let drops_all = self.typed.is_unit_block(block);
         let dropped = block.statements.len() - usize::from(block.value().is_some() && !drops_all);
         for statement in &block.statements[..dropped] {
             if let StatementKind::Expr(Expr { id, kind: ExprKind::If { .. }, span, .. }) = &statement.kind {
@@ -140,7 +140,7 @@ impl<'t> ConstantConditions<'t> {
     }
 
     fn is_length(&self, expr: &Expr) -> bool {
-        let call = self.typed.calls.get(&expr.id);
+        let call = self.typed.call(expr.id);
         call.is_some_and(|call| match &call.target {
             CallTarget::Length => true,
             CallTarget::Host(path) => path.ends_with(".length"),
@@ -150,7 +150,7 @@ impl<'t> ConstantConditions<'t> {
 
     /// Returns whether both are the same local. A `Float` may be `NaN`, which differs from itself.
     fn is_same_local(&self, left: &Expr, right: &Expr) -> bool {
-        let local = |expr: &Expr| match self.typed.resolutions.get(&expr.id) {
+        let local = |expr: &Expr| match self.typed.resolution(expr.id) {
             Some(Resolution::Local(local)) => Some(*local),
             _ => None,
         };

@@ -29,7 +29,7 @@ impl<'c> DroppedValues<'c> {
 
     /// Looks at the statements of a block, without their children.
     pub(super) fn block(&mut self, block: &Block) {
-        let drops_all = self.typed.unit_blocks.contains(&block.span.start);
+        let drops_all = self.typed.is_unit_block(block);
         let dropped = block.statements.len() - usize::from(block.value().is_some() && !drops_all);
         block.statements[..dropped].iter().for_each(|statement| self.statement_of(statement));
     }
@@ -90,8 +90,8 @@ impl<'c> DroppedValues<'c> {
 
     /// Returns whether a name stands for a value, or for a function that has no effect when it is called.
     fn names_pure(&self, name: &Expr) -> bool {
-        match self.typed.resolutions.get(&name.id) {
-            Some(Resolution::Function(at)) => self.is_pure_fn(*at),
+        match self.typed.resolution(name.id) {
+            Some(Resolution::Function(name)) => self.is_pure_fn(name),
             _ => true,
         }
     }
@@ -100,8 +100,8 @@ impl<'c> DroppedValues<'c> {
         self.library.function(path).is_some_and(|function| is_pure(&function.signature))
     }
 
-    fn is_pure_fn(&self, at: usize) -> bool {
-        self.typed.fn_effects.get(at).is_some_and(EffectSummary::is_empty)
+    fn is_pure_fn(&self, name: &str) -> bool {
+        self.typed.effects_of(name).is_some_and(EffectSummary::is_empty)
     }
 
     fn is_pure_weir(&self, path: &str) -> bool {
@@ -110,9 +110,9 @@ impl<'c> DroppedValues<'c> {
     }
 
     fn calls_pure(&self, call: &Expr) -> bool {
-        match self.typed.calls.get(&call.id).map(|call| &call.target) {
+        match self.typed.call(call.id).map(|call| &call.target) {
             Some(CallTarget::Host(path)) => self.is_pure_host(path),
-            Some(CallTarget::Function(at)) => self.is_pure_fn(*at),
+            Some(CallTarget::Function(name)) => self.is_pure_fn(name),
             Some(CallTarget::Weir(path)) => self.is_pure_weir(path),
             Some(CallTarget::Variant(_) | CallTarget::Length | CallTarget::Failure) => true,
             Some(

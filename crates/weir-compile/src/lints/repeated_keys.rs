@@ -10,7 +10,7 @@ use weir_syntax::{Code, Diagnostic, Edit, Span};
 
 use super::total_expressions::TotalExpressions;
 use crate::context::CheckContext;
-use crate::typed_tree::{Resolution, TypedTree};
+use crate::typed_tree::{LocalId, Resolution, TypedTree};
 use crate::whole_lines::has_comment;
 
 /// The warnings of every key of a map literal that is equal to an earlier one.
@@ -26,7 +26,7 @@ pub(super) struct RepeatedKeySearch<'t> {
 enum ComparableKey {
     Constant(Value),
     /// A local, by its number.
-    Local(u32),
+    Local(LocalId),
 }
 
 impl<'t> RepeatedKeySearch<'t> {
@@ -43,8 +43,8 @@ impl<'t> RepeatedKeySearch<'t> {
     }
 
     fn comparable(&self, key: &Expr) -> Option<ComparableKey> {
-        match self.typed.resolutions.get(&key.id) {
-            Some(Resolution::Local(local)) => Some(ComparableKey::Local(local.0)),
+        match self.typed.resolution(key.id) {
+            Some(Resolution::Local(local)) => Some(ComparableKey::Local(*local)),
             _ => self.typed.constant(key).ok().map(ComparableKey::Constant),
         }
     }
@@ -68,10 +68,13 @@ impl<'t> RepeatedKeySearch<'t> {
 
     /// Returns the edit that joins the first and the last entry, whose keys are equal: the map has the key at the position of
     /// the first entry, with the value of the last. `None` if that could change what the program does: the lost value has
-    /// an effect or may fail, or the kept one would be evaluated before a value between them.
+    /// an effect or may fail, the kept one would be evaluated before a value between them, or a key between them may be the
+    /// same when the program runs, whose value would then win.
     fn joined(&self, entries: &[MapEntry]) -> Option<Edit> {
         let [first, between @ .., last] = entries else { return None };
-        let keeps_order = between.is_empty() || self.total.contain(&last.value);
+        let is_constant = |entry: &MapEntry| matches!(self.comparable(&entry.key), Some(ComparableKey::Constant(_)));
+        let differ = is_constant(first) && between.iter().all(is_constant);
+        let keeps_order = between.is_empty() || (differ && self.total.contain(&last.value));
         let kept =
             Span { start: first.value.span.end, end: between.last().unwrap_or(first).value.span.end, ..first.key.span };
         let replaced = Span { start: first.value.span.start, end: last.value.span.end, ..first.key.span };

@@ -43,11 +43,11 @@ impl<'t> ShadowingPatterns<'t> {
 
     /// Returns the local that the pattern hides, if it is not the matched value itself.
     fn hidden(&self, value: &Expr, pattern: &Pattern) -> Option<&Local> {
-        let hidden = self.typed.local(*self.typed.hidden_locals.get(&pattern.id)?);
+        let hidden = self.typed.local(*self.typed.of(pattern.id).hidden_locals.get(&pattern.id)?);
         if hidden.ty != *self.typed.pattern_type(pattern.id) {
             return None;
         }
-        let matched = match self.typed.resolutions.get(&value.id) {
+        let matched = match self.typed.resolution(value.id) {
             Some(Resolution::Local(local)) => self.typed.local(*local).span == hidden.span,
             _ => false,
         };

@@ -27,7 +27,7 @@ impl TotalExpressions<'_> {
                 TextPart::Literal { .. } => true,
                 TextPart::Expr(expr) => self.contain(expr),
             }),
-            ExprKind::Field { object, .. } => match self.typed.resolutions.get(&expr.id) {
+            ExprKind::Field { object, .. } => match self.typed.resolution(expr.id) {
                 Some(Resolution::Field(_)) => self.contain(object),
                 Some(Resolution::Variant(_) | Resolution::Constant(_)) => true,
                 _ => false,
@@ -51,12 +51,12 @@ impl TotalExpressions<'_> {
     }
 
     fn is_total_name(self, name: &Expr) -> bool {
-        !matches!(self.typed.resolutions.get(&name.id), None | Some(Resolution::Shared(_) | Resolution::SharedNow(_)))
+        !matches!(self.typed.resolution(name.id), None | Some(Resolution::Shared(_) | Resolution::SharedNow(_)))
     }
 
     /// Looks at a call with its first argument, before the dot or the pipe, which may be a module instead.
     fn is_total_call(self, call: &Expr, first: Option<&Expr>, arguments: &[Argument]) -> bool {
-        let Some(resolved) = self.typed.calls.get(&call.id) else { return false };
+        let Some(resolved) = self.typed.call(call.id) else { return false };
         let first = first.filter(|_| takes_first(resolved));
         let mut passed = first.into_iter().chain(arguments.iter().map(|argument| &argument.value));
         self.is_total_target(&resolved.target)

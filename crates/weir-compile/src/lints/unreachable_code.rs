@@ -9,7 +9,7 @@ use crate::whole_lines::{alone_on_lines, has_comment};
 /// Warns of the first unreachable statement of each block.
 pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     let text = context.text;
-    context.report_all(typed.unreachable.iter().map(|found| {
+    context.report_all(typed.files.iter().flat_map(|file| &file.unreachable).map(|found| {
         let diagnostic = Diagnostic::new(Code::UnreachableCode, "this code is unreachable")
             .at(found.first, "never runs")
             .because(found.leaves, "always leaves the block");

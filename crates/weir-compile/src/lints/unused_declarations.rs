@@ -6,6 +6,7 @@
 //! variants of an enum that requests may contain: nobody has to name a variant that a client sends.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use weir_host::{Text, Type, TypeDefinition, TypeShape};
 use weir_syntax::ast::{Item, ItemKind, Name, Variant};
@@ -13,7 +14,6 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::is_ignored;
 use crate::context::CheckContext;
-use crate::program_files::FileModules;
 use crate::symbol::Symbol;
 use crate::typed_tree::TypedTree;
 use crate::types::Ty;
@@ -27,17 +27,18 @@ pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
     }
     let used = used_items(items, typed);
     // The programs that share a library decide together.
-    let is_own = |item: &Item| !context.files.is_of_library(context.files.index_at(item.span.start));
+    let is_own = |item: &Item| !context.files.is_of_library(item.file.into());
     let unused = items.iter().enumerate().filter(|(at, item)| !used.contains(at) && is_own(item));
     let unused: Vec<_> = unused.filter_map(|(_, item)| unused_item(item, context.text)).collect();
-    let enums = items.iter().enumerate().filter(|(at, item)| used.contains(at) && is_own(item)).map(|(_, item)| item);
-    let variants = unused_variants(enums, context.files, typed);
+    let enums =
+        items.iter().enumerate().filter(|(at, item)| used.contains(at) && is_own(item)).map(|(_, item)| &**item);
+    let variants = unused_variants(enums, typed);
     context.report_all(unused);
     context.report_all(variants);
 }
 
 /// Returns the items that run by themselves, and all items that they name, directly or through others.
-fn used_items(items: &[Item], typed: &TypedTree) -> BTreeSet<usize> {
+fn used_items(items: &[Arc<Item>], typed: &TypedTree) -> BTreeSet<usize> {
     let names = named_items(items, typed);
     let mut used: BTreeSet<usize> = BTreeSet::new();
     // Declarations that are deliberately not used keep those that they name.
@@ -57,17 +58,16 @@ fn is_bound(item: &Item) -> bool {
 }
 
 /// Returns the items that each item names.
-fn named_items(items: &[Item], typed: &TypedTree) -> BTreeMap<usize, BTreeSet<usize>> {
+fn named_items(items: &[Arc<Item>], typed: &TypedTree) -> BTreeMap<usize, BTreeSet<usize>> {
     let item_at = |span: Span| {
         let next = items.partition_point(|item| item.span.start <= span.start);
         next.checked_sub(1).filter(|at| span.end <= items[*at].span.end)
     };
-    let references = &typed.declarations.references;
-    let declarations = references.iter().filter(|found| found.defines);
+    let declarations = typed.references().filter(|found| found.defines);
     let declared: BTreeMap<&Symbol, usize> =
         declarations.filter_map(|found| Some((&found.symbol, item_at(found.span)?))).collect();
     let mut named: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for found in references.iter().filter(|found| !found.defines) {
+    for found in typed.references().filter(|found| !found.defines) {
         if let (Some(from), Some(to)) = (item_at(found.span), declared.get(&found.symbol)) {
             named.entry(from).or_default().insert(*to);
         }
@@ -110,18 +110,14 @@ fn unused_item(item: &Item, text: &str) -> Option<Diagnostic> {
 }
 
 /// Returns a warning for each variant of the enums that is neither constructed nor matched.
-fn unused_variants<'a>(
-    enums: impl Iterator<Item = &'a Item>,
-    files: &FileModules,
-    typed: &TypedTree,
-) -> Vec<Diagnostic> {
+fn unused_variants<'a>(enums: impl Iterator<Item = &'a Item>, typed: &TypedTree) -> Vec<Diagnostic> {
     let received = received_types(typed);
-    let uses = typed.declarations.references.iter().filter(|found| !found.defines);
+    let uses = typed.references().filter(|found| !found.defines);
     let named: BTreeSet<&Symbol> = uses.map(|found| &found.symbol).collect();
     let mut unused = Vec::new();
     for item in enums {
         let ItemKind::Enum(declaration) = &item.kind else { continue };
-        let file = &typed.declarations.files[files.index_at(item.span.start)];
+        let file = &typed.declarations.files[usize::from(item.file)];
         let of: Text = file.whole(declaration.name.as_str()).into();
         if received.contains(&of) {
             continue;
@@ -156,15 +152,21 @@ fn removed_variant(variants: &[Variant], at: usize) -> Option<Span> {
 /// Returns the declared types that elements of sources, requests, rows of tables and decoded texts may contain.
 fn received_types(typed: &TypedTree) -> BTreeSet<Text> {
     let mut found = BTreeSet::new();
-    let routes = typed.entries.iter().flat_map(|entry| &entry.routes);
+    let routes = typed.entries().iter().flat_map(|entry| &entry.routes);
     let parameters = routes.flat_map(|route| &route.locals).map(|local| typed.local(*local).ty.to_type());
-    let elements = typed.entries.iter().filter_map(|entry| entry.element.clone());
+    let elements = typed.entries().iter().filter_map(|entry| entry.element.clone());
     let rows = typed.declarations.tables.values().filter_map(|table| table.row.as_ref());
-    let created = typed.created.iter().map(Ty::to_type);
+    let created = || typed.files.iter().flat_map(|file| &file.created);
     // A generic `fn` may create values of the types that it is used with.
-    let is_generic = typed.created.iter().any(Ty::mentions_parameter);
-    let generic = typed.instances.values().filter(|_| is_generic).flat_map(|types| types.values().map(Ty::to_type));
-    for ty in parameters.chain(elements).chain(rows.map(|row| Type::named(row))).chain(created).chain(generic) {
+    let is_generic = created().any(Ty::mentions_parameter);
+    let instances = typed.files.iter().flat_map(|file| file.instances.values());
+    let generic = instances.filter(|_| is_generic).flat_map(|types| types.values().map(Ty::to_type));
+    for ty in parameters
+        .chain(elements)
+        .chain(rows.map(|row| Type::named(row)))
+        .chain(created().map(Ty::to_type))
+        .chain(generic)
+    {
         add_named(&ty, typed, &mut found);
     }
     found

@@ -1,5 +1,7 @@
 //! Unused modules: warns of modules that the file imports and does not use.
 
+use std::sync::Arc;
+
 use weir_syntax::ast::{Item, ItemKind, UsedModule};
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -23,7 +25,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, typed: &TypedTree) {
 }
 
 /// Returns what to remove for a module: the `use` if it is the only one there, otherwise the module and one comma.
-fn removed_span(items: &[Item], module: Span, text: &str) -> Option<Span> {
+fn removed_span(items: &[Arc<Item>], module: Span, text: &str) -> Option<Span> {
     let item = items.iter().find(|item| item.span.contains(module))?;
     let ItemKind::Use(used) = &item.kind else { return None };
     let at = used.modules.iter().position(|other| other.span == module)?;

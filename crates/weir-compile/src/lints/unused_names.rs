@@ -1,16 +1,44 @@
 //! Unused names: warns of locals and parameters that nothing reads.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use weir_syntax::ast::{
-    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, ParameterLocation, Pattern, PatternKind, RouteParameter,
-    Service, Statement, StatementKind, Visitor, walk_expr, walk_pattern,
+    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, Parameter, ParameterLocation, Pattern, PatternKind,
+    RouteParameter, Service, Statement, StatementKind, TypeKind, Visitor, walk_expr, walk_pattern,
 };
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{is_ignored, used_locals};
-use crate::typed_tree::TypedTree;
+use crate::context::CheckContext;
+use crate::file_lints::{FileLints, UnusedParameter};
+use crate::typed_tree::FileTypes;
 use crate::types::Ty;
+
+/// Returns whether a request may leave out the part of a parameter.
+fn is_optional(parameter: &Parameter) -> bool {
+    let is_option = matches!(&parameter.ty.kind, TypeKind::Named { path, .. } if path.last().as_str() == "Option");
+    parameter.default.is_some() || is_option
+}
+
+/// Returns the warnings of the parameters of `fn`s that nothing reads. The name of a parameter belongs to the signature: one
+/// that some call may name cannot be renamed alone. That of a public `fn` may be named by calls in files that are not loaded,
+/// if the `fn` is in the first file of the program or in a library.
+pub(super) fn unused_parameters(files: &[Arc<FileLints>], context: &CheckContext<'_>) -> Vec<Diagnostic> {
+    let is_named = |name: &Name| files.iter().any(|file| file.argument_names.contains(&name.text));
+    let has_other_callers = |place: Span| {
+        let file = context.files.index_at(place.start);
+        file == 0 || context.files.is_of_library(file)
+    };
+    let warning = |UnusedParameter { name, is_public }: &UnusedParameter| {
+        let hint = format!("remove it, or name it `_{name}`");
+        match is_named(name) || (*is_public && has_other_callers(name.span)) {
+            true => unused(name, "parameter").hint(hint),
+            false => unused(name, "parameter").suggest(hint, name.span, format!("_{name}")),
+        }
+    };
+    files.iter().flat_map(|file| &file.unused_parameters).map(warning).collect()
+}
 
 /// The warnings of every local and every parameter that is never read.
 pub(super) struct UnusedNames<'t> {
@@ -20,20 +48,20 @@ pub(super) struct UnusedNames<'t> {
     /// The starts of the locals that may hold a failure.
     results: BTreeSet<u32>,
     /// The names of the arguments of all calls seen so far.
-    argument_names: BTreeSet<&'t str>,
+    pub(super) argument_names: BTreeSet<&'t str>,
     /// The parameters of `fn`s that nothing reads.
-    parameters: Vec<&'t Name>,
+    pub(super) parameters: Vec<UnusedParameter>,
     /// True in a pattern with alternatives, each of which binds the same names.
     in_alternatives: bool,
-    found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'t> UnusedNames<'t> {
-    pub(super) fn new(text: &'t str, typed: &TypedTree) -> Self {
-        let results = typed.locals.iter().filter(|local| matches!(local.ty, Ty::Result(_)));
+    pub(super) fn new(text: &'t str, types: &FileTypes) -> Self {
+        let results = types.locals.iter().filter(|local| matches!(local.ty, Ty::Result(_)));
         UnusedNames {
             text,
-            used: used_locals(typed),
+            used: used_locals(types),
             results: results.map(|local| local.span.start).collect(),
             argument_names: BTreeSet::new(),
             parameters: Vec::new(),
@@ -46,8 +74,10 @@ impl<'t> UnusedNames<'t> {
     pub(super) fn parameters_of(&mut self, item: &'t Item) {
         match &item.kind {
             ItemKind::Function(function) => {
-                let unused = function.parameters.iter().map(|parameter| &parameter.name);
-                self.parameters.extend(unused.filter(|name| is_unused(name, &self.used)));
+                let names = function.parameters.iter().map(|parameter| &parameter.name);
+                let unused = names.filter(|name| is_unused(name, &self.used)).cloned();
+                let is_public = item.public.is_some();
+                self.parameters.extend(unused.map(|name| UnusedParameter { name, is_public }));
             }
             ItemKind::Service(service) => self.service(service),
             _ => {}
@@ -78,19 +108,6 @@ impl<'t> UnusedNames<'t> {
     /// Looks at the name of the failure that a handler handles.
     pub(super) fn failure_of_handler(&mut self, handler: &FailureHandler) {
         handler.failure.iter().for_each(|failure| self.local(failure));
-    }
-
-    /// Returns the warnings, at the end. The name of a parameter of a `fn` belongs to the signature: a parameter that some
-    /// call may name cannot be renamed alone.
-    pub(super) fn into_warnings(mut self) -> Vec<Diagnostic> {
-        for name in self.parameters {
-            let hint = format!("remove it, or name it `_{name}`");
-            self.found.push(match self.argument_names.contains(name.as_str()) {
-                true => unused(name, "parameter").hint(hint),
-                false => unused(name, "parameter").suggest(hint, name.span, format!("_{name}")),
-            });
-        }
-        self.found
     }
 
     fn is_unused(&self, name: &Name) -> bool {
@@ -136,8 +153,12 @@ impl<'t> UnusedNames<'t> {
             if parameter.place != ParameterLocation::Path && !in_session && self.is_unused(name) {
                 let before = at.checked_sub(1).map(|before| parameters[before].parameter.span);
                 let removed = with_separator(self.text, parameter.parameter.span, before);
-                let hint = "remove it: the route then ignores this part";
-                self.found.push(unused(name, "parameter").suggest(hint, removed, ""));
+                let found = unused(name, "parameter");
+                self.found.push(match is_optional(&parameter.parameter) {
+                    true => found.suggest("remove it: the route then ignores this part", removed, ""),
+                    // Without it, requests are answered that were refused before.
+                    false => found.hint("remove it: the route then no longer requires this part"),
+                });
             }
         }
     }

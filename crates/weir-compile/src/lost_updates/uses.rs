@@ -22,7 +22,7 @@ use weir_ir::prim::Prim;
 
 use crate::bound_constraints::BoundConstraints;
 use crate::declarations::Declarations;
-use crate::lang_items::TABLES;
+use crate::lang_items::{COMMIT, TABLES};
 use crate::typed_tree::TypedTree;
 
 /// The number of uses that are considered in one body.
@@ -315,8 +315,11 @@ impl Collector<'_> {
         let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
             let Atom::Shared(name) = atom else { continue };
+            // The end of a transaction changes no more than its statements do, which are uses of their own.
             let change = parameter.passing == Passing::Change;
-            result.extend(self.shared_use(name, change, &arguments, origin));
+            if call.function.as_str() != COMMIT {
+                result.extend(self.shared_use(name, change, &arguments, origin));
+            }
         }
         let bound = self.bound;
         for (name, mode) in bound.held_by(&call.function) {

@@ -70,7 +70,7 @@ impl<'a> Lowering<'a, '_> {
         const ORDERED: [&str; 7] = ["Int", "Float", "Text", "Bytes", "Time", "Duration", "Size"];
         let ExprKind::For { pattern, items, query, body } = &query.kind else { return None };
         let table = self.table_named(items)?;
-        let row = self.typed.pattern_locals.get(&pattern.id).copied()?;
+        let row = self.typed.pattern_local(pattern.id)?;
         let (true, Some(value)) = (body.statements.len() == 1, body.value()) else { return None };
         let column = self.column_of(row, value)? as usize;
         let declared = &self.table(&table).columns[column];

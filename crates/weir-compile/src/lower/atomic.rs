@@ -60,7 +60,7 @@ impl<'a> Lowering<'a, '_> {
         let mut constraints = constraints(self, &body);
         constraints.sort();
         constraints.dedup_by(|a, b| a.resource == b.resource);
-        let op = Op::Atomic { constraints, session, body };
+        let op = Op::Atomic { constraints, session, cancellable: false, body };
         let bound = if yields { step } else { Type::Never };
         let value = self.emit(op, bound, span);
         if targets.is_empty() {
@@ -88,7 +88,8 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Lowers a call. It is an atomic step of its own if its function is bound to constraints, and if a shared argument
-    /// is held per session elsewhere and by no step around it, so that it and the steps of its session exclude each other.
+    /// is held per session elsewhere and by no step around it, so that it and the steps of its session exclude each other. Like
+    /// any call, it may be cancelled.
     pub(super) fn call_alone(&mut self, call: Call, signature: &Signature, ty: Type, span: Span) -> Atom {
         let bound = self.bound_constraints(&call.function);
         for (resource, _) in bound.iter().filter(|(_, mode)| *mode == Mode::Write) {
@@ -110,7 +111,7 @@ impl<'a> Lowering<'a, '_> {
         let session = of_session.map(|constraint| self.session_of(name_of(&constraint.resource), span));
         let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
         let body = self.close_without_exits(open_block, &ty);
-        self.emit(Op::Atomic { constraints, session, body }, ty, span)
+        self.emit(Op::Atomic { constraints, session, cancellable: true, body }, ty, span)
     }
 
     /// Warns of the steps around this place that hold a constraint as readers, although this place holds it exclusively.
@@ -143,8 +144,9 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the name in the program of a resource that a step holds.
     pub(super) fn held_name(&self, resource: &AtomicResource) -> Arc<str> {
-        let whole = self.program.held_names.get(&resource.name.span.start);
-        whole.unwrap_or(&resource.name.text).clone()
+        let start = resource.path.span.start;
+        let whole = self.program.file_at(start).held_names.get(&start);
+        whole.unwrap_or(&resource.path.last().text).clone()
     }
 
     /// Returns whether steps elsewhere hold the shared value per session, and none around this place does.

@@ -24,7 +24,7 @@ impl<'a> Lowering<'a, '_> {
         arguments: &'a [Argument],
     ) -> Atom {
         let typed = self.typed;
-        let Some(ResolvedCall { target, supplied }) = typed.calls.get(&expr.id) else {
+        let Some(ResolvedCall { target, supplied }) = typed.call(expr.id) else {
             return Atom::Value(Value::Unit);
         };
         if let (Some(object), true) = (object_of(function), arguments.is_empty())
@@ -80,7 +80,7 @@ impl<'a> Lowering<'a, '_> {
             return (given, ArgumentAtoms::new());
         }
         // The types of a default of a generic `fn` are known only inside of it.
-        if matches!(target, CallTarget::Function(at) if !self.typed.declarations.functions[*at].type_parameters.is_empty())
+        if matches!(target, CallTarget::Function(name) if !self.typed.declarations.functions[name].type_parameters.is_empty())
         {
             let kept = self.argument_atoms(&given);
             return (given, kept);
@@ -112,9 +112,9 @@ impl<'a> Lowering<'a, '_> {
         match target {
             CallTarget::Host(path) if path.starts_with("tables.") => self.write_row(path, given, ty, span),
             CallTarget::Host(path) => self.call_host(path, given, ty.clone(), (span, written)),
-            CallTarget::Function(at) => {
+            CallTarget::Function(name) => {
                 let scope = CodeScope { types: self.instance(expr), ..self.scope() };
-                self.inline_fn((*at, scope), given, ty, span)
+                self.inline_fn((self.typed.declarations.fn_index(name), scope), given, ty, span)
             }
             CallTarget::Weir(path) => match self.weir_code(path) {
                 Some((at, code)) => {
@@ -236,8 +236,8 @@ impl<'a> Lowering<'a, '_> {
             match given {
                 Some(Binding::Atom(atom)) => self.bind(&parameter.pattern, atom),
                 Some(callable) => {
-                    if let Some(local) = self.typed.pattern_locals.get(&parameter.pattern.id) {
-                        self.names.insert(*local, callable);
+                    if let Some(local) = self.typed.pattern_local(parameter.pattern.id) {
+                        self.names.insert(local, callable);
                     }
                 }
                 None => {}
@@ -317,7 +317,7 @@ impl<'a> Lowering<'a, '_> {
             result: declared.result.substituted(&scope.types).to_type(),
             kind: InlineFrameKind::Function,
             outer: self.frames.len().checked_sub(1),
-            function: is_of_program.then_some(at),
+            function: is_of_program.then(|| scope.code.typed.declarations.fn_name(at)),
             called_at: self.context.located(span),
             inlined_call,
             arguments,
@@ -343,7 +343,7 @@ impl<'a> Lowering<'a, '_> {
         given: Vec<Option<ArgumentBinding<'a>>>,
         function: &'a weir_syntax::ast::Function,
     ) {
-        let locals = &self.typed.fn_locals[at];
+        let locals = self.typed.fn_locals(at);
         for ((local, given), parameter) in locals.iter().zip(given).zip(&function.parameters) {
             let binding = match (given, &parameter.default) {
                 (Some(binding), _) => binding,

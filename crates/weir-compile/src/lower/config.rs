@@ -10,9 +10,9 @@ use super::{Binding, Lowering};
 use crate::lang_items::{CONFIGURED_SECRET, SECRET};
 
 impl Lowering<'_, '_> {
-    /// Lowers the use of a configured value, by its index.
-    pub(super) fn configured(&mut self, at: usize, span: Span) -> Atom {
-        let Some((name, declared)) = self.typed.declarations.config.get_index(at) else {
+    /// Lowers the use of a configured value.
+    pub(super) fn configured(&mut self, name: &str, span: Span) -> Atom {
+        let Some(declared) = self.typed.declarations.config.get(name) else {
             return Atom::Value(Value::Unit);
         };
         if declared.secret {
@@ -23,16 +23,16 @@ impl Lowering<'_, '_> {
             ItemKind::Config(config) => config.default.as_ref().and_then(|default| self.typed.constant(default).ok()),
             _ => None,
         };
-        let value = self.context.library.configuration.get(&**name).cloned().or(default);
+        let value = self.context.library.configuration.get(name).cloned().or(default);
         Atom::Value(value.unwrap_or_else(|| unset(&declared.ty.to_type())))
     }
 }
 
 impl Lowering<'_, '_> {
-    /// Returns the value of a `const`, by its index.
-    pub(super) fn constant_value(&self, at: usize) -> Value {
-        let declared = self.typed.declarations.constants.get_index(at);
-        declared.and_then(|(_, declared)| declared.value.clone()).unwrap_or(Value::Unit)
+    /// Returns the value of a `const`.
+    pub(super) fn constant_value(&self, name: &str) -> Value {
+        let declared = self.typed.declarations.constants.get(name);
+        declared.and_then(|declared| declared.value.clone()).unwrap_or(Value::Unit)
     }
 
     /// Returns the default of the field of a record with this index.

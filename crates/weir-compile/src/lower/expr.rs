@@ -54,7 +54,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the types that stand for the type parameters of the `fn` that an expression calls or names.
     pub(super) fn instance(&self, expr: &Expr) -> Rc<Substitution> {
-        match self.typed.instances.get(&expr.id) {
+        match self.typed.of(expr.id).instances.get(&expr.id) {
             Some(types) if self.types.is_empty() => Rc::new(types.clone()),
             Some(types) => {
                 Rc::new(types.iter().map(|(name, ty)| (name.clone(), ty.substituted(&self.types))).collect())
@@ -144,16 +144,16 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn name(&mut self, expr: &Expr) -> Atom {
-        match self.typed.resolutions.get(&expr.id) {
+        match self.typed.resolution(expr.id) {
             Some(Resolution::Local(local)) => match self.names.get(local) {
                 Some(Binding::Atom(atom)) => atom.clone(),
                 Some(Binding::Callable(_)) => self.function_as_value(expr.span),
                 None => Atom::Value(Value::Unit),
             },
-            Some(Resolution::Shared(at)) => self.shared_atom(*at),
-            Some(Resolution::SharedNow(at)) => self.read_shared(*at, expr.span),
-            Some(Resolution::Config(at)) => self.configured(*at, expr.span),
-            Some(Resolution::Constant(at)) => Atom::Value(self.constant_value(*at)),
+            Some(Resolution::Shared(name)) => Atom::Shared((&**name).into()),
+            Some(Resolution::SharedNow(name)) => self.read_shared(name, expr.span),
+            Some(Resolution::Config(name)) => self.configured(name, expr.span),
+            Some(Resolution::Constant(name)) => Atom::Value(self.constant_value(name)),
             Some(Resolution::Variant(tag)) => Atom::Value(Value::Variant(*tag, None)),
             Some(Resolution::Function(_) | Resolution::Host(_) | Resolution::Weir(_)) => {
                 self.function_as_value(expr.span)
@@ -162,16 +162,11 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    pub(super) fn shared_atom(&self, at: usize) -> Atom {
-        let name = self.program.declarations.shared.get_index(at).map_or("", |(name, _)| &**name);
-        Atom::Shared(name.into())
-    }
-
     /// Lowers a read of a shared value, which is a call of `state.read`.
-    fn read_shared(&mut self, at: usize, span: Span) -> Atom {
-        let declared = self.program.declarations.shared.get_index(at);
-        let ty = declared.map_or(Type::Unit, |(_, declared)| declared.ty.to_type());
-        let value = Some(Binding::Atom(self.shared_atom(at)));
+    fn read_shared(&mut self, name: &str, span: Span) -> Atom {
+        let declared = self.program.declarations.shared.get(name);
+        let ty = declared.map_or(Type::Unit, |declared| declared.ty.to_type());
+        let value = Some(Binding::Atom(Atom::Shared(name.into())));
         self.call_host(&crate::lang_items::SHARED_READ.into(), vec![value], ty, (span, &[None]))
     }
 
@@ -185,7 +180,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn field(&mut self, expr: &'a Expr, object: &'a Expr) -> Atom {
-        let Some(Resolution::Field(index)) = self.typed.resolutions.get(&expr.id) else { return self.name(expr) };
+        let Some(Resolution::Field(index)) = self.typed.resolution(expr.id) else { return self.name(expr) };
         let object = self.expr(object);
         self.prim(Prim::Field(*index), vec![object], self.ty(expr), expr.span)
     }
@@ -202,12 +197,12 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers `value?`. A failure ends the flow, or exits the `fn` as its `Err`.
     fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Atom {
         let subject = self.expr(value);
-        let arguments = match self.typed.resolutions.get(&value.id) {
+        let arguments = match self.typed.resolution(value.id) {
             Some(Resolution::Local(local)) => self.handled_calls.of_local(*local),
             _ => self.handled_calls.of_call(value.id),
         };
         let of_ty = self.ty(value);
-        let of = self.typed.tries.get(&expr.id);
+        let of = self.typed.of(expr.id).tries.get(&expr.id);
         let (to, failed) = of.map_or((FailureTarget::Flow, None), |of| (of.to, of.of.as_ref()));
         let span = expr.span;
         let failure_type = match &of_ty {
@@ -230,7 +225,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn bind_failure(&mut self, otherwise: &Expr, failure: Option<Atom>) {
-        if let (Some(local), Some(failure)) = (self.typed.failure_locals.get(&otherwise.id), failure) {
+        if let (Some(local), Some(failure)) = (self.typed.of(otherwise.id).failure_locals.get(&otherwise.id), failure) {
             self.names.insert(*local, Binding::Atom(failure));
         }
     }
@@ -264,7 +259,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns whether the value of a block is dropped, because its place expects `()`.
     fn discards(&self, block: &Block, _last: &Expr) -> bool {
-        self.typed.unit_blocks.contains(&block.span.start)
+        self.typed.is_unit_block(block)
     }
 
     pub(super) fn statement(&mut self, statement: &'a Statement) -> Atom {
@@ -285,8 +280,8 @@ impl<'a> Lowering<'a, '_> {
             return Atom::Value(Value::Unit);
         }
         let value = self.expr(&binding.value);
-        if let (None, Some(local)) = (self.module, self.typed.pattern_locals.get(&binding.pattern.id)) {
-            self.handled_calls.bound(*local, binding.value.id);
+        if let (None, Some(local)) = (self.module, self.typed.pattern_local(binding.pattern.id)) {
+            self.handled_calls.bound(local, binding.value.id);
         }
         let Some(otherwise) = &binding.otherwise else {
             self.hint_name(&binding.pattern, &value);
@@ -364,13 +359,14 @@ impl<'a> Lowering<'a, '_> {
             let frame = self.frames.len().saturating_sub(1);
             return Some(Callable::Closure { parameters, body, names, scope, frame });
         }
-        match self.typed.resolutions.get(&expr.id)? {
+        match self.typed.resolution(expr.id)? {
             Resolution::Local(local) => match self.names.get(local)? {
                 Binding::Callable(callable) => Some(callable.clone()),
                 Binding::Atom(_) => None,
             },
-            Resolution::Function(at) => {
-                Some(Callable::Function(*at, CodeScope { types: self.instance(expr), ..self.scope() }))
+            Resolution::Function(name) => {
+                let at = self.typed.declarations.fn_index(name);
+                Some(Callable::Function(at, CodeScope { types: self.instance(expr), ..self.scope() }))
             }
             Resolution::Weir(path) => {
                 let (at, code) = self.weir_code(path)?;
@@ -382,8 +378,8 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn bind_callable(&mut self, pattern: &weir_syntax::ast::Pattern, callable: Callable<'a>) {
-        if let Some(local) = self.typed.pattern_locals.get(&pattern.id) {
-            self.names.insert(*local, Binding::Callable(callable));
+        if let Some(local) = self.typed.pattern_local(pattern.id) {
+            self.names.insert(local, Binding::Callable(callable));
         }
     }
 

@@ -21,7 +21,7 @@ use crate::types::Ty;
 impl<'a> Lowering<'a, '_> {
     /// Lowers `fail(why)`; if `says`, wraps the text in a `Failure`.
     pub(super) fn fail_with(&mut self, expr: &'a Expr, says: bool, why: Vec<Atom>, ty: Option<Type>) -> Atom {
-        let to = self.typed.tries.get(&expr.id).map_or(FailureTarget::Flow, |of| of.to);
+        let to = self.typed.of(expr.id).tries.get(&expr.id).map_or(FailureTarget::Flow, |of| of.to);
         let (failure, ty) = match says {
             true => (self.prim(Prim::Failure, why, Type::Failure, expr.span), Type::Failure),
             false => (why.into_iter().next().unwrap_or(Atom::Value(Value::Unit)), ty.unwrap_or(Type::Failure)),
@@ -59,7 +59,7 @@ impl<'a> Lowering<'a, '_> {
                     None => self.handle(at, handler, (failure, arguments), span),
                 };
             }
-            if let Some(function) = self.frames[at].function {
+            if let Some(function) = self.frames[at].function.clone() {
                 failed.push(CallTarget::Function(function));
                 arguments.push(self.frames[at].arguments.clone());
             }
@@ -87,7 +87,7 @@ impl<'a> Lowering<'a, '_> {
         let CallTarget::Local(local) = of else { return Some(of.clone()) };
         match self.names.get(local)? {
             Binding::Callable(Callable::Function(at, scope)) if scope.code.module.is_none() => {
-                Some(CallTarget::Function(*at))
+                Some(CallTarget::Function(self.program.declarations.fn_name(*at)))
             }
             Binding::Callable(Callable::Host(path)) => Some(CallTarget::Host(path.clone())),
             _ => None,
@@ -116,19 +116,18 @@ impl<'a> Lowering<'a, '_> {
         if *ty != Type::Failure {
             return (failure, span);
         }
-        let functions = &self.program.declarations.functions;
-        let name = |at: usize| functions.get_index(at).map_or_else(Text::default, |(name, _)| (&**name).into());
         let mut failed = match of {
             Some(CallTarget::Host(path) | CallTarget::Weir(path)) => path.clone(),
-            Some(CallTarget::Function(at)) => name(*at),
+            Some(CallTarget::Function(name)) => (&**name).into(),
             _ => Text::default(),
         };
         let (mut sites, mut at) = (Vec::new(), span);
         for frame in self.failure_path().take_while(|frame| *frame >= to).map(|frame| &self.frames[frame]) {
-            let Some(function) = frame.function else { continue };
-            let parts = [Value::Text(failed), Value::Text(name(function)), Value::Int(at.start.into())];
+            let Some(function) = &frame.function else { continue };
+            let name = Text::from(&**function);
+            let parts = [Value::Text(failed), Value::Text(name.clone()), Value::Int(at.start.into())];
             sites.push(Value::Record(parts.into_iter().collect()));
-            (failed, at) = (name(function), frame.called_at);
+            (failed, at) = (name, frame.called_at);
         }
         if sites.is_empty() {
             return (failure, span);
@@ -206,18 +205,16 @@ impl<'a> Lowering<'a, '_> {
         ty: &Type,
         span: Span,
     ) {
-        let Some(function) = self.frames[body].function else { return };
+        let Some(function) = self.frames[body].function.clone() else { return };
         // A handler of the `fn` itself sees the failure at its caller.
         failed.pop();
         let outside = self.failure_path().skip_while(|at| *at >= body);
         let bypassed = outside.into_iter().find_map(|at| self.handler_in(at, &failed, ty).map(|(handler, _)| handler));
-        let functions = &self.program.declarations.functions;
-        let name = functions.get_index(function).map_or_else(Text::default, |(name, _)| (&**name).into());
         let inner = match of {
-            Some(CallTarget::Function(inner)) => Some(*inner),
+            Some(CallTarget::Function(inner)) => Some(inner.clone()),
             _ => None,
         };
-        self.context.handlers.bypassed(function, name, inner, bypassed, span);
+        self.context.handlers.bypassed(function, inner, bypassed, span);
     }
 
     /// Warns of the handlers around this place that a failure has bypassed inside of the `fn` that failed: nothing
@@ -226,7 +223,7 @@ impl<'a> Lowering<'a, '_> {
         let Some(CallTarget::Function(function)) = of else { return };
         let around = self.failure_path().flat_map(|at| self.frames[at].handlers.iter().copied());
         let around: Vec<&FailureHandler> = around.collect();
-        for warning in self.context.handlers.around(*function, &around) {
+        for warning in self.context.handlers.around(function, &around) {
             self.context.report_once(warning);
         }
     }
@@ -240,7 +237,7 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the frame's handler for a failure of one of these callees, and the position of the callee.
     fn handler_in(&self, at: usize, failed: &[CallTarget], ty: &Type) -> Option<(&'a FailureHandler, usize)> {
         self.frames[at].handlers.iter().copied().find_map(|handler| {
-            let of = self.program.handlers.get(&handler.span.start)?;
+            let of = self.program.handler(handler)?;
             let named = of.local.is_some();
             let callee = failed.iter().position(|callee| *callee == of.target)?;
             (!named || of.failure.to_type() == *ty).then_some((handler, callee))
@@ -260,7 +257,7 @@ impl<'a> Lowering<'a, '_> {
         let position = handlers.iter().position(|known| known.span == handler.span).map_or(0, |found| found + 1);
         self.frames[at].handlers.drain(..position);
         let outer_names = std::mem::replace(&mut self.names, self.frames[at].parameters.clone());
-        if let Some(local) = self.program.handlers.get(&handler.span.start).and_then(|of| of.local) {
+        if let Some(local) = self.program.handler(handler).and_then(|of| of.local) {
             self.names.insert(local, Binding::Atom(failure));
         }
         let scope = self.frames[at].scope.clone();

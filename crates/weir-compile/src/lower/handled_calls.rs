@@ -22,7 +22,7 @@ pub(super) struct HandledCalls {
 
 impl HandledCalls {
     pub(super) fn new(typed: &TypedTree) -> HandledCalls {
-        let wanted = typed.handlers.values().any(|handler| handler.uses_arguments);
+        let wanted = typed.files.iter().flat_map(|file| file.handlers.values()).any(|handler| handler.uses_arguments);
         HandledCalls { wanted, last: None, bound: BTreeMap::new() }
     }
 

@@ -47,7 +47,7 @@ impl<'a> Lowering<'a, '_> {
     /// Returns a literal part without ` name="` and `"` around an attribute that is present or not.
     fn without_flags<'t>(&self, text: &'a TextLiteral, index: usize, value: &'t str) -> &'t str {
         let flag = |part: Option<&'a TextPart>| match part {
-            Some(TextPart::Expr(hole)) => match self.typed.html_holes.get(&hole.id) {
+            Some(TextPart::Expr(hole)) => match self.typed.of(hole.id).html_holes.get(&hole.id) {
                 Some(HoleContext::Flag { before, .. }) => Some(*before),
                 _ => None,
             },
@@ -61,7 +61,7 @@ impl<'a> Lowering<'a, '_> {
     fn hole(&mut self, hole: &'a Expr) -> Atom {
         let typed = self.typed;
         let span = hole.span;
-        match typed.html_holes.get(&hole.id) {
+        match typed.of(hole.id).html_holes.get(&hole.id) {
             Some(HoleContext::Markup | HoleContext::ForeignMarkup) | None => self.markup(hole),
             Some(HoleContext::Flag { name, .. }) => {
                 let condition = self.expr(hole);

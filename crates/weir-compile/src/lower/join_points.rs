@@ -144,7 +144,7 @@ struct MentionedLocals<'t> {
 
 impl<'a> Visitor<'a> for MentionedLocals<'_> {
     fn expr(&mut self, expr: &'a Expr) {
-        if let Some(Resolution::Local(local)) = self.typed.resolutions.get(&expr.id) {
+        if let Some(Resolution::Local(local)) = self.typed.resolution(expr.id) {
             self.found.insert(*local);
         }
         walk_expr(self, expr);

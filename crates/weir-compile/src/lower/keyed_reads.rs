@@ -129,13 +129,12 @@ impl<'a> Lowering<'a, '_> {
     fn is_path(&self, expr: &Expr, bound: &BTreeSet<LocalId>) -> bool {
         match &expr.kind {
             ExprKind::Literal(_) => true,
-            ExprKind::Name(_) => match self.typed.resolutions.get(&expr.id) {
+            ExprKind::Name(_) => match self.typed.resolution(expr.id) {
                 Some(Resolution::Local(local)) => !bound.contains(local),
                 _ => false,
             },
             ExprKind::Field { object, .. } => {
-                matches!(self.typed.resolutions.get(&expr.id), Some(Resolution::Field(_)))
-                    && self.is_path(object, bound)
+                matches!(self.typed.resolution(expr.id), Some(Resolution::Field(_))) && self.is_path(object, bound)
             }
             ExprKind::TupleIndex { object, .. } => self.is_path(object, bound),
             ExprKind::Tuple(parts) => parts.iter().all(|part| self.is_path(part, bound)),
@@ -175,18 +174,18 @@ impl<'a> Visitor<'a> for ReadSearch<'_, 'a, '_> {
                 self.reads.push(KeyedRead { expr, object, key: index });
             }
             ExprKind::Call { .. } | ExprKind::Pipe { .. } => {
-                let target = typed.calls.get(&expr.id).map(|call| &call.target);
+                let target = typed.call(expr.id).map(|call| &call.target);
                 self.writes |= target.is_none_or(|target| self.lowering.may_write(target));
             }
             ExprKind::Atomic { .. } => self.writes = true,
             _ => {}
         }
-        self.bound.extend(typed.failure_locals.get(&expr.id));
+        self.bound.extend(typed.of(expr.id).failure_locals.get(&expr.id));
         walk_expr(self, expr);
     }
 
     fn pattern(&mut self, pattern: &'a Pattern) {
-        self.bound.extend(self.lowering.typed.pattern_locals.get(&pattern.id));
+        self.bound.extend(self.lowering.typed.pattern_local(pattern.id));
         walk_pattern(self, pattern);
     }
 }

@@ -47,8 +47,8 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn bind_local(&mut self, pattern: &Pattern, value: Atom) {
-        if let Some(local) = self.typed.pattern_locals.get(&pattern.id) {
-            self.names.insert(*local, Binding::Atom(value));
+        if let Some(local) = self.typed.pattern_local(pattern.id) {
+            self.names.insert(local, Binding::Atom(value));
         }
     }
 
@@ -110,7 +110,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn payload_index(&self, pattern: &Pattern, ty: &Ty, name: &str) -> Option<usize> {
-        let tag = *self.typed.pattern_tags.get(&pattern.id)?;
+        let tag = self.typed.pattern_tag(pattern.id)?;
         let definition = self.program.declarations.definition(self.context.library, ty.name()?)?;
         let TypeShape::Enum(variants) = &definition.shape else { return None };
         variants.get(tag as usize)?.fields.iter().position(|field| field.name.as_str() == name)
@@ -146,7 +146,7 @@ impl<'a> Lowering<'a, '_> {
                 self.in_range(value, low.as_ref(), high.as_ref(), *inclusive, span)
             }
             PatternKind::Variant { .. } => {
-                let tag = self.typed.pattern_tags.get(&pattern.id).copied().unwrap_or(0);
+                let tag = self.typed.pattern_tag(pattern.id).unwrap_or(0);
                 let is = self.prim(Prim::IsVariant(tag), vec![value.clone()], Type::Bool, span);
                 self.boolean_and(Some(is), span, |lowering| lowering.test_parts(pattern, value))
             }
@@ -286,7 +286,7 @@ impl<'a> Lowering<'a, '_> {
             PatternKind::Text { value, .. } => Some(ArmTest::Value(Value::text(value))),
             PatternKind::Variant { arguments, .. } => {
                 let shallow = !arguments.iter().any(|argument| argument.pattern.is_refutable());
-                let tag = self.typed.pattern_tags.get(&pattern.id).copied()?;
+                let tag = self.typed.pattern_tag(pattern.id)?;
                 shallow.then_some(ArmTest::Tag(tag))
             }
             _ => (!pattern.is_refutable()).then_some(ArmTest::Otherwise),
@@ -312,8 +312,8 @@ pub(super) fn has_names(pattern: &Pattern) -> bool {
 fn names_of<'a>(lowering: &Lowering<'a, '_>, pattern: &'a Pattern, found: &mut Vec<(&'a str, LocalId)>) {
     match &pattern.kind {
         PatternKind::Bind(name) => {
-            if let Some(local) = lowering.typed.pattern_locals.get(&pattern.id) {
-                found.push((name.as_str(), *local));
+            if let Some(local) = lowering.typed.pattern_local(pattern.id) {
+                found.push((name.as_str(), local));
             }
         }
         PatternKind::Variant { arguments, .. } => {

@@ -36,10 +36,10 @@ impl<'a> Lowering<'a, '_> {
         (pattern, clauses): (&'a Pattern, &'a QueryClauses),
         span: Span,
     ) -> Atom {
-        let row = self.typed.pattern_locals.get(&pattern.id).copied();
+        let row = self.typed.pattern_local(pattern.id);
         let divided = self.divide(table, row, clauses.condition.as_ref());
         let order = clauses.order.iter().filter_map(|key| {
-            let Some(Resolution::Field(column)) = self.typed.resolutions.get(&key.value.id) else { return None };
+            let Some(Resolution::Field(column)) = self.typed.resolution(key.value.id) else { return None };
             Some(record([Value::Int((*column).into()), Value::Bool(key.descending)]))
         });
         let order: Vec<Value> = order.collect();
@@ -199,7 +199,7 @@ impl<'a> Lowering<'a, '_> {
             return Some(DividedCondition::default());
         }
         let (pattern, body) = closure_of(written)?;
-        let row = self.typed.pattern_locals.get(&pattern.id).copied();
+        let row = self.typed.pattern_local(pattern.id);
         Some(self.divide(table, row, Some(body))).filter(|divided| divided.left.is_empty())
     }
 
@@ -212,7 +212,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> Atom {
         let element = self.row_type(table);
         if let Some((pattern, body)) = closure_of(written) {
-            let row = self.typed.pattern_locals.get(&pattern.id).copied();
+            let row = self.typed.pattern_local(pattern.id);
             let divided = self.divide(table, row, Some(body));
             let rows = self.select(table, &divided, Vec::new(), None, span);
             return self.filtered(rows, (pattern, &element), &divided.left, span);
@@ -400,8 +400,8 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the column if the expression is a field of the row.
     pub(super) fn column_of(&self, row: LocalId, expr: &Expr) -> Option<u32> {
         let ExprKind::Field { object, .. } = &expr.kind else { return None };
-        let is_row = self.typed.resolutions.get(&object.id) == Some(&Resolution::Local(row));
-        match self.typed.resolutions.get(&expr.id) {
+        let is_row = self.typed.resolution(object.id) == Some(&Resolution::Local(row));
+        match self.typed.resolution(expr.id) {
             Some(Resolution::Field(column)) if is_row => Some(*column),
             _ => None,
         }
@@ -423,7 +423,7 @@ struct LocalSearch<'t> {
 
 impl<'a> Visitor<'a> for LocalSearch<'_> {
     fn expr(&mut self, expr: &'a Expr) {
-        self.found |= self.typed.resolutions.get(&expr.id) == Some(&Resolution::Local(self.local));
+        self.found |= self.typed.resolution(expr.id) == Some(&Resolution::Local(self.local));
         walk_expr(self, expr);
     }
 }

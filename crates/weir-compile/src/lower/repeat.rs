@@ -160,7 +160,7 @@ impl<'a> Lowering<'a, '_> {
         until: &'a Expr,
     ) -> Atom {
         let init = self.expr(initial);
-        let at_most = self.typed.at_most.get(&expr.id).copied().unwrap_or(1);
+        let at_most = self.typed.of(expr.id).at_most.get(&expr.id).copied().unwrap_or(1);
         let ty = self.pattern_type(state.id);
         let span = expr.span;
         let variable = self.vars.variable(pattern_name(state), ty.clone());

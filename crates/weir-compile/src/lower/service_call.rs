@@ -30,7 +30,7 @@ impl<'a> Lowering<'a, '_> {
         given: Vec<Option<Binding<'a>>>,
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
-        let entry = self.program.entries.iter().find_map(|info| match &self.tree.items[info.item].kind {
+        let entry = self.program.entries().iter().find_map(|info| match &self.tree.items[info.item].kind {
             ItemKind::Service(service) if *service.name.text == **name => Some((info, service)),
             _ => None,
         });

@@ -28,7 +28,7 @@ impl<'a> Lowering<'a, '_> {
     /// Returns the name of the table that an expression names.
     pub(super) fn table_named(&self, expr: &Expr) -> Option<Text> {
         let ExprKind::Name(name) = &expr.kind else { return None };
-        let Some(crate::typed_tree::Resolution::Shared(_)) = self.typed.resolutions.get(&expr.id) else { return None };
+        let Some(crate::typed_tree::Resolution::Shared(_)) = self.typed.resolution(expr.id) else { return None };
         // Only the main file has tables.
         let is_in_main_file = self.context.files.index_at(name.span.start) == 0;
         let is_table = is_in_main_file && self.program.declarations.tables.contains_key(&name.text);
@@ -58,7 +58,8 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the value of a column that an inserted record leaves out.
     pub(super) fn omitted(&self, literal: ExprId, ty: &Type, column: usize) -> Atom {
-        let table = self.typed.inserted_rows.get(&literal).map(|row| &self.typed.declarations.tables[row.table]);
+        let table =
+            self.typed.of(literal).inserted_rows.get(&literal).map(|row| &self.typed.declarations.tables[row.table]);
         let default = table.and_then(|table| table.columns.get(column)).and_then(|column| column.default.clone());
         let default = default.or_else(|| self.default_of_field(ty, column));
         Atom::Value(default.unwrap_or(if table.is_some() { Value::Int(0) } else { Value::Unit }))
@@ -160,8 +161,9 @@ impl<'a> Lowering<'a, '_> {
     /// Begins a transaction if a step names tables.
     pub(super) fn begin(&mut self, resources: &[AtomicResource], span: Span) -> Option<Transaction> {
         let declared = &self.program.declarations.tables;
-        let tables = resources.iter().filter(|resource| declared.contains_key(&self.held_name(resource)));
-        let mut tables: Vec<Text> = tables.map(|resource| resource.name.as_str().into()).collect();
+        let tables = resources.iter().map(|resource| self.held_name(resource));
+        let tables = tables.filter(|name| declared.contains_key(name));
+        let mut tables: Vec<Text> = tables.map(|name| (&*name).into()).collect();
         if tables.is_empty() {
             return None;
         }

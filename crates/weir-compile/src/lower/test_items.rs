@@ -93,7 +93,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn with(&mut self, expr: &'a Expr, replacements: &'a [Replacement], body: &'a Block) -> Atom {
         let count = self.replaced.len();
         let typed = self.typed;
-        let targets = typed.replacements.get(&expr.id).map_or(&[][..], |targets| targets);
+        let targets = typed.of(expr.id).replacements.get(&expr.id).map_or(&[][..], |targets| targets);
         for (replacement, target) in replacements.iter().zip(targets) {
             match (self.callable(&replacement.value), target) {
                 (Some(callable), Some(target)) => self.replaced.push((target.clone(), callable)),
@@ -144,12 +144,13 @@ impl<'a> Lowering<'a, '_> {
                     .map(|(given, parameter)| given.or_else(|| default(parameter)))
                     .collect()
             }
-            CallTarget::Function(at) => {
-                let item = self.typed.declarations.functions[*at].item;
+            CallTarget::Function(name) => {
+                let at = self.typed.declarations.fn_index(name);
+                let item = self.typed.declarations.functions[at].item;
                 let ItemKind::Function(function) = &self.tree.items[item].kind else { return given };
                 let outer = std::mem::take(&mut self.names);
-                self.bind_parameters(*at, given, function);
-                let bound = self.typed.fn_locals[*at].iter().map(|local| self.names.get(local).cloned()).collect();
+                self.bind_parameters(at, given, function);
+                let bound = self.typed.fn_locals(at).iter().map(|local| self.names.get(local).cloned()).collect();
                 self.names = outer;
                 bound
             }

@@ -10,11 +10,11 @@ use crate::types::{fields_of, names_in};
 pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefinition> {
     let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
     let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
-    let types = typed.expr_types.iter().chain(&typed.pattern_types).chain(typed.locals.iter().map(|local| &local.ty));
-    for ty in types.chain(typed.declarations.shared.values().map(|shared| &shared.ty)) {
-        names_in(&ty.to_type(), &mut wanted);
+    wanted.extend(typed.files.iter().flat_map(|file| file.named_types.iter().cloned()));
+    for shared in typed.declarations.shared.values() {
+        names_in(&shared.ty.to_type(), &mut wanted);
     }
-    for entry in &typed.entries {
+    for entry in typed.entries() {
         names_in(&entry.answer, &mut wanted);
         entry.element.iter().for_each(|element| names_in(element, &mut wanted));
     }

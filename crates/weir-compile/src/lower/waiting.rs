@@ -84,7 +84,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn retry(&mut self, expr: &'a Expr, arguments: &'a [Argument], body: &'a Block) -> Atom {
         let span = expr.span;
         let result = self.ty(expr);
-        let tries = self.typed.at_most.get(&expr.id).copied().unwrap_or(1);
+        let tries = self.typed.of(expr.id).at_most.get(&expr.id).copied().unwrap_or(1);
         let backoff =
             arguments.iter().find(|argument| argument.name.as_ref().is_some_and(|name| &*name.text == "backoff"));
         let backoff = backoff.map(|argument| self.expr(&argument.value));

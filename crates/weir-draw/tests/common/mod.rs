@@ -282,7 +282,11 @@ fn ledger_element() -> Block {
     let constraint = Constraint { resource: Resource::Shared("book".into()), mode: Mode::Write, per_session: false };
     block(
         vec![
-            bind(11, Type::Int, Op::Atomic { constraints: vec![constraint], session: None, body: ledger_step() }),
+            bind(
+                11,
+                Type::Int,
+                Op::Atomic { constraints: vec![constraint], session: None, cancellable: false, body: ledger_step() },
+            ),
             bind(17, Type::Int, call("ledger.audit", vec![var(11)])),
         ],
         var(17),

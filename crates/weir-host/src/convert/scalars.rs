@@ -4,10 +4,10 @@ use crate::convert::collections::list_from_value;
 use crate::convert::mismatch;
 use crate::{Failure, HostType, Type, Value};
 
-/// Implements [`HostType`] for a scalar: its variant in `Value` and `Type`, the view of a packed list of it, and the
-/// conversions from and to words.
+/// Implements [`HostType`] for a scalar: its variant in `Value` and `Type`, the view of a packed list of it and the vector that
+/// is moved out of one, and the conversions from and to words.
 macro_rules! scalars {
-    ($($rust:ident: $variant:ident, $packed:ident, $from_word:expr, $into_word:expr;)*) => {$(
+    ($($rust:ident: $variant:ident, $packed:ident, $moved:ident, $from_word:expr, $into_word:expr;)*) => {$(
         impl HostType for $rust {
             const WORD: bool = true;
 
@@ -50,7 +50,12 @@ macro_rules! scalars {
                 if let Value::$variant(value) = value { Some(value) } else { None }
             }
 
-            fn list_from_value(value: Value) -> Result<Vec<Self>, Failure> {
+            fn list_from_value(mut value: Value) -> Result<Vec<Self>, Failure> {
+                if let Value::List(elements) = &mut value
+                    && let Some(all) = elements.$moved()
+                {
+                    return Ok(all);
+                }
                 match Self::list_in_place(&value) {
                     Some(all) => Ok(all.to_vec()),
                     None => list_from_value(value),
@@ -70,7 +75,7 @@ macro_rules! scalars {
 }
 
 scalars! {
-    bool: Bool, as_bools, |word| word != 0, u64::from;
-    i64: Int, as_ints, u64::cast_signed, i64::cast_unsigned;
-    f64: Float, as_floats, f64::from_bits, f64::to_bits;
+    bool: Bool, as_bools, take_bools, |word| word != 0, u64::from;
+    i64: Int, as_ints, take_ints, u64::cast_signed, i64::cast_unsigned;
+    f64: Float, as_floats, take_floats, f64::from_bits, f64::to_bits;
 }

@@ -140,6 +140,21 @@ impl Elements {
         if let Some(Packed::Bools(all)) = self.packed() { Some(all) } else { None }
     }
 
+    /// Moves packed integers out; `None` if they are shared or stored otherwise.
+    pub(crate) fn take_ints(&mut self) -> Option<Vec<i64>> {
+        if let Some(Packed::Ints(all)) = self.unshared_packed() { Some(std::mem::take(all)) } else { None }
+    }
+
+    /// Moves packed floats out; `None` if they are shared or stored otherwise.
+    pub(crate) fn take_floats(&mut self) -> Option<Vec<f64>> {
+        if let Some(Packed::Floats(all)) = self.unshared_packed() { Some(std::mem::take(all)) } else { None }
+    }
+
+    /// Moves packed Booleans out; `None` if they are shared or stored otherwise.
+    pub(crate) fn take_bools(&mut self) -> Option<Vec<bool>> {
+        if let Some(Packed::Bools(all)) = self.unshared_packed() { Some(std::mem::take(all)) } else { None }
+    }
+
     /// Returns the word of a packed scalar: the bits of a number, or 0 or 1; `None` if the elements are not packed, or if
     /// there is no such element.
     #[inline]

@@ -64,6 +64,8 @@ pub enum Op {
         constraints: Vec<Constraint>,
         /// The session, if a constraint is per session.
         session: Option<Atom>,
+        /// True if the flow may be cancelled within the step, because it is a call and no more: the locks are released.
+        cancellable: bool,
         /// The body, which is one atomic step.
         body: Block,
     },
@@ -249,7 +251,7 @@ macro_rules! traversal {
                         binders: [state, Default::default()],
                         ..none
                     },
-                    Op::Atomic { constraints: _, session, body } => {
+                    Op::Atomic { constraints: _, session, cancellable: _, body } => {
                         $Parts { single: session.$as_option(), bodies: $one(body), ..none }
                     }
                     Op::Within { limit, body } => {

@@ -439,6 +439,7 @@ impl Generator {
         let body = self.block(ty, false);
         self.in_step = outer;
         self.shared = outside;
-        Op::Atomic { constraints, session, body }
+        let cancellable = self.random.chance(20);
+        Op::Atomic { constraints, session, cancellable, body }
     }
 }

@@ -70,6 +70,8 @@ pub enum NodeKind {
     Acquire {
         /// The constraints that the step holds, in the canonical order.
         constraints: Vec<Constraint>,
+        /// True if the flow may be cancelled within the step.
+        cancellable: bool,
     },
     /// Ends an atomic step. An end of the flow also ends it.
     Release {
@@ -170,7 +172,7 @@ impl NodeKind {
             }
             NodeKind::Within { body: _ } => KindRow::cancelling("within", BodyTypes::WITHIN),
             NodeKind::Race { bodies: _ } => KindRow::cancelling("race", BodyTypes::RESULT),
-            NodeKind::Acquire { constraints: _ } => KindRow { may_wait: true, ..KindRow::plain("acquire") },
+            NodeKind::Acquire { .. } => KindRow { may_wait: true, ..KindRow::plain("acquire") },
             NodeKind::Release { acquire } => {
                 KindRow { named_node: Some(*acquire), may_wait: true, ..KindRow::plain("release") }
             }
@@ -248,7 +250,7 @@ impl NodeKind {
     /// Returns the constraints that an acquire takes; nothing for other operations.
     #[must_use]
     pub fn constraints(&self) -> &[Constraint] {
-        if let NodeKind::Acquire { constraints } = self { constraints } else { &[] }
+        if let NodeKind::Acquire { constraints, .. } = self { constraints } else { &[] }
     }
 
     /// Returns the numbers of own inputs of the node and of own parameters of its bodies.

@@ -10,7 +10,7 @@ use crate::graph::{NodeKind, Operand};
 impl GraphBuilder<'_> {
     pub(super) fn atomic(
         &mut self,
-        constraints: &[Constraint],
+        (constraints, cancellable): (&[Constraint], bool),
         session: Option<&Atom>,
         body: &Block,
         binding: &Let,
@@ -21,7 +21,7 @@ impl GraphBuilder<'_> {
         }
         let session = session.filter(|_| taken.iter().any(|constraint| constraint.per_session));
         let mut node = self.draft(
-            NodeKind::Acquire { constraints: taken.clone() },
+            NodeKind::Acquire { constraints: taken.clone(), cancellable },
             "acquire",
             session.map_or(&[], std::slice::from_ref),
             binding,

@@ -59,9 +59,10 @@ fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
         return Ok(Op::Loop { init, state: line.commas(binder)?, body: Block::empty(), at_most });
     }
     if line.eat("atomic") {
+        let cancellable = line.eat("cancellable");
         let constraints = line.list("(", ")", constraint)?;
         let session = if line.eat("session") { Some(atom(line)?) } else { None };
-        return Ok(Op::Atomic { constraints, session, body: Block::empty() });
+        return Ok(Op::Atomic { constraints, session, cancellable, body: Block::empty() });
     }
     if let Some(mut op) = Op::without_details().into_iter().find(|op| line.eat(op.word())) {
         op.operands_mut().try_for_each(|operand| atom(line).map(|parsed| *operand = parsed))?;

@@ -76,7 +76,8 @@ fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
         return Ok(NodeKind::Select { switch: id(line)? });
     }
     if line.eat("acquire") {
-        return Ok(NodeKind::Acquire { constraints: line.list("(", ")", constraint)? });
+        let cancellable = line.eat("cancellable");
+        return Ok(NodeKind::Acquire { constraints: line.list("(", ")", constraint)?, cancellable });
     }
     if line.eat("release") {
         return Ok(NodeKind::Release { acquire: id(line)? });

@@ -39,6 +39,8 @@ pub struct Hoisting {
     pub step: Origin,
     /// The last lock that the step held before, which comes behind this one in the order.
     pub last: Resource,
+    /// True if everything in the step uses the resource, so that the step holds it no longer than they do.
+    pub is_used_throughout: bool,
 }
 
 /// Orders the locks of all flows of a program, and returns what was hoisted.
@@ -114,10 +116,10 @@ impl LockOrdering<'_> {
     fn binding(&mut self, binding: &mut Let, held: &BTreeSet<(Resource, bool)>) {
         let origin = binding.origin;
         match &mut binding.op {
-            Op::Atomic { constraints, session, body } => {
+            Op::Atomic { constraints, session, body, .. } => {
                 let mut within = self.locks_of(body);
                 within.retain(|key, _| !held.contains(key));
-                self.hoist(constraints, &within, origin);
+                self.hoist(constraints, &within, (origin, body));
                 if constraints.iter().any(|held| held.per_session) && session.is_none() {
                     session.clone_from(&self.session);
                 }
@@ -164,7 +166,7 @@ impl LockOrdering<'_> {
 
     /// Hoists to a step the locks that are taken out of order inside it, and upgrades its read locks that inner uses
     /// need for writing.
-    fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &LockUses, step: Origin) {
+    fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &LockUses, (step, body): (Origin, &Block)) {
         for held in constraints.iter_mut() {
             if let Some(taken) = within.get(&(held.resource.clone(), !held.per_session)) {
                 held.mode = held.mode.max(taken.mode);
@@ -178,9 +180,22 @@ impl LockOrdering<'_> {
             }
             let (resource, mode, per_session) = (resource.clone(), *mode, *per_session);
             constraints.push(Constraint { resource: resource.clone(), mode, per_session });
-            self.hoisted.push(Hoisting { resource, mode, per_session, at: *at, step, last: last.clone() });
+            let is_used_throughout = self.uses_throughout(body, &resource);
+            let last = last.clone();
+            self.hoisted.push(Hoisting { resource, mode, per_session, at: *at, step, last, is_used_throughout });
         }
         constraints.sort_by(|a, b| a.resource.cmp(&b.resource));
+    }
+
+    /// Returns whether everything in a block that takes time holds the lock of the resource anyway.
+    fn uses_throughout(&self, block: &Block, resource: &Resource) -> bool {
+        block.lets.iter().all(|binding| match &binding.op {
+            Op::Prim(..) | Op::Return(_) | Op::Fail(_) => true,
+            Op::Call(call) => self.call(call, binding.origin).keys().any(|(taken, _)| taken == resource),
+            Op::Atomic { constraints, .. } => constraints.iter().any(|held| held.resource == *resource),
+            Op::Switch { arms, .. } => arms.iter().all(|arm| self.uses_throughout(&arm.body, resource)),
+            _ => false,
+        })
     }
 }
 

@@ -91,8 +91,9 @@ impl Display for OperationText<'_> {
                 let init = Commas(init.iter().map(AtomText));
                 write!(f, "{word} {init} at most {at_most} as {}", Commas(state.iter().map(Binder)))
             }
-            Op::Atomic { constraints, session, .. } => {
-                write!(f, "{word} ({})", Commas(constraints.iter().map(ConstraintText)))?;
+            Op::Atomic { constraints, session, cancellable, .. } => {
+                let cancellable = if *cancellable { "cancellable " } else { "" };
+                write!(f, "{word} {cancellable}({})", Commas(constraints.iter().map(ConstraintText)))?;
                 session.iter().try_for_each(|session| write!(f, " session {}", AtomText(session)))
             }
             // An operation without details is its word and its operand.

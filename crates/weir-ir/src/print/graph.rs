@@ -72,8 +72,9 @@ impl Display for NodeText<'_> {
             NodeKind::Select { switch: earlier } | NodeKind::Release { acquire: earlier } => {
                 write!(f, "{word} {} ", NodeIdText(*earlier))
             }
-            NodeKind::Acquire { constraints } => {
-                write!(f, "{word} ({}) ", Commas(constraints.iter().map(ConstraintText)))
+            NodeKind::Acquire { constraints, cancellable } => {
+                let cancellable = if *cancellable { "cancellable " } else { "" };
+                write!(f, "{word} {cancellable}({}) ", Commas(constraints.iter().map(ConstraintText)))
             }
             // An operation without details is its word and its numbers.
             kind => NumbersText(kind).fmt(f),

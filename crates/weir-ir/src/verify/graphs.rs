@@ -203,7 +203,7 @@ impl<'a> GraphVerifier<'a, '_> {
             (NodeKind::Select { .. }, inputs) => {
                 inputs.iter().try_for_each(|input| input.must_be("the result of an arm", &node.outputs[0], self.types))
             }
-            (NodeKind::Acquire { constraints }, inputs) if inputs.len() < 2 => {
+            (NodeKind::Acquire { constraints, .. }, inputs) if inputs.len() < 2 => {
                 let checked = canonical(constraints, !inputs.is_empty(), self.types);
                 return self.holds(Rule::Constraints, node, checked);
             }

@@ -217,7 +217,7 @@ impl<'g> Frame<'g> {
             NodeKind::Race { bodies } => {
                 self.body(world, &bodies[0], Vec::new(), &inputs[..bodies[0].parameters.len()])?
             }
-            NodeKind::Acquire { constraints } => {
+            NodeKind::Acquire { constraints, .. } => {
                 if let Some(session) = inputs.first() {
                     let session = self.take(session);
                     world.begin_session(constraints, &session);

@@ -22,6 +22,7 @@ use weir_events::{after, until};
 use super::body;
 use super::connector::CheckedConnector;
 use super::framing::{self, ConnectionUse, FIELDS_BYTES_MAX, INFORMATIONAL_MAX, InformationalResponses};
+use super::informational_frames::LimitedConnector;
 use super::options::Call;
 use super::permits::Permits;
 use super::redirect::following;
@@ -34,7 +35,7 @@ use crate::trace_context;
 const IDLE_MAX: usize = 32;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 
-type Pool = legacy::Client<HttpsConnector<CheckedConnector>, Full<Bytes>>;
+type Pool = legacy::Client<LimitedConnector<HttpsConnector<CheckedConnector>>, Full<Bytes>>;
 
 /// The HTTP client of a program.
 pub struct Client {
@@ -196,7 +197,7 @@ impl Client {
             .pool_max_idle_per_host(IDLE_MAX)
             .http1_max_buf_size(FIELDS_BYTES_MAX)
             .http2_max_header_list_size(FIELDS_BYTES_MAX as u32)
-            .build(https)
+            .build(LimitedConnector(https))
     }
 }
 

@@ -36,6 +36,7 @@ use super::submission_buffer::SubmissionBuffer;
 use super::{Engine, EngineSetup, ThreadingModel};
 use crate::admission::AdmissionLimiter;
 use crate::flow::{ActiveFlow, FlowState, Means, NewFlow};
+use crate::helpers::SectionThreads;
 use crate::instance::ProgramInstance;
 use crate::units::{Advanced, QUANTA_ON_LOOP, Units};
 
@@ -76,9 +77,11 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>)
     let resume_callback = ResumeCallback::default();
     let job_context =
         Arc::new(JobContext { instance: Arc::clone(instance), flows: AdmissionLimiter::new(setup.flows_max) });
+    let section_threads = placement.pools.iter().filter(|_| !threading.shares_threads);
     let work = SegmentRunner {
         segments: Arc::clone(&segments),
         placed: Arc::clone(&placed),
+        section_threads: section_threads.map(|pool| SectionThreads::new(pool.control.threads_max())).collect(),
         handle: setup.handle.clone(),
         resume_callback: Arc::clone(&resume_callback),
         job_context: Arc::clone(&job_context),

@@ -15,6 +15,7 @@ use super::partition::{FlowSegments, Segment};
 use super::placement::PlacedSection;
 use super::wakeup_batching::WakeupBatcher;
 use crate::flow::FlowState;
+use crate::helpers::SectionThreads;
 use crate::platform::Platform;
 use crate::units::{Advanced, Units};
 
@@ -22,6 +23,8 @@ use crate::units::{Advanced, Units};
 pub(super) struct SegmentRunner {
     pub(super) segments: Arc<FlowSegments>,
     pub(super) placed: Arc<Vec<PlacedSection>>,
+    /// For each thread pool, its threads; empty if they serve all sections.
+    pub(super) section_threads: Vec<Arc<SectionThreads>>,
     pub(super) handle: Handle,
     pub(super) resume_callback: ResumeCallback,
     pub(super) job_context: Arc<JobContext>,
@@ -71,12 +74,14 @@ impl Work for SegmentRunner {
         });
     }
 
-    fn before_sleep(&self) {
+    fn before_sleep(&self, pool: usize) {
         self.job_context.instance.helpers.cores.rest();
+        self.section_threads.get(pool).into_iter().for_each(|threads| threads.rest());
     }
 
-    fn after_sleep(&self) {
+    fn after_sleep(&self, pool: usize) {
         self.job_context.instance.helpers.cores.begin();
+        self.section_threads.get(pool).into_iter().for_each(SectionThreads::begin);
     }
 
     fn platform(&self) -> &StdPlatform {

@@ -88,7 +88,7 @@ impl RegionRun<'_> {
                     self.take_back(part, &mut forked);
                     return AfterJoin::GoOn(begin + 1);
                 }
-                JoinedFork::Ended(ForkEnd::Part(mut forked)) => {
+                JoinedFork::Ended(ForkEnd::Piece(mut forked)) => {
                     self.forks.handles.remove(handle);
                     self.take_back(part, &mut forked);
                     self.take_changes(part, &mut forked);

@@ -15,7 +15,7 @@ use super::{Fork, ForkEnd};
 use crate::fork_account::FlowForks;
 use crate::instance::ProgramInstance;
 use crate::operations::panicked;
-use crate::region::{Region, RegionPiece};
+use crate::region::{LoopOutcome, Region, RegionPiece};
 use crate::units::Units;
 
 /// A piece with what it needs to run on another thread.
@@ -122,13 +122,14 @@ impl ForkedPiece {
     fn end(mut self: Box<Self>, outcome: PieceOutcome) -> ForkEnd {
         match (outcome, self.piece) {
             (PieceOutcome::Exit(at, how), _) => ForkEnd::Exit(at, how),
-            (PieceOutcome::Through, RegionPiece::Part(_)) => ForkEnd::Part(self),
-            (PieceOutcome::Through, RegionPiece::Rounds(split)) => {
-                match self.slots[usize::from(self.region.splits[split].results)].take() {
+            (PieceOutcome::Through, RegionPiece::Part(_)) => ForkEnd::Piece(self),
+            (PieceOutcome::Through, RegionPiece::Rounds(split)) => match self.region.splits[split].outcome {
+                LoopOutcome::Reductions(_) => ForkEnd::Piece(self),
+                LoopOutcome::List(results) => match self.slots[usize::from(results)].take() {
                     Value::List(results) => ForkEnd::Results(results),
                     _ => ForkEnd::Results(Elements::default()),
-                }
-            }
+                },
+            },
         }
     }
 }

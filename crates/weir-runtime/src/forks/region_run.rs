@@ -8,7 +8,7 @@ use weir_host::{Failure, UnitBudget, Value};
 use super::{Fork, ForkHandle, JoinedFork};
 use crate::fork_account::FlowForks;
 use crate::instance::ProgramInstance;
-use crate::region::{LongCall, Machine, Region, RegionBorders, RegionPiece, RegionStop};
+use crate::region::{LongCall, LoopOutcome, Machine, Region, RegionBorders, RegionPiece, RegionStop};
 use crate::units::Units;
 
 /// The time that a piece must take for a fork of it to pay. Chosen by judgement: a fork costs some 5 µs, and a thread that
@@ -143,7 +143,7 @@ impl RegionRun<'_> {
     }
 
     fn run_on(&mut self, at: usize) -> RegionStop {
-        let (instance, borders) = (self.scene.instance, self.borders());
+        let (instance, borders, reduces) = (self.scene.instance, self.borders(), self.reduces());
         let machine = Machine {
             slots: self.slots,
             words: self.words,
@@ -154,8 +154,15 @@ impl RegionRun<'_> {
             call_budget: self.scene.call_budget,
             at: self.current,
             borders,
+            reduces,
         };
         self.region.run(machine, at, self.scene.units)
+    }
+
+    /// Returns true if the rounds of a `fold` run for another thread.
+    fn reduces(&self) -> bool {
+        let of_fold = |split: usize| matches!(self.region.splits[split].outcome, LoopOutcome::Reductions(_));
+        matches!(self.scene.fork, Some((_, RegionPiece::Rounds(split))) if of_fold(split))
     }
 
     /// Returns the borders at which the region stops.
@@ -183,9 +190,9 @@ impl RegionRun<'_> {
             }
             (None, _) => return,
         };
-        let piece = forked.piece;
+        let (piece, elements) = (forked.piece, self.elements_to_repeat(&forked));
         let fork = Fork::new(forked, self.scene.fork.map(|(fork, _)| fork), forks.account());
-        self.forks.handles.push(ForkHandle { piece, fork: Arc::clone(&fork) });
+        self.forks.handles.push(ForkHandle { piece, elements, fork: Arc::clone(&fork) });
         fork.offer(program, event_loop);
     }
 

@@ -8,8 +8,7 @@ use weir_host::{Elements, Value};
 use super::pieces::ForkedPiece;
 use super::region_run::{AfterJoin, FORKED_MIN_NS, Pace, RegionForks, RegionRun};
 use super::{ForkEnd, JoinedFork};
-use crate::operations;
-use crate::region::RegionPiece;
+use crate::region::{LoopOutcome, RegionPiece, join_reductions};
 
 /// The rounds that are left of a loop.
 pub(super) struct RoundsLeft {
@@ -60,15 +59,29 @@ impl RegionRun<'_> {
         for captured in &row.captured {
             slots[*captured as usize] = self.slots[*captured as usize].clone();
         }
-        slots[usize::from(row.results)] = Value::List(Elements::default());
+        let mut words = self.words[..self.region.window()].to_vec();
+        match &row.outcome {
+            LoopOutcome::List(results) => slots[usize::from(*results)] = Value::List(Elements::default()),
+            LoopOutcome::Reductions(reductions) => reductions.iter().for_each(|state| state.begin(&mut words)),
+        }
         ForkedPiece {
             region: Arc::clone(self.region),
             piece: RegionPiece::Rounds(rounds.split),
             at: usize::from(row.first),
             slots,
-            words: self.words[..self.region.window()].to_vec(),
+            words,
             choices: self.choices.clone(),
             forks: RegionForks::default(),
+        }
+    }
+
+    /// Returns the elements of a fork whose rounds may have to run once more.
+    pub(super) fn elements_to_repeat(&self, forked: &ForkedPiece) -> Elements {
+        let RegionPiece::Rounds(split) = forked.piece else { return Elements::default() };
+        let split = &self.region.splits[split];
+        match (&split.outcome, &forked.slots[usize::from(self.region.tables.loops[usize::from(split.row)].list)]) {
+            (LoopOutcome::Reductions(_), Value::List(elements)) => elements.clone(),
+            _ => Elements::default(),
         }
     }
 
@@ -76,24 +89,36 @@ impl RegionRun<'_> {
     pub(super) fn join_rounds(&mut self, split: usize, context: &Context<'_>) -> AfterJoin {
         let piece = RegionPiece::Rounds(split);
         let row = &self.region.splits[split];
-        let (list, results) = (self.region.tables.loops[usize::from(row.row)].list, row.results);
+        let list = usize::from(self.region.tables.loops[usize::from(row.row)].list);
         // The last fork of a loop has its lowest rounds.
         while let Some(lowest) = self.forks.handles.iter().rposition(|handle| handle.piece == piece) {
             match self.take(lowest, context) {
                 JoinedFork::Unbegun(mut rounds) => {
                     self.forks.handles.remove(lowest);
-                    self.slots[usize::from(list)] = rounds.slots[usize::from(list)].take();
+                    self.slots[list] = rounds.slots[list].take();
                     return AfterJoin::GoOn(row.first.into());
                 }
                 JoinedFork::Ended(ForkEnd::Results(more)) => {
                     self.forks.handles.remove(lowest);
-                    if let Value::List(results) = &mut self.slots[usize::from(results)] {
+                    if let LoopOutcome::List(results) = row.outcome
+                        && let Value::List(results) = &mut self.slots[usize::from(results)]
+                    {
                         results.append(more);
                     }
                 }
-                JoinedFork::Ended(ForkEnd::Exit(at, how)) => return AfterJoin::Ends(at, how),
-                // Forks of rounds end with results.
-                JoinedFork::Ended(ForkEnd::Part(_)) => return AfterJoin::Ends(row.end, Err(operations::never())),
+                JoinedFork::Ended(ForkEnd::Exit(at, how)) if row.reductions().is_empty() => {
+                    return AfterJoin::Ends(at, how);
+                }
+                JoinedFork::Ended(end) => {
+                    let elements = std::mem::take(&mut self.forks.handles[lowest].elements);
+                    self.forks.handles.remove(lowest);
+                    if !matches!(end, ForkEnd::Piece(rounds) if join_reductions(row.reductions(), self.words, &rounds.words))
+                    {
+                        // The rounds run once more, in their order, and fail where that fails.
+                        self.slots[list] = Value::List(elements);
+                        return AfterJoin::GoOn(row.first.into());
+                    }
+                }
                 JoinedFork::UnderWay => {
                     if let Some(waits) = self.wait(lowest, row.end) {
                         return waits;

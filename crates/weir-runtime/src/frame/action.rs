@@ -222,7 +222,7 @@ impl Frame {
             }
             Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
             Action::Release(acquire) => {
-                self.scopes.retain(|(node, _)| node != acquire);
+                self.scopes.retain(|open| open.node != *acquire);
                 // The frame may be given up here.
                 if env.given_up.is_some() { Ran::Yields(None) } else { Ran::Next }
             }

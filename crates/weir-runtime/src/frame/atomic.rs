@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use weir_host::{Value, memory};
 
 use super::action::{Making, Ran, Stage};
-use super::{Finished, FlowExit, Frame};
+use super::{Finished, FlowExit, Frame, OpenStep};
 use crate::instance::Env;
 use crate::lock::{LockAcquisition, LockHandle, SessionTable};
 use crate::step::{AcquireStep, Body, Wanted};
@@ -51,7 +51,7 @@ impl Frame {
     /// no atomic step. A step inside another one begins.
     fn is_refused(&self, step: &AcquireStep, env: Env<'_>) -> bool {
         let Some(outside) = env.given_up else { return false };
-        let own = self.scopes.iter().filter(|(node, _)| step.within.contains(node)).count();
+        let own = self.scopes.iter().filter(|open| step.within.contains(&open.node)).count();
         self.inherited.len() + own <= outside
     }
 
@@ -116,7 +116,8 @@ impl Frame {
         {
             return Ran::fail(failure);
         }
-        self.scopes.push((node as u32, Arc::new(std::mem::take(&mut making.held))));
+        let locks = Arc::new(std::mem::take(&mut making.held));
+        self.scopes.push(OpenStep { node: node as u32, locks, cancellable: step.cancellable });
         Ran::Next
     }
 }

@@ -121,7 +121,7 @@ impl Frame {
 
     /// Returns the value of the session that an enclosing atomic step holds.
     fn own_of(&self, within: &[u32], sessions: &Arc<SessionTable>) -> Option<Shared> {
-        let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
+        let own = self.scopes.iter().filter(|open| within.contains(&open.node)).map(|open| &open.locks);
         let held = self.inherited.iter().chain(own).flat_map(|scope| scope.iter());
         held.filter_map(|held| held.session_of(sessions)).find_map(SessionState::made)
     }
@@ -233,7 +233,7 @@ impl Frame {
 
     /// Returns the locks of the atomic steps around a node that is within these steps of this frame.
     pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<AtomicScope> {
-        let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
+        let own = self.scopes.iter().filter(|open| within.contains(&open.node)).map(|open| &open.locks);
         self.inherited.iter().chain(own).cloned().collect()
     }
 

@@ -9,19 +9,28 @@ const LONG_WORK_DELAY_MAX_NS: u64 = 5_000_000;
 /// The same for work of unknown length, which may cost hardly more than its refusal. Chosen by judgement: requests that are
 /// answered within microseconds wait for less, also if a thousand clients send them one after the other.
 const DELAY_MAX_NS: u64 = 100_000_000;
-/// The time for which the delay may be too long, as it is after a burst: CoDel's interval.
+/// The time for which the delay may be too long, as it is after a burst: CoDel's interval, and at least the time in which so many
+/// items leave. Chosen by simulation: at 0.8 of the capacity, chance seldom keeps [`WAITING_MIN`] items waiting for as long.
 pub(super) const STANDING_NS: u64 = 100_000_000;
+const STANDING_ITEMS: u64 = 2 * WAITING_MIN;
 /// The time after an overload in which no burst may fill the queue: near its capacity a queue is empty from time to time, and
-/// would be filled again each time. Chosen by simulation: an overload renews it with each refusal, and with ten seconds a
-/// server at 0.8 of its capacity refused what chance brought together until long after the overload.
+/// would be filled again each time. Refusals renew it, but only while more than [`REFUSED_MIN`] of all items are refused.
 const MEMORY_NS: u64 = 1_000_000_000;
+/// The part of the items that an overload refuses at least, of [`ONE`]. Chosen by simulation: at 0.8 of its capacity a server
+/// refuses a few of what chance brings together, which must not renew the memory of an overload; and if so few are refused, a
+/// queue that is filled again grows slowly.
+const REFUSED_MIN: u64 = ONE / 4;
+/// The whole of a part.
+const ONE: u64 = 1 << 16;
+/// The number of items over which the part that is refused is estimated.
+const REFUSED_ITEMS: u64 = 64;
 /// The delay that is too long even for a burst. Chosen by judgement: clients that wait for longer have often left.
 pub(super) const BURST_DELAY_MAX_NS: u64 = 1_000_000_000;
 /// No delay is too long while fewer items wait, so that the law holds for work of any length. By Little's law it is the
 /// delay in units of the mean time between two departures. Chosen by simulation: flows that take turns share the thread, so
-/// that at 0.8 of its capacity 16 or more are in progress during 3 % of the time (0.8 to the power of 16), mostly for less
-/// than [`STANDING_NS`]; with 12, too many were refused there, and with 22, those of eight turns that were admitted in an
-/// overload took more than twice as long as at 0.8.
+/// that at 0.8 of its capacity 16 or more are in progress during 3 % of the time (0.8 to the power of 16). An overload therefore
+/// begins only when as many have waited for [`STANDING_NS`]. With 22, flows of eight turns that were admitted in an overload took
+/// more than twice as long as at 0.8.
 pub(super) const WAITING_MIN: u64 = 16;
 
 /// The time over which departures are counted, at least: several batches of a section, whose items leave at once.
@@ -40,8 +49,9 @@ const SHORT_GAP_NS: u64 = 1_000;
 pub(crate) struct QueueDelay {
     /// The number of items in the queue.
     waiting: AtomicU64,
-    /// The time at which the delay was last no longer than its limit: as an item left, or entered the empty queue.
-    short_ns: AtomicU64,
+    /// The time at which the delay was last no longer than its limit, or fewer than [`WAITING_MIN`] items waited: as an item left,
+    /// or entered the empty queue.
+    calm_ns: AtomicU64,
     /// The time at which an item last left, or entered the empty queue. The first item has waited since then or longer.
     moved_ns: AtomicU64,
     /// The beginning of the present window, and the number of items that have left since and not come back.
@@ -49,7 +59,10 @@ pub(crate) struct QueueDelay {
     departures: AtomicI64,
     /// The mean time between two departures in the window before.
     gap_ns: AtomicU64,
-    /// The time at which work was last refused after an overload began; 0 if never.
+    /// The number of items that were refused in the present window, and the part of all items before, of [`ONE`].
+    refused: AtomicU64,
+    refused_part: AtomicU64,
+    /// The time at which an overload last began or went on; 0 if never.
     overloaded_ns: AtomicU64,
     /// The delay that is too long if it lasts.
     delay_max_ns: u64,
@@ -72,11 +85,13 @@ impl QueueDelay {
     const fn with_limits(delay_max_ns: u64, stop_max_ns: u64) -> QueueDelay {
         QueueDelay {
             waiting: AtomicU64::new(0),
-            short_ns: AtomicU64::new(0),
+            calm_ns: AtomicU64::new(0),
             moved_ns: AtomicU64::new(0),
             window_ns: AtomicU64::new(0),
             departures: AtomicI64::new(0),
             gap_ns: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            refused_part: AtomicU64::new(0),
             overloaded_ns: AtomicU64::new(0),
             delay_max_ns,
             stop_max_ns,
@@ -87,7 +102,7 @@ impl QueueDelay {
     pub(crate) fn enter(&self, platform: &dyn Platform) {
         if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             let now_ns = platform.now_ns();
-            self.short_ns.store(now_ns, Ordering::Relaxed);
+            self.calm_ns.store(now_ns, Ordering::Relaxed);
             self.moved_ns.store(now_ns, Ordering::Relaxed);
             self.begin_window(now_ns);
         }
@@ -112,14 +127,28 @@ impl QueueDelay {
         if elapsed_ns >= WINDOW_NS {
             let before_ns = self.gap_ns.load(Ordering::Relaxed);
             let longest_ns = before_ns.max(SHORT_GAP_NS).saturating_mul(GAP_GROWTH_MAX);
-            let gap_ns = elapsed_ns / departures.max(1).cast_unsigned();
-            self.gap_ns.store(gap_ns.min(longest_ns), Ordering::Relaxed);
+            let departures = departures.max(1).cast_unsigned();
+            self.gap_ns.store((elapsed_ns / departures).min(longest_ns), Ordering::Relaxed);
+            self.note_refused(departures);
             self.begin_window(now_ns);
         }
         self.abandon();
-        if self.expected_ns() <= self.delay_max_ns {
-            self.short_ns.store(now_ns, Ordering::Relaxed);
+        if self.expected_ns() <= self.delay_max_ns || self.waiting.load(Ordering::Relaxed) < WAITING_MIN {
+            self.calm_ns.store(now_ns, Ordering::Relaxed);
         }
+    }
+
+    /// Updates the part of the items that are refused, at the end of a window in which so many departed.
+    fn note_refused(&self, departures: u64) {
+        let refused = self.refused.swap(0, Ordering::Relaxed);
+        let before = self.refused_part.load(Ordering::Relaxed);
+        if refused == 0 && before == 0 {
+            return;
+        }
+        let items = refused + departures;
+        let weight = items.min(REFUSED_ITEMS);
+        let part = (before * (REFUSED_ITEMS - weight) + ONE * refused / items * weight) / REFUSED_ITEMS;
+        self.refused_part.store(part, Ordering::Relaxed);
     }
 
     fn begin_window(&self, now_ns: u64) {
@@ -145,17 +174,26 @@ impl QueueDelay {
 
     #[cold]
     fn is_overloaded_at(&self, now_ns: u64) -> bool {
+        let refuses = self.refuses_at(now_ns);
+        self.refused.fetch_add(u64::from(refuses), Ordering::Relaxed);
+        refuses
+    }
+
+    fn refuses_at(&self, now_ns: u64) -> bool {
         let since = |moment: &AtomicU64| now_ns.saturating_sub(moment.load(Ordering::Relaxed));
         let stopped_ns = since(&self.moved_ns);
         let delay_ns = self.expected_ns().max(stopped_ns);
-        let is_long = self.expected_ns() > self.delay_max_ns && since(&self.short_ns) >= STANDING_NS;
+        let standing_ns = STANDING_NS.max(STANDING_ITEMS * self.gap_ns.load(Ordering::Relaxed));
+        let is_long = self.expected_ns() > self.delay_max_ns && since(&self.calm_ns) >= standing_ns;
         if is_long || stopped_ns >= self.stop_max_ns {
             self.overloaded_ns.store(now_ns.max(1), Ordering::Relaxed);
             return true;
         }
         let is_recent = self.overloaded_ns.load(Ordering::Relaxed) > 0 && since(&self.overloaded_ns) < MEMORY_NS;
         if is_recent && delay_ns > self.delay_max_ns {
-            self.overloaded_ns.store(now_ns, Ordering::Relaxed);
+            if self.refused_part.load(Ordering::Relaxed) > REFUSED_MIN {
+                self.overloaded_ns.store(now_ns, Ordering::Relaxed);
+            }
             return true;
         }
         delay_ns > BURST_DELAY_MAX_NS

@@ -141,7 +141,9 @@ impl Assembly<'_> {
             },
             NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => self.repeat(id, part)?,
             NodeKind::Within { .. } | NodeKind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
-            NodeKind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, ticket_gates))),
+            NodeKind::Acquire { constraints, cancellable } => {
+                Action::Acquire(Box::new(self.acquire(id, (constraints, *cancellable), ticket_gates)))
+            }
             NodeKind::Release { acquire } => Action::Release(acquire.0),
             NodeKind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
             NodeKind::Fail => self.only_input(index).map_or(Action::Nothing, Action::Fail),
@@ -270,13 +272,19 @@ impl Assembly<'_> {
         std::iter::successors(self.graph.node(id).within, outer).map(|acquire| acquire.0).collect()
     }
 
-    fn acquire(&self, id: NodeId, constraints: &[Constraint], ticket_gates: &[Vec<usize>]) -> AcquireStep {
+    fn acquire(
+        &self,
+        id: NodeId,
+        (constraints, cancellable): (&[Constraint], bool),
+        ticket_gates: &[Vec<usize>],
+    ) -> AcquireStep {
         let inner = nodes_within(self.graph, id).flat_map(|node| ticket_gates[node.0 as usize].iter().copied());
         AcquireStep {
             wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
             session: self.only_input(id.0 as usize),
             within: self.within(id),
             ticket_gates: inner.collect(),
+            cancellable,
         }
     }
 

@@ -2,7 +2,9 @@
 
 use weir_host::Argument;
 
-use super::code::{ElementReplacement, LookUp, LookUpOutput, RegionOperand, SlotCall, Tables, ValueSwitch};
+use super::code::{
+    ElementReplacement, LookUp, LookUpOutput, LoopOutcome, RegionOperand, SlotCall, Tables, ValueSwitch,
+};
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex};
 use crate::operations::{NONE, Out, PrimStep};
 
@@ -80,7 +82,10 @@ impl Tables {
             }
             EndFor(split) => {
                 let split = &self.splits[usize::from(split)];
-                [list(split.row), split.results].into_iter().for_each(|slot| see(slot, Change));
+                see(list(split.row), Change);
+                if let LoopOutcome::List(results) = split.outcome {
+                    see(results, Change);
+                }
             }
             Prim(row) => of_prim(&self.prims[usize::from(row)], Overwrite, see),
             AppendParts(row) => of_prim(&self.prims[usize::from(row)], Change, see),
@@ -165,7 +170,8 @@ impl Instruction {
     /// Returns true if the instruction has no access to a slot.
     fn has_no_slot(self) -> bool {
         use Instruction::*;
-        let computes = self.is_on_words() || matches!(self, AddProductFloat(..) | Scalars(_) | CallWords(..));
+        let computes =
+            self.is_on_words() || matches!(self, AddProductFloat(..) | AddSum(..) | Scalars(_) | CallWords(..));
         let compares = matches!(self, EqualFloat(..) | NotEqualFloat(..));
         let jumps = matches!(
             self,

@@ -10,6 +10,7 @@ use weir_ir::prim::Prim;
 use super::instruction::{FrameSlot, Instruction, Register, RegisterAccess, TableIndex, Target};
 use super::parts::{ComputationOrder, PartCost, RegionPart};
 use super::place::CodePlace;
+use super::reductions::ReducedState;
 use super::shapes::{Scalar, WordShape};
 use crate::constant_copies::ConstantCopies;
 use crate::operations::{Out, PrimStep};
@@ -21,6 +22,8 @@ pub(crate) struct Region {
     /// The number of slots that a frame of the body needs to run it.
     pub(crate) slots: usize,
     pub(crate) code: Box<[Instruction]>,
+    /// The code for threads that run rounds of a `fold`; empty if no `fold` allows that.
+    pub(crate) reducing_code: Box<[Instruction]>,
     pub(crate) tables: Tables,
     /// The number of registers.
     pub(crate) registers: usize,
@@ -200,7 +203,7 @@ pub(crate) struct LoopRow {
 /// The number of such loops in a region: a set of them is a word.
 pub(crate) const SPLITS_MAX: usize = 64;
 
-/// A `for` whose rounds may run on several threads: they have no order among each other.
+/// A loop over a list whose rounds may run on several threads: they have no order among each other.
 #[derive(Clone)]
 pub(crate) struct SplitLoop {
     /// The row of the loop.
@@ -209,10 +212,18 @@ pub(crate) struct SplitLoop {
     pub first: Target,
     /// The [`Instruction::EndFor`] behind the last round.
     pub end: usize,
-    /// The slot of the results.
-    pub results: FrameSlot,
+    pub outcome: LoopOutcome,
     /// The slots of captured values, which rounds only read.
     pub captured: Box<[u32]>,
+}
+
+/// The outcome of a loop whose rounds may run on several threads.
+#[derive(Clone)]
+pub(crate) enum LoopOutcome {
+    /// The list in this slot, to which each round of a `for` adds its result.
+    List(FrameSlot),
+    /// The states of a `fold`.
+    Reductions(Box<[ReducedState]>),
 }
 
 /// Scalar fields of the record that is the current element of a loop, and their registers.
@@ -248,6 +259,10 @@ impl Tables {
             Instruction::CallWords(_, row) => self.word_calls[usize::from(row)].registers(see),
             Instruction::Switch(row) => self.switches[usize::from(row)].registers(see),
             Instruction::Replace(row) => self.replacements[usize::from(row)].registers(see),
+            // A finished region has them itself.
+            Instruction::EndFor(split) => {
+                self.splits.get_mut(usize::from(split)).into_iter().for_each(|split| split.registers(see));
+            }
             Instruction::ElementWords(loads) => {
                 let loads = &mut self.element_words[usize::from(loads)];
                 see(&mut self.loops[usize::from(loads.row)].count, RegisterAccess::Read);
@@ -278,6 +293,10 @@ impl Tables {
         self.switches.iter_mut().for_each(|row| row.registers(&mut see));
         self.replacements.iter_mut().for_each(|row| row.registers(&mut see));
         self.loops.iter_mut().for_each(|row| see(&mut row.count, RegisterAccess::Write));
+        self.splits
+            .iter_mut()
+            .flat_map(SplitLoop::reductions_mut)
+            .for_each(|of| see(&mut of.state, RegisterAccess::Write));
         let loaded = self.element_words.iter_mut().flat_map(|row| &mut row.fields);
         loaded.for_each(|(register, _)| see(register, RegisterAccess::Write));
     }
@@ -338,6 +357,26 @@ impl ElementReplacement {
     }
 }
 
+impl SplitLoop {
+    /// Returns the states, if the loop is a `fold`.
+    pub(crate) fn reductions(&self) -> &[ReducedState] {
+        if let LoopOutcome::Reductions(reductions) = &self.outcome { reductions } else { &[] }
+    }
+
+    fn reductions_mut(&mut self) -> &mut [ReducedState] {
+        if let LoopOutcome::Reductions(reductions) = &mut self.outcome { reductions } else { &mut [] }
+    }
+
+    /// The states are read and then written, where those of several threads are joined.
+    fn registers(&mut self, see: &mut SeeRegister<'_>) {
+        for reduction in self.reductions_mut() {
+            let mut read = reduction.state;
+            see(&mut read, RegisterAccess::Read);
+            see(&mut reduction.state, RegisterAccess::Write);
+        }
+    }
+}
+
 impl LoopRow {
     /// The number of rounds is read and then written.
     fn registers(&mut self, see: &mut SeeRegister<'_>) {
@@ -357,6 +396,11 @@ impl Region {
     pub(crate) fn splits_around(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         let contains = move |split: &SplitLoop| usize::from(split.first) <= at && at <= split.end;
         self.splits.iter().enumerate().filter(move |(_, split)| contains(split)).map(|(index, _)| index)
+    }
+
+    /// Returns true if the rounds of the loop at this place may run on several threads.
+    pub(crate) fn splits_at(&self, place: &CodePlace) -> bool {
+        self.splits.iter().any(|split| split.end > 0 && self.place(split.end) == place)
     }
 
     /// Returns the place of an instruction.

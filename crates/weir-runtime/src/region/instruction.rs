@@ -42,6 +42,9 @@ pub(crate) enum Instruction {
     DivideFloat(Register, Register, Register),
     /// Adds the product of two floats to the first register, which it also reads. Both operations round.
     AddProductFloat(Register, Register, Register),
+    /// Checked addition of the second register to the first one, a state of a `fold`: notes the least and the greatest sum in
+    /// the third register and the one behind it. Only in the code for threads that run rounds of the `fold`.
+    AddSum(Register, Register, Register),
     /// The less of two signed words.
     LeastInt(Register, Register, Register),
     /// The greater of two signed words.
@@ -168,7 +171,7 @@ pub(crate) enum Instruction {
     Push(FrameSlot, Register, u16),
     /// Moves a value to the end of a list: slot of the list, slot of the value.
     PushValue(FrameSlot, FrameSlot),
-    /// Ends a `for` whose rounds may run on several threads: stops the region if some of them do, and otherwise does nothing.
+    /// Ends a `for` or `fold` whose rounds may run on several threads: stops the region if some of them do, and otherwise does nothing.
     /// The number of the loop in [`Region::splits`](crate::region::Region::splits).
     EndFor(TableIndex),
     /// Begins a part that may run on another thread: stops the region if it does, and otherwise does nothing. The number of
@@ -235,7 +238,7 @@ impl Instruction {
                 see(b, RegisterAccess::Read);
                 see(out, RegisterAccess::Write);
             }
-            AddProductFloat(sum, a, b) => {
+            AddProductFloat(sum, a, b) | AddSum(sum, a, b) => {
                 [&mut sum.clone(), a, b].into_iter().for_each(|register| see(register, RegisterAccess::Read));
                 see(sum, RegisterAccess::Write);
             }

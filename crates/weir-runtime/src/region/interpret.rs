@@ -12,7 +12,7 @@ use super::outcome::Outside;
 use super::stop::{After, RegionBorders, RegionStop};
 use crate::platform::Platform;
 use crate::region::code::{LoopRow, Region};
-use crate::units::Units;
+use crate::units::{self, Units};
 
 /// The state that a region works on.
 pub(crate) struct Machine<'a> {
@@ -34,6 +34,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) at: &'a mut usize,
     /// The borders of loops and parts at which the region stops.
     pub(crate) borders: RegionBorders,
+    /// True if the states of a `fold` are partial results ([`Region::reducing_code`]).
+    pub(crate) reduces: bool,
 }
 
 /// The pattern of the instructions that are not in the interpreter's loop. With these names instead of `_`, the jump to an
@@ -122,6 +124,17 @@ macro_rules! or_yield {
     };
 }
 
+/// Calls a typed entry point; ends the flow if it fails, and yields behind the call if the slice is over.
+macro_rules! call_words {
+    ($region:ident, $out:ident, $row:ident, $words:ident, $outside:ident, $at:ident) => {{
+        match $region.call_words($row, $at - 1, $words.0, &mut $outside) {
+            Ok(word) => $words.set($out, word),
+            Err(failure) => return RegionStop::Ends($at - 1, Err(failure)),
+        }
+        or_yield!($outside.spend(units::CALL), $at);
+    }};
+}
+
 /// Goes on with the next element of a list if there is one; yields if the slice is over.
 macro_rules! next {
     ($region:ident.$next:ident($row:ident $(, $out:ident)?), $words:ident, $outside:ident, $at:ident, $target:ident) => {{
@@ -194,6 +207,16 @@ impl<const SIZE: usize> Window<'_, SIZE> {
         self.set_float(sum, self.float(sum) + self.float(a) * self.float(b));
     }
 
+    /// Adds to a partial sum, and notes the least and the greatest one; returns false if it leaves the range.
+    #[inline(always)]
+    fn add_sum(&mut self, sum: Register, a: Register, least: Register) -> bool {
+        let Some(next) = self.int(sum).checked_add(self.int(a)) else { return false };
+        self.set(sum, next.cast_unsigned());
+        self.set(least, self.int(least).min(next).cast_unsigned());
+        self.set(least + 1, self.int(least + 1).max(next).cast_unsigned());
+        true
+    }
+
     /// Writes a result; returns false if there is none, because the instruction fails.
     #[inline(always)]
     fn put(&mut self, out: Register, computed: Option<u64>) -> bool {
@@ -228,27 +251,27 @@ impl Region {
     pub(crate) fn run(&self, machine: Machine<'_>, at: usize, units: &Units) -> RegionStop {
         let Machine { slots, words, choices, shared, environment, platform, call_budget, .. } = machine;
         let (current, borders) = (machine.at, machine.borders);
+        let code = if machine.reduces { &self.reducing_code } else { &self.code };
         let outside = Outside { slots, choices, shared, environment, platform, units, call_budget, current, borders };
         let window = if self.registers <= WINDOW { words.first_chunk_mut::<WINDOW>() } else { None };
         if let Some(window) = window {
-            return self.run_in(&mut Window(window), outside, at);
+            return self.run_in((code, at), &mut Window(window), outside);
         }
         let window = words.first_chunk_mut::<LARGE_WINDOW>().expect("the builder makes no region with more registers");
-        self.run_in(&mut Window(window), outside, at)
+        self.run_in((code, at), &mut Window(window), outside)
     }
 
     #[inline(never)]
     fn run_in<const SIZE: usize>(
         &self,
+        (code, mut at): (&[Instruction], usize),
         words: &mut Window<'_, SIZE>,
         mut outside: Outside<'_>,
-        mut at: usize,
     ) -> RegionStop {
         use Instruction::*;
         loop {
-            let instruction = self.code[at];
             at += 1;
-            match instruction {
+            match code[at - 1] {
                 Move(out, a) => words.set(out, words.get(a)),
                 AddInt(out, a, b) => or_fail!(words.put_int(out, words.int(a).checked_add(words.int(b)))),
                 SubtractInt(out, a, b) => or_fail!(words.put_int(out, words.int(a).checked_sub(words.int(b)))),
@@ -260,6 +283,7 @@ impl Region {
                 MultiplyFloat(out, a, b) => words.set_float(out, words.float(a) * words.float(b)),
                 DivideFloat(out, a, b) => words.set_float(out, words.float(a) / words.float(b)),
                 AddProductFloat(sum, a, b) => words.add_product(sum, a, b),
+                AddSum(sum, a, least) => or_fail!(words.add_sum(sum, a, least)),
                 LeastInt(out, a, b) => words.set(out, words.int(a).min(words.int(b)).cast_unsigned()),
                 GreatestInt(out, a, b) => words.set(out, words.int(a).max(words.int(b)).cast_unsigned()),
                 EqualWords(out, a, b) => words.set(out, words.get(a) == words.get(b)),
@@ -290,10 +314,10 @@ impl Region {
                 Field(out, slot, field) => words.set(out, outside.field(slot, field)),
                 ElementWord(out, row, field) => words.set(out, self.field_of_element(row, words, &outside, field)),
                 ElementWords(row) => self.load_fields(row, words.0, &outside),
-                CallWords(out, row) => go_on!(self.call_words((out, row), at - 1, words.0, &mut outside), at),
+                CallWords(out, row) => call_words!(self, out, row, words, outside, at),
                 Replace(row) => go_on!(self.replace(row, at - 1, words.0, &mut outside), at),
                 Switch(row) => go_on!(self.switch(row, at - 1, words.0, &mut outside), at),
-                out_of_line!() => go_on!(self.step(instruction, at - 1, words.0, &mut outside), at),
+                instruction @ out_of_line!() => go_on!(self.step(instruction, at - 1, words.0, &mut outside), at),
             }
         }
         self.failed(at - 1, words.0, &outside)

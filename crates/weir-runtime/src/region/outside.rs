@@ -421,27 +421,25 @@ impl Region {
         }
     }
 
-    /// Calls the typed entry point of a host function.
+    /// Calls the typed entry point of a host function, and returns the word of its result.
+    ///
+    /// # Errors
+    /// Fails if the function does.
     #[inline(never)]
     pub(super) fn call_words(
         &self,
-        (out, row): (Register, TableIndex),
+        row: TableIndex,
         at: usize,
-        words: &mut [u64],
+        words: &[u64],
         outside: &mut Outside<'_>,
-    ) -> After {
+    ) -> Result<u64, Box<Failure>> {
         let row = &self.tables.word_calls[r(row)];
         *outside.current = at;
-        let returned = match row.arguments[..] {
+        match row.arguments[..] {
             [a] => (row.code)(&[words[r(a)]]),
             [a, b] => (row.code)(&[words[r(a)], words[r(b)]]),
             _ => (row.code)(&row.arguments.iter().map(|a| words[r(*a)]).collect::<SmallVec<[u64; 4]>>()),
-        };
-        match returned {
-            Ok(word) => words[r(out)] = word,
-            Err(failure) => return fails(at, failure),
         }
-        spent_call(at, outside)
     }
 
     /// Makes the failure of an instruction that failed in the interpreter's loop.

@@ -250,8 +250,8 @@ pub struct Arm {
 pub struct AtomicResource {
     /// Source range of `read`, if it precedes: the step holds the resource together with other readers.
     pub read: Option<Span>,
-    /// A shared value or a constraint.
-    pub name: Name,
+    /// A shared value or a constraint; one of another module has the name of the module before its own.
+    pub path: Path,
     /// True if `per session` follows.
     pub per_session: bool,
     /// Source range of mode, name and scope.

@@ -1,12 +1,14 @@
 //! Items: the declarations at the top level of a file.
 
-use super::{Argument, Block, Docs, Expr, Name, Path, Pattern, TableDeclaration, Type};
+use super::{Argument, Block, Docs, Expr, FileIndex, Name, Path, Pattern, TableDeclaration, Type};
 use crate::Span;
 use std::sync::Arc;
 
 /// One item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
+    /// The file that has it.
+    pub file: FileIndex,
     /// Documentation above it.
     pub docs: Docs,
     /// Source range of `pub`, if other modules may use the item.

@@ -376,7 +376,7 @@ fn control(it: &Expr) -> String {
         ExprKind::Atomic { resources, body } => {
             let resource = |it: &AtomicResource| {
                 let scope = if it.per_session { "/session" } else { "" };
-                word(&it.name) + if it.read.is_some() { "/read" } else { "" } + scope
+                it.path.to_string() + if it.read.is_some() { "/read" } else { "" } + scope
             };
             node("atomic", [each(resources, resource), block(body)])
         }

@@ -274,7 +274,7 @@ fn operation(operator: BinaryOperator) -> Doc {
 
 fn resource(resource: &AtomicResource) -> String {
     let read = if resource.read.is_some() { "read " } else { "" };
-    format!("{read}{}{}", resource.name, if resource.per_session { " per session" } else { "" })
+    format!("{read}{}{}", resource.path, if resource.per_session { " per session" } else { "" })
 }
 
 /// Prints arguments of which only the last one has several lines.

@@ -18,7 +18,12 @@ impl SourcePrinter<'_> {
     pub(super) fn file(&mut self, tree: &Tree) -> Doc {
         let head = docs(&tree.docs, "//!");
         let region = 0..self.text.len() as u32;
-        let mut sequence = self.attach_comments(&tree.items, region, |item| place(&item.docs, item.span), Self::item);
+        let mut sequence = self.attach_comments(
+            &tree.items,
+            region,
+            |item| place(&item.docs, item.span),
+            |printer, item| printer.item(item),
+        );
         for (index, pair) in tree.items.windows(2).enumerate() {
             if is_large(&pair[0]) || is_large(&pair[1]) {
                 let next = &mut sequence.elements[index + 1];
@@ -43,7 +48,7 @@ impl SourcePrinter<'_> {
                 Doc::text(format!("library {} = \"{}\"", library.name, escape(&library.path)))
             }
             ItemKind::Shared(shared) => self.shared(shared),
-            ItemKind::Constraint(declared) => Doc::text(constraint(declared)),
+            ItemKind::Constraint(declared) => constraint(declared),
             ItemKind::Table(table) => self.table(table),
             ItemKind::Config(config) => self.config(config),
             ItemKind::Constant(constant) => {
@@ -242,14 +247,18 @@ fn docs(docs: &Docs, marker: &str) -> Doc {
     Doc::concat(lines)
 }
 
-fn constraint(constraint: &Constraint) -> String {
+fn constraint(constraint: &Constraint) -> Doc {
     let scope = if constraint.per_session { " per session" } else { "" };
+    let head = Doc::text(format!("constraint {}{scope}", constraint.name));
+    if constraint.bindings.is_empty() {
+        return head;
+    }
     let bindings = constraint.bindings.iter().map(|binding| {
         let read = if binding.read { "read " } else { "" };
-        format!("{read}{}", binding.path)
+        Doc::text(format!("{read}{}", binding.path))
     });
-    let on = if constraint.bindings.is_empty() { "" } else { " on " };
-    format!("constraint {}{scope}{on}{}", constraint.name, bindings.collect::<Vec<_>>().join(", "))
+    let bindings = joined(bindings, &Doc::text(",").then(Doc::line(" ")));
+    head.then_text(" on").then(Doc::line(" ").then(bindings).nest()).group()
 }
 
 fn used_module(module: &UsedModule) -> String {

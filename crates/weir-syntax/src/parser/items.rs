@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::ast::{
     Block, Config, Entry, Enum, ExternalName, FieldDeclaration, Function, Item, ItemKind, LibraryFolder, NamedConstant,
-    Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
+    NodeCounts, Parameter, PayloadField, Record, Shared, Test, TextPart, Tree, TypeAlias, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
@@ -19,8 +19,8 @@ impl Parser<'_> {
             self.begun_at = before;
             let reported = self.diagnostics.len();
             match self.item() {
-                Some(item) => items.push(item),
-                None => self.advise_end(items.last(), reported),
+                Some(item) => items.push(Arc::new(item)),
+                None => self.advise_end(items.last().map(|item| &**item), reported),
             }
             if self.at == before {
                 self.skip_to_item();
@@ -29,9 +29,9 @@ impl Parser<'_> {
                 self.skip_to_item();
             }
         }
-        let span = Span::new(self.source, self.begin, self.text.len() as u32);
-        let expr_count = self.first_expr + self.heights.len() as u32;
-        Tree { docs, items, span, expr_count, pattern_count: self.pattern_count }
+        let span = Span::new(self.source, self.place.offset, self.text.len() as u32);
+        let counts = NodeCounts { exprs: self.heights.len() as u32, patterns: self.pattern_count };
+        Tree { docs, items, span, node_counts: vec![counts] }
     }
 
     /// Skips to a line that begins an item.
@@ -87,7 +87,8 @@ impl Parser<'_> {
 
     /// Returns true if an item comes next that other modules may use.
     fn at_public(&self) -> bool {
-        let is_word = self.at_pair("pub", T::Word) && ["const", "type"].contains(&self.text_of(self.nth(1)));
+        let is_word =
+            self.at_pair("pub", T::Word) && ["const", "type", "constraint"].contains(&self.text_of(self.nth(1)));
         is_word || [T::Fn, T::Record, T::Enum].into_iter().any(|kind| self.at_pair("pub", kind))
     }
 
@@ -102,7 +103,7 @@ impl Parser<'_> {
         self.modifiers();
         let start = self.span();
         if let Some(kind) = self.imported() {
-            return Some(Item { docs, public: None, kind, span: self.since(start) });
+            return Some(Item { file: self.place.file, docs, public: None, kind, span: self.since(start) });
         }
         let public = self.at_public().then(|| self.bump());
         let kind = match self.item_word() {
@@ -126,7 +127,7 @@ impl Parser<'_> {
                 return None;
             }
         };
-        Some(Item { docs, public, kind, span: self.since(start) })
+        Some(Item { file: self.place.file, docs, public, kind, span: self.since(start) })
     }
 
     /// `library name = text`

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use serde_json::{Value, json};
 use weir_host::Library;
-use weir_ide::{CheckCache, Document};
+use weir_ide::Document;
 
 use self::transport::Transport;
 use crate::Exit;
@@ -35,8 +35,13 @@ pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
         let reason = transport.join().err().map_or_else(|| error.to_string(), |unread| unread.to_string());
         return terminal.fail(Exit::Environment, &format!("the editor does not speak the protocol: {reason}"), &[]);
     }
-    let mut server =
-        LanguageServer { library: Arc::new(library), connection, open: BTreeMap::new(), replaced: Vec::new() };
+    let mut server = LanguageServer {
+        library: Arc::new(library),
+        connection,
+        open: BTreeMap::new(),
+        replaced: Vec::new(),
+        caches: Default::default(),
+    };
     let exit = server.serve();
     // The threads end when both ends of the connection are dropped.
     drop(server);
@@ -53,6 +58,7 @@ struct LanguageServer {
     open: BTreeMap<String, OpenDocument>,
     /// Documents that an edit has replaced. They are dropped when no message is waiting, because dropping takes time.
     replaced: Vec<Document>,
+    caches: open_files::ProgramCaches,
 }
 
 /// An open file.
@@ -61,8 +67,6 @@ struct OpenDocument {
     version: Value,
     /// The checked document; `None` after an edit.
     checked: Option<Document>,
-    /// Incremental check cache from earlier texts.
-    cache: CheckCache,
     /// True if the program of the file may have other files.
     has_other_files: bool,
     /// True if the diagnostics of this text have been published.
@@ -127,10 +131,9 @@ impl LanguageServer {
             open.published = false;
         }
         let before = self.open.remove(address);
-        let (checked, cache) = before.map_or_else(Default::default, |before| (before.checked, before.cache));
-        self.replaced.extend(checked);
+        self.replaced.extend(before.and_then(|before| before.checked));
         let has_other_files = true;
-        let open = OpenDocument { text, version, checked: None, cache, has_other_files, published: false };
+        let open = OpenDocument { text, version, checked: None, has_other_files, published: false };
         self.open.insert(address.to_owned(), open);
     }
 
@@ -158,7 +161,7 @@ impl LanguageServer {
             let texts =
                 open_files::texts(self.open.iter().map(|(address, open)| (address.as_str(), open.text.as_str())));
             let open = self.open.get_mut(address)?;
-            let document = open_files::document((address, &open.text), texts, &self.library, &mut open.cache);
+            let document = open_files::document((address, &open.text), texts, &self.library, &mut self.caches);
             open.has_other_files = document.has_other_files();
             open.checked = Some(document);
         }

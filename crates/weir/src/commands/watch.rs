@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
+use weir_compile::CheckCache;
 
 use crate::arguments::{ErrorFormat, RunArguments};
 use crate::programs::{cannot_read, is_standard_input};
@@ -37,7 +38,14 @@ pub(crate) fn watch(arguments: &RunArguments, library: &Library, terminal: &mut 
         Ok(signals) => signals,
         Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),
     };
-    let mut watch = ProgramWatcher { arguments, library, modules: Vec::new(), seen: Vec::new(), process: None };
+    let mut watch = ProgramWatcher {
+        arguments,
+        library,
+        modules: Vec::new(),
+        seen: Vec::new(),
+        process: None,
+        cache: CheckCache::default(),
+    };
     match watch.go_on(&signals, terminal) {
         Ok(exit) => exit,
         Err(error) => terminal.fail(Exit::Environment, &format!("cannot run the program: {error}"), &[]),
@@ -55,6 +63,8 @@ struct ProgramWatcher<'a> {
     /// State of the main file and the modules at the last check.
     seen: Vec<FileStamp>,
     process: Option<Child>,
+    /// Results of the last check.
+    cache: CheckCache,
 }
 
 impl ProgramWatcher<'_> {
@@ -80,7 +90,7 @@ impl ProgramWatcher<'_> {
         let mut project = Project::default();
         self.seen = self.stamps();
         let Ok(id) = project.read(&self.arguments.file, terminal) else { return Ok(()) };
-        let compiled = project.compile(id, self.library);
+        let compiled = project.compile_again(id, self.library, &mut self.cache);
         // A module that is named for the first time counts as it was read.
         self.modules = std::mem::take(&mut project.named_modules);
         self.seen.truncate(1);

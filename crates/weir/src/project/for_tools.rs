@@ -48,8 +48,9 @@ impl Project {
 
     /// Checks a program with all its modules.
     pub(crate) fn check(&mut self, id: SourceId, library: &Library) -> Checked {
-        let program = self.load(id, library);
-        let checked = weir_compile::check_program(program, self.sources.file(id), library, &mut CheckCache::default());
+        let cache = &mut CheckCache::default();
+        let program = self.load(id, library, cache);
+        let checked = weir_compile::check_program(program, self.sources.file(id), library, cache);
         self.diagnostics.extend(checked.diagnostics.iter().cloned());
         checked
     }

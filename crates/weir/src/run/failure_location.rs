@@ -122,6 +122,10 @@ fn find<'a>(graph: &'a Graph, path: &str) -> Option<(&'a Graph, &'a Node)> {
 /// Returns the call whose failure a `?` passed on, or the node itself.
 fn cause<'a>(graph: &'a Graph, node: &'a Node) -> &'a Node {
     let mut at = node;
+    // An operation that fails by itself has passed nothing on, whatever its operands come from.
+    if matches!(node.kind, NodeKind::Prim(_)) {
+        return node;
+    }
     // Every step goes to an earlier node, so the loop terminates.
     while let (NodeKind::Fail | NodeKind::Switch { .. } | NodeKind::Prim(_), Some(Operand::Port(from, _))) =
         (&at.kind, at.inputs.first())

@@ -25,6 +25,7 @@ mod tables;
 mod templates;
 mod time;
 mod tls;
+mod tls_probes;
 mod top;
 mod torrent;
 mod traces;

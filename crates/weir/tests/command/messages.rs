@@ -242,6 +242,33 @@ fn a_row_that_a_soft_table_may_have_lost_is_no_lost_update() {
     insta::assert_snapshot!(all(&["check", caches.path()]).replace(caches.path(), "caches.weir"));
 }
 
+const TRANSACTIONS: &str = r#"use http
+
+record User { name: Text, friend: Text }
+table users: User key name
+
+service s on http(port: 8080) {
+  // Both transactions only read.
+  get "/friend/{name}" (name: Text) {
+    let user = atomic users { users[name] } else { return http.not_found() }
+    let friend = atomic users { users[user.friend] } else { return http.not_found() }
+    http.text(friend.name)
+  }
+  // This write depends on what another transaction has read.
+  put "/friend/{name}" (name: Text, friend: Text) {
+    let user = atomic users { users[name] } else { return http.not_found() }
+    atomic users { users.upsert(User { ..user, friend })? }
+    http.text("ok")
+  }
+}
+"#;
+
+#[test]
+fn a_transaction_that_only_reads_writes_nothing() {
+    let program = Scratch::new("friends.weir", TRANSACTIONS.as_bytes());
+    insta::assert_snapshot!(all(&["check", program.path()]).replace(program.path(), "friends.weir"));
+}
+
 const UNUSED: &str = r#"use http, files
 
 enum Level { High, Low, Never }
@@ -358,6 +385,16 @@ test "everything happens" {
   expect s.get("/?a=0").status() == 500
   expect s.get("/?a=1").status() == 200
   expect s.get("/?a=3").status() == 500
+}
+
+fn prices(n: Int, m: Int) -> Map(Int, Text) {
+  [2: "a", n: "b", 2: "c", m: "d", n: "e"]
+}
+
+test "keys that may be equal when the program runs" {
+  expect prices(2, 5)[2] == Some("e")
+  expect prices(3, 2)[2] == Some("d")
+  expect prices(4, 4)[4] == Some("e")
 }
 "#;
 

@@ -258,3 +258,18 @@ fn a_path_with_parent_folders_finds_the_main_file() {
         assert_eq!(said.code, 0, "{path}: {}", said.messages);
     }
 }
+
+#[test]
+fn suggestions_rename_no_parameter_that_another_file_names() {
+    let main = "use http, prices\n\nservice s on http(port: 80) {\n  get \"/{n}\" (n: Int, debug: Bool, page: Int = 1) {\n    \
+                http.text(\"{prices.total(count: n, unit: 3)}\")\n  }\n}\n";
+    let prices = "pub fn total(count: Int, unit: Int) -> Int { own(unit, 1) }\n\n\
+                  fn own(unit: Int, spare: Int) -> Int { unit * 2 }\n";
+    let folder = folder("named", &[("main.weir", main), ("prices.weir", prices)]);
+    say(&["fix", "--suggestions", folder.path()]);
+    let read = |file: &str| fs::read_to_string(Path::new(folder.path()).join(file)).expect("the file is ours");
+    // The callers of a public `fn` name its parameters, and the route requires `debug`.
+    assert_eq!(read("main.weir"), main.replace(", page: Int = 1", ""));
+    assert_eq!(read("prices.weir"), prices.replace("spare", "_spare"));
+    assert_eq!(say(&["check", folder.path()]).code, 0);
+}

@@ -161,3 +161,36 @@ fn wrong_origins_and_proxies_are_refused_at_start() {
         assert!(said.code != 0 && said.messages.contains(expected), "{wrong}: {}", said.messages);
     }
 }
+
+const NAPS: &[u8] = br#"use http, log, time
+
+constraint nap on time.sleep
+
+service naps on http(port: 80) {
+  get "/limited" {
+    time.sleep(24h) within 10ms else { return http.text("given up") }
+    http.text("slept")
+  }
+  get "/long" {
+    log.info("begins")
+    time.sleep(24h)
+    http.text("slept")
+  }
+  get "/free" { atomic nap { http.text("free") } }
+}
+"#;
+
+#[test]
+fn a_bound_call_ends_at_its_time_limit_and_when_the_client_leaves() {
+    let program = Scratch::new("naps.weir", NAPS);
+    for engine in ["event", "pool", "elastic", "thread-per-flow"] {
+        let mut served = Served::start(program.path(), &["--engine", engine]);
+        assert_eq!(served.get("/limited").body, b"given up", "`{engine}`");
+        let left = served.ask("/long");
+        served.wait_for("begins");
+        drop(left);
+        // The step waits until the call has been cancelled and its lock is free.
+        assert_eq!(served.get("/free").body, b"free", "`{engine}`");
+        assert_eq!(served.stop().0, Some(0), "`{engine}`");
+    }
+}

@@ -7,6 +7,8 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use test_support::postgres::PostgresServer;
+
 /// Time limit for a response, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -47,6 +49,36 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = if self.0.is_dir() { std::fs::remove_dir_all(&self.0) } else { std::fs::remove_file(&self.0) };
+    }
+}
+
+/// A database for the tables of a program: empty at first, and removed at the end.
+pub(crate) struct TableStore {
+    /// The option that names it, and its value.
+    option: [String; 2],
+    _folder: Option<Scratch>,
+}
+
+impl TableStore {
+    /// Returns a database of each kind that is installed.
+    pub(crate) fn each(name: &str) -> Vec<TableStore> {
+        let folder = Scratch::folder(name);
+        let sqlite = TableStore { option: ["--data".to_owned(), folder.path().to_owned()], _folder: Some(folder) };
+        let postgres = PostgresServer::shared().map(|server| {
+            let address = server.schema(&name.replace('-', "_"));
+            TableStore { option: ["--tables".to_owned(), address], _folder: None }
+        });
+        std::iter::once(sqlite).chain(postgres).collect()
+    }
+
+    /// Returns the arguments of a program that uses it.
+    pub(crate) fn with<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        self.option.iter().map(String::as_str).chain(more.iter().copied()).collect()
+    }
+
+    /// Returns true if several programs may use it at a time.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.option[0] == "--tables"
     }
 }
 

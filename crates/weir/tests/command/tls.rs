@@ -49,7 +49,7 @@ fn curl(folder: &Folder, served: &Served, more: &[&str]) -> Option<(bool, String
 }
 
 /// Returns a folder with a program and its certificate, and the running program; `None` if `openssl` is not installed.
-fn start(name: &str, arguments: &str) -> Option<(Folder, Served)> {
+pub(crate) fn start(name: &str, arguments: &str) -> Option<(Folder, Served)> {
     let folder = Folder::new(name, &program(arguments));
     certify(&folder, "certificate.pem", "key.pem")?;
     let served = Served::start(&folder.program(), &[]);

@@ -99,6 +99,37 @@ fn a_failure_of_arithmetic_shows_the_calls_around_it() {
     assert!(log.contains(&wanted), "{log}");
 }
 
+/// What is divided comes from an arm of a value that a call has given; the place is nevertheless the division's.
+#[test]
+fn a_failure_of_arithmetic_behind_a_call_is_at_its_own_place() {
+    let text = r#"use http
+
+record Row {
+  id: Int
+  n: Int
+}
+
+table rows: Row key id soft
+
+service web on http(port: 8080) {
+  get "/put" { http.text("{rows.upsert(Row { id: 0, n: 4 })?}") }
+
+  get "/{n}" (n: Int) {
+    http.text(match rows[n % 3] {
+      Some(row) => "{row.n / n}"
+      None => "none"
+    })
+  }
+}
+"#;
+    let program = Scratch::new("behind.weir", text.as_bytes());
+    let served = Served::start(program.path(), &[]);
+    assert_eq!((served.get("/put").status, served.get("/0").status), (200, 500));
+    let (_, log) = served.stop();
+    let wanted = format!("failure in get /{{n}} at {}:15:21 (arithmetic): 4 divided by zero\n", program.path());
+    assert!(log.contains(&wanted), "{log}");
+}
+
 /// The test goes on after a route whose flow has failed, and its report shows the calls around the operation.
 #[test]
 fn a_failure_of_arithmetic_in_a_route_is_an_answer() {

@@ -166,7 +166,7 @@ impl Generator {
             7 => {
                 let resource = |generator: &mut Self| AtomicResource {
                     read: generator.some(30, |_| nowhere()),
-                    name: generator.lower(),
+                    path: generator.lower_path(),
                     per_session: generator.chance(40),
                     span: nowhere(),
                 };
@@ -263,5 +263,5 @@ impl Generator {
 }
 
 fn expr(kind: ExprKind) -> Expr {
-    Expr { id: ExprId(0), kind, span: nowhere(), parenthesized: false }
+    Expr { id: ExprId { file: 0, index: 0 }, kind, span: nowhere(), parenthesized: false }
 }

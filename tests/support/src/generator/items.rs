@@ -17,7 +17,7 @@ impl Generator {
     pub fn tree(&mut self) -> Tree {
         let docs = self.docs();
         let items = self.several(1, 5, Self::item);
-        Tree { docs, items, span: nowhere(), expr_count: 0, pattern_count: 0 }
+        Tree { docs, items: items.into_iter().map(Arc::new).collect(), span: nowhere(), node_counts: Vec::new() }
     }
 
     fn item(&mut self) -> Item {
@@ -71,9 +71,10 @@ impl Generator {
                 | ItemKind::Enum(_)
                 | ItemKind::Constant(_)
                 | ItemKind::Alias(_)
+                | ItemKind::Constraint(_)
         );
         let public = (may_be_public && self.chance(30)).then(nowhere);
-        Item { docs, public, kind, span: nowhere() }
+        Item { file: 0, docs, public, kind, span: nowhere() }
     }
 
     fn used_module(&mut self) -> UsedModule {

@@ -126,7 +126,7 @@ impl Generator {
 }
 
 pub(super) fn pattern(kind: PatternKind) -> Pattern {
-    Pattern { id: PatternId(0), kind, span: nowhere() }
+    Pattern { id: PatternId { file: 0, index: 0 }, kind, span: nowhere() }
 }
 
 /// Returns the characters as they are written between quotes.

@@ -15,6 +15,8 @@ struct SimulatedTurns {
     delays: FlowDelays,
     queue: MultilevelQueue<SimulatedFlow>,
     route: PassedQueues,
+    /// The times at which flows arrived, and true for those that were refused.
+    outcomes: Vec<(u64, bool)>,
 }
 
 /// A flow with the time of its arrival and the turns that it still needs.
@@ -49,7 +51,7 @@ impl SimulatedTurns {
     /// Returns a server whose arrivals are those of this seed.
     fn new(seed: u64) -> Self {
         let (clock, queue) = (ScriptedPlatform::new(seed), MultilevelQueue::new());
-        SimulatedTurns { clock, delays: FlowDelays::new(), queue, route: PassedQueues::default() }
+        SimulatedTurns { clock, delays: FlowDelays::new(), queue, route: PassedQueues::default(), outcomes: Vec::new() }
     }
 
     /// Lets flows of this many turns arrive at random, at this rate relative to the capacity. Returns the part of the time
@@ -64,7 +66,9 @@ impl SimulatedTurns {
                 took_ns.extend(self.give_turn());
             }
             self.clock.pass_ns(arrived_ns.saturating_sub(self.clock.now_ns()));
-            if self.delays.is_overloaded(&self.route, &self.clock) {
+            let is_refused = self.delays.is_overloaded(&self.route, &self.clock);
+            self.outcomes.push((arrived_ns, is_refused));
+            if is_refused {
                 refused += 1;
             } else {
                 self.wait(SimulatedFlow { arrived_ns, turns: FlowTurns::default(), left: turns });
@@ -87,6 +91,36 @@ fn at_three_times_the_capacity_flows_that_take_turns_are_as_fast_as_below_it() {
         assert!(completed > 0.98, "{turns}: {completed} completed");
         assert!(p99_above_ns < 2 * p99_below_ns, "{turns}: {p99_above_ns} after {p99_below_ns}");
     }
+}
+
+/// Returns the time after which 99 of 100 flows were admitted, of the outcomes of flows with the times of their arrival.
+fn normal_after_ns(outcomes: &[(u64, bool)]) -> u64 {
+    let (mut refused, mut after_ns) = (0, 0);
+    for (count, (arrived_ns, is_refused)) in outcomes.iter().rev().enumerate() {
+        refused += usize::from(*is_refused);
+        // A few at the end say nothing about the share.
+        if refused > 3 + count / 100 {
+            after_ns = *arrived_ns - outcomes[0].0;
+            break;
+        }
+    }
+    after_ns
+}
+
+#[test]
+fn after_an_overload_all_is_normal_within_a_second() {
+    // Flows of five milliseconds, at the rates of the benchmark.
+    let (turns, four_seconds) = (100, 800);
+    let times = (1..=16).map(|seed| {
+        let mut server = SimulatedTurns::new(seed);
+        server.load(0.8, turns, four_seconds);
+        server.load(3.0, turns, four_seconds);
+        server.outcomes.clear();
+        server.load(0.8, turns, four_seconds);
+        normal_after_ns(&server.outcomes)
+    });
+    let normal = times.filter(|after_ns| *after_ns < 1_000_000_000).count();
+    assert!(normal >= 14, "in {normal} of 16 cases");
 }
 
 #[test]

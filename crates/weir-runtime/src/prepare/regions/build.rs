@@ -28,6 +28,7 @@ mod move_only;
 mod operands;
 mod parts;
 mod problem;
+mod reductions;
 mod scalars;
 pub(super) mod scope;
 mod simplify;

@@ -6,9 +6,9 @@ use std::ops::Range;
 use weir_ir::graph::Graph;
 
 use super::borders::OPERATIONS_MIN;
-use super::splits::obstacle;
+use super::splits::{SplitObstacle, obstacle};
 use super::{NoRegion, compiled, covered, parts, runs};
-use crate::region::{Region, WordTypes};
+use crate::region::{CodePlace, Region, WordTypes};
 use crate::step::{Action, Body, Repeat};
 
 /// Describes the regions of a body and of the bodies within; `path` is the path of the body.
@@ -19,7 +19,7 @@ pub(crate) fn described(types: WordTypes<'_>, path: &str, graph: &Graph, body: &
         let parts = parts::described(types, graph, body, nodes.clone());
         let described = match &body.steps[nodes.start].action {
             Action::Region(step) => {
-                let rounds = rounds(graph, body, nodes.clone());
+                let rounds = rounds(&step.region, graph, body);
                 with_code(&step.region, &names, &format!("{border}.{rounds}{parts}"))
             }
             _ => stays(types, graph, body, nodes, &names) + &parts,
@@ -57,9 +57,9 @@ fn with_code(region: &Region, names: &str, border: &str) -> String {
 }
 
 /// Describes which loops among these nodes may run their rounds on several cores, and what forbids it for the others.
-fn rounds(graph: &Graph, body: &Body, nodes: Range<usize>) -> String {
+fn rounds(region: &Region, graph: &Graph, body: &Body) -> String {
     let mut found = Vec::new();
-    loops_among("", graph, body, nodes, &mut found);
+    loops_among(("", None), region, (graph, body, region.nodes.clone()), &mut found);
     let described = |LoopRounds { path, obstacle, .. }: &LoopRounds| match obstacle {
         None => format!("\n  The rounds of `{path}` may run on several cores."),
         Some(obstacle) => format!("\n  The rounds of `{path}` run one after the other: {obstacle}."),
@@ -73,7 +73,7 @@ pub struct LoopRounds {
     pub path: String,
     /// The reason why its rounds run one after the other; `None` if they may run on several cores.
     pub obstacle: Option<String>,
-    /// True if it is a `fold` or `loop`, whose rounds need each other.
+    /// True if it is a `fold` or `loop` whose rounds need each other.
     pub is_in_turn: bool,
 }
 
@@ -81,7 +81,8 @@ pub struct LoopRounds {
 pub(crate) fn loops(path: &str, graph: &Graph, body: &Body, found: &mut Vec<LoopRounds>) {
     for step in &body.steps {
         if let Action::Region(step) = &step.action {
-            loops_among(path, graph, body, step.region.nodes.clone(), found);
+            let region = &*step.region;
+            loops_among((path, None), region, (graph, body, region.nodes.clone()), found);
         }
     }
     let is_covered = covered(body);
@@ -98,14 +99,27 @@ pub(crate) fn loops(path: &str, graph: &Graph, body: &Body, found: &mut Vec<Loop
     }
 }
 
-fn loops_among(path: &str, graph: &Graph, body: &Body, nodes: Range<usize>, found: &mut Vec<LoopRounds>) {
-    for (node, step) in graph.nodes[nodes.clone()].iter().zip(&body.steps[nodes]) {
-        let Action::Repeat(repeat) = step.action.form() else { continue };
-        let path = format!("{path}{}", node.name);
-        let obstacle = obstacle(node, repeat).map(|obstacle| obstacle.to_string());
-        found.push(LoopRounds { path: path.clone(), obstacle, is_in_turn: repeat.repeat != Repeat::Map });
+/// Adds the loops among nodes of a body in a region to a list; `path` is the path of the body, and `around` its place in the
+/// region.
+fn loops_among(
+    (path, around): (&str, Option<&CodePlace>),
+    region: &Region,
+    (graph, body, nodes): (&Graph, &Body, Range<usize>),
+    found: &mut Vec<LoopRounds>,
+) {
+    for index in nodes {
+        let node = &graph.nodes[index];
+        let Action::Repeat(repeat) = body.steps[index].action.form() else { continue };
+        let (path, place) = (format!("{path}{}", node.name), CodePlace::of(index, &node.name, around));
+        let (is_map, splits) = (repeat.repeat == Repeat::Map, region.splits_at(&place));
+        let is_in_turn = !is_map && !splits;
+        let of_code = if is_map { SplitObstacle::MovesElements } else { SplitObstacle::NeedsLast };
+        let obstacle = obstacle(node, repeat).or_else(|| (!splits).then_some(of_code));
+        let obstacle = obstacle.map(|obstacle| obstacle.to_string());
+        found.push(LoopRounds { path: path.clone(), obstacle, is_in_turn });
         let inner = &node.bodies()[0];
-        loops_among(&format!("{path}/"), inner, &repeat.body, 0..inner.nodes.len(), found);
+        let nodes = (inner, &repeat.body, 0..inner.nodes.len());
+        loops_among((&format!("{path}/"), Some(&place)), region, nodes, found);
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) enum SplitObstacle {
     NeedsLast,
     /// The rounds change a value in turn.
     Changes,
+    /// The elements can only be moved.
+    MovesElements,
     /// The loop is in an atomic step.
     AtomicStep,
     /// A round may end the flow at this node.
@@ -32,6 +34,7 @@ impl fmt::Display for SplitObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SplitObstacle::NeedsLast => f.write_str("each needs the result of the one before it"),
+            SplitObstacle::MovesElements => f.write_str("their elements can only be moved"),
             SplitObstacle::Changes => f.write_str("they change a value in turn"),
             SplitObstacle::AtomicStep => f.write_str("they are in an atomic step"),
             SplitObstacle::Ends(node) => write!(f, "`{node}` may end the flow"),
@@ -41,9 +44,10 @@ impl fmt::Display for SplitObstacle {
     }
 }
 
-/// Returns the reason why the rounds of this loop run one after the other; `None` if they may run on several threads.
+/// Returns the reason why the rounds of this loop run one after the other; `None` if they may run on several threads, those of a
+/// `fold` only if its states are reductions.
 pub(super) fn obstacle(node: &Node, step: &RepeatStep) -> Option<SplitObstacle> {
-    if step.repeat != Repeat::Map {
+    if matches!(step.repeat, Repeat::Loop { .. }) {
         return Some(SplitObstacle::NeedsLast);
     }
     if step.body.handed[step.repeat.fixed()..].contains(&true) {

@@ -198,9 +198,7 @@ impl Parser<'_> {
             names.push(name.clone());
         }
         let parameters = names.into_iter().map(|name| {
-            let id = crate::ast::PatternId(self.pattern_count);
-            self.pattern_count += 1;
-            let pattern = Pattern { id, span: name.span, kind: PatternKind::Bind(name) };
+            let pattern = Pattern { id: self.pattern_id(), span: name.span, kind: PatternKind::Bind(name) };
             ClosureParameter { pattern, ty: None }
         });
         Some(parameters.collect())

@@ -1,6 +1,7 @@
 //! Documentation page of a program: its services, shared values, types, functions and graph.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_compile::{Checked, Symbol};
 use weir_draw::{DetailLevel, Drawing};
@@ -66,8 +67,8 @@ fn served(at: usize, entry: &ProgramEntry<Graph>, checked: &Checked, library: &L
 
 /// Returns the documentation of each flow of an entry point.
 fn route_docs(at: usize, checked: &Checked) -> Vec<String> {
-    let entries = |item: &&Item| matches!(item.kind, ItemKind::Service(_) | ItemKind::Entry(_));
-    match checked.parsed.tree.items.iter().filter(entries).nth(at) {
+    let entries = |item: &&Arc<Item>| matches!(item.kind, ItemKind::Service(_) | ItemKind::Entry(_));
+    match checked.parsed.tree.items.iter().filter(entries).nth(at).map(|item| &**item) {
         Some(Item { kind: ItemKind::Service(service), .. }) => {
             let routes = service.members.iter().filter(|member| matches!(member.kind, ServiceMemberKind::Route(_)));
             routes.map(|route| route.docs.text()).collect()

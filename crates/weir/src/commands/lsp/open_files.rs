@@ -15,15 +15,41 @@ pub(super) fn texts<'o>(open: impl Iterator<Item = (&'o str, &'o str)>) -> BTree
     on_disk.collect()
 }
 
+/// Maximum number of programs whose caches are kept.
+const PROGRAMS_MAX: usize = 8;
+
+/// The caches of the programs that were checked last, each with the path of its main file. All open files of a program share
+/// one.
+#[derive(Default)]
+pub(super) struct ProgramCaches {
+    /// The program that was checked last is the last one.
+    programs: Vec<(PathBuf, CheckCache)>,
+}
+
+impl ProgramCaches {
+    /// Returns the cache of a program.
+    fn of(&mut self, main: &Path) -> &mut CheckCache {
+        let known = self.programs.iter().position(|(path, _)| path == main);
+        let program = known.map_or_else(|| (main.to_owned(), CheckCache::default()), |at| self.programs.remove(at));
+        if self.programs.len() == PROGRAMS_MAX {
+            self.programs.remove(0);
+        }
+        self.programs.push(program);
+        &mut self.programs.last_mut().expect("it was just added").1
+    }
+}
+
 /// Checks the program of an open file: the one whose main file is in a folder above, if it uses the file, otherwise the file
 /// itself.
 pub(super) fn document(
     (address, text): (&str, &str),
     texts: BTreeMap<PathBuf, String>,
     library: &Arc<Library>,
-    cache: &mut CheckCache,
+    caches: &mut ProgramCaches,
 ) -> Document {
-    let Some(path) = path_of(address) else { return Document::again(address, text, Arc::clone(library), cache) };
+    let Some(path) = path_of(address) else {
+        return Document::again(address, text, Arc::clone(library), caches.of(Path::new(address)));
+    };
     let shown = path.display().to_string();
     if let Some(main) = main_file(&path).filter(|main| *main != path) {
         let text = main.canonicalize().ok().and_then(|main| texts.get(&main).cloned());
@@ -31,14 +57,14 @@ pub(super) fn document(
         let mut files = FolderFiles::of(&main, &[]).with_open(texts.clone());
         let name = main.display().to_string();
         let of_main = text.and_then(|text| {
-            Document::of_program((&name, text), &mut files, |part| part == shown, Arc::clone(library), cache)
+            Document::of_program((&name, text), &mut files, |part| part == shown, Arc::clone(library), caches.of(&main))
         });
         if let Some(document) = of_main {
             return document;
         }
     }
     let mut files = FolderFiles::of(&path, &[]).with_open(texts);
-    let own = Document::of_program((&shown, text.into()), &mut files, |_| true, Arc::clone(library), cache);
+    let own = Document::of_program((&shown, text.into()), &mut files, |_| true, Arc::clone(library), caches.of(&path));
     own.expect("a program has its main file")
 }
 

@@ -25,7 +25,7 @@ fn condition(effective: &EffectivePlan) -> (&'static str, &'static str) {
     let may_fork = weir_runtime::engine(effective.engine()).is_some_and(EngineRow::may_fork);
     let is_off = effective.plan.parallel.as_ref().is_some_and(|parallel| parallel.value == Parallelism::Off);
     match (may_fork, is_off) {
-        (false, _) => ("would run", "under `event`, `pool`, `thread-per-flow` or `elastic`"),
+        (false, _) => ("would run", "under an engine whose sections have several threads"),
         (true, true) => ("would run", "without `parallel = \"off\"`"),
         (true, false) => ("run", "while some are idle"),
     }

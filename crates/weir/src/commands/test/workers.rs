@@ -148,9 +148,10 @@ impl TestRun {
         let routes = RouteFailures::default();
         library.environment.insert(routes.clone());
         let begun = Instant::now();
-        let (failure, failed_at) = match Evaluator::new(&self.tests, &library) {
+        let flow = self.chosen[at];
+        let (failure, failed_at) = match Evaluator::of_flow(&self.tests, &library, (0, flow)) {
             Ok(mut evaluator) => {
-                let result = evaluator.run(0, self.chosen[at], Vec::new());
+                let result = evaluator.run(0, flow, Vec::new());
                 (result.err().map(|failure| *failure), evaluator.failed_at())
             }
             Err(initial) => (Some(initial.failure), initial.failed_at),

@@ -1,16 +1,19 @@
 //! Statements of tables in programs: what they answer, as `weir test` runs them and as a service does.
 
 use super::{post, request, text};
-use crate::support::{Scratch, Served, say};
+use crate::support::{Scratch, Served, TableStore, say};
 
-/// Runs the tests of a program, and then serves it from an empty database. Its file and its data are removed when they are
-/// dropped.
-fn tested_and_served(name: &str, text: &str) -> (Scratch, Scratch, Served) {
-    let (program, data) = (Scratch::new(&format!("{name}.weir"), text.as_bytes()), Scratch::folder(name));
+/// Runs the tests of a program, and then serves it from an empty database of each kind. Its file is removed when it is dropped.
+fn tested_and_served(name: &str, text: &str, answers: impl Fn(&Served)) -> Scratch {
+    let program = Scratch::new(&format!("{name}.weir"), text.as_bytes());
     let said = say(&["test", program.path()]);
     assert_eq!(said.code, 0, "{}{}", said.output, said.messages);
-    let served = Served::start(program.path(), &["--data", data.path()]);
-    (program, data, served)
+    for store in TableStore::each(name) {
+        let served = Served::start(program.path(), &store.with(&[]));
+        answers(&served);
+        served.stop();
+    }
+    program
 }
 
 const STEPS: &str = r#"use http
@@ -58,9 +61,7 @@ test "a step that ends with an err has written nothing" { expect right() }
 
 #[test]
 fn a_step_that_ends_with_an_err_takes_back_its_writes() {
-    let (_program, _data, served) = tested_and_served("steps", STEPS);
-    assert_eq!(text(&served.get("/")).trim(), "true 2");
-    served.stop();
+    tested_and_served("steps", STEPS, |served| assert_eq!(text(&served.get("/")).trim(), "true 2"));
 }
 
 const AGGREGATES: &str = r#"use http
@@ -120,12 +121,12 @@ test "aggregates of the table are those of the list" {
 
 #[test]
 fn aggregates_of_a_table_are_those_of_the_list_of_its_rows() {
-    let (program, _data, served) = tested_and_served("shops", AGGREGATES);
-    assert_eq!(text(&post(&served, "/").unwrap()).trim(), "true");
-    assert_eq!(text(&served.get("/")).trim(), "true 5");
-    assert_eq!(post(&served, "/more").map(|answer| answer.status), Some(200));
-    assert_eq!(served.get("/").status, 500, "the sum does not fit into an `Int`");
-    served.stop();
+    let program = tested_and_served("shops", AGGREGATES, |served| {
+        assert_eq!(post(served, "/").map(|answer| answer.status), Some(200));
+        assert_eq!(text(&served.get("/")).trim(), "true 5");
+        assert_eq!(post(served, "/more").map(|answer| answer.status), Some(200));
+        assert_eq!(served.get("/").status, 500, "the sum does not fit into an `Int`");
+    });
     let graph = say(&["graph", program.path(), "--format", "text"]);
     assert!(graph.output.contains("tables.sum"), "{}{}", graph.output, graph.messages);
 }
@@ -211,11 +212,12 @@ const JOINED: &str = r#"["4 ada of Rom ada of Rom", "3 ? of ? ada of Rom", "2 bo
 #[test]
 fn keyed_reads_of_a_for_are_one_statement_unless_it_writes() {
     let joins = JOINS.replace("JOINED", &format!("{JOINED:?}"));
-    let (program, _data, served) = tested_and_served("joins", &joins);
-    assert_eq!(text(&post(&served, "/").unwrap()).trim(), "true");
-    assert_eq!(text(&served.get("/")).trim(), JOINED);
-    assert_eq!(text(&post(&served, "/move").unwrap()).trim(), "[\"Rom\", \"Rom!\"]");
-    served.stop();
+    let program = tested_and_served("joins", &joins, |served| {
+        let posted = |path| post(served, path).expect("an answer");
+        assert_eq!(text(&posted("/")).trim(), "true");
+        assert_eq!(text(&served.get("/")).trim(), JOINED);
+        assert_eq!(text(&posted("/move")).trim(), "[\"Rom\", \"Rom!\"]");
+    });
     let graph = say(&["graph", program.path(), "--all"]).output;
     let reads = |function: &str| {
         graph.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')).filter(|word| *word == function).count()
@@ -282,13 +284,13 @@ test "an update that fails takes back the writes of its function" {
   expect last.amount == -5
 }
 "#;
-    let (_program, _data, served) = tested_and_served("bank", text);
-    let status = |method, path| request(&served, method, path).map(|answer| answer.status);
-    assert_eq!(status("PUT", "/ada"), Some(200));
-    let changes = ["/ada/5", "/ada/-6", "/ada/-500", "/ada/-5", "/eve/1"].map(|path| status("POST", path));
-    assert_eq!(changes, [Some(200), Some(400), Some(500), Some(200), Some(400)]);
-    assert_eq!(served.get("/").body, b"2 Some(2)");
-    served.stop();
+    tested_and_served("bank", text, |served| {
+        let status = |method, path| request(served, method, path).map(|answer| answer.status);
+        assert_eq!(status("PUT", "/ada"), Some(200));
+        let changes = ["/ada/5", "/ada/-6", "/ada/-500", "/ada/-5", "/eve/1"].map(|path| status("POST", path));
+        assert_eq!(changes, [Some(200), Some(400), Some(500), Some(200), Some(400)]);
+        assert_eq!(served.get("/").body, b"2 Some(2)");
+    });
 }
 
 #[test]
@@ -335,7 +337,5 @@ fn an_update_of_many_rows_takes_effect_as_a_whole() {
                     an update of `tasks` cannot change the key: delete the row, and insert another one\n\
                     true";
     let program = TASKS.replace("EXPECTED", &expected.replace('"', "\\\"").replace('\n', "\\n"));
-    let (_program, _data, served) = tested_and_served("todo", &program);
-    assert_eq!(text(&served.get("/")), expected);
-    served.stop();
+    tested_and_served("todo", &program, |served| assert_eq!(text(&served.get("/")), expected));
 }

@@ -5,12 +5,13 @@ use std::ops::Range;
 use super::emitter::CodeEmitter;
 use super::parts::positions;
 use super::problem::RegionProblem;
+use super::reductions::reducing_code;
 use crate::constant_copies::ConstantCopies;
 use crate::region::{Instruction, LARGE_WINDOW, PartCost, Region, RegionPart, SplitLoop, Target};
 
 /// Assembles the region of these nodes.
 pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<Region, RegionProblem> {
-    if !emitter.fits() || emitter.registers > LARGE_WINDOW {
+    if !emitter.fits() {
         return Err(RegionProblem::TooLarge);
     }
     let before = emitter.prologue.len();
@@ -29,7 +30,14 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         let end = code.iter().position(|code| *code == Instruction::EndFor(index)).unwrap_or(0);
         SplitLoop { first: targets[usize::from(split.first)], end, ..split }
     });
-    let splits = splits.collect();
+    let mut splits: Vec<SplitLoop> = splits.collect();
+    if splits.iter().all(|split| split.end == 0) {
+        splits.clear();
+    }
+    let reducing_code = reducing_code(&code, &mut splits, &mut emitter.registers);
+    if emitter.registers > LARGE_WINDOW {
+        return Err(RegionProblem::TooLarge);
+    }
     let parts: Vec<RegionPart> = std::mem::take(&mut tables.parts);
     let parts = (0..).zip(parts).map(|(index, part)| {
         let (begin, end) = positions(&code, index).ok_or(RegionProblem::Unsupported)?;
@@ -42,10 +50,11 @@ pub(super) fn finished(mut emitter: CodeEmitter, nodes: Range<usize>) -> Result<
         nodes,
         slots: emitter.slots,
         code: code.into(),
+        reducing_code,
         tables: emitter.tables,
         registers: emitter.registers,
         words: emitter.words.into_iter().map(|(word, register)| (register, word)).collect(),
-        splits,
+        splits: splits.into(),
         part_costs: parts.iter().map(|_| PartCost::default()).collect(),
         parts,
         computations,

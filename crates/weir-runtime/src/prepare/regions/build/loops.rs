@@ -8,8 +8,8 @@
 //! out:  clear              the slots of the body
 //! ```
 //!
-//! Behind the end of a `for` whose rounds may run on several threads stands `end_for`, where the rounds of other threads are
-//! joined.
+//! Behind the end of a `for` or `fold` whose rounds may run on several threads stands `end_for`, where the rounds of other
+//! threads are joined.
 //!
 //! A `loop` has no list: `again_unless done, head` ends a round. For states see `states.rs`.
 //!
@@ -25,8 +25,8 @@ use super::problem::RegionProblem;
 use super::scope::Scope;
 use crate::prepare::regions::splits::obstacle;
 use crate::region::WordShape;
-use crate::region::{Instruction, TableIndex, Target};
-use crate::region::{LoopRow, SPLITS_MAX, SplitLoop};
+use crate::region::{Instruction, Register, TableIndex, Target};
+use crate::region::{LoopOutcome, LoopRow, ReducedState, ReductionKind, SPLITS_MAX, SplitLoop};
 use crate::step::{Action, Repeat, RepeatStep};
 
 /// A loop under construction.
@@ -135,7 +135,7 @@ impl<'a> Builder<'a> {
         let first = self.emitter.label();
         self.emitter.bind(first);
         let round = self.begin_list(parts, 0)?;
-        let split = self.split(parts, first, round.row);
+        let split = self.split(parts, first, round.row, LoopOutcome::List(slot(results)));
         self.nodes(&mut parts.inner)?;
         self.push_result(parts, results)?;
         self.end_list(parts, round);
@@ -145,13 +145,28 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a row to the table of loops whose rounds may run on several threads, if those of this one may.
-    fn split(&mut self, parts: &LoopParts<'a, '_>, first: Target, row: TableIndex) -> Option<TableIndex> {
+    fn split(
+        &mut self,
+        parts: &LoopParts<'a, '_>,
+        first: Target,
+        row: TableIndex,
+        outcome: LoopOutcome,
+    ) -> Option<TableIndex> {
         let splits = &mut self.emitter.tables.splits;
         if splits.len() == SPLITS_MAX || obstacle(&parts.outer.graph.nodes[parts.node], parts.step).is_some() {
             return None;
         }
-        let (results, captured) = (slot(parts.first_slot + 1), parts.captured.as_slice().into());
-        Some(add(splits, SplitLoop { row, first, end: 0, results, captured }))
+        let captured = parts.captured.as_slice().into();
+        Some(add(splits, SplitLoop { row, first, end: 0, outcome, captured }))
+    }
+
+    /// Does the same for a `fold` whose states are words. Whether these are reductions is seen in the simplified code.
+    fn split_of_fold(&mut self, parts: &LoopParts<'a, '_>, first: Target, row: TableIndex) -> Option<TableIndex> {
+        let states = &parts.inner.parameters[..parts.step.repeat.states()];
+        let states: Vec<&Vec<Register>> = states.iter().map(Option::as_ref).collect::<Option<_>>()?;
+        let reduction = |state: &Register| ReducedState { state: *state, kind: ReductionKind::Kept };
+        let reductions = states.into_iter().flatten().map(reduction).collect();
+        self.split(parts, first, row, LoopOutcome::Reductions(reductions))
     }
 
     /// Adds what a round yields to the results.
@@ -180,10 +195,14 @@ impl<'a> Builder<'a> {
     fn fold(&mut self, parts: &mut LoopParts<'a, '_>) -> Result<(), RegionProblem> {
         self.input_to(parts, 0, parts.first_slot)?;
         self.begin_states(parts, 1)?;
+        let first = self.emitter.label();
+        self.emitter.bind(first);
         let round = self.begin_list(parts, parts.step.repeat.states())?;
+        let split = self.split_of_fold(parts, first, round.row);
         self.nodes(&mut parts.inner)?;
         self.next_states(parts)?;
         self.end_list(parts, round);
+        split.into_iter().for_each(|split| self.emitter.emit(Instruction::EndFor(split)));
         self.end_states(parts)
     }
 

@@ -66,12 +66,7 @@ impl<'a> Scope<'a> {
 
     /// Returns the place of a node.
     pub(super) fn place(&self, node: usize) -> CodePlace {
-        let name = self.graph.nodes[node].name.as_str();
-        match &self.around {
-            None => CodePlace { node, within: String::new() },
-            Some(place) if place.within.is_empty() => CodePlace { node: place.node, within: name.to_owned() },
-            Some(place) => CodePlace { node: place.node, within: format!("{}/{name}", place.within) },
-        }
+        CodePlace::of(node, &self.graph.nodes[node].name, self.around.as_ref())
     }
 
     /// Returns an argument of a step of this body as a location in the frame.

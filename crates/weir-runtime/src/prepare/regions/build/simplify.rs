@@ -4,6 +4,7 @@
 use indexmap::IndexMap;
 
 use super::emitter::CodeEmitter;
+use super::reductions;
 use crate::region::{Instruction, Register};
 use combine::{add_products, load_fields_together};
 use copies::join_copies;
@@ -27,6 +28,7 @@ pub(super) fn simplify(emitter: &mut CodeEmitter) {
     choices::compute(emitter);
     uses = RegisterUses::of(emitter);
     join_copies(emitter, &mut uses);
+    reductions::find(emitter);
     simplify_jumps(emitter);
     compact(emitter);
     number_registers(emitter);

@@ -1,0 +1,23 @@
+//! The warnings about one file, which are kept after an edit of another one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use weir_syntax::Diagnostic;
+use weir_syntax::ast::Name;
+
+/// The warnings about the bodies of one file.
+pub(crate) struct FileLints {
+    pub(crate) found: Vec<Diagnostic>,
+    /// The parameters of `fn`s that nothing reads.
+    pub(crate) unused_parameters: Vec<UnusedParameter>,
+    /// The names of the arguments of all calls.
+    pub(crate) argument_names: BTreeSet<Arc<str>>,
+}
+
+/// A parameter of a `fn` that nothing reads.
+pub(crate) struct UnusedParameter {
+    pub(crate) name: Name,
+    /// True if other modules may call the `fn`.
+    pub(crate) is_public: bool,
+}

@@ -1,0 +1,72 @@
+//! The advice on a lost update: the step that both uses need, in the names of the file where it can stand.
+
+use std::collections::BTreeSet;
+
+use weir_host::Text;
+
+use super::uses::SharedUse;
+use crate::context::CheckContext;
+use crate::declarations::Declarations;
+
+/// Returns the advice on two uses that should be one step.
+pub(super) fn one_step(
+    (one, other): (&SharedUse, &SharedUse),
+    declarations: &Declarations,
+    context: &CheckContext<'_>,
+) -> String {
+    let mut names = [&one.shared, &other.shared].to_vec();
+    names.dedup();
+    let owners: BTreeSet<usize> = names.iter().filter_map(|name| owner(name, declarations, context)).collect();
+    let here = context.files.index_at(one.origin.start);
+    // Two calls of one `fn` of a module have the same places in it, and need a step around the calls.
+    let is_one_body =
+        one.origin.inlined_call == other.origin.inlined_call && here == context.files.index_at(other.origin.start);
+    let is_within = is_one_body && owners.iter().all(|owner| *owner == here);
+    let constraints = names.iter().all(|name| declarations.constraints.contains_key(name.as_str()));
+    let shown = |name: &Text| match is_within || !constraints {
+        true => name.rsplit('.').next().unwrap_or(name).to_owned(),
+        false => outside(name),
+    };
+    let shown: Vec<String> = names.iter().map(|name| shown(name)).collect();
+    let step = format!("`atomic {} {{ … }}`", shown.join(", "));
+    match owners.iter().copied().collect::<Vec<_>>()[..] {
+        _ if is_within || owners.iter().all(|owner| *owner == 0) => format!("make it one step: {step} around both"),
+        _ if constraints => {
+            let private = names.iter().filter(|name| !is_public(name, declarations));
+            let private: Vec<String> = private.map(|name| format!("`pub constraint {}`", last(name))).collect();
+            let public =
+                if private.is_empty() { String::new() } else { format!(", and declare {}", private.join(", ")) };
+            format!("make it one step: {step} around both{public}")
+        }
+        [module] => {
+            format!("make it one step: move both into one `fn` of `{}`, inside {step}", context.files.names()[module])
+        }
+        _ => format!("no step can hold values of two modules: declare {} in one module", both(&names)),
+    }
+}
+
+fn is_public(name: &Text, declarations: &Declarations) -> bool {
+    declarations.constraints.get(name.as_str()).is_some_and(|declared| declared.public)
+}
+
+/// Returns the file that declares a shared value or a constraint.
+fn owner(name: &Text, declarations: &Declarations, context: &CheckContext<'_>) -> Option<usize> {
+    let shared = declarations.shared.get(name.as_str()).map(|declared| declared.item);
+    let item = shared.or_else(|| declarations.constraints.get(name.as_str()).map(|declared| declared.item))?;
+    Some(context.tree().items.get(item)?.file.into())
+}
+
+/// Returns the name of a constraint in the files that use its module.
+fn outside(name: &str) -> String {
+    let mut parts = name.rsplitn(3, '.');
+    let (own, module) = (parts.next().unwrap_or(name), parts.next());
+    module.map_or_else(|| own.to_owned(), |module| format!("{module}.{own}"))
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+fn both(names: &[&Text]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
+}

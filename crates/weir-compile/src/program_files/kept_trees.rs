@@ -1,0 +1,86 @@
+//! The parsed files of the last state of a program: after an edit of one file, the others are not parsed again.
+//!
+//! A tree contains positions in the text of the whole program, so that it stays valid only in its place. Each file therefore
+//! has *room* behind it in which it can grow without moving the files behind it (gopls reserves ranges of positions for the
+//! same reason). If a file outgrows its room, those behind it move and are parsed again. The cache has the files of one state
+//! of one program, and no others.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use weir_host::Text;
+use weir_syntax::{FilePlace, Parsed, SourceId, parse_file};
+
+/// The room of a file in proportion to its text, and at least.
+const ROOM_SHARE: usize = 4;
+const ROOM_BYTES_MIN: usize = 1024;
+
+/// The parsed files of the last state of a program.
+#[derive(Clone, Default)]
+pub struct KeptTrees {
+    /// The files of the last state.
+    before: BTreeMap<Text, KeptTree>,
+    /// The files of the current state, so far.
+    now: BTreeMap<Text, KeptTree>,
+}
+
+#[derive(Clone)]
+struct KeptTree {
+    source: SourceId,
+    place: FilePlace,
+    /// The number of bytes from its first one to that of the next file.
+    room: usize,
+    content: u64,
+    parsed: Arc<Parsed>,
+}
+
+/// A file in the text of its program.
+pub(super) struct PlacedFile<'t> {
+    /// The name of the module; empty for the main file.
+    pub(super) module: &'t Text,
+    pub(super) source: SourceId,
+    /// The text of the program up to the end of the file.
+    pub(super) text: &'t str,
+    pub(super) place: FilePlace,
+}
+
+impl KeptTrees {
+    /// Begins a new state of the program.
+    pub(super) fn begin(&mut self) {
+        self.before = std::mem::take(&mut self.now);
+    }
+
+    /// Drops the files that the new state of the program does not have.
+    pub(super) fn end(&mut self) {
+        self.before = BTreeMap::new();
+    }
+
+    /// Returns the parsed file and the fingerprint of its text. Parses it unless its text and its place are as before.
+    pub(super) fn parsed(&mut self, file: &PlacedFile<'_>) -> (Arc<Parsed>, u64) {
+        let own = &file.text[file.place.offset as usize..];
+        let content = fingerprint(own);
+        let before = self.before.remove(file.module);
+        let room = before.as_ref().map(|kept| kept.room).filter(|room| own.len() < *room);
+        let room = room.unwrap_or(own.len() + (own.len() / ROOM_SHARE).max(ROOM_BYTES_MIN));
+        let same = before
+            .filter(|kept| kept.content == content && kept.place == file.place && kept.source == file.source)
+            .map(|kept| kept.parsed);
+        let parsed = same.unwrap_or_else(|| Arc::new(parse_file(file.source, file.text, file.place)));
+        let kept = KeptTree { source: file.source, place: file.place, room, content, parsed: parsed.clone() };
+        self.now.insert(file.module.clone(), kept);
+        (parsed, content)
+    }
+
+    /// Returns the offset of the file behind this one.
+    pub(super) fn behind(&self, module: &Text) -> usize {
+        self.now.get(module).map_or(0, |kept| kept.place.offset as usize + kept.room)
+    }
+}
+
+/// Returns the hash of a text. Two texts have the same with a probability of 1 in 2⁶⁴.
+pub(crate) fn fingerprint(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}

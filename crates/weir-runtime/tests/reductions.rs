@@ -1,0 +1,300 @@
+//! Folds whose states are sums, extremes and truth values, in pieces that are joined: random ones, many of whose sums leave the
+//! range on the way, against the reference evaluator.
+
+use std::fmt::Write;
+
+use test_support::random::Random;
+use weir_host::{Library, Value};
+use weir_ir::generate::{Case, Execution, Recording, evaluate};
+use weir_ir::graph::Program;
+use weir_runtime::{ENGINES, ForkPolicy, Options, SliceLength, engine, loops, run_on_calling_thread, start};
+
+/// The programs that are tried; `WEIR_REGION_PROGRAMS` and `WEIR_REGION_FROM` are for other numbers of them.
+const PROGRAMS: u64 = 600;
+/// Of so many programs one also runs on helpers, under an engine.
+const ON_HELPERS: u64 = 10;
+
+/// Returns the number of an environment variable.
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// A program under construction.
+struct FoldProgram {
+    random: Random,
+    text: String,
+    next: u64,
+}
+
+impl FoldProgram {
+    /// Returns a program of one fold, or of a fold in each round of another one or of a `for`, in the text of the expression IR.
+    fn text(seed: u64) -> String {
+        let mut program = FoldProgram { random: Random::new(seed), text: String::new(), next: 1 };
+        let element = program.name();
+        let shape = program.random.below(4);
+        let list = program.list();
+        let result = match shape {
+            0 => {
+                let inner = program.name();
+                program.line(1, &format!("%{inner}: List(Int) = for %{element}: Int in {list}"));
+                let result = program.fold(2, element, "0");
+                program.line(2, &format!("yield %{result}"));
+                let last = program.fold_of(1, &format!("%{inner}"), 0, "5");
+                format!("%{last}")
+            }
+            _ => {
+                let result = program.fold_of(1, &list, 0, "%0");
+                format!("%{result}")
+            }
+        };
+        format!(
+            "entry test from a.elements ordered\n  arguments\n    yield (0,)\n  flow elements (%0: Int) -> Int\n{}    yield \
+             {result}\n",
+            program.text
+        )
+    }
+
+    /// Adds a fold over a constant list; returns the name of its result.
+    fn fold(&mut self, depth: usize, outer: u64, initial: &str) -> u64 {
+        let list = self.list();
+        self.fold_of(depth, &list, outer, initial)
+    }
+
+    /// Adds a fold with one or two states; returns the name of its first state, or of the sum of both.
+    fn fold_of(&mut self, depth: usize, list: &str, outer: u64, initial: &str) -> u64 {
+        let [result, first, second, element] = std::array::from_fn(|_| self.name());
+        if self.random.below(2) == 0 {
+            let from = format!("%{result}: Int = fold {list} from {initial} as %{first}: Int, %{element}: Int");
+            self.line(depth, &from);
+            let next = self.next_state(depth + 1, first, element, outer);
+            self.line(depth + 1, &format!("yield %{next}"));
+            return result;
+        }
+        let start = self.number();
+        let states = format!("%{first}: Int, %{second}: Int, %{element}: Int");
+        self.line(depth, &format!("%{result}: (Int, Int) = fold {list} from {initial}, {start} as {states}"));
+        let next = self.next_state(depth + 1, first, element, outer);
+        let other = self.next_state(depth + 1, second, element, outer);
+        let pair = self.name();
+        self.line(depth + 1, &format!("%{pair}: (Int, Int) = record(%{next}, %{other})"));
+        self.line(depth + 1, &format!("yield %{pair}"));
+        let field = self.random.below(2);
+        let part = self.name();
+        self.line(depth, &format!("%{part}: Int = field.{field}(%{result})"));
+        part
+    }
+
+    /// Adds the operations on a state in a round; returns the name of the next state.
+    fn next_state(&mut self, depth: usize, state: u64, element: u64, outer: u64) -> u64 {
+        let term = self.term(depth, element, outer);
+        let next = self.name();
+        match self.random.below(8) {
+            0 | 4 => {
+                let test = self.name();
+                let operation = ["less", "less_or_equal"][self.random.below(2) as usize];
+                self.line(depth, &format!("%{test}: Bool = {operation}({term}, %{state})"));
+                let [one, other] = if self.random.below(2) == 0 { ["term", "state"] } else { ["state", "term"] };
+                let of = |name: &str| if name == "term" { term.clone() } else { format!("%{state}") };
+                self.line(depth, &format!("%{next}: Int = switch %{test}"));
+                self.line(depth + 1, "value true");
+                self.line(depth + 2, &format!("yield {}", of(one)));
+                self.line(depth + 1, "otherwise");
+                self.line(depth + 2, &format!("yield {}", of(other)));
+            }
+            1 | 2 => {
+                let test = self.name();
+                let inner = self.name();
+                let than = self.number();
+                self.line(depth, &format!("%{test}: Bool = less(%{element}, {than})"));
+                self.line(depth, &format!("%{next}: Int = switch %{test}"));
+                self.line(depth + 1, "value true");
+                self.line(depth + 2, &format!("%{inner}: Int = add(%{state}, {term})"));
+                self.line(depth + 2, &format!("yield %{inner}"));
+                self.line(depth + 1, "otherwise");
+                self.line(depth + 2, &format!("yield %{state}"));
+            }
+            3 => {
+                let first = self.name();
+                self.line(depth, &format!("%{first}: Int = add(%{state}, {term})"));
+                self.line(depth, &format!("%{next}: Int = add(%{first}, %{element})"));
+            }
+            // Not a reduction.
+            5 if self.random.below(3) == 0 => {
+                self.line(depth, &format!("%{next}: Int = subtract({term}, %{state})"));
+            }
+            _ => self.line(depth, &format!("%{next}: Int = add({term}, %{state})")),
+        }
+        next
+    }
+
+    /// Adds what makes a term of an element, which may fail; returns it.
+    fn term(&mut self, depth: usize, element: u64, outer: u64) -> String {
+        let name = self.name();
+        let operation = match self.random.below(10) {
+            0..5 => return format!("%{element}"),
+            5 => return self.number(),
+            6 => format!("subtract(%{element}, %{outer})"),
+            7 => format!("multiply(%{element}, {})", self.number()),
+            8 => format!("call a.mix at m{name} (%{element})"),
+            _ => format!("divide(100, %{element})"),
+        };
+        self.line(depth, &format!("%{name}: Int = {operation}"));
+        format!("%{name}")
+    }
+
+    fn list(&mut self) -> String {
+        let count = self.random.below(40);
+        let signs = self.random.below(3);
+        let signed = |number: i64| match signs {
+            0 => number.saturating_abs(),
+            1 => -number.saturating_abs(),
+            _ => number,
+        };
+        let numbers: Vec<String> = (0..count).map(|_| signed(self.int()).to_string()).collect();
+        format!("[{}]", numbers.join(", "))
+    }
+
+    fn number(&mut self) -> String {
+        self.int().to_string()
+    }
+
+    /// Returns a number that is small most often, and sometimes at an end of the range or half-way to it.
+    fn int(&mut self) -> i64 {
+        let small = self.random.below(11).cast_signed() - 4;
+        match self.random.below(40) {
+            0 => i64::MAX - small.abs(),
+            1 => i64::MIN + small.abs(),
+            2..5 => i64::MAX / 2 + small,
+            5..8 => i64::MIN / 2 + small,
+            _ => small,
+        }
+    }
+
+    fn name(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn line(&mut self, depth: usize, line: &str) {
+        // Writing to a `String` cannot fail.
+        _ = writeln!(self.text, "{}{line}", "  ".repeat(depth + 1));
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let from = variable("WEIR_REGION_FROM").unwrap_or(0);
+    from..from + variable("WEIR_REGION_PROGRAMS").unwrap_or(PROGRAMS)
+}
+
+fn case(seed: u64) -> (Case, String) {
+    let text = FoldProgram::text(seed);
+    (case_of(&text), text)
+}
+
+fn case_of(text: &str) -> Case {
+    let program = weir_ir::parse::expr(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let inputs = [0, -70, i64::MAX / 2, i64::MIN / 2, i64::MAX, i64::MIN].map(|number| vec![Value::Int(number)]).into();
+    Case { program, inputs }
+}
+
+/// Runs the flows of a case on this thread.
+fn in_place(
+    case: &Case,
+    program: &Program,
+    library: &Library,
+    forks: ForkPolicy,
+) -> Vec<Result<Value, weir_host::Failure>> {
+    let engine = engine("thread-per-flow").expect("the engine");
+    let slice = SliceLength::ONE_UNIT;
+    let options = Options { engine, threads: Some(2), slice, forks, ..Options::default() };
+    run_on_calling_thread(program, library, &options, case.inputs.iter().cloned())
+        .expect("the program fits the library")
+}
+
+/// Runs the flows of a case under an engine, with helpers.
+fn on_helpers(case: &Case, program: &Program, recording: &Recording, seed: u64) -> Execution {
+    let feed = test_support::flows::Feed::new();
+    let mut library = recording.library();
+    feed.put(&mut library, "a", "elements");
+    let rows: Vec<_> = ENGINES.iter().filter(|row| row.may_fork()).collect();
+    let row = rows[seed as usize % rows.len()];
+    let forks = [ForkPolicy::Always, ForkPolicy::AlwaysOnHelpers][seed as usize / 3 % 2];
+    let options = Options { slice: SliceLength::ONE_UNIT, forks, ..test_support::flows::options(row.name, 2) };
+    let running = start(program, &library, options).expect("the program starts");
+    let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
+    drop(feed);
+    running.wait().expect("the program ends");
+    Execution { results, effects: recording.effects() }
+}
+
+#[test]
+fn joined_states_and_failures_are_those_of_the_evaluator() {
+    for seed in seeds() {
+        let (case, text) = case(seed);
+        let expected = evaluate(&case, seed).unwrap_or_else(|failure| panic!("{failure}\n{text}"));
+        let recording = Recording::new(seed);
+        let library = recording.library();
+        let program = weir_ir::optimize(&case.program, &library);
+        for forks in [ForkPolicy::AsPlanned, ForkPolicy::AlwaysInPlace] {
+            let results = in_place(&case, &program, &library, forks);
+            assert_eq!(results, expected.results, "seed {seed}, {forks:?}\n{text}");
+        }
+        if seed % ON_HELPERS == 0 {
+            let found = on_helpers(&case, &program, &Recording::new(seed), seed);
+            assert_eq!(found, expected, "seed {seed} on helpers\n{text}");
+        }
+    }
+}
+
+#[test]
+fn most_of_the_programs_have_folds_whose_rounds_may_run_on_several_threads() {
+    let library = Recording::new(0).library();
+    let has_reductions = |seed: &u64| {
+        let found = loops(&weir_ir::optimize(&case(*seed).0.program, &library), &library);
+        found.expect("the program fits the library").iter().any(|found| found.obstacle.is_none())
+    };
+    let found = (0..PROGRAMS).filter(has_reductions).count() as u64;
+    assert!(found * 2 >= PROGRAMS, "{found} of {PROGRAMS}");
+}
+
+/// Folds over texts, over lists, over records of which a field is read, and over records as a whole.
+const OF_VALUES: [&str; 4] = [
+    "%1: Int = fold [\"a\", \"bcd\", \"\", \"ef\", \"g\"] from %0 as %2: Int, %3: Text
+      %4: Int = length(%3)
+      %5: Int = add(%2, %4)
+      yield %5",
+    "%1: Int = fold [[1, 2], [], [3], [9223372036854775807, -1]] from %0 as %2: Int, %3: List(Int)
+      %4: Int = fold %3 from 1 as %6: Int, %7: Int
+        %8: Int = add(%6, %7)
+        yield %8
+      %5: Int = add(%4, %2)
+      yield %5",
+    "%1: Int = fold [(1, \"a\"), (-9, \"bc\"), (4, \"\"), (5, \"d\")] from %0 as %2: Int, %3: (Int, Text)
+      %4: Int = field.0(%3)
+      %6: Text = field.1(%3)
+      %7: Int = length(%6)
+      %8: Int = multiply(%4, %7)
+      %5: Int = add(%2, %8)
+      yield %5",
+    "%1: Int = fold [(1, \"a\"), (-9, \"bc\"), (4, \"\"), (5, \"d\")] from %0 as %2: Int, %3: (Int, Text)
+      %6: List((Int, Text)) = list(%3, %3)
+      %4: Int = length(%6)
+      %5: Int = add(%2, %4)
+      yield %5",
+];
+
+#[test]
+fn folds_over_values_are_joined_too() {
+    for lines in OF_VALUES {
+        let text = format!(
+            "entry test from a.elements ordered\n  arguments\n    yield (0,)\n  flow elements (%0: Int) -> Int\n    \
+             {lines}\n    yield %1\n"
+        );
+        let (case, library) = (case_of(&text), Recording::new(0).library());
+        let program = weir_ir::lower(&case.program, &library);
+        let found = loops(&program, &library).expect("the program fits the library");
+        assert!(found[0].obstacle.is_none(), "{:?}\n{text}", found[0].obstacle);
+        let expected = evaluate(&case, 0).expect("there are no shared values");
+        assert_eq!(in_place(&case, &program, &library, ForkPolicy::AlwaysInPlace), expected.results, "{text}");
+    }
+}
