@@ -36,7 +36,7 @@ struct ReadCookie<'a> {
 /// Reports cookies that are set in one way and read in another, and calls that encrypt cookies without a key.
 pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>, typed: &TypedTree) {
     let (mut set, mut read) = (Vec::new(), Vec::new());
-    for (entry, lowered) in typed.entries.iter().zip(&program.entries) {
+    for (entry, lowered) in typed.entries().iter().zip(&program.entries) {
         let first = set.len();
         lowered.flows.iter().for_each(|flow| set_by(&flow.body, context, &mut set));
         if has_no_keys(context, typed, entry) {
@@ -62,11 +62,12 @@ pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>, typed: &T
     unread.for_each(|cookie| context.report_once(never_read(cookie)));
 }
 
-/// Returns `true` if a cookie is encrypted, and `None` for a parameter that is no cookie.
+/// Returns `true` if a cookie is encrypted, and `None` for a parameter that is no cookie which a response can set: those are named
+/// `__Host-user`, and never `user` like an `unprefixed_cookie`.
 fn kind_of(place: ParameterLocation) -> Option<bool> {
     match place {
         ParameterLocation::EncryptedCookie => Some(true),
-        ParameterLocation::Cookie | ParameterLocation::UnprefixedCookie => Some(false),
+        ParameterLocation::Cookie => Some(false),
         _ => None,
     }
 }

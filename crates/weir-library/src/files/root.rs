@@ -91,14 +91,19 @@ impl Root {
             return Ok(());
         }
         let found = path_of(opened).map_err(|reason| FileError::Refused { path: path.into(), reason })?;
-        self.check_path(path, &found)
+        let is_private = self.private_paths.contains(&found)
+            || (self.hides_private_files && private_files::is_private(&found, &self.directory));
+        if is_private { Err(FileError::NotFound(path.into())) } else { Ok(()) }
     }
 
-    /// Checks that the file with the path `found`, which is free of links, is none of the private ones.
-    pub(super) fn check_path(&self, path: &str, found: &Path) -> Result<(), FileError> {
-        let is_private = self.private_paths.iter().any(|private| private == found)
-            || (self.hides_private_files && private_files::is_private(found, &self.directory));
-        if is_private { Err(FileError::NotFound(path.into())) } else { Ok(()) }
+    /// Checks that `name` in this folder, which has this path, is none of the files that were left out.
+    pub(super) fn check_not_left_out(&self, path: &str, folder: &OwnedFd, name: &str) -> Result<(), FileError> {
+        if self.private_paths.is_empty() {
+            return Ok(());
+        }
+        let folder = path_of(folder).map_err(|reason| FileError::not_written(path, reason))?;
+        let is_left_out = self.private_paths.contains(&folder.join(name));
+        if is_left_out { Err(FileError::NotFound(path.into())) } else { Ok(()) }
     }
 
     /// Returns the root with an empty file cache of these limits.

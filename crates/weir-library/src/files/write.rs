@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 
-use super::private_files::path_of;
 use super::{FileError, Root};
 
 /// Replaces the contents of the file at `path` atomically by `bytes`: readers see the old contents or the new ones, and
@@ -34,9 +33,7 @@ impl Root {
             return Err(FileError::NotFound(path.into()));
         }
         let directory = self.open_directory(above)?;
-        if let Ok(directory) = path_of(&directory) {
-            self.check_path(path, &directory.join(name))?;
-        }
+        self.check_not_left_out(path, &directory, name)?;
         let beside = format!(".weir-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let refused = |reason: io::Error| FileError::not_written(path, reason);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
