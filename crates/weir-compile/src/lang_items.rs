@@ -23,8 +23,9 @@ pub(crate) const SECRET: &str = "crypto.Secret";
 /// The module of the statements on tables. Programs call them through a table only.
 pub(crate) const TABLES: &str = "tables";
 
-/// The function that ends a transaction.
+/// The functions that end a transaction.
 pub(crate) const COMMIT: &str = "tables.commit";
+pub(crate) const ROLL_BACK: &str = "tables.roll_back";
 
 /// The type of a table.
 pub(crate) const TABLE: &str = "tables.Table";

@@ -13,7 +13,7 @@ use weir::{Field, Type, TypeShape, Value, Variant};
 use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error, shortened};
 use crate::json::decode;
 
-/// What a form needs for its files to arrive.
+/// The advice for a form whose files do not arrive.
 const FILES_ADVICE: &str =
     "the form needs `enctype=\"multipart/form-data\"`, and the part of a file a `filename` in UTF-8";
 

@@ -22,7 +22,7 @@ use weir_ir::prim::Prim;
 
 use crate::bound_constraints::BoundConstraints;
 use crate::declarations::Declarations;
-use crate::lang_items::{COMMIT, TABLES};
+use crate::lang_items::{COMMIT, ROLL_BACK, TABLES};
 use crate::typed_tree::TypedTree;
 
 /// The number of uses that are considered in one body.
@@ -317,7 +317,7 @@ impl Collector<'_> {
             let Atom::Shared(name) = atom else { continue };
             // The end of a transaction changes no more than its statements do, which are uses of their own.
             let change = parameter.passing == Passing::Change;
-            if call.function.as_str() != COMMIT {
+            if ![COMMIT, ROLL_BACK].contains(&call.function.as_str()) {
                 result.extend(self.shared_use(name, change, &arguments, origin));
             }
         }

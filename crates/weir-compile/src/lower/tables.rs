@@ -21,7 +21,7 @@ use super::references::references;
 use super::table_description::{numbers, option, record};
 use super::{Binding, Lowering, Transaction};
 use crate::declarations::{Declarations, DeclaredTable, TableColumn};
-use crate::lang_items::{TABLE, TABLES};
+use crate::lang_items::{ROLL_BACK, TABLE, TABLES};
 use crate::typed_tree::FailureTarget;
 
 impl<'a> Lowering<'a, '_> {
@@ -233,10 +233,9 @@ impl<'a> Lowering<'a, '_> {
 
     /// Takes back a transaction.
     pub(super) fn roll_back(&mut self, transaction: &Transaction, span: Span) {
-        let path: Text = format!("{TABLES}.roll_back").into();
         self.end_each(transaction, |lowering, given| {
             let given = given.into_iter().map(|atom| Some(Binding::Atom(atom))).collect();
-            lowering.call_host(&path, given, Type::Int, (span, &[]))
+            lowering.call_host(&ROLL_BACK.into(), given, Type::Int, (span, &[]))
         });
     }
 

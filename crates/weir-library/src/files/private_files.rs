@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const PRIVATE_ENDS: [&str; 6] = [".weir", ".plan.toml", ".config.toml", ".db", ".db-wal", ".db-shm"];
 /// The name that begins with a dot, and that visitors ask for.
 const WELL_KNOWN: &str = ".well-known";
-/// What the system appends to the path of a file that has been deleted since it was opened.
+/// The text that the system appends to the path of a file that has been deleted since it was opened.
 const DELETED: &[u8] = b" (deleted)";
 
 /// Returns `true` if a path is that of a private file, or of something in a folder whose name begins with a dot.

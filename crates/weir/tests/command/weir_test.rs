@@ -99,7 +99,7 @@ fn a_failure_of_arithmetic_shows_the_calls_around_it() {
     assert!(log.contains(&wanted), "{log}");
 }
 
-/// What is divided comes from an arm of a value that a call has given; the place is nevertheless the division's.
+/// The dividend comes from an arm of a value that a call has given; the place is nevertheless the division's.
 #[test]
 fn a_failure_of_arithmetic_behind_a_call_is_at_its_own_place() {
     let text = r#"use http
@@ -126,7 +126,7 @@ service web on http(port: 8080) {
     let served = Served::start(program.path(), &[]);
     assert_eq!((served.get("/put").status, served.get("/0").status), (200, 500));
     let (_, log) = served.stop();
-    let wanted = format!("failure in get /{{n}} at {}:15:21 (arithmetic): 4 divided by zero\n", program.path());
+    let wanted = format!("failure in get /{{n}} at {}:15:22 (arithmetic): 4 divided by zero\n", program.path());
     assert!(log.contains(&wanted), "{log}");
 }
 
