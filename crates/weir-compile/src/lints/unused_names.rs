@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use weir_syntax::ast::{
-    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, ParameterLocation, Pattern, PatternKind,
-    RouteParameter, Service, Statement, StatementKind, TypeKind, Visitor, walk_expr, walk_pattern,
+    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, ParameterLocation, Pattern, PatternKind, RouteParameter,
+    Service, Statement, StatementKind, TypeKind, Visitor, walk_expr, walk_pattern,
 };
 use weir_syntax::{Code, Diagnostic, Span};
 

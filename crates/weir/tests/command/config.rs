@@ -115,7 +115,7 @@ fn post(served: &Served, body: &str) -> u16 {
 #[test]
 fn the_file_of_the_configuration_is_no_file_of_the_program() {
     let text = b"use http\nconfig greeting: Text\nservice s on http(port: 1) {\n  \
-        get \"/{path..}\" (path: Text) { http.file(path)? }\n}\n";
+        get \"/{path..}\" (path: Text) { http.file(path) else { http.not_found() } }\n}\n";
     let program = Scratch::new("files.weir", text);
     let file = Scratch::new("prod.toml", b"greeting = \"hello\"\n");
     let other = Scratch::new("other.toml", b"other");
