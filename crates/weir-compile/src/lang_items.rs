@@ -34,6 +34,10 @@ pub(crate) const TABLE: &str = "tables.Table";
 pub(crate) const HTML_MODULE: &str = "html";
 pub(crate) const HTML: &str = "Html";
 
+/// The functions that set cookies.
+pub(crate) const WITH_COOKIE: &str = "http.with_cookie";
+pub(crate) const WITH_ENCRYPTED_COOKIE: &str = "http.with_encrypted_cookie";
+
 /// The module whose functions tests call on services, the type of what they return, and the type of the response.
 pub(crate) const SERVICE: &str = "service";
 pub(crate) const SERVICE_REQUEST: &str = "service.Request";

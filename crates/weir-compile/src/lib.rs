@@ -19,6 +19,7 @@ mod checked;
 mod constant;
 mod constant_uses;
 mod context;
+mod cookie_uses;
 mod declarations;
 mod declare;
 mod dependency_order;
@@ -162,6 +163,7 @@ fn lower_and_check<'a>(
     listen_addresses::check(context, typed);
     let mut program = lower::lower(context, typed);
     source_arguments::check(&program, context, typed);
+    cookie_uses::check(&program, context, typed);
     for warning in context.handlers.unused() {
         context.report_once(warning);
     }

@@ -94,7 +94,7 @@ fn mistakes_are_reported_where_they_are() {
 
 #[test]
 fn names_that_no_route_reads_are_unused() {
-    let text = "use http\nservice web on http(port: 1) {\n  before (a: Text, b: Text) {\n    let c = 1\n    let d = 2\n  }\n  \
+    let text = "use http\nservice web on http(port: 1) {\n  before (a: Text, b: Text = \"\", required: Text) {\n    let c = 1\n    let d = 2\n  }\n  \
                 get \"/\" { http.text(\"{a} {c}\") }\n}\n";
     let library = test_support::fixture::library();
     let mut sources = weir_syntax::Sources::new();

@@ -141,7 +141,10 @@ impl NamedTexts<'_> {
             Type::Named(enumeration) if let Some(tag) = plain_variant(enumeration, text, definitions) => {
                 Ok(Value::Variant(tag, None))
             }
-            ty => decode::parse(text.as_bytes(), &self.place_of(name), ty, definitions),
+            ty => {
+                let error = |error: InputError| InputError::new(format!("`{}`{}", error.place, self.place), error.what);
+                decode::parse(text.as_bytes(), &shortened(name), ty, definitions).map_err(error)
+            }
         }
     }
 

@@ -86,6 +86,22 @@ fn what_belongs_to_the_program_is_no_file_whatever_link_leads_there() {
 }
 
 #[test]
+fn a_file_that_is_left_out_has_no_path() {
+    let folder = std::env::temp_dir().join(format!("weir-left-out-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("prod.toml"), "content").unwrap();
+    std::fs::write(folder.join("other.toml"), "content").unwrap();
+    std::os::unix::fs::symlink("prod.toml", folder.join("link.toml")).unwrap();
+    let root = Root::open(&folder).unwrap().without_file(&folder.join("link.toml"));
+    for path in ["prod.toml", "link.toml"] {
+        assert_eq!(told(&root, path, ""), format!("`{path}` does not exist"));
+    }
+    assert!(root.replace("prod.toml", b"other").is_err() && root.replace("other.toml", b"content").is_ok());
+    assert_eq!(told(&root, "other.toml", ""), "200 content");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_file_is_kept_by_its_visitor_and_by_no_shared_cache() {
     let folder = std::env::temp_dir().join(format!("weir-kept-files-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -138,6 +138,7 @@ codes! {
     E0604 DuplicateRoute,
     E0605 ListenAddress,
     E0606 SourceArgument,
+    E0607 CookieKind,
     W0701 UnusedModule,
     W0702 UnhandledFailure,
     W0703 LostUpdate,
@@ -156,6 +157,7 @@ codes! {
     W0716 UnreachedHandler,
     W0717 RepeatedKey,
     W0718 ExclusiveReader,
+    W0719 UnpairedCookie,
 }
 
 impl Code {

@@ -165,6 +165,10 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
         Some(root) => open_root(root, terminal)?,
         None => open_root(&folder(&arguments.file), terminal)?.without_private_files(),
     };
+    let root = match &arguments.configuration.config {
+        Some(configuration) => root.without_file(configuration),
+        None => root,
+    };
     library.environment.insert(root.with_cache_options(keeping(arguments)));
     library.environment.insert(arguments.log_settings());
     if program.entries.is_empty() {

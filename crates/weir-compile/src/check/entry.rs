@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_host::{SourceSignature, Text, Type, TypeShape};
+use weir_host::{Field, SourceSignature, Text, Type, TypeShape};
 use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterLocation, PathPart, Route, Service, Session};
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -176,6 +176,11 @@ impl<'a> TypeChecker<'a, '_> {
             if parameter.place.is_body() {
                 self.second_body(&mut body, parameter.parameter.span);
             }
+            if parameter.place == ParameterLocation::Form
+                && matches!(route.method, ast::Method::Get | ast::Method::Head)
+            {
+                self.form_of_get(parameter.parameter.span);
+            }
             self.route_parameter(parameter, &mut names, &mut info);
         }
         if let Some(session) = &route.session {
@@ -194,6 +199,7 @@ impl<'a> TypeChecker<'a, '_> {
     ) {
         let parameter = &route_parameter.parameter;
         self.parameter_name(&parameter.name, names);
+        self.name_in_request(route_parameter);
         let ty = self.resolve_type(&parameter.ty);
         self.parameter_type(route_parameter.place, &parameter.ty, &ty);
         info.defaults.push(parameter.default.as_ref().and_then(|default| {
@@ -201,6 +207,33 @@ impl<'a> TypeChecker<'a, '_> {
             self.default(default)
         }));
         info.locals.push(self.bind(parameter.name.text.clone(), parameter.name.span, ty));
+    }
+
+    /// Reports a header field that no request has, and the default of a form, which no request takes.
+    fn name_in_request(&mut self, route_parameter: &ast::RouteParameter) {
+        let parameter = &route_parameter.parameter;
+        let name = parameter.name.as_str();
+        if route_parameter.place == ParameterLocation::Header && name.starts_with('_') {
+            let field = name.replace('_', "-");
+            let message = format!("`{name}` is the header field `{field}`, which no client sends");
+            let hint = format!("the name of the parameter is that of the field: `{}`", name.trim_start_matches('_'));
+            self.report(
+                Diagnostic::new(Code::RouteParameter, message).at(parameter.name.span, "begins with `_`").hint(hint),
+            );
+        }
+        if let (ParameterLocation::Form, Some(default)) = (route_parameter.place, &parameter.default) {
+            let diagnostic = Diagnostic::new(Code::RouteParameter, "a form has no default")
+                .at(default.span, "never used, because an empty body is a form without fields")
+                .hint("give defaults to the fields of the record");
+            self.report(diagnostic);
+        }
+    }
+
+    fn form_of_get(&mut self, span: Span) {
+        let diagnostic = Diagnostic::new(Code::RouteParameter, "a `get` takes no form in its body")
+            .at(span, "takes the body")
+            .hint("browsers put the fields of such a form into the query: declare each as a parameter without `form`");
+        self.report(diagnostic);
     }
 
     fn body_before(&mut self, span: Span) {
@@ -279,8 +312,13 @@ impl<'a> TypeChecker<'a, '_> {
             }
         };
         if !fits && *ty != Ty::Error {
+            let field = if place == ParameterLocation::Form { self.field_of_no_form(ty) } else { None };
+            let label = match field {
+                Some(field) => format!("a form cannot hold its field `{}: {}`", field.name, field.ty),
+                None => "cannot be parsed from a request".to_owned(),
+            };
             let diagnostic = Diagnostic::new(Code::RouteParameterType, format!("a request cannot hold a `{ty}` here"))
-                .at(written.span, "cannot be parsed from a request")
+                .at(written.span, label)
                 .note(takes);
             self.report(diagnostic);
         }
@@ -300,13 +338,22 @@ impl<'a> TypeChecker<'a, '_> {
 
     /// Returns whether the type is a record of data and files.
     fn is_form(&self, ty: &Ty) -> bool {
-        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.context.library, name));
-        let Some(TypeShape::Record(fields)) = definition.map(|definition| &definition.shape) else { return false };
+        self.fields_of_record(ty).is_some() && self.field_of_no_form(ty).is_none()
+    }
+
+    fn fields_of_record(&self, ty: &Ty) -> Option<&[Field]> {
+        let definition = self.typed.declarations.definition(self.context.library, ty.name()?)?;
+        if let TypeShape::Record(fields) = &definition.shape { Some(fields) } else { None }
+    }
+
+    /// Returns the first field of a record that is neither data nor a file.
+    fn field_of_no_form(&self, ty: &Ty) -> Option<&Field> {
         let is_file = |ty: &Type| match ty {
             Type::Option(part) | Type::List(part) => **part == Type::named(FORM_PART),
             ty => *ty == Type::named(FORM_PART),
         };
-        fields.iter().all(|field| is_file(&field.ty) || self.is_data(&Ty::fixed(&field.ty), &mut Vec::new()))
+        let fits = |field: &Field| is_file(&field.ty) || self.is_data(&Ty::fixed(&field.ty), &mut Vec::new());
+        self.fields_of_record(ty)?.iter().find(|field| !fits(field))
     }
 
     /// Returns whether values of the type are plain data.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use weir_syntax::ast::{
-    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, Parameter, ParameterLocation, Pattern, PatternKind,
-    RouteParameter, Service, Statement, StatementKind, TypeKind, Visitor, walk_expr, walk_pattern,
+    Expr, ExprKind, FailureHandler, Item, ItemKind, Name, ParameterLocation, Pattern, PatternKind, RouteParameter,
+    Service, Statement, StatementKind, TypeKind, Visitor, walk_expr, walk_pattern,
 };
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -15,10 +15,11 @@ use crate::file_lints::{FileLints, UnusedParameter};
 use crate::typed_tree::FileTypes;
 use crate::types::Ty;
 
-/// Returns whether a request may leave out the part of a parameter.
-fn is_optional(parameter: &Parameter) -> bool {
-    let is_option = matches!(&parameter.ty.kind, TypeKind::Named { path, .. } if path.last().as_str() == "Option");
-    parameter.default.is_some() || is_option
+/// Returns whether a request may leave out the part of a parameter. A required one is a condition, such as that of being logged
+/// in, and does its work without being read.
+fn is_optional(RouteParameter { place, parameter }: &RouteParameter) -> bool {
+    let of_type = |name| matches!(&parameter.ty.kind, TypeKind::Named { path, .. } if path.last().as_str() == name);
+    parameter.default.is_some() || of_type("Option") || (*place == ParameterLocation::Query && of_type("List"))
 }
 
 /// Returns the warnings of the parameters of `fn`s that nothing reads. The name of a parameter belongs to the signature: one
@@ -144,21 +145,17 @@ impl<'t> UnusedNames<'t> {
         });
     }
 
-    /// Reports the parameters of a route, or of all routes. Those in the path are part of the address, and `session_names` are
-    /// read by the session key of the service.
+    /// Reports the parameters of a route, or of all routes, that requests may leave out. `session_names` are read by the session
+    /// key of the service.
     fn route_parameters(&mut self, parameters: &[RouteParameter], session_names: &BTreeSet<&str>) {
         for (at, parameter) in parameters.iter().enumerate() {
             let name = &parameter.parameter.name;
             let in_session = session_names.contains(name.as_str());
-            if parameter.place != ParameterLocation::Path && !in_session && self.is_unused(name) {
+            if is_optional(parameter) && !in_session && self.is_unused(name) {
                 let before = at.checked_sub(1).map(|before| parameters[before].parameter.span);
                 let removed = with_separator(self.text, parameter.parameter.span, before);
-                let found = unused(name, "parameter");
-                self.found.push(match is_optional(&parameter.parameter) {
-                    true => found.suggest("remove it: the route then ignores this part", removed, ""),
-                    // Without it, requests are answered that were refused before.
-                    false => found.hint("remove it: the route then no longer requires this part"),
-                });
+                let hint = "remove it: the route then ignores this part";
+                self.found.push(unused(name, "parameter").suggest(hint, removed, ""));
             }
         }
     }

@@ -136,7 +136,7 @@ impl<'a> Lowering<'a, '_> {
     fn cannot_look_into(&mut self, ty: &Type, part: &Type, path: &Text, span: Span) {
         let place = if ty == part { format!("this is `{ty}`") } else { format!("this is `{ty}`, with `{part}` in it") };
         let diagnostic =
-            Diagnostic::new(Code::ClosedValue, format!("`{path}` cannot read values of the type `{part}`"))
+            Diagnostic::new(Code::ClosedValue, format!("`{path}` cannot take values of the type `{part}`"))
                 .at(span, place)
                 .hint("pass plain data: numbers, texts, lists, maps, records, enums");
         self.context.report_once(diagnostic);

@@ -19,9 +19,10 @@ const RANDOM_BYTES: usize = 16;
 /// Number of the bytes of the time, in seconds since 1970.
 const TIME_BYTES: usize = 8;
 
-/// Returns a token for the forms of this session, such as the name of the user who is logged in: `<input type='hidden'
-/// name='csrf_token' value='{crypto.csrf_token(user, key: cookie_key)}'>`. A page of another site cannot read it, and so cannot
-/// send the form.
+/// Returns a token for the forms of this session, such as the name of the user who is logged in: `let token =
+/// crypto.csrf_token(user, key: cookie_key)?`, and in the form `<input type='hidden' name='csrf_token' value='{token}'>`. A page
+/// of another site cannot read it, and so cannot send the form. Forms that are open while the key is replaced have to be sent
+/// again, unless `csrf_token_matches` is asked with the old key as well.
 ///
 /// # Errors
 /// Fails if the operating system has no random numbers.

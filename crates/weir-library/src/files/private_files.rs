@@ -32,19 +32,11 @@ fn has_private_bytes(path: &[u8]) -> bool {
     PRIVATE_ENDS.into_iter().any(ends_in) || names.any(is_dotted)
 }
 
-/// Returns `true` if what is open below `root` is private, by the path that it has without links.
-///
-/// # Errors
-/// Fails if the system does not tell the path.
-pub(super) fn is_private(opened: &OwnedFd, root: &OwnedFd) -> io::Result<bool> {
-    let whole = path_of(opened)?;
+/// Returns `true` if this path, which is free of links and lies below `root`, is that of a private file.
+pub(super) fn is_private(path: &Path, root: &OwnedFd) -> bool {
     // Most paths have no such name at all, and then the root need not be asked for its own.
-    if !has_private_bytes(without_note(&whole)) {
-        return Ok(false);
-    }
-    let root = path_of(root)?;
-    let below = whole.strip_prefix(&root).unwrap_or(&whole);
-    Ok(has_private_bytes(without_note(below)))
+    has_private_bytes(without_note(path))
+        && path_of(root).map_or(true, |root| has_private_bytes(without_note(path.strip_prefix(&root).unwrap_or(path))))
 }
 
 fn without_note(path: &Path) -> &[u8] {
@@ -52,8 +44,12 @@ fn without_note(path: &Path) -> &[u8] {
     bytes.strip_suffix(DELETED).unwrap_or(bytes)
 }
 
+/// Returns the path of what is open, without links.
+///
+/// # Errors
+/// Fails if the system does not tell it.
 #[cfg(target_os = "linux")]
-fn path_of(opened: &OwnedFd) -> io::Result<PathBuf> {
+pub(super) fn path_of(opened: &OwnedFd) -> io::Result<PathBuf> {
     use std::os::fd::AsRawFd;
     let unknown = |error: io::Error| {
         let note = "to see where links lead, the program needs the file system `/proc`";
@@ -62,8 +58,12 @@ fn path_of(opened: &OwnedFd) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).map_err(unknown)
 }
 
+/// Returns the path of what is open, without links.
+///
+/// # Errors
+/// Fails if the system does not tell it.
 #[cfg(target_vendor = "apple")]
-fn path_of(opened: &OwnedFd) -> io::Result<PathBuf> {
+pub(super) fn path_of(opened: &OwnedFd) -> io::Result<PathBuf> {
     let path = rustix::fs::getpath(opened)?;
     Ok(std::ffi::OsStr::from_bytes(path.as_bytes()).into())
 }

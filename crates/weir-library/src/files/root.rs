@@ -18,7 +18,7 @@ use super::error::{FileError, explain};
 use super::open_beneath::{BeneathPath, OpenMode, open};
 #[cfg(target_os = "linux")]
 use super::page_cache;
-use super::private_files;
+use super::private_files::{self, path_of};
 
 /// Default maximum size of a file that is read as a whole: 64 MiB.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -37,6 +37,8 @@ pub struct Root {
     appended: Arc<AppendedFiles>,
     /// `true` if programs, configurations and databases are not among the files.
     hides_private_files: bool,
+    /// The paths, without links, of further files that are not among the files.
+    private_paths: Arc<[PathBuf]>,
 }
 
 impl Root {
@@ -53,7 +55,8 @@ impl Root {
         let (directory, path) = (Arc::new(directory), path.to_owned());
         let appended = Arc::default();
         let file_bytes_max = FILE_BYTES_MAX;
-        Ok(Root { directory, path, file_bytes_max, has_times, cache, appended, hides_private_files: false })
+        let (hides_private_files, private_paths) = (false, Arc::default());
+        Ok(Root { directory, path, file_bytes_max, has_times, cache, appended, hides_private_files, private_paths })
     }
 
     /// Returns the root with a different maximum size of a file that is read as a whole.
@@ -69,21 +72,38 @@ impl Root {
         Root { hides_private_files: true, ..self }
     }
 
+    /// Returns the root without the file that has this path now, such as the configuration of the program: it cannot be read or
+    /// written, whatever its name.
+    #[must_use]
+    pub fn without_file(self, path: &Path) -> Root {
+        let private_paths = self.private_paths.iter().cloned().chain(path.canonicalize()).collect();
+        Root { private_paths, ..self }
+    }
+
     /// Returns `true` if the root does not contain what has this path.
     pub(super) fn hides(&self, path: &str) -> bool {
         self.hides_private_files && private_files::has_private_name(path)
     }
 
-    /// Checks that what has been opened under this path is no private file, to which a link leads.
+    /// Checks that what has been opened under this path, perhaps by a link, is no private file.
     fn check_not_private(&self, path: &str, opened: &OwnedFd) -> Result<(), FileError> {
-        if !self.hides_private_files {
+        if !self.hides_private_files && self.private_paths.is_empty() {
             return Ok(());
         }
-        match private_files::is_private(opened, &self.directory) {
-            Ok(false) => Ok(()),
-            Ok(true) => Err(FileError::NotFound(path.into())),
-            Err(reason) => Err(FileError::Refused { path: path.into(), reason }),
+        let found = path_of(opened).map_err(|reason| FileError::Refused { path: path.into(), reason })?;
+        let is_private = self.private_paths.contains(&found)
+            || (self.hides_private_files && private_files::is_private(&found, &self.directory));
+        if is_private { Err(FileError::NotFound(path.into())) } else { Ok(()) }
+    }
+
+    /// Checks that `name` in this folder, which has this path, is none of the files that were left out.
+    pub(super) fn check_not_left_out(&self, path: &str, folder: &OwnedFd, name: &str) -> Result<(), FileError> {
+        if self.private_paths.is_empty() {
+            return Ok(());
         }
+        let folder = path_of(folder).map_err(|reason| FileError::not_written(path, reason))?;
+        let is_left_out = self.private_paths.contains(&folder.join(name));
+        if is_left_out { Err(FileError::NotFound(path.into())) } else { Ok(()) }
     }
 
     /// Returns the root with an empty file cache of these limits.

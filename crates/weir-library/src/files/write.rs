@@ -33,6 +33,7 @@ impl Root {
             return Err(FileError::NotFound(path.into()));
         }
         let directory = self.open_directory(above)?;
+        self.check_not_left_out(path, &directory, name)?;
         let beside = format!(".weir-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let refused = |reason: io::Error| FileError::not_written(path, reason);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;

@@ -113,6 +113,7 @@ record Order {
   count: Int = 1,
   gift: Bool = true,
   sizes: List(Int),
+  grid: List(List(Int)) = [],
   picture: Option(html.Part),
 }
 
@@ -140,6 +141,8 @@ fn a_form_is_read_in_either_encoding() {
     assert_eq!(told(urlencoded, "count=3"), "400 `item` in the form: missing, expected a text");
     let wrong = "400 `count` in the form: expected a whole number, found \"x\"";
     assert_eq!(told(urlencoded, "item=a&count=x"), wrong);
+    let wrong = "400 `grid[1]` in the form: expected a whole number, found \"x\"";
+    assert_eq!(told(urlencoded, "item=a&grid=[1,%22x%22]"), wrong);
     let multipart = "multipart/form-data; boundary=X";
     let field = |name: &str, more: &str, content: &str| {
         format!("--X\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n{content}\r\n")
@@ -162,6 +165,17 @@ fn a_form_is_read_in_either_encoding() {
         assert!(told(other, "item=a").starts_with("415 the body must be a form"), "{other}");
     }
     assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn a_list_in_a_list_of_a_form_is_sent_by_tests_as_it_is_read() {
+    let test = "test \"a grid\" {\n  let order = Order { item: \"a\", gift: true, sizes: [], grid: [[1, 2], [3]], picture: None }\n  \
+                expect shop.post(\"/grid\", order).text()? == \"[[1, 2], [3]]\"\n}\n";
+    let route = "  post \"/grid\" (form order: Order) { http.text(\"{order.grid}\") }\n}\n";
+    let program = FORMS.strip_suffix("}\n").expect("the service ends there").to_owned() + route + test;
+    let program = Scratch::new("grid.weir", program.as_bytes());
+    let tested = said(weir(&["test", program.path()]));
+    assert_eq!(tested.code, 0, "{}{}", tested.output, tested.messages);
 }
 
 const SITE: &str = r#"use http

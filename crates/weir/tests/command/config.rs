@@ -113,6 +113,22 @@ fn post(served: &Served, body: &str) -> u16 {
 }
 
 #[test]
+fn the_file_of_the_configuration_is_no_file_of_the_program() {
+    let text = b"use http\nconfig greeting: Text\nservice s on http(port: 1) {\n  \
+        get \"/{path..}\" (path: Text) { http.file(path) else { http.not_found() } }\n}\n";
+    let program = Scratch::new("files.weir", text);
+    let file = Scratch::new("prod.toml", b"greeting = \"hello\"\n");
+    let other = Scratch::new("other.toml", b"other");
+    let name_of = |file: &Scratch| file.path().rsplit('/').next().expect("a path has a name").to_owned();
+    let root = file.path().strip_suffix(&name_of(&file)).expect("the name is its end");
+    let arguments = ["run", program.path(), "--port", "0", "--root", root, "--config", file.path()];
+    let served = Served::spawn(weir(&arguments));
+    let status = |file: &Scratch| served.get(&format!("/{}", name_of(file))).status;
+    assert_eq!([status(&file), status(&other)], [404, 200]);
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
 fn the_documentation_lists_the_configuration() {
     let program = Scratch::new("config.weir", PROGRAM);
     let page = said(weir(&["doc", program.path()])).output;

@@ -178,6 +178,18 @@ fn arguments_with_which_a_service_would_not_start() {
     insta::assert_snapshot!(all(&["check", wrong.path()]).replace(wrong.path(), "arguments.weir"));
 }
 
+#[test]
+fn a_service_that_encrypts_a_cookie_needs_a_key() {
+    let text = "use http\n\nservice accounts on http(port: 8080) {\n  post \"/login\" { logged_in()? }\n}\n\n\
+                fn logged_in() -> Result(http.Response) {\n  http.redirect(\"/\") |> http.with_encrypted_cookie(\"user\", \"ada\")\n}\n";
+    let program = Scratch::new("cookies.weir", text.as_bytes());
+    let checked = all(&["check", program.path()]);
+    assert!(
+        checked.contains("error[E0606]: `accounts` has no `cookie_keys`") && checked.contains("cookies.weir:8:"),
+        "{checked}"
+    );
+}
+
 const CACHES: &str = r#"use http
 
 record Page { path: Text, body: Text }

@@ -135,7 +135,7 @@ fn a_secret_cannot_be_logged() {
     let program = b"use http, log\n\nsecret key: Text\n\nservice a on http(port: 1) {\n  get \"/\" {\n    log.info(\"key\", key: key)\n    http.text(\"\")\n  }\n}\n";
     let program = Scratch::new("logged_secret.weir", program);
     let said = say(&["check", program.path()]);
-    assert!(said.messages.contains("`log.info` cannot read values of the type `crypto.Secret`"), "{}", said.messages);
+    assert!(said.messages.contains("`log.info` cannot take values of the type `crypto.Secret`"), "{}", said.messages);
     let wrong = Scratch::new("log_arguments.weir", b"use log, http\n\nservice a on http(port: 1) {\n  get \"/\" {\n    log.info(\"x\", a: 1, a: 2)\n    log.info(\"x\", 7)\n    http.text(\"\")\n  }\n}\n");
     let said = say(&["check", wrong.path()]);
     assert!(said.messages.contains("the name `a` is given twice"), "{}", said.messages);

@@ -54,8 +54,14 @@ fn fill_in<'f>(
     match (ty, value) {
         (Type::Option(_), Value::Variant(Value::NONE, _)) => {}
         (Type::Option(some), Value::Variant(_, Some(payload))) => fill_in(field, some, &payload[0], of, filled)?,
-        (Type::List(element), Value::List(values)) => {
+        (Type::List(element), Value::List(values)) if **element == FormPart::ty() => {
             values.iter().try_for_each(|value| fill_in(field, element, &value, of, filled))?;
+        }
+        // A list in a list is one text.
+        (Type::List(element), Value::List(values)) => {
+            for value in values.iter() {
+                filled.push(FilledField::Text(name, cell(&value, element, of)?));
+            }
         }
         _ if *ty == FormPart::ty() => filled.push(FilledField::File(name, FormPart::from_value(value.clone())?)),
         _ => filled.push(FilledField::Text(name, cell(value, ty, of)?)),
