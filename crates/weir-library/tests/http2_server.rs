@@ -14,8 +14,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use support::{BIG, Running, short};
 use weir_library::http::server::Limits;
 
-async fn connect(server: &Running, window: u32) -> SendRequest<Full<Bytes>> {
-    let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+async fn connect(address: std::net::SocketAddr, window: u32) -> SendRequest<Full<Bytes>> {
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let mut builder = Builder::new(TokioExecutor::new());
     builder.initial_stream_window_size(window).initial_connection_window_size(1 << 20);
     let (requests, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
@@ -36,7 +36,7 @@ fn block_on(test: impl Future<Output = ()>) {
 fn many_requests_at_a_time_are_answered_on_one_connection() {
     let server = Running::start(Limits { connections_max: 1, ..Limits::default() });
     block_on(async {
-        let mut requests = connect(&server, 1 << 20).await;
+        let mut requests = connect(server.address, 1 << 20).await;
         let held = requests.send_request(get("/hold"));
         let big = requests.send_request(get("/big")).await.unwrap();
         assert_eq!(big.into_body().collect().await.unwrap().to_bytes().len(), BIG);
@@ -52,7 +52,7 @@ fn many_requests_at_a_time_are_answered_on_one_connection() {
 fn headers_and_bodies_over_their_limits_are_refused() {
     let server = Running::start(Limits { body_bytes_max: 1000, ..Limits::default() });
     block_on(async {
-        let mut requests = connect(&server, 1 << 20).await;
+        let mut requests = connect(server.address, 1 << 20).await;
         let long = Request::get("http://a/hello").header("x", "x".repeat(33_000)).body(Full::default()).unwrap();
         let answered = requests.send_request(long).await.unwrap();
         assert_eq!(answered.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
@@ -66,10 +66,7 @@ fn headers_and_bodies_over_their_limits_are_refused() {
 fn a_request_that_names_two_hosts_is_refused() {
     let service = serving::Service::start(vec![serving::route("GET", "/", vec![])]);
     block_on(async {
-        let stream = tokio::net::TcpStream::connect(service.address).await.unwrap();
-        let (mut requests, connection) =
-            Builder::new(TokioExecutor::new()).handshake(TokioIo::new(stream)).await.unwrap();
-        tokio::spawn(connection);
+        let mut requests = connect(service.address, 1 << 20).await;
         for (url, host, status) in
             [("http://a/", "a", 200), ("http://a/", "A", 200), ("http://a/", "b", 400), ("http://u@a/", "u@a", 400)]
         {
@@ -83,10 +80,7 @@ fn a_request_that_names_two_hosts_is_refused() {
 fn a_field_whose_value_begins_or_ends_with_a_blank_is_refused() {
     let service = serving::Service::start(vec![serving::route("GET", "/", vec![])]);
     block_on(async {
-        let stream = tokio::net::TcpStream::connect(service.address).await.unwrap();
-        let (mut requests, connection) =
-            Builder::new(TokioExecutor::new()).handshake(TokioIo::new(stream)).await.unwrap();
-        tokio::spawn(connection);
+        let mut requests = connect(service.address, 1 << 20).await;
         for (value, status) in [("a b", 200), ("", 200), (" a", 400), ("a\t", 400)] {
             let request = Request::get("http://a/").header("x", value).body(Full::<Bytes>::default()).unwrap();
             assert_eq!(requests.send_request(request).await.unwrap().status(), status, "{value:?}");
@@ -99,10 +93,7 @@ fn routes_read_the_host_and_the_cookies_as_in_http_1() {
     let header = |name| serving::parameter(name, weir::Type::option(weir::Type::Text), weir::ParameterFrom::Header);
     let service = serving::Service::start(vec![serving::route("GET", "/", vec![header("host"), header("cookie")])]);
     block_on(async {
-        let stream = tokio::net::TcpStream::connect(service.address).await.unwrap();
-        let (mut requests, connection) =
-            Builder::new(TokioExecutor::new()).handshake(TokioIo::new(stream)).await.unwrap();
-        tokio::spawn(connection);
+        let mut requests = connect(service.address, 1 << 20).await;
         for (cookies, told) in [
             (&[][..], "#1(\"a:80\")|#0"),
             (&["x=1"], "#1(\"a:80\")|#1(\"x=1\")"),
@@ -120,12 +111,12 @@ fn routes_read_the_host_and_the_cookies_as_in_http_1() {
 fn a_client_that_accepts_nothing_makes_the_server_hold_one_response_and_no_more() {
     let server = Running::start(Limits::default());
     block_on(async {
-        let mut requests = connect(&server, 0).await;
+        let mut requests = connect(server.address, 0).await;
         let mut answers: Vec<_> = (0..20).map(|_| requests.send_request(get("/big"))).collect();
         let first = answers.remove(0).await.unwrap();
         // Another client is served meanwhile, and later requests of this one have arrived by then.
         for _ in 0..20 {
-            let mut other = connect(&server, 1 << 20).await;
+            let mut other = connect(server.address, 1 << 20).await;
             assert_eq!(other.send_request(get("/hello")).await.unwrap().status(), StatusCode::OK);
         }
         assert_eq!(server.hold.big.load(std::sync::atomic::Ordering::Relaxed), 1);
@@ -139,7 +130,7 @@ fn a_client_that_accepts_nothing_makes_the_server_hold_one_response_and_no_more(
 fn an_idle_connection_ends_in_time() {
     let server = Running::start(Limits { connections_max: 1, ..short() });
     block_on(async {
-        let mut requests = connect(&server, 1 << 20).await;
+        let mut requests = connect(server.address, 1 << 20).await;
         requests.send_request(get("/hello")).await.unwrap();
         while requests.ready().await.is_ok() {
             tokio::task::yield_now().await;
@@ -153,7 +144,7 @@ fn a_client_that_does_not_read_its_response_is_disconnected() {
     let limits = Limits { idle_timeout: Duration::from_secs(60), connections_max: 1, ..short() };
     let server = Running::start(limits);
     block_on(async {
-        let mut requests = connect(&server, 1000).await;
+        let mut requests = connect(server.address, 1000).await;
         let answer = requests.send_request(get("/big")).await.unwrap();
         let mut body = answer.into_body();
         assert!(!body.frame().await.unwrap().unwrap().into_data().unwrap().is_empty());
@@ -170,7 +161,7 @@ fn a_client_that_does_not_read_its_response_is_disconnected() {
 fn stopping_completes_pending_requests() {
     let mut server = Running::start(Limits::default());
     block_on(async {
-        let mut requests = connect(&server, 1 << 20).await;
+        let mut requests = connect(server.address, 1 << 20).await;
         let held = requests.send_request(get("/hold"));
         let holds = tokio::spawn(held);
         server.hold.begun.notified().await;

@@ -9,7 +9,7 @@
 //! 3. An allocation and its release are reported with the same size, so that the sum of all reports is what is allocated. A
 //!    request that the system may refuse, because it is large, is reported when it was granted.
 //!
-//! What is released is not always given back to the system: glibc keeps it for later allocations, in each of its arenas. By
+//! Released memory is not always given back to the system: glibc keeps it for later allocations, in each of its arenas. By
 //! default its thresholds grow to 32 and 64 MiB with the blocks that a program releases, and there are eight arenas for each
 //! core, so that a program of some threads could keep many times its limit. [`limit_kept`] bounds them.
 

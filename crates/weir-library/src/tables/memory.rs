@@ -190,10 +190,7 @@ impl MemoryTable {
 
     pub(super) fn replace(&mut self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
         self.enter(transaction);
-        let row = self.schema.stored(row)?;
-        if self.schema.key_of(fields(&row)) != *key {
-            return Err(constraint::changed_key(&self.schema));
-        }
+        let row = self.schema.replacement(key, row)?;
         self.no_conflict(&row, Some(key))?;
         self.put(key.clone(), row);
         Ok(())

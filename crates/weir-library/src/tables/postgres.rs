@@ -159,14 +159,7 @@ impl PostgresDatabase {
             let mut writer = self.writer.lock();
             return self.again(|| self.execute(&mut writer, transaction, statements, true));
         }
-        let deadline = Instant::now() + RECONNECT_TIMEOUT;
-        loop {
-            let read = self.read_once(statements);
-            match read {
-                Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
-                read => return read,
-            }
-        }
+        while_lost(|| self.read_once(statements))
     }
 
     fn read_once(&self, statements: &[SqlStatement<'_>]) -> Result<Vec<Executed>, StatementError> {
@@ -266,14 +259,10 @@ impl PostgresDatabase {
 
     /// Connects to a database that may be starting.
     fn connect_again(&self) -> Result<PostgresConnection, StatementError> {
-        let deadline = Instant::now() + RECONNECT_TIMEOUT;
-        loop {
-            match self.connect() {
-                Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
-                Err(StatementError::Database(error, _)) => return Err(StatementError::Unreachable(error)),
-                connected => return connected,
-            }
-        }
+        while_lost(|| self.connect()).map_err(|error| match error {
+            StatementError::Database(error, _) => StatementError::Unreachable(error),
+            other => other,
+        })
     }
 
     fn connect(&self) -> Result<PostgresConnection, StatementError> {
@@ -316,5 +305,17 @@ impl PostgresDatabase {
 
     fn limit(&self) -> Duration {
         self.address.time_limit + PATIENCE
+    }
+}
+
+/// Tries what needs a connection until it succeeds, fails for another reason than a lost connection, or the time to connect again
+/// is over.
+fn while_lost<T>(attempt: impl Fn() -> Result<T, StatementError>) -> Result<T, StatementError> {
+    let deadline = Instant::now() + RECONNECT_TIMEOUT;
+    loop {
+        match attempt() {
+            Err(error) if error.is_lost() && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
+            tried => return tried,
+        }
     }
 }

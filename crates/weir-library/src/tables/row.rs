@@ -53,14 +53,24 @@ impl Schema {
         Ok(Value::Record(fields(&row).iter().map(positive).collect::<Values>()))
     }
 
+    /// Returns the row that replaces the one with this key as it is stored.
+    ///
+    /// # Errors
+    /// Fails if it cannot be stored, or has another key.
+    pub(super) fn replacement(&self, key: &Value, new: Value) -> Result<Value, Failure> {
+        let new = self.stored(new)?;
+        if self.key_of(fields(&new)) == *key { Ok(new) } else { Err(constraint::changed_key(self)) }
+    }
+
     /// Returns the rows that replace these as they are stored, with their keys.
     ///
     /// # Errors
     /// Fails if a row cannot be stored, or has another key than the one that it replaces.
     pub(super) fn replacements(&self, old: &[Value], new: Vec<Value>) -> Result<Vec<(Value, Value)>, Failure> {
         let each = old.iter().zip(new).map(|(old, new)| {
-            let (new, key) = (self.stored(new)?, self.key_of(fields(old)));
-            if self.key_of(fields(&new)) == key { Ok((key, new)) } else { Err(constraint::changed_key(self)) }
+            let key = self.key_of(fields(old));
+            let new = self.replacement(&key, new)?;
+            Ok((key, new))
         });
         each.collect()
     }

@@ -162,10 +162,7 @@ impl TableRows for StoredTable {
     }
 
     fn replace(&self, transaction: i64, key: &Value, row: Value) -> Result<(), Failure> {
-        let row = self.schema.stored(row)?;
-        if self.schema.key_of(fields(&row)) != *key {
-            return Err(constraint::changed_key(&self.schema));
-        }
+        let row = self.schema.replacement(key, row)?;
         let Some(sql) = &self.statements.replace else { return Ok(()) };
         let columns = self.schema.key.iter().copied().chain(columns_beside_key(&self.schema));
         let parameters = parameters(&self.schema, columns, fields(&row));
