@@ -29,6 +29,7 @@ mod operators;
 mod pattern;
 mod record;
 mod recursion;
+mod route_parameters;
 mod service_call;
 mod tables;
 mod test_items;

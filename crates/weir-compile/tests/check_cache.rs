@@ -1,6 +1,7 @@
 //! Checking a file again after an edit gives the same result as checking it for the first time.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
+mod corpus;
 mod mutator;
 
 use mutator::Numbers;
@@ -21,7 +22,7 @@ fn assert_same(text: &str, library: &Library, cache: &mut CheckCache) {
 
 #[test]
 fn whatever_is_edited_the_answer_is_that_of_a_first_check() {
-    let (library, corpus) = (fixture::library(), mutator::corpus());
+    let (library, corpus) = (fixture::library(), corpus::texts());
     for seed in 1..1500 {
         let mut numbers = Numbers::new(seed);
         let mut cache = CheckCache::default();

@@ -14,6 +14,7 @@
     reason = "a test ends at what it did not expect, and says what it did"
 )]
 
+mod corpus;
 mod mutator;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -193,7 +194,7 @@ fn try_seeds(seeds: impl Iterator<Item = u64>, inputs: &Inputs<'_>) -> Reached {
 
 #[test]
 fn no_text_makes_anything_fail_and_formatted_code_means_the_same() {
-    let corpus = mutator::corpus();
+    let corpus = corpus::texts();
     let inputs = Inputs::new(&corpus);
     let (count, first) = (setting("WEIR_FUZZ_INPUTS", 3000), setting("WEIR_FUZZ_SEED", 1));
     let threads = setting("WEIR_FUZZ_THREADS", 1).clamp(1, 256);

@@ -2,7 +2,6 @@
 //! diagnostics, types, references and program.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-#[allow(dead_code, reason = "these edits begin with a program of their own")]
 mod mutator;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@ mod config;
 mod decoding;
 mod deep;
 mod ends;
+mod fixes;
 mod graph;
 mod histories;
 mod idle;
