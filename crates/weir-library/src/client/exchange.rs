@@ -241,3 +241,26 @@ fn failure(call: &Call, error: &RequestError) -> Failure {
     };
     Failure::function(format!("no response from {host}: {last}{hint}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::options::{CallOptions, Headers};
+
+    /// The future is moved and allocated for each call.
+    #[test]
+    fn the_future_of_a_call_is_small() {
+        let options = CallOptions {
+            headers: Headers::new(),
+            bearer: None,
+            timeout: std::time::Duration::from_secs(1),
+            bytes_max: weir::Size(1),
+            redirects_max: 1,
+            private: false,
+        };
+        let call = Call::new(hyper::Method::GET, "http://a.example/", options).unwrap();
+        let client = Client::default();
+        let running = client.run(call);
+        assert!(size_of_val(&running) < 2_500, "{} bytes", size_of_val(&running));
+    }
+}

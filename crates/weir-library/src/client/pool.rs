@@ -120,7 +120,8 @@ impl ConnectionPool {
         let kept = self.0.kept.lock().take(url);
         match kept {
             Some(connection) => Ok(connection),
-            None => self.0.connect(url).await,
+            // Boxed, because it is large and seldom needed: the future of each call would be as large.
+            None => Box::pin(self.0.connect(url)).await,
         }
     }
 
