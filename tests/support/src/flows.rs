@@ -2,6 +2,7 @@
 
 pub mod batches;
 pub mod gates;
+pub mod random_clock;
 pub mod stream;
 
 use std::pin::pin;
