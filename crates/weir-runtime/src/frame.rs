@@ -484,7 +484,10 @@ impl Frame {
         if self.end.as_ref().is_none_or(|end| node < end.node) {
             self.end = Some(FlowExit { node, within, how });
             self.waits.retain(|wait| wait.node < node);
-            self.suspended = self.suspended.filter(|suspended| *suspended < node);
+            if self.suspended.take_if(|suspended| *suspended >= node).is_some() {
+                // A region that goes on before this node would take them for its own.
+                self.forks.give_up();
+            }
         }
     }
 }
