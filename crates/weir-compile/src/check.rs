@@ -45,7 +45,7 @@ use weir_syntax::{Code, Diagnostic, Parsed, Span};
 
 use crate::context::CheckContext;
 use crate::declarations::Declarations;
-use crate::declare::{self, TypeParameters};
+use crate::declare::{self, KeptDeclarations, TypeParameters};
 use crate::effects::BodyEffects;
 use crate::program_files::FileModules;
 use crate::symbol::{Reference, Symbol};
@@ -53,14 +53,19 @@ use crate::typed_tree::{CallTarget, KeptFiles, Local, LocalId, TypedTree};
 use crate::types::{Inference, Ty};
 use crate::weir_modules::{MODULE_SOURCE, WeirModules};
 
-/// Checks the tree of a program, except for the bodies of files whose results `kept` finds for these declarations.
+/// Checks the tree of a program, except for what `kept` finds when it is known which modules each file uses: the declarations
+/// of files, and the results of their bodies.
 pub(crate) fn check(
     context: &mut CheckContext<'_>,
-    kept: impl FnOnce(&CheckContext<'_>, &Declarations) -> KeptFiles,
+    kept: impl FnOnce(&CheckContext<'_>, &Declarations) -> (KeptDeclarations, KeptFiles),
 ) -> TypedTree {
-    let declarations = declare::declare(context);
-    let kept = kept(context, &declarations);
-    let mut checker = TypeChecker::new(context, declarations, kept);
+    let mut kept_files = KeptFiles::new();
+    let declarations = declare::declare(context, |context, declarations| {
+        let (declarations, files) = kept(context, declarations);
+        kept_files = files;
+        declarations
+    });
+    let mut checker = TypeChecker::new(context, declarations, kept_files);
     checker.restore_declarations();
     checker.items();
     checker.finish()
@@ -69,7 +74,7 @@ pub(crate) fn check(
 /// Checks the part of a module that is written in Weir. It has no diagnostics, because it is tested with its library.
 pub(crate) fn check_module(parsed: &Parsed, text: &str, library: &Library) -> TypedTree {
     let (files, modules) = (FileModules::default(), WeirModules::none());
-    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules), |_, _| KeptFiles::new())
+    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules), |_, _| (None, KeptFiles::new()))
 }
 
 pub(crate) use test_items::tests;
@@ -108,8 +113,6 @@ struct TypeChecker<'a, 'c> {
     context: &'c mut CheckContext<'a>,
     /// The results so far.
     typed: TypedTree,
-    /// The number of references that the declarations contain. Those behind them are of the current file.
-    declared_references: usize,
     inference: Inference,
     /// The end of the expression that was checked last.
     reached: u32,
@@ -155,7 +158,6 @@ enum ExhaustivenessCheck<'a> {
 impl<'a, 'c> TypeChecker<'a, 'c> {
     fn new(context: &'c mut CheckContext<'a>, declarations: Declarations, kept: KeptFiles) -> Self {
         TypeChecker {
-            declared_references: declarations.references.len(),
             kept: kept.keys().copied().collect(),
             reported_before: context.reported(),
             typed: TypedTree::new(context.tree(), declarations, kept),
@@ -233,7 +235,7 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         if self.is_kept(self.typed.declarations.file) {
             return;
         }
-        let mut references = self.typed.declarations.references.split_off(self.declared_references);
+        let mut references = std::mem::take(&mut self.typed.declarations.references);
         let reported = self.context.reported() > self.reported_before;
         self.reported_before = self.context.reported();
         let here = self.typed.here();
@@ -284,6 +286,9 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         let declared = &self.typed.declarations.functions[at];
         let item = &tree.items[declared.item];
         let ItemKind::Function(function) = &item.kind else { return };
+        if self.is_kept(declared.file) {
+            return;
+        }
         let taken: Vec<_> = declared.parameters.iter().map(|p| p.ty.clone()).collect();
         let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
         if !self.enter_file(item) {

@@ -104,8 +104,9 @@ pub fn check_program(program: ProgramFiles, file: &SourceFile, library: &Library
     let mut keys = FileKeys::default();
     let typed = check::check(&mut context, |context, declarations| {
         keys = FileKeys::of(context, declarations);
-        cache.kept(&files, &keys)
+        (cache.kept_declarations(&keys), cache.kept(&files, &keys))
     });
+    cache.keep_declarations(&keys, &typed.declarations);
     cache.keep_types(&files, &keys, &typed);
     cascade::suppress(&mut context);
     context.report_all(typed.files.iter().flat_map(|file| file.hidden_divisions.iter().cloned()));
@@ -199,7 +200,7 @@ fn tables_without_module(context: &mut CheckContext<'_>, typed: &TypedTree) {
 
 /// Checks the values in every flow of a program.
 fn check_values(program: &expr::Program, context: &mut CheckContext<'_>) {
-    let types = move_checker::by_name(&program.types);
+    let types = move_checker::MoveOnlyTypes::of(&program.types, context.library);
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         move_checker::check(&flow.parameters, &flow.body, &types, context);
         races::check(&flow.body, context);
@@ -214,7 +215,7 @@ fn check_unreached_fns<'a>(
     (cache, keys): (&mut CheckCache, &FileKeys),
 ) {
     let fingerprints = check_cache::Fingerprints::new(context.tree(), typed, context.text, keys);
-    let types = move_checker::by_name(&program.types);
+    let types = move_checker::MoveOnlyTypes::of(&program.types, context.library);
     let mut clean = BTreeSet::new();
     let inlined = context.inlined_calls.len();
     for at in typed.unreached_fns() {

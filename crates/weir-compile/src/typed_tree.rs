@@ -11,7 +11,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Block, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 
 use crate::bound_constraints::BoundConstraints;
-use crate::declarations::Declarations;
+use crate::declarations::{Declarations, SharedDeclarations};
 use crate::effects::EffectSummary;
 pub(crate) use crate::symbol::LocalId;
 use crate::symbol::Reference;
@@ -21,7 +21,7 @@ pub(crate) use file_types::{FileTypes, InFile};
 
 /// The resolved names and types of a tree.
 pub struct TypedTree {
-    pub(crate) declarations: Declarations,
+    pub(crate) declarations: SharedDeclarations,
     /// The results of each file.
     pub(crate) files: Vec<Arc<FileTypes>>,
     /// The demands of the body of each generic `fn` on its type parameters, by the name of the `fn`.
@@ -232,7 +232,7 @@ impl TypedTree {
         let files = tree.node_counts.iter().enumerate();
         let files = files.map(|(file, counts)| kept.remove(&file).unwrap_or_else(|| FileTypes::new(*counts).into()));
         TypedTree {
-            declarations,
+            declarations: declarations.into(),
             files: files.collect(),
             fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),
@@ -344,7 +344,8 @@ impl TypedTree {
 
     /// Returns every place in the program that names a symbol.
     pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
-        self.declarations.references.iter().chain(self.files.iter().flat_map(|file| &file.references))
+        let declared = self.declarations.files.iter().flat_map(|file| file.references.iter());
+        declared.chain(self.files.iter().flat_map(|file| &file.references))
     }
 
     /// Returns the results of the file that is being checked.
