@@ -26,6 +26,7 @@ mod html;
 mod method;
 mod names;
 mod operators;
+mod parallel_bodies;
 mod pattern;
 mod record;
 mod recursion;
@@ -65,16 +66,22 @@ pub(crate) fn check(
         kept_files = files;
         declarations
     });
-    let mut checker = TypeChecker::new(context, declarations, kept_files);
+    let kept = kept_files.keys().copied().collect();
+    let typed = TypedTree::new(context.tree(), declarations, kept_files);
+    let mut checker = TypeChecker::new(context, typed, kept);
     checker.restore_declarations();
-    checker.items();
+    checker.initial_values();
+    checker.bodies_of_files();
+    checker.test_names();
     checker.finish()
 }
 
 /// Checks the part of a module that is written in Weir. It has no diagnostics, because it is tested with its library.
 pub(crate) fn check_module(parsed: &Parsed, text: &str, library: &Library) -> TypedTree {
     let (files, modules) = (FileModules::default(), WeirModules::none());
-    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules), |_, _| (None, KeptFiles::new()))
+    check(&mut CheckContext::new((MODULE_SOURCE, text, parsed), &files, library, &modules), |_, _| {
+        (None, KeptFiles::new())
+    })
 }
 
 pub(crate) use test_items::tests;
@@ -127,7 +134,9 @@ struct TypeChecker<'a, 'c> {
     exits: Exits,
     /// The effects of the current body so far.
     seen: BodyEffects,
-    /// The files whose results an earlier check has left.
+    /// True if it is the only checker of the program, which finds the types of shared values, too.
+    declares: bool,
+    /// The files whose results an earlier check has left, or that another checker checks.
     kept: BTreeSet<usize>,
     /// The number of diagnostics that were reported before the current file was entered.
     reported_before: usize,
@@ -156,11 +165,12 @@ enum ExhaustivenessCheck<'a> {
 }
 
 impl<'a, 'c> TypeChecker<'a, 'c> {
-    fn new(context: &'c mut CheckContext<'a>, declarations: Declarations, kept: KeptFiles) -> Self {
+    fn new(context: &'c mut CheckContext<'a>, typed: TypedTree, kept: BTreeSet<usize>) -> Self {
         TypeChecker {
-            kept: kept.keys().copied().collect(),
+            declares: true,
+            kept,
             reported_before: context.reported(),
-            typed: TypedTree::new(context.tree(), declarations, kept),
+            typed,
             context,
             inference: Inference::default(),
             reached: 0,
@@ -181,7 +191,8 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         self.context.report(diagnostic);
     }
 
-    fn items(&mut self) {
+    /// Checks what all bodies may depend on: constants, shared values, configuration and bindings of constraints.
+    fn initial_values(&mut self) {
         let tree = self.context.tree();
         self.constants();
         for item in &tree.items {
@@ -193,6 +204,11 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
         }
         self.config_items();
         self.constraint_bindings();
+    }
+
+    /// Checks the bodies of the files that are not kept, which depend only on declarations.
+    fn bodies(&mut self) {
+        let tree = self.context.tree();
         for at in 0..self.typed.declarations.functions.len() {
             self.function(at);
         }
@@ -212,7 +228,6 @@ impl<'a, 'c> TypeChecker<'a, 'c> {
             self.file_handlers();
         }
         self.leave_file();
-        self.test_names();
     }
 
     /// Makes the file of an item the current one. Returns false if it is not checked again.

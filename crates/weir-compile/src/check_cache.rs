@@ -19,7 +19,7 @@ use std::sync::Arc;
 use weir_host::Text;
 use weir_syntax::ast::{ItemKind, Tree};
 
-use crate::declarations::SharedDeclarations;
+use crate::declarations::Declarations;
 use crate::declare::KeptDeclarations;
 use crate::file_lints::FileLints;
 use crate::program_files::{FileModules, KeptTrees, fingerprint};
@@ -38,7 +38,7 @@ pub struct CheckCache {
     /// is 1 in 2⁶⁴ for each edit.
     types: BTreeMap<Text, (u64, Arc<FileTypes>)>,
     /// The declarations of the last program in which they had no errors, and the keys of its files.
-    declared: Option<(FileKeys, SharedDeclarations)>,
+    declared: Option<(FileKeys, Arc<Declarations>)>,
     /// The warnings about the bodies of each file, with the hash of everything that they depend on.
     lints: BTreeMap<Text, (u64, Arc<FileLints>)>,
     /// The fingerprints of the `fn`s without diagnostics.
@@ -49,14 +49,15 @@ impl CheckCache {
     /// Returns the declarations that are still valid. Those of the main file, which has kinds of its own, are collected again.
     pub(crate) fn kept_declarations(&self, keys: &FileKeys) -> KeptDeclarations {
         let (before, declarations) = self.declared.as_ref()?;
-        let valid = (1..declarations.files.len()).filter(|at| keys.key(*at).is_some() && keys.key(*at) == before.key(*at));
+        let valid =
+            (1..declarations.files.len()).filter(|at| keys.key(*at).is_some() && keys.key(*at) == before.key(*at));
         Some((declarations.clone(), valid.collect()))
     }
 
     /// Replaces the cached declarations by those of this check, unless they have errors.
-    pub(crate) fn keep_declarations(&mut self, keys: &FileKeys, declarations: &SharedDeclarations) {
+    pub(crate) fn keep_declarations(&mut self, keys: &FileKeys, declarations: &Declarations) {
         if declarations.is_clean {
-            self.declared = Some((keys.clone(), declarations.clone()));
+            self.declared = Some((keys.clone(), declarations.clone().into()));
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod kept;
 
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -14,15 +14,25 @@ use crate::program_files::FileModules;
 use crate::suggest::nearest;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
-pub(crate) use kept::SharedDeclarations;
 
 /// The declarations of a program. A declaration in a module has the name of the module before its own: `orders.total`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Declarations {
     /// The names in each file.
     pub(crate) files: Vec<FileScope>,
     /// The index of the current file.
     pub(crate) file: usize,
+    /// The places that name a symbol, of the file that is being declared or checked.
+    pub(crate) references: Vec<Reference>,
+    /// True if declaring them reported nothing.
+    pub(crate) is_clean: bool,
+    /// Several checkers and the cache share them when they no longer change.
+    items: Arc<DeclaredItems>,
+}
+
+/// What a program declares, by the names in the program.
+#[derive(Default)]
+pub(crate) struct DeclaredItems {
     pub(crate) types: IndexMap<Text, DeclaredType>,
     pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
     pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
@@ -33,14 +43,26 @@ pub(crate) struct Declarations {
     pub(crate) aliases: IndexMap<Text, DeclaredAlias>,
     pub(crate) constraints: IndexMap<Arc<str>, DeclaredConstraint>,
     pub(crate) services: IndexSet<Arc<str>>,
-    /// The places that name a symbol, of the file that is being declared or checked.
-    pub(crate) references: Vec<Reference>,
-    /// True if declaring them reported nothing.
-    pub(crate) is_clean: bool,
+}
+
+impl Deref for Declarations {
+    type Target = DeclaredItems;
+
+    fn deref(&self) -> &DeclaredItems {
+        &self.items
+    }
+}
+
+impl DerefMut for Declarations {
+    /// # Panics
+    /// Panics if another checker or the cache shares them.
+    fn deref_mut(&mut self) -> &mut DeclaredItems {
+        Arc::get_mut(&mut self.items).expect("declarations change only while one checker has them")
+    }
 }
 
 /// The names in a file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FileScope {
     /// The name of the module that the file is; empty for the main file.
     pub(crate) module: Text,
@@ -74,6 +96,7 @@ pub(crate) struct OwnDeclarations {
     constraints: Range<usize>,
 }
 
+#[derive(Clone)]
 pub(crate) struct ImportedModule {
     pub(crate) module: Text,
     /// The index of the file, for a module of the program.
@@ -248,6 +271,11 @@ pub(crate) struct SoftLimits {
 }
 
 impl Declarations {
+    /// Returns the declarations of a program that has these files, and declares nothing yet.
+    pub(crate) fn of_files(files: Vec<FileScope>) -> Self {
+        Declarations { files, ..Self::default() }
+    }
+
     /// Returns whether a table may lose rows at any time, because it has a limit.
     pub(crate) fn may_lose_rows(&self, table: &str) -> bool {
         let limits = self.tables.get(table).and_then(|declared| declared.soft);

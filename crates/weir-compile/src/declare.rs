@@ -16,7 +16,7 @@ use weir_syntax::{Code, Diagnostic, Span, print_on_one_line};
 use crate::context::CheckContext;
 use crate::declarations::{
     Declarations, DeclaredAlias, DeclaredConfig, DeclaredConstant, DeclaredConstraint, DeclaredFn, DeclaredParameter,
-    DeclaredShared, DeclaredType, FileScope, ImportedModule, SharedDeclarations,
+    DeclaredShared, DeclaredType, FileScope, ImportedModule,
 };
 use crate::lang_items::{HTML, TABLES};
 use crate::suggest::nearest;
@@ -25,7 +25,7 @@ use crate::types::Ty;
 pub(crate) use type_resolution::{TypeParameters, private_item, resolve_type};
 
 /// The declarations of files that an edit left valid: those of an earlier check, and the indices of the files.
-pub(crate) type KeptDeclarations = Option<(SharedDeclarations, BTreeSet<usize>)>;
+pub(crate) type KeptDeclarations = Option<(Arc<Declarations>, BTreeSet<usize>)>;
 
 /// Collects the declarations of a tree, except for those that `kept` finds when it is known which modules each file uses.
 pub(crate) fn declare(
@@ -60,17 +60,16 @@ struct Declarer<'a, 'c> {
 impl<'a, 'c> Declarer<'a, 'c> {
     fn new(context: &'a mut CheckContext<'c>) -> Self {
         let modules = context.files.names().iter().cloned().enumerate();
-        let scope = |(file, module)| {
-            FileScope::of_module(module, context.files.start(file), context.file_items(file).start)
-        };
+        let scope =
+            |(file, module)| FileScope::of_module(module, context.files.start(file), context.file_items(file).start);
         let files: Vec<FileScope> = modules.map(scope).collect();
         let files = if files.is_empty() { vec![FileScope::default()] } else { files };
-        let declarations = Declarations { files, ..Declarations::default() };
+        let declarations = Declarations::of_files(files);
         Declarer { context, declarations, kept: None, taken: IndexMap::new() }
     }
 
     /// Returns the earlier declarations that have those of a file, if they are taken over.
-    fn kept(&self, file: usize) -> Option<SharedDeclarations> {
+    fn kept(&self, file: usize) -> Option<Arc<Declarations>> {
         let (before, files) = self.kept.as_ref()?;
         files.contains(&file).then(|| before.clone())
     }

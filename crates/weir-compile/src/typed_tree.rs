@@ -11,7 +11,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Block, ExprId, FailureHandler, ItemKind, PatternId, Tree};
 
 use crate::bound_constraints::BoundConstraints;
-use crate::declarations::{Declarations, SharedDeclarations};
+use crate::declarations::Declarations;
 use crate::effects::EffectSummary;
 pub(crate) use crate::symbol::LocalId;
 use crate::symbol::Reference;
@@ -21,7 +21,7 @@ pub(crate) use file_types::{FileTypes, InFile};
 
 /// The resolved names and types of a tree.
 pub struct TypedTree {
-    pub(crate) declarations: SharedDeclarations,
+    pub(crate) declarations: Declarations,
     /// The results of each file.
     pub(crate) files: Vec<Arc<FileTypes>>,
     /// The demands of the body of each generic `fn` on its type parameters, by the name of the `fn`.
@@ -231,9 +231,14 @@ impl TypedTree {
     pub(crate) fn new(tree: &Tree, declarations: Declarations, mut kept: KeptFiles) -> Self {
         let files = tree.node_counts.iter().enumerate();
         let files = files.map(|(file, counts)| kept.remove(&file).unwrap_or_else(|| FileTypes::new(*counts).into()));
+        Self::of_files(declarations, files.collect())
+    }
+
+    /// Creates the typed tree of a program with these results of its files.
+    pub(crate) fn of_files(declarations: Declarations, files: Vec<Arc<FileTypes>>) -> Self {
         TypedTree {
-            declarations: declarations.into(),
-            files: files.collect(),
+            declarations,
+            files,
             fn_demands: BTreeMap::new(),
             fn_effects: Vec::new(),
             fn_callees: Vec::new(),

@@ -1,39 +1,12 @@
 //! Declarations that an edit of other files leaves valid: they are taken over from the last program whose declarations had no
 //! errors (`check_cache`).
 
-use std::ops::{Deref, DerefMut, Range};
-use std::sync::Arc;
+use std::ops::Range;
 
 use weir_host::{TypeShape, Value};
 
 use super::{Declarations, OwnDeclarations};
 use crate::types::Ty;
-
-/// The declarations of a checked program. When the cache of checks has them, too, they no longer change.
-#[derive(Clone, Default)]
-pub(crate) struct SharedDeclarations(Arc<Declarations>);
-
-impl From<Declarations> for SharedDeclarations {
-    fn from(declarations: Declarations) -> Self {
-        SharedDeclarations(declarations.into())
-    }
-}
-
-impl Deref for SharedDeclarations {
-    type Target = Declarations;
-
-    fn deref(&self) -> &Declarations {
-        &self.0
-    }
-}
-
-impl DerefMut for SharedDeclarations {
-    /// # Panics
-    /// Panics if the cache has them already.
-    fn deref_mut(&mut self) -> &mut Declarations {
-        Arc::get_mut(&mut self.0).expect("declarations change only until the check has ended")
-    }
-}
 
 impl Declarations {
     /// Returns where the declarations of a file begin that are added from now on.
