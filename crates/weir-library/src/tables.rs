@@ -50,7 +50,7 @@ use weir::{Failure, Generic, Value};
 use crate::{Limited, list};
 pub use backup::backup;
 use open_table::OpenTable;
-pub use postgres::PostgresAddress;
+pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
 pub use report::report;
 use schema::TableSearch;
 pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableReference};

@@ -17,6 +17,7 @@ mod io;
 mod layout;
 mod readers;
 mod replacement;
+mod scratch;
 mod table;
 mod tls;
 mod value;
@@ -37,6 +38,7 @@ use connection::{Executed, PostgresConnection, SqlStatement};
 use errors::{StatementError, explain, failure};
 use io::{IoThread, wait};
 use readers::Readers;
+pub use scratch::{ScratchSchema, ScratchSchemas};
 pub(super) use table::PostgresTable;
 use tls::PostgresTls;
 use writer::{ATTEMPTS_MAX, PostgresWriter, SNAPSHOT, execute_alone, pause};
@@ -292,6 +294,11 @@ impl PostgresDatabase {
 
     fn command(&self, connection: &PostgresConnection, sql: &str) -> Result<(), Failure> {
         self.waited(connection.command(sql))?.map_err(|error| explain(&self.address, &error))
+    }
+
+    /// Returns the rows of a query, with their values as texts.
+    fn texts(&self, connection: &PostgresConnection, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        self.waited(connection.texts(sql))?.map_err(|error| explain(&self.address, &error))
     }
 
     /// Blocks the thread until the answer is there.

@@ -24,7 +24,7 @@ use super::storage::TableLocation;
 /// Fails if the database cannot be read.
 pub fn report(schema: &Schema, place: &TableLocation) -> Result<String, Failure> {
     let mut text = match (&schema.soft, place) {
-        (Some(_), _) | (None, TableLocation::Memory) => format!("{}, in memory\n", schema.name),
+        (Some(_), _) | (None, TableLocation::Memory | TableLocation::Scratch(_)) => format!("{}, in memory\n", schema.name),
         (None, TableLocation::File(file)) => format!("{}, stored in {}\n", schema.name, file.display()),
         (None, TableLocation::Postgres(address)) => format!("{}, stored in {address}\n", schema.name),
     };
@@ -46,7 +46,7 @@ pub fn report(schema: &Schema, place: &TableLocation) -> Result<String, Failure>
         return Ok(text);
     }
     let WouldChange { changes, old_defaults } = match place {
-        TableLocation::Memory => return Ok(text),
+        TableLocation::Memory | TableLocation::Scratch(_) => return Ok(text),
         TableLocation::File(file) => would_change_file(schema, file)?,
         TableLocation::Postgres(address) => {
             PostgresDatabase::examine(address, |catalog| WouldChange::of(schema, catalog))?

@@ -12,7 +12,7 @@ use weir::Failure;
 use super::database::Database;
 use super::memory::{MemoryTable, TableClock};
 use super::open_table::OpenTable;
-use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable};
+use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
 use super::rows::TableRows;
 use super::schema::Schema;
 use super::stored::StoredTable;
@@ -26,6 +26,8 @@ pub enum TableLocation {
     File(PathBuf),
     /// In a PostgreSQL database.
     Postgres(PostgresAddress),
+    /// In an empty schema of a PostgreSQL database, which the first of them creates, and which is dropped at the end.
+    Scratch(Arc<ScratchSchema>),
 }
 
 /// The database of the stored tables.
@@ -121,6 +123,9 @@ impl TableStorage {
             TableLocation::File(file) => OpenDatabase::Sqlite(Arc::new(Database::open(file)?)),
             TableLocation::Postgres(address) => {
                 OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(address.clone())?))
+            }
+            TableLocation::Scratch(schema) => {
+                OpenDatabase::Postgres(Arc::new(PostgresDatabase::open(schema.create()?)?))
             }
         };
         Ok(database.insert(opened).clone())

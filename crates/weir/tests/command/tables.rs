@@ -2,6 +2,7 @@
 
 mod backups;
 mod postgres;
+mod scratch_schemas;
 mod statements;
 
 use std::io::Write;

@@ -2,7 +2,6 @@
 
 use super::PostgresDatabase;
 use super::connection::PostgresConnection;
-use super::errors::explain;
 use crate::tables::catalog::{Catalog, CatalogColumn, Read};
 use crate::tables::dialect::Dialect;
 
@@ -61,8 +60,7 @@ impl Catalog for PostgresCatalog<'_> {
     }
 
     fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>> {
-        let rows = self.database.waited(self.connection.texts(sql))?;
-        rows.map_err(|error| explain(&self.database.address, &error))
+        self.database.texts(self.connection, sql)
     }
 
     fn execute(&self, sql: &str) -> Read<()> {
