@@ -28,6 +28,10 @@ pub(super) trait Catalog {
     /// Returns the rows of a query, with their values as texts.
     fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>>;
 
+    /// Returns the plan by which the database executes a statement with this number of parameters, whatever their values
+    /// are: a line for each step, indented.
+    fn plan(&self, sql: &str, parameters: usize) -> Read<Vec<String>>;
+
     /// Executes a statement.
     fn execute(&self, sql: &str) -> Read<()>;
 }

@@ -68,6 +68,22 @@ impl Catalog for SqliteCatalog<'_> {
         })
     }
 
+    fn plan(&self, sql: &str, _parameters: usize) -> Read<Vec<String>> {
+        let steps: Vec<(i64, i64, String)> = self.read(|connection| {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+            // The parameters stay without values.
+            let mut rows = statement.raw_query();
+            let mut steps = Vec::new();
+            while let Some(row) = rows.next()? {
+                steps.push((row.get(0)?, row.get(1)?, row.get(3)?));
+            }
+            Ok(steps)
+        })?;
+        let parent = |of: i64| steps.iter().find(|(id, ..)| *id == of).map(|(_, parent, _)| *parent);
+        let depth = |of: i64| std::iter::successors(parent(of), |up| parent(*up)).count();
+        Ok(steps.iter().map(|(_, parent, detail)| "  ".repeat(depth(*parent)) + detail).collect())
+    }
+
     fn execute(&self, sql: &str) -> Read<()> {
         self.read(|connection| connection.execute_batch(sql))
     }

@@ -124,9 +124,7 @@ fn test_file(
     let mut project = Project::below(&arguments.files);
     let id = project.read(path, terminal)?;
     let configuration = Configuration::read_for_tests(id, project.sources.file(id), &arguments.configuration);
-    let mut library = library.clone();
-    configuration.apply(&mut library);
-    library.environment.insert(Secrets::of_tests());
+    let mut library = configured(library, &configuration);
     let checked = project.check(id, &library);
     total.modules.extend(project.modules.drain(..));
     let exit = project.report(ErrorFormat::Human, terminal);
@@ -173,6 +171,14 @@ fn test_file(
     }
     terminal.print(&(text + "\n"));
     Ok(())
+}
+
+/// Returns the library with the configuration of a program and the secrets of tests.
+fn configured(library: &Library, configuration: &Configuration) -> Library {
+    let mut library = library.clone();
+    configuration.apply(&mut library);
+    library.environment.insert(Secrets::of_tests());
+    library
 }
 
 /// Describes the failure of an initial value with its places.

@@ -2,6 +2,7 @@
 
 mod backups;
 mod postgres;
+mod query_plans;
 mod scratch_schemas;
 mod statements;
 

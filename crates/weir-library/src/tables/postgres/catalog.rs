@@ -4,6 +4,7 @@ use super::PostgresDatabase;
 use super::connection::PostgresConnection;
 use crate::tables::catalog::{Catalog, CatalogColumn, Read};
 use crate::tables::dialect::Dialect;
+use crate::tables::sql::list;
 
 /// The tables of a schema, read and changed by a connection.
 pub(in crate::tables) struct PostgresCatalog<'c> {
@@ -61,6 +62,16 @@ impl Catalog for PostgresCatalog<'_> {
 
     fn query(&self, sql: &str) -> Read<Vec<Vec<Option<String>>>> {
         self.database.texts(self.connection, sql)
+    }
+
+    fn plan(&self, sql: &str, parameters: usize) -> Read<Vec<String>> {
+        // Prepared statements outlive the transaction of the connection, and so does this one.
+        self.execute(&format!("SET LOCAL plan_cache_mode = force_generic_plan; PREPARE weir_plan AS {sql}"))?;
+        let values = list((0..parameters).map(|_| "NULL".to_owned()), ", ");
+        let values = if values.is_empty() { values } else { format!("({values})") };
+        let lines = self.query(&format!("EXPLAIN (COSTS OFF) EXECUTE weir_plan{values}"))?;
+        self.execute("DEALLOCATE weir_plan")?;
+        Ok(lines.into_iter().flatten().flatten().collect())
     }
 
     fn execute(&self, sql: &str) -> Read<()> {

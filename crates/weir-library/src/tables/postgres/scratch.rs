@@ -51,7 +51,8 @@ impl ScratchSchemas {
     pub fn begin(address: PostgresAddress) -> Result<Arc<ScratchSchemas>, Failure> {
         let database = PostgresDatabase::unprepared(address)?;
         let connection = database.connect().map_err(|error| database.failure(&error))?;
-        let mut schemas = ScratchSchemas { database, connection: Mutex::new(connection), run: 0, last_test: AtomicU32::new(0) };
+        let mut schemas =
+            ScratchSchemas { database, connection: Mutex::new(connection), run: 0, last_test: AtomicU32::new(0) };
         schemas.run = schemas.locked_number()?;
         schemas.drop_abandoned()?;
         Ok(Arc::new(schemas))
@@ -61,7 +62,11 @@ impl ScratchSchemas {
     #[must_use]
     pub fn schema(self: &Arc<Self>) -> ScratchSchema {
         let test = self.last_test.fetch_add(1, Ordering::Relaxed) + 1;
-        ScratchSchema { schemas: Arc::clone(self), name: format!("{}{test}", prefix(self.run)), is_created: AtomicBool::new(false) }
+        ScratchSchema {
+            schemas: Arc::clone(self),
+            name: format!("{}{test}", prefix(self.run)),
+            is_created: AtomicBool::new(false),
+        }
     }
 
     /// Drops the schemas of tests that have not ended.
@@ -73,7 +78,9 @@ impl ScratchSchemas {
         let dropped = left.iter().try_for_each(|name| self.drop_schema(name));
         dropped.map_err(|failure| {
             let prefix = prefix(self.run);
-            Failure::function(format!("{failure}; drop the schemas `{prefix}…`, or let the next run of tests drop them"))
+            Failure::function(format!(
+                "{failure}; drop the schemas `{prefix}…`, or let the next run of tests drop them"
+            ))
         })
     }
 
@@ -140,9 +147,8 @@ impl ScratchSchema {
     pub(in crate::tables) fn create(&self) -> Result<PostgresAddress, Failure> {
         let name = &self.name;
         self.is_created.store(true, Ordering::Relaxed);
-        self.schemas.execute(&format!(
-            "CREATE SCHEMA IF NOT EXISTS \"{name}\"; COMMENT ON SCHEMA \"{name}\" IS '{COMMENT}'"
-        ))?;
+        self.schemas
+            .execute(&format!("CREATE SCHEMA IF NOT EXISTS \"{name}\"; COMMENT ON SCHEMA \"{name}\" IS '{COMMENT}'"))?;
         Ok(self.schemas.database.address.in_schema(name))
     }
 }
@@ -181,7 +187,9 @@ mod tests {
     #[test]
     fn only_names_of_scratch_schemas_have_a_run() {
         assert_eq!(run_of(&format!("{}12", prefix(255))), Some(255));
-        for other in ["weir_test_", "weir_test_000000ff_", "weir_test_ff_1", "weir_test_000000ff_1x", "weir_test_+00000ff_1"] {
+        for other in
+            ["weir_test_", "weir_test_000000ff_", "weir_test_ff_1", "weir_test_000000ff_1x", "weir_test_+00000ff_1"]
+        {
             assert_eq!(run_of(other), None, "{other}");
         }
     }

@@ -1,5 +1,7 @@
 //! `weir test --tables`: each test has stored tables of its own, and the data of the database stays as it is.
 
+use std::thread;
+
 use test_support::postgres::PostgresServer;
 
 use crate::support::{Scratch, Served, say, weir};
@@ -80,20 +82,18 @@ fn tests_use_scratch_schemas_and_leave_the_data_as_it_is() {
 fn the_schemas_of_a_killed_run_are_dropped_by_the_next_one_and_those_of_a_run_in_progress_are_not() {
     let Some(server) = PostgresServer::start() else { return };
     let (program, address) = (Scratch::new("endless.weir", ENDLESS.as_bytes()), server.address("public"));
-    let begin = |others: usize| {
-        let run = weir(&["test", program.path(), "--tables", &address]).spawn().unwrap();
-        loop {
-            let schemas = server.execute("public", SCHEMAS);
-            let has_table = |schema: &&str| {
-                server.execute("public", &format!("SELECT to_regclass('{schema}.words') IS NOT NULL")).trim() == "t"
-            };
-            if schemas.lines().filter(has_table).count() > others {
-                return (run, schemas);
-            }
+    let begin = || weir(&["test", program.path(), "--tables", &address]).spawn().unwrap();
+    let with_table = "SELECT count(*) FROM pg_tables WHERE schemaname LIKE 'weir\\_test%' AND tablename = 'words'";
+    let schemas = |count: &str| {
+        while server.execute("public", with_table).trim() != count {
+            thread::yield_now();
         }
+        server.execute("public", SCHEMAS)
     };
-    let (mut killed, left) = begin(0);
-    let (mut running, both) = begin(1);
+    let mut killed = begin();
+    let left = schemas("1");
+    let mut running = begin();
+    let both = schemas("2");
     assert_eq!((left.lines().count(), both.lines().count()), (1, 2));
     killed.kill().unwrap();
     killed.wait().unwrap();
