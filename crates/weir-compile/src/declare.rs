@@ -1,5 +1,6 @@
 //! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
+mod migrations;
 mod references;
 mod tables;
 mod type_order;
@@ -38,6 +39,7 @@ pub(crate) fn declare(context: &mut CheckContext<'_>) -> Declarations {
     declarer.type_shapes();
     declarer.values();
     declarer.references();
+    declarer.migrations();
     declarer.private_types();
     declarer.declarations.file = 0;
     declarer.declarations

@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 use tokio_postgres::NoTls;
 use weir::Failure;
 
+use super::catalog::{Catalog, StartCheck};
 use super::evolution;
 use super::schema::Schema;
 pub use address::PostgresAddress;
@@ -104,13 +105,18 @@ impl PostgresDatabase {
 
     /// Makes the changes that a start of a program with this table needs, all or none.
     fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
+        self.changing(|catalog| evolution::apply(schema, catalog))
+    }
+
+    /// Makes changes of a start, all or none.
+    pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let mut writer = self.writer.lock();
         let connection = self.connected(&mut writer).map_err(|error| failure(&self.address, &error))?;
         self.command(connection, "BEGIN; LOCK TABLE \"weir_database\" IN EXCLUSIVE MODE")?;
-        let applied = evolution::apply(schema, &PostgresCatalog { connection, database: self });
-        let is_applied = matches!(applied, Ok(Ok(())));
-        self.command(connection, if is_applied { "COMMIT" } else { "ROLLBACK" })?;
-        applied?
+        let changed = change(&PostgresCatalog { connection, database: self });
+        let is_changed = matches!(changed, Ok(Ok(_)));
+        self.command(connection, if is_changed { "COMMIT" } else { "ROLLBACK" })?;
+        changed?
     }
 
     /// Executes statements that write: in the transaction, or as one of their own if the number is 0; all or none.

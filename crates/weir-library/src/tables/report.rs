@@ -12,6 +12,7 @@ use super::database::is_ours;
 use super::database_error::explain;
 use super::dialect::Dialect;
 use super::evolution;
+use super::migration;
 use super::new_table::SchemaChange;
 use super::postgres::PostgresDatabase;
 use super::query_plans::{PlacedStatement, described, described_after_start};
@@ -49,7 +50,7 @@ pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLoca
     if schema.soft.is_some() {
         return Ok(text);
     }
-    let WouldChange { changes, old_defaults, statements } = match place {
+    let WouldChange { migration, changes, old_defaults, statements } = match place {
         TableLocation::Memory | TableLocation::Scratch(_) => return Ok(text),
         TableLocation::File(file) => would_change_file(schema, statements, file)?,
         TableLocation::Postgres(address) => {
@@ -63,6 +64,14 @@ pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLoca
             "  a program that does not declare `{name}` inserts {default}, the default with which it was created"
         );
     }
+    if let Some((changes, rows)) = migration {
+        changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql));
+        let batched = schema.migration.as_ref().is_some_and(|migration| migration.batched);
+        let how = if batched { "in several transactions" } else { "in one transaction" };
+        let noun = if rows == 1 { "row" } else { "rows" };
+        _ = writeln!(text, "  a start converts {rows} {noun} by the function of `migrate`, {how}");
+        return Ok(text + &statements);
+    }
     match changes {
         Ok(changes) if changes.is_empty() => text.push_str("  the database has it like this\n"),
         Ok(changes) => changes.iter().for_each(|change| _ = writeln!(text, "  a start runs: {}", change.sql)),
@@ -74,6 +83,8 @@ pub fn report(schema: &Schema, statements: &[PlacedStatement], place: &TableLoca
 
 /// The changes that a start would make.
 struct WouldChange<'s> {
+    /// The changes before rows are converted, and their number; `None` if none are.
+    migration: Option<(Vec<SchemaChange>, i64)>,
     /// The changes, or why the start fails.
     changes: Result<Vec<SchemaChange>, Failure>,
     /// The columns whose default has changed, with the old one.
@@ -85,14 +96,14 @@ struct WouldChange<'s> {
 impl<'s> WouldChange<'s> {
     fn of(schema: &'s Schema, statements: &[PlacedStatement], catalog: &dyn Catalog) -> Read<WouldChange<'s>> {
         let (dialect, old_defaults) = (catalog.dialect(), evolution::old_defaults(schema, catalog)?);
-        let changes = evolution::changes(schema, catalog)?;
+        let (migration, changes) = (migration::promised(schema, catalog)?, evolution::changes(schema, catalog)?);
         let statements = match (&changes, dialect) {
             (Ok(changes), _) if changes.is_empty() => described(schema, statements, (dialect, Some(catalog)))?,
             (_, Dialect::Sqlite) => described_after_start(schema, statements)?,
             // Its plans depend on the rows, and this program changes nothing.
             (_, Dialect::Postgres) => described(schema, statements, (dialect, None))?,
         };
-        Ok(WouldChange { changes, old_defaults, statements })
+        Ok(WouldChange { migration, changes, old_defaults, statements })
     }
 }
 

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
-use weir::Failure;
+use weir::{Failure, Value};
 
+use super::catalog::{Catalog, StartCheck};
 use super::database::Database;
 use super::memory::{MemoryTable, TableClock};
+use super::migration;
 use super::open_table::OpenTable;
 use super::postgres::{PostgresAddress, PostgresDatabase, PostgresTable, ScratchSchema};
 use super::rows::TableRows;
@@ -94,6 +96,32 @@ impl TableStorage {
         let table = Arc::new(OpenTable { schema, rows });
         self.tables.lock().insert(table.schema.name.clone(), Arc::clone(&table));
         Ok(table)
+    }
+
+    /// Returns the next rows of the old type of a table that the program converts; none if there are none.
+    pub(super) fn old_rows(&self, schema: &Schema) -> Result<Vec<Value>, Failure> {
+        self.changing(schema, |catalog| migration::old_rows(schema, catalog), Vec::new())
+    }
+
+    /// Stores converted rows, and returns whether more are left.
+    pub(super) fn store_converted(&self, schema: &Schema, old: &[Value], new: Vec<Value>) -> Result<bool, Failure> {
+        self.changing(schema, |catalog| migration::store(schema, old, new, catalog), false)
+    }
+
+    /// Changes the database in one transaction, unless the table is kept in memory.
+    fn changing<T>(
+        &self,
+        schema: &Schema,
+        change: impl FnOnce(&dyn Catalog) -> StartCheck<T>,
+        in_memory: T,
+    ) -> Result<T, Failure> {
+        if schema.soft.is_some() || matches!(self.place, TableLocation::Memory) {
+            return Ok(in_memory);
+        }
+        match self.open_database()? {
+            OpenDatabase::Sqlite(database) => database.changing(change),
+            OpenDatabase::Postgres(database) => database.changing(change),
+        }
     }
 
     /// Returns an open table.

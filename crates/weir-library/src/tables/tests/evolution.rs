@@ -67,6 +67,7 @@ impl Evolution {
             soft: None,
             references: Vec::new(),
             referenced_by: Vec::new(),
+            migration: None,
         };
         let promised = crate::tables::report(&schema, &[], &self.database.place()).unwrap();
         let storage = self.database.storage();
@@ -211,6 +212,7 @@ fn a_table_that_the_database_does_not_number_is_refused() {
             soft: None,
             references: Vec::new(),
             referenced_by: Vec::new(),
+            migration: None,
         };
         drop(database.storage().open(numbered(false)).unwrap());
         let refused = database.storage().open(numbered(true)).map(|_| ()).unwrap_err();
