@@ -22,6 +22,7 @@ mod html;
 mod join_points;
 mod keyed_reads;
 mod matching;
+mod migrations;
 mod own_transactions;
 mod pattern;
 mod queries;

@@ -22,9 +22,11 @@ mod existing_rows;
 mod group_commit;
 mod insertion;
 mod memory;
+mod migration;
 mod new_table;
 mod open_table;
 mod postgres;
+mod query_plans;
 mod reference_notes;
 mod references;
 mod report;
@@ -50,16 +52,19 @@ use weir::{Failure, Generic, Value};
 use crate::{Limited, list};
 pub use backup::backup;
 use open_table::OpenTable;
-pub use postgres::PostgresAddress;
+pub use postgres::{PostgresAddress, ScratchSchema, ScratchSchemas};
+pub use query_plans::{PlacedStatement, SearchStatement};
 pub use report::report;
 use schema::TableSearch;
-pub use schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableReference};
+pub use schema::{
+    ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableMigration, TableQuery, TableReference,
+};
 pub use storage::{TableLocation, TableStorage};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
     pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, insert, upsert, replace,
-        replace_rows, delete, delete_all, delete_rows
+        replace_rows, delete, delete_all, delete_rows, old_rows, store_converted
 }
 
 /// A table of the program.
@@ -71,6 +76,8 @@ pub struct Table(Arc<OpenTable>);
 type RowKey = Generic<'k'>;
 /// A record.
 type Row = Generic<'r'>;
+/// A record of the type that the rows of a table had before.
+type OldRow = Generic<'o'>;
 /// The limit of a query, `()`, and the values that its conditions compare with.
 type QueryArguments = Generic<'p'>;
 
@@ -81,6 +88,30 @@ type QueryArguments = Generic<'p'>;
 #[weir::function]
 pub fn open(schema: Schema, #[environment] storage: &TableStorage) -> Result<Table, Failure> {
     storage.open(schema).map(Table)
+}
+
+/// Returns the next rows of the old type of a table that the program converts; none if there are none.
+///
+/// # Errors
+/// Fails if the database does.
+#[weir::function]
+pub fn old_rows(schema: Schema, #[environment] storage: &TableStorage) -> Result<Vec<OldRow>, Failure> {
+    Ok(storage.old_rows(&schema)?.into_iter().map(Generic).collect())
+}
+
+/// Stores converted rows, and returns whether more are left.
+///
+/// # Errors
+/// Fails if the database does, if another program has written the rows, or if one cannot be stored.
+#[weir::function]
+pub fn store_converted(
+    schema: Schema,
+    old: Vec<OldRow>,
+    new: Vec<Row>,
+    #[environment] storage: &TableStorage,
+) -> Result<bool, Failure> {
+    let old: Vec<Value> = old.into_iter().map(|row| row.0).collect();
+    storage.store_converted(&schema, &old, new.into_iter().map(|row| row.0).collect())
 }
 
 /// Begins a transaction, and returns its number.

@@ -235,7 +235,7 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    fn appended(&mut self, list: &Atom, item: &Atom, ty: &Type, span: Span) -> Atom {
+    pub(super) fn appended(&mut self, list: &Atom, item: &Atom, ty: &Type, span: Span) -> Atom {
         let one = self.prim(Prim::List, vec![item.clone()], ty.clone(), span);
         self.prim(Prim::Add, vec![list.clone(), one], ty.clone(), span)
     }
@@ -302,7 +302,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Folds a list into another one: `body` returns the second one with what an element adds to it.
-    fn collected(
+    pub(super) fn collected(
         &mut self,
         (list, name): (Atom, &str),
         (element_type, ty): (&Type, &Type),

@@ -25,6 +25,18 @@ pub struct Schema {
     pub references: Vec<TableReference>,
     /// The references of rows of other tables to its rows.
     pub referenced_by: Vec<TableReference>,
+    /// The rows before, which the program converts.
+    pub migration: Option<TableMigration>,
+}
+
+/// The rows of a table before their type was changed.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Migration")]
+pub struct TableMigration {
+    /// The columns that the conversion of a row reads.
+    pub columns: Vec<ColumnSchema>,
+    /// True if the rows are converted in several transactions, and false if in one.
+    pub batched: bool,
 }
 
 /// Columns whose values are the key of a row of a table, unless one of them is absent.

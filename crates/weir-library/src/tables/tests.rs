@@ -131,6 +131,7 @@ fn schema() -> Schema {
         soft: None,
         references: Vec::new(),
         referenced_by: Vec::new(),
+        migration: None,
     }
 }
 
@@ -316,6 +317,7 @@ fn numbers_are_not_used_twice() {
         soft: None,
         references: Vec::new(),
         referenced_by: Vec::new(),
+        migration: None,
     };
     let storages = databases.iter().map(TestDatabase::storage).chain([TableStorage::default()]);
     for table in storages.map(|storage| storage.open(numbered()).unwrap()) {
@@ -444,6 +446,7 @@ fn a_failure_shows_values_as_programs_write_them() {
                 soft: None,
                 references: Vec::new(),
                 referenced_by: Vec::new(),
+                migration: None,
             };
             let table = storage.open(schema).unwrap();
             table.rows.insert(0, row("ada")).unwrap();

@@ -146,6 +146,9 @@ fn table(table: &TableDeclaration) -> String {
                 each(columns, word) + " : " + &word(table) + if cascade.is_some() { " cascade" } else { "" }
             }
             TableClauseKind::Default(arguments) | TableClauseKind::Soft(arguments) => each(arguments, argument),
+            TableClauseKind::Migrate { old, change, batched } => {
+                ty(old) + " : " + &word(change) + if batched.is_some() { " batched" } else { "" }
+            }
         };
         node(clause.kind.word(), [parts])
     };

@@ -51,11 +51,20 @@ pub enum TableClauseKind {
     Default(Vec<Argument>),
     /// `soft(ttl: 30m, at_most: 1000)`: the rows are kept in memory only.
     Soft(Vec<Argument>),
+    /// `migrate OldUser: upgraded batched`: the rows were of another type before, and a `fn` converts them.
+    Migrate {
+        /// Type of the rows before: a record.
+        old: Type,
+        /// The `fn`.
+        change: Name,
+        /// Source range of `batched`: the rows are converted in several transactions.
+        batched: Option<Span>,
+    },
 }
 
 impl TableClauseKind {
     /// The words that begin a clause.
-    pub const WORDS: [&'static str; 6] = ["key", "index", "unique", "references", "default", "soft"];
+    pub const WORDS: [&'static str; 7] = ["key", "index", "unique", "references", "default", "soft", "migrate"];
 
     /// Returns the word that begins the clause.
     #[must_use]
@@ -67,6 +76,7 @@ impl TableClauseKind {
             Self::References { .. } => "references",
             Self::Default(_) => "default",
             Self::Soft(_) => "soft",
+            Self::Migrate { .. } => "migrate",
         }
     }
 }

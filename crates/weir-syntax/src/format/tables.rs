@@ -17,6 +17,10 @@ impl SourcePrinter<'_> {
 
     fn table_clause(&mut self, clause: &TableClause) -> Doc {
         let word = clause.kind.word();
+        if let TableClauseKind::Migrate { old, change, batched } = &clause.kind {
+            let batched = if batched.is_some() { " batched" } else { "" };
+            return Doc::text(format!("{word} ")).then(self.ty(old)).then_text(&format!(": {change}{batched}"));
+        }
         match &clause.kind {
             TableClauseKind::Key { columns, auto } => {
                 let auto = if auto.is_some() { " auto" } else { "" };
@@ -31,6 +35,7 @@ impl SourcePrinter<'_> {
             }
             TableClauseKind::Default(arguments) => Doc::text(word).then(self.arguments(arguments, range(clause.span))),
             TableClauseKind::Soft(arguments) if arguments.is_empty() => Doc::text(word),
+            TableClauseKind::Migrate { .. } => Doc::text(word),
             TableClauseKind::Soft(arguments) => Doc::text(word).then(self.arguments(arguments, range(clause.span))),
         }
     }

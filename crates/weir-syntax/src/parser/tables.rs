@@ -22,7 +22,8 @@ impl Parser<'_> {
         TableDeclaration { name, row, clauses }
     }
 
-    /// `key columns [auto]? | [index | unique] columns | references columns : name [cascade]? | [default | soft] arguments`
+    /// `key columns [auto]? | [index | unique] columns | references columns : name [cascade]? | [default | soft] arguments
+    /// | migrate type : name [batched]?`
     fn table_clause(&mut self) -> Option<TableClause> {
         let start = self.span();
         let word = self.token_text();
@@ -39,6 +40,12 @@ impl Parser<'_> {
                 self.expect(T::Colon, "`:` and the table whose rows the columns name");
                 let table = self.lower_name("the name of a table");
                 TableClauseKind::References { columns, table, cascade: self.eat_word("cascade") }
+            }
+            "migrate" => {
+                let old = self.ty();
+                self.expect(T::Colon, "`:` and the `fn` that converts a row");
+                let change = self.lower_name("the name of a `fn`");
+                TableClauseKind::Migrate { old, change, batched: self.eat_word("batched") }
             }
             "default" => TableClauseKind::Default(self.arguments()),
             _ => TableClauseKind::Soft(self.arguments()),

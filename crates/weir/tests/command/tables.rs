@@ -2,6 +2,8 @@
 
 mod backups;
 mod postgres;
+mod query_plans;
+mod scratch_schemas;
 mod statements;
 
 use std::io::Write;
