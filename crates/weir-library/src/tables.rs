@@ -20,6 +20,8 @@ mod escaped_text;
 mod evolution;
 mod existing_rows;
 mod group_commit;
+mod group_statement;
+mod grouping;
 mod insertion;
 mod memory;
 mod new_table;
@@ -47,8 +49,10 @@ use std::sync::Arc;
 
 use weir::{Failure, Generic, Value};
 
+use self::grouping::{only_aggregates, sum_of};
 use crate::{Limited, list};
 pub use backup::backup;
+pub use grouping::{TableAggregate, TableGrouping};
 use open_table::OpenTable;
 pub use postgres::PostgresAddress;
 pub use report::report;
@@ -58,7 +62,8 @@ pub use storage::{TableLocation, TableStorage};
 
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
-    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, insert, upsert, replace,
+    pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, average, distinct,
+        group, whole_sum, whole_average, insert, upsert, replace,
         replace_rows, delete, delete_all, delete_rows
 }
 
@@ -156,6 +161,73 @@ pub fn sum(
 ) -> Limited<i64> {
     let search = TableSearch::new(query, arguments.0);
     Limited(table.0.rows.sum(transaction, &search, column).and_then(list::whole_sum))
+}
+
+/// Returns the average of a column of the rows that fulfil the conditions; `None` if there are none.
+#[weir::function(reads, units = units_of(table))]
+pub fn average(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    column: usize,
+) -> Limited<Option<f64>> {
+    let search = TableSearch::new(query, arguments.0);
+    let mut grouping = TableGrouping::whole("sum", column);
+    grouping.aggregates.push(TableAggregate { kind: "count".to_owned(), column });
+    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match &only_aggregates(&groups)[..] {
+        [Value::Record(halves), Value::Int(count)] => match &halves[..] {
+            [Value::Int(high), Value::Int(low)] => list::average_of(sum_of(*high, *low), *count),
+            _ => None,
+        },
+        _ => None,
+    }))
+}
+
+/// Returns the number of different values of a column in the rows that fulfil the conditions.
+#[weir::function(reads, units = units_of(table))]
+pub fn distinct(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    column: usize,
+) -> Limited<i64> {
+    let search = TableSearch::new(query, arguments.0);
+    let grouping = TableGrouping::whole("distinct", column);
+    Limited(table.0.rows.group(transaction, &search, &grouping).map(|groups| match only_aggregates(&groups)[..] {
+        [Value::Int(count)] => count,
+        _ => 0,
+    }))
+}
+
+/// A pair of the values in which the rows of a group agree, and of its aggregates.
+type Group = Generic<'g'>;
+
+/// Returns the groups of the rows that fulfil the conditions, in the order of their first rows.
+#[weir::function(reads, units = units_of(table))]
+pub fn group(
+    table: &Table,
+    transaction: i64,
+    query: TableQuery,
+    arguments: QueryArguments,
+    grouping: TableGrouping,
+) -> Limited<Vec<Group>> {
+    let search = TableSearch::new(query, arguments.0);
+    let groups = table.0.rows.group(transaction, &search, &grouping);
+    Limited(groups.map(|groups| groups.into_iter().map(Generic).collect()))
+}
+
+/// Returns the sum of a group. A sum that does not fit into 64 bits ends the flow.
+#[weir::function(pure)]
+pub fn whole_sum(high: i64, low: i64) -> Limited<i64> {
+    Limited(list::whole_sum(sum_of(high, low)))
+}
+
+/// Returns the average of a group with this sum and this number of rows.
+#[weir::function(pure, total)]
+pub fn whole_average(high: i64, low: i64, count: i64) -> Option<f64> {
+    list::average_of(sum_of(high, low), count)
 }
 
 /// Inserts a row, and returns its key.

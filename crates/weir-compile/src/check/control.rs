@@ -210,7 +210,7 @@ impl<'a> TypeChecker<'a, '_> {
             Some(table) => self.rows_of(table, items),
             None => self.elements(items),
         };
-        self.query_limit(table, query);
+        self.query_limit(query);
         let mark = self.scope.mark();
         self.irrefutable_pattern(pattern, &element);
         self.query_clauses(table, pattern, query);

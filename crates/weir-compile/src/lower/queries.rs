@@ -429,7 +429,7 @@ impl<'a> Visitor<'a> for LocalSearch<'_> {
 }
 
 /// Returns the pattern and the body of a closure of one parameter.
-fn closure_of(written: Option<&Expr>) -> Option<(&Pattern, &Expr)> {
+pub(super) fn closure_of(written: Option<&Expr>) -> Option<(&Pattern, &Expr)> {
     match &written?.kind {
         ExprKind::Closure { parameters, body } => match &parameters[..] {
             [only] => Some((&only.pattern, body)),

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use weir::{Failure, Value};
 
 use super::constraint;
+use super::grouping::{GroupsInMemory, TableGrouping};
 use super::row::fields;
 use super::schema::{Schema, TableSearch};
 
@@ -155,6 +156,16 @@ impl MemoryTable {
             true
         });
         sum
+    }
+
+    pub(super) fn group(&mut self, transaction: i64, search: &TableSearch, grouping: &TableGrouping) -> Vec<Value> {
+        self.enter(transaction);
+        let mut groups = GroupsInMemory::new(grouping);
+        self.visit(&self.plan(search), search, &mut |row| {
+            groups.add(self.schema.key_of(fields(row)), fields(row));
+            true
+        });
+        groups.groups()
     }
 
     pub(super) fn insert(&mut self, transaction: i64, row: Value) -> Result<Value, Failure> {

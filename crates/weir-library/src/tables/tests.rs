@@ -14,6 +14,7 @@ use test_support::random::Random;
 use weir::{FailureKind, Value};
 
 use self::evolution::{Evolution, state, user};
+use super::grouping::{TableAggregate, TableGrouping};
 use super::postgres::PostgresAddress;
 use super::rows::TableRows;
 use super::schema::{ColumnSchema, IndexSchema, RowOrder, Schema, SoftTable, TableCondition, TableQuery, TableSearch};
@@ -195,6 +196,29 @@ impl RandomRows {
         let order = order.collect();
         TableSearch::new(TableQuery { conditions, order }, Value::Record(values.into()))
     }
+
+    fn grouping(&mut self) -> TableGrouping {
+        let count = self.below(4);
+        let mut columns: Vec<usize> = (0..count).map(|_| self.below(10) as usize).collect();
+        if self.below(3) == 0 {
+            columns = [vec![3], vec![0, 3], vec![3, 0, 1]][self.below(3) as usize].clone();
+        }
+        columns.dedup();
+        let aggregate = |random: &mut Self| {
+            // A database has the least value of no group of `Bytes`, and of an absent value none.
+            let (kind, columns): (&str, &[usize]) = match random.below(5) {
+                0 => ("count", &[0]),
+                1 => ("distinct", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+                2 if count > 0 => ("max", &[0, 1, 2, 5, 6, 8]),
+                3 if count > 0 => ("min", &[0, 1, 2, 5, 6, 8]),
+                _ => ("sum", &[1]),
+            };
+            let column = columns[random.below(columns.len() as u64) as usize];
+            TableAggregate { kind: kind.to_owned(), column }
+        };
+        let aggregates = (0..=self.below(4)).map(|_| aggregate(self)).collect();
+        TableGrouping { columns, aggregates }
+    }
 }
 
 /// Runs a statement on a table, and returns the result as a text.
@@ -232,6 +256,10 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
                 Value::Record(row.into())
             });
             table.replace_rows(transaction, &old, new.collect()).map(|count| count.to_string())
+        }
+        13 => {
+            let search = random.search();
+            table.group(transaction, &search, &random.grouping()).map(|groups| format!("{groups:?}"))
         }
         12 => table.get(transaction, &key).map(|row| format!("{row:?}")),
         _ => table.select(transaction, &random.search()).map(|rows| format!("{rows:?}")),

@@ -1,6 +1,7 @@
 //! Stored tables of a real process: restarts, kills, other databases.
 
 mod backups;
+mod groups;
 mod postgres;
 mod statements;
 
