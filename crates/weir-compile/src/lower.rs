@@ -24,6 +24,7 @@ mod join_points;
 mod keyed_reads;
 mod matching;
 mod own_transactions;
+mod pages;
 mod pattern;
 mod queries;
 mod references;

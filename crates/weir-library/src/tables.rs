@@ -13,6 +13,7 @@ mod catalog;
 mod checkpoint;
 mod connection;
 mod constraint;
+mod cursor;
 mod database;
 mod database_error;
 mod dialect;
@@ -26,6 +27,7 @@ mod insertion;
 mod memory;
 mod new_table;
 mod open_table;
+mod page_statement;
 mod postgres;
 mod reference_notes;
 mod references;
@@ -47,9 +49,11 @@ mod writer;
 
 use std::sync::Arc;
 
-use weir::{Failure, Generic, Value};
+use weir::{Elements, Failure, Generic, Value};
 
+use self::cursor::{cursor, page_start};
 use self::grouping::{only_aggregates, sum_of};
+use self::row::fields;
 use crate::{Limited, list};
 pub use backup::backup;
 pub use grouping::{TableAggregate, TableGrouping};
@@ -63,7 +67,7 @@ pub use storage::{TableLocation, TableStorage};
 weir::library! {
     /// Statements on tables. Programs call them on a declared table.
     pub(crate) tables: open, begin, commit, roll_back, settle, get, get_all, select, count, sum, average, distinct,
-        group, whole_sum, whole_average, insert, upsert, replace,
+        group, check_cursor, next_page, whole_sum, whole_average, insert, upsert, replace,
         replace_rows, delete, delete_all, delete_rows
 }
 
@@ -139,8 +143,30 @@ pub fn get_all(table: &Table, transaction: i64, keys: Vec<RowKey>) -> Limited<Ve
 /// Returns the rows that fulfil the conditions, in order.
 #[weir::function(reads, units = units_of(table))]
 pub fn select(table: &Table, transaction: i64, query: TableQuery, arguments: QueryArguments) -> Limited<Vec<Row>> {
-    let search = TableSearch::new(query, arguments.0);
-    Limited(table.0.rows.select(transaction, &search).map(|rows| rows.into_iter().map(Generic).collect()))
+    let search = TableSearch::for_rows(&table.0.schema, query, arguments.0);
+    let rows = search.and_then(|search| table.0.rows.select(transaction, &search));
+    Limited(rows.map(|rows| rows.into_iter().map(Generic).collect()))
+}
+
+/// Returns if the cursor, if there is one, is that of a row in the order of the query.
+///
+/// # Errors
+/// Fails if it is not.
+#[weir::function(reads)]
+pub fn check_cursor(
+    table: &Table,
+    _transaction: i64,
+    query: TableQuery,
+    cursor: Option<String>,
+) -> Result<(), Failure> {
+    cursor.map_or(Ok(()), |cursor| page_start(&table.0.schema, &query, &cursor).map(|_| ()))
+}
+
+/// Returns the cursor of the last row of a page with this limit, if there are rows behind it.
+#[weir::function(reads)]
+pub fn next_page(table: &Table, _transaction: i64, query: TableQuery, rows: &Elements, limit: i64) -> Option<String> {
+    let last = usize::try_from(limit).ok().filter(|limit| *limit < rows.len())?.checked_sub(1)?;
+    Some(cursor(&table.0.schema, &query, fields(&rows.get(last)?)))
 }
 
 /// Returns the number of rows that fulfil the conditions.

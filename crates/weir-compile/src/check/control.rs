@@ -210,14 +210,16 @@ impl<'a> TypeChecker<'a, '_> {
             Some(table) => self.rows_of(table, items),
             None => self.elements(items),
         };
-        self.query_limit(query);
+        self.query_limit(table, query);
         let mark = self.scope.mark();
         self.irrefutable_pattern(pattern, &element);
         self.query_clauses(table, pattern, query);
         let ty = self.block(body, None);
         self.scope.leave(mark);
         // A body that always diverges yields no element, but the list may be empty.
-        Ty::list(if ty.is_never() { Ty::UNIT } else { ty })
+        let list = Ty::list(if ty.is_never() { Ty::UNIT } else { ty });
+        let page = |list| Ty::result(Ty::tuple(vec![list, Ty::option(Ty::TEXT)]), Ty::FAILURE);
+        if query.after.is_some() { page(list) } else { list }
     }
 
     pub(super) fn fold(

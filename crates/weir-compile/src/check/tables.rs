@@ -216,10 +216,22 @@ impl<'a> TypeChecker<'a, '_> {
         }
     }
 
-    /// Checks the limit of a query, which does not depend on the row.
-    pub(super) fn query_limit(&mut self, query: &'a QueryClauses) {
+    /// Checks the limit and the cursor of a query, which do not depend on the row.
+    pub(super) fn query_limit(&mut self, table: Option<usize>, query: &'a QueryClauses) {
         if let Some(limit) = &query.limit {
             self.expr(limit, Some(&Expected::new(Ty::INT, limit.span, "a limit is an `Int`")));
+        }
+        let Some(after) = &query.after else { return };
+        let why = "a cursor is the `Option(Text)` that the page before has returned, and `None` before the first page";
+        self.expr(after, Some(&Expected::new(Ty::option(Ty::TEXT), after.span, why)));
+        if table.is_none() {
+            self.no_query(
+                after.span,
+                "`after` belongs to a query of a table",
+                "take a part of the list: `.skip(count)`",
+            );
+        } else if query.limit.is_none() {
+            self.no_query(after.span, "a page has no `limit`", "say how many rows it has: `limit 50 after cursor`");
         }
     }
 

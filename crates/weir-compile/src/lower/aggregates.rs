@@ -75,7 +75,7 @@ impl<'a> Lowering<'a, '_> {
             let order = record([Value::Int(column as i64), Value::Bool(aggregate == Aggregate::Max)]);
             let first = Some(Atom::Value(Value::Int(1)));
             let rows = self.select(&of.table, &of.condition, vec![order], first, span);
-            let values = self.for_each(query, rows, of.pattern, of.body);
+            let values = self.for_each((&self.ty(query), query.span), rows, of.pattern, of.body);
             let given = vec![Some(Binding::Atom(values))];
             let path = if aggregate == Aggregate::Max { "list.max" } else { "list.min" };
             return Some(self.call_host(&path.into(), given, self.ty(expr), (span, &[])));

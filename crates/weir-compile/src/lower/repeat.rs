@@ -19,6 +19,7 @@ impl<'a> Lowering<'a, '_> {
         body: &'a Block,
     ) -> Atom {
         let list = match self.table_named(items) {
+            Some(table) if query.after.is_some() => return self.page(expr, &table, (pattern, query), body),
             Some(table) => self.query(&table, (pattern, query), items.span),
             None => {
                 let groups = self.groups(pattern, items, (query, body));
@@ -26,7 +27,7 @@ impl<'a> Lowering<'a, '_> {
                 self.chosen(list, pattern, query, items.span)
             }
         };
-        self.for_each(expr, list, pattern, body)
+        self.for_each((&self.ty(expr), expr.span), list, pattern, body)
     }
 
     /// Returns the elements of a list that the clauses of a `for` choose, in their order.
@@ -79,22 +80,27 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Lowers the rounds of a `for` over a list.
-    pub(super) fn for_each(&mut self, expr: &'a Expr, list: Atom, pattern: &'a Pattern, body: &'a Block) -> Atom {
-        let result = self.ty(expr);
-        let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
-        let paired = self.with_rows(list, pattern, body, expr.span);
+    pub(super) fn for_each(
+        &mut self,
+        (result, span): (&Type, Span),
+        list: Atom,
+        pattern: &'a Pattern,
+        body: &'a Block,
+    ) -> Atom {
+        let Type::List(of) = result else { return Atom::Value(Value::Unit) };
+        let paired = self.with_rows(list, pattern, body, span);
         let element = self.vars.variable(pattern_name(pattern), paired.element_type.clone());
         let open_block = self.build_block(|lowering| {
-            lowering.bind_pairs(&paired, Atom::Var(element.var), pattern, expr.span);
+            lowering.bind_pairs(&paired, Atom::Var(element.var), pattern, span);
             lowering.block(body)
         });
         let list = self.end_pairs(paired);
         let targets = exit_targets(&open_block);
         if targets.is_empty() {
             let body = self.close_without_exits(open_block, of);
-            return self.emit(Op::Map { list, element, body }, result, expr.span);
+            return self.emit(Op::Map { list, element, body }, result.clone(), span);
         }
-        self.collect(expr.span, (list, element), (open_block, of), &targets)
+        self.collect(span, (list, element), (open_block, of), &targets)
     }
 
     /// Returns the list that a `for` iterates over; of a map, the list of its pairs.

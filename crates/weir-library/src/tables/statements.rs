@@ -108,6 +108,10 @@ impl TableStatements {
                 other => write!(sql, " {word} {named} {other} {parameter}"),
             };
         }
+        if let Some(after) = &search.after {
+            let word = if sql.is_empty() { "WHERE" } else { "AND" };
+            _ = write!(sql, " {word} {}", self.dialect.behind(schema, after, &mut parameters));
+        }
         (sql, parameters)
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use test_support::postgres::PostgresServer;
 use test_support::random::Random;
-use weir::{FailureKind, Value};
+use weir::{Failure, FailureKind, Value};
 
 use self::evolution::{Evolution, state, user};
 use super::grouping::{TableAggregate, TableGrouping};
@@ -257,6 +257,7 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
             });
             table.replace_rows(transaction, &old, new.collect()).map(|count| count.to_string())
         }
+        14 => pages(table, transaction, seed),
         13 => {
             let search = random.search();
             table.group(transaction, &search, &random.grouping()).map(|groups| format!("{groups:?}"))
@@ -269,6 +270,31 @@ fn run(table: &dyn TableRows, kind: u64, transaction: i64, seed: u64) -> String 
         assert_eq!(failure.kind, FailureKind::Constraint, "{failure}");
         "refused".to_owned()
     })
+}
+
+/// Returns the pages of a random query: their rows, and the last cursor. The pages have the rows of the whole query.
+fn pages(table: &dyn TableRows, transaction: i64, seed: u64) -> Result<String, Failure> {
+    let mut random = RandomRows::new(seed);
+    let (schema, mut whole) = (schema(), random.search());
+    let limit = 1 + random.below(4) as usize;
+    let mut values: Vec<Value> = whole.conditions().map(|(_, value)| value.clone()).collect();
+    values.splice(0..0, [Value::Int(limit as i64), Value::none()]);
+    (whole.limit, whole.limit_value) = (usize::MAX, Value::Int(i64::MAX));
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = TableSearch::for_rows(&schema, whole.query.clone(), Value::Record(values.clone().into()))?;
+        let mut rows = table.select(transaction, &page)?;
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        all.append(&mut rows);
+        if !more {
+            break;
+        }
+        cursor = super::cursor::cursor(&schema, &whole.query, super::row::fields(&all[all.len() - 1]));
+        values[1] = Value::some(Value::text(&cursor));
+    }
+    assert_eq!(all, table.select(transaction, &whole)?, "{:?} by {limit}", whole.query);
+    Ok(format!("{all:?} {cursor}"))
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod backups;
 mod groups;
+mod pages;
 mod postgres;
 mod statements;
 
