@@ -81,7 +81,7 @@ impl TableClauseKind {
     }
 }
 
-/// `if m.to == me order by m.sent desc, m.id limit 50`: the rows that a `for` visits, and their order.
+/// `if m.to == me order by m.sent desc, m.id limit 50 after cursor`: the elements that a `for` visits, and their order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueryClauses {
     /// Condition that a row must fulfil.
@@ -90,18 +90,20 @@ pub struct QueryClauses {
     pub order: Vec<QueryOrder>,
     /// Maximum number of rows.
     pub limit: Option<Expr>,
+    /// The cursor of the page before, behind which this one begins.
+    pub after: Option<Expr>,
 }
 
 impl QueryClauses {
     /// Returns true if there is no clause.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.condition.is_none() && self.order.is_empty() && self.limit.is_none()
+        self.condition.is_none() && self.order.is_empty() && self.limit.is_none() && self.after.is_none()
     }
 
     /// Returns the expressions of all clauses, in source order.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        self.condition.iter().chain(self.order.iter().map(|key| &key.value)).chain(&self.limit)
+        self.condition.iter().chain(self.order.iter().map(|key| &key.value)).chain(&self.limit).chain(&self.after)
     }
 }
 

@@ -50,7 +50,8 @@ impl SourcePrinter<'_> {
             clause("order by ", joined(keys, &Doc::text(", ")))
         });
         let limit = query.limit.as_ref().map(|limit| clause("limit ", self.head(limit)));
-        Doc::concat(condition.into_iter().chain(order).chain(limit)).nest().group()
+        let after = query.after.as_ref().map(|after| clause("after ", self.head(after)));
+        Doc::concat(condition.into_iter().chain(order).chain(limit).chain(after)).nest().group()
     }
 
     fn order_key(&mut self, key: &QueryOrder) -> Doc {

@@ -61,7 +61,7 @@ impl Parser<'_> {
         vec![self.lower_name("a column")]
     }
 
-    /// `[if head]? [order by order_key,+]? [limit head]?`
+    /// `[if head]? [order by order_key,+]? [limit head]? [after head]?`
     pub(super) fn query_clauses(&mut self) -> QueryClauses {
         let condition = self.eat(T::If).map(|_| self.head());
         let mut order = Vec::new();
@@ -74,7 +74,8 @@ impl Parser<'_> {
             }
         }
         let limit = self.eat_word("limit").map(|_| self.head());
-        QueryClauses { condition, order, limit }
+        let after = self.eat_word("after").map(|_| self.head());
+        QueryClauses { condition, order, limit, after }
     }
 
     /// `operators [asc | desc]?`

@@ -1,6 +1,8 @@
 //! Stored tables of a real process: restarts, kills, other databases.
 
 mod backups;
+mod groups;
+mod pages;
 mod postgres;
 mod query_plans;
 mod scratch_schemas;
