@@ -40,13 +40,16 @@ impl Generator {
         if !self.chance(30) {
             return QueryClauses::default();
         }
+        let limit = self.some(30, |generator| *generator.boxed(depth));
+        let paged = limit.is_some() && self.chance(30);
         QueryClauses {
             condition: self.some(50, |generator| *generator.boxed(depth)),
             order: self.several(0, 2, |generator| QueryOrder {
                 value: *generator.boxed(depth),
                 descending: generator.chance(50),
             }),
-            limit: self.some(30, |generator| *generator.boxed(depth)),
+            limit,
+            after: paged.then(|| *self.boxed(depth)),
         }
     }
 }
