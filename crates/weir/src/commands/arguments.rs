@@ -105,7 +105,7 @@ pub(crate) struct CheckArguments {
     /// Programs, or folders of programs; `-` reads standard input
     #[arg(default_value = ".")]
     pub(crate) files: Vec<PathBuf>,
-    /// Format of diagnostics
+    /// Format of diagnostics, and of the explanation
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
     /// Fail if there are warnings

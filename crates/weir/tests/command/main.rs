@@ -10,6 +10,7 @@ mod fixes;
 mod graph;
 mod histories;
 mod idle;
+mod io_rounds;
 mod lsp;
 mod memory;
 mod messages;
