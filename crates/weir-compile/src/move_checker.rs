@@ -66,10 +66,14 @@ pub(crate) fn check(parameters: &[Variable], body: &Block, types: &MoveOnlyTypes
 /// check.
 fn has_moves(block: &Block, types: &MoveOnlyTypes<'_>) -> bool {
     block.lets.iter().any(|binding| {
-        types.contain(&binding.bound.ty)
-            || binding.op.runs() == Runs::UnlessCancelled
-            || binding.op.binders().any(|variable| types.contain(&variable.ty))
-            || binding.op.blocks().any(|inner| has_moves(inner, types))
+        if types.contain(&binding.bound.ty) {
+            return true;
+        }
+        let has_bodies = !matches!(binding.op, Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_));
+        has_bodies
+            && (binding.op.runs() == Runs::UnlessCancelled
+                || binding.op.binders().any(|variable| types.contain(&variable.ty))
+                || binding.op.blocks().any(|inner| has_moves(inner, types)))
     })
 }
 

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_number_of_cores_changes_nothing() {
-        let mut modules = long_program::with_files(24, 250);
+        let mut modules = long_program::with_files(30, 250);
         let last = modules.len() - 1;
         let main = "use http\nconst limit = 7\nshared hits = 0\nservice s on http(port: 1) {\n  get \"/{n}\" (n: Int) {\n    \
             hits.add(1)\n    http.text(\"{total(n + limit)} {hits}\")\n  }\n}\ntest \"first\" { expect total(1) > 0 }\n";
