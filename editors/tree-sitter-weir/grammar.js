@@ -350,13 +350,15 @@ module.exports = grammar({
     for_expression: ($) => seq('for', $._pattern, 'in', $._expression, optional($.query), $.block),
     query: ($) =>
       choice(
-        seq('if', $._expression, optional($.order), optional($.query_limit)),
-        seq($.order, optional($.query_limit)),
-        $.query_limit,
+        seq('if', $._expression, optional($.order), optional($.query_limit), optional($.query_after)),
+        seq($.order, optional($.query_limit), optional($.query_after)),
+        seq($.query_limit, optional($.query_after)),
+        $.query_after,
       ),
     order: ($) => seq('order', 'by', $.order_key, repeat(seq(',', $.order_key))),
     order_key: ($) => seq($._expression, optional('desc')),
     query_limit: ($) => seq('limit', $._expression),
+    query_after: ($) => seq('after', $._expression),
     fold_expression: ($) => seq('fold', $._pattern, '=', $._expression, 'for', $._pattern, 'in', $._expression, $.block),
     atomic_expression: ($) => seq('atomic', $.atomic_resource, repeat(seq(',', $.atomic_resource)), $.block),
     atomic_resource: ($) =>

@@ -224,6 +224,19 @@ pub(crate) struct DeclaredTable {
     /// The limits of a table that is kept in memory only; `None` for one that is stored.
     pub(crate) soft: Option<SoftLimits>,
     pub(crate) references: Vec<DeclaredReference>,
+    pub(crate) migration: Option<DeclaredMigration>,
+}
+
+/// The conversion of the rows of a table, whose type was another one before.
+pub(crate) struct DeclaredMigration {
+    /// The type of the rows before: a record.
+    pub(crate) old: Text,
+    pub(crate) columns: Vec<TableColumn>,
+    /// The index of the `fn` that converts a row.
+    pub(crate) change: usize,
+    /// True if the rows are converted in several transactions.
+    pub(crate) batched: bool,
+    pub(crate) span: Span,
 }
 
 /// Columns that hold the key of a row of a table.

@@ -1,5 +1,6 @@
 //! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
+mod migrations;
 mod references;
 mod tables;
 mod type_order;
@@ -41,6 +42,7 @@ pub(crate) fn declare(
     declarer.type_shapes();
     declarer.values();
     declarer.references();
+    declarer.migrations();
     declarer.private_types();
     declarer.keep_references();
     declarer.declarations.file = 0;

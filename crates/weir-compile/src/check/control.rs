@@ -217,7 +217,9 @@ impl<'a> TypeChecker<'a, '_> {
         let ty = self.block(body, None);
         self.scope.leave(mark);
         // A body that always diverges yields no element, but the list may be empty.
-        Ty::list(if ty.is_never() { Ty::UNIT } else { ty })
+        let list = Ty::list(if ty.is_never() { Ty::UNIT } else { ty });
+        let page = |list| Ty::result(Ty::tuple(vec![list, Ty::option(Ty::TEXT)]), Ty::FAILURE);
+        if query.after.is_some() { page(list) } else { list }
     }
 
     pub(super) fn fold(

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use weir::Failure;
 
+use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{Checkpoints, checkpoint};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, refused};
@@ -56,13 +57,18 @@ impl Database {
 
     /// Makes the changes that a start of a program with this table needs, all or none.
     pub(super) fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
+        self.changing(|catalog| evolution::apply(schema, catalog))
+    }
+
+    /// Makes changes of a start, all or none.
+    pub(super) fn changing<T>(&self, change: impl FnOnce(&dyn Catalog) -> StartCheck<T>) -> Result<T, Failure> {
         let mut writer = self.writer.lock();
         let entered = writer.enter(0).and_then(|()| writer.connection.unchecked_transaction());
         let changes = entered.map_err(|error| self.failure(&error))?;
-        evolution::apply(schema, &SqliteCatalog { connection: &changes, path: &self.path })??;
+        let changed = change(&SqliteCatalog { connection: &changes, path: &self.path })??;
         changes.commit().map_err(|error| self.failure(&error))?;
         self.group_commit.executed();
-        Ok(())
+        Ok(changed)
     }
 
     /// Runs a statement that writes: in the transaction, or as one of its own if the number is 0.

@@ -12,6 +12,7 @@ use weir::Failure;
 use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::Dialect;
 use super::existing_rows::{NewIndex, lacks_no_value, values_differ, variants_are_known};
+use super::migration;
 use super::new_table::{self, SchemaChange};
 use super::reference_notes;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
@@ -27,7 +28,7 @@ pub(super) struct KnownColumn {
     /// True if the database accepts `NULL`.
     nullable: bool,
     /// True if the last program that was started declares it.
-    declared: bool,
+    pub(super) declared: bool,
     /// The default with which it was created, in SQL.
     default: Option<String>,
 }
@@ -59,6 +60,7 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         ))?;
     }
     reference_notes::note(schema, catalog)?;
+    migration::note_done(schema, catalog)?;
     Ok(Ok(()))
 }
 
@@ -94,7 +96,7 @@ pub(super) fn changes(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<Vec<
 }
 
 /// Returns the columns of the table; none if no Weir program has created it.
-fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<KnownColumn>> {
+pub(super) fn known_columns(schema: &Schema, catalog: &dyn Catalog) -> Read<Vec<KnownColumn>> {
     let columns = catalog.columns(&schema.name)?;
     if columns.is_empty() || !catalog.has_table("weir_columns")? {
         return Ok(Vec::new());

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use weir::{Value, Values};
+use weir::{Failure, Value, Values};
+
+use super::cursor::{PageStart, page_start};
 
 /// A table.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
@@ -25,6 +27,18 @@ pub struct Schema {
     pub references: Vec<TableReference>,
     /// The references of rows of other tables to its rows.
     pub referenced_by: Vec<TableReference>,
+    /// The rows before, which the program converts.
+    pub migration: Option<TableMigration>,
+}
+
+/// The rows of a table before their type was changed.
+#[derive(weir::Type, Clone, Debug, PartialEq)]
+#[weir(name = "tables.Migration")]
+pub struct TableMigration {
+    /// The columns that the conversion of a row reads.
+    pub columns: Vec<ColumnSchema>,
+    /// True if the rows are converted in several transactions, and false if in one.
+    pub batched: bool,
 }
 
 /// Columns whose values are the key of a row of a table, unless one of them is absent.
@@ -130,6 +144,8 @@ pub(super) struct TableSearch {
     pub(super) limit: usize,
     /// The same as a parameter of a statement.
     pub(super) limit_value: Value,
+    /// The columns of the row before the page, in the order of the query and without those that a condition fixes.
+    pub(super) after: Option<Vec<PageStart>>,
     values: Values,
 }
 
@@ -144,7 +160,31 @@ impl TableSearch {
             _ => usize::MAX,
         };
         let limit_value = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
-        TableSearch { query, limit, limit_value, values }
+        TableSearch { query, limit, limit_value, after: None, values }
+    }
+
+    /// Returns the search for the rows of a query. One for a page finds one row more than the page has.
+    ///
+    /// # Errors
+    /// Fails if the cursor of a page is none of the query.
+    pub(super) fn for_rows(schema: &Schema, query: TableQuery, arguments: Value) -> Result<TableSearch, Failure> {
+        let mut search = TableSearch::new(query, arguments);
+        let Some(Value::Variant(tag, held)) = search.values.get(1).cloned() else { return Ok(search) };
+        search.limit = if search.limit == 0 { 0 } else { search.limit.saturating_add(1) };
+        search.limit_value = Value::Int(i64::try_from(search.limit).unwrap_or(i64::MAX));
+        if let (Value::SOME, Some(Value::Text(cursor))) = (tag, held.as_ref().and_then(|held| held.first())) {
+            let mut after = page_start(schema, &search.query, cursor.as_str())?;
+            after.retain(|start| search.equal(start.column).is_none());
+            search.after = Some(after);
+        }
+        Ok(search)
+    }
+
+    /// Returns whether a row comes behind the one before the page.
+    fn is_behind(&self, row: &[Value]) -> bool {
+        let Some(after) = &self.after else { return true };
+        let compared = after.iter().map(|start| start.compare(row)).find(|compared| compared.is_ne());
+        compared == Some(Ordering::Greater)
     }
 
     /// Returns the conditions with the values that they compare with.
@@ -172,7 +212,8 @@ impl TableSearch {
 
     /// Returns whether a row fulfils all conditions.
     pub(super) fn accepts(&self, row: &[Value]) -> bool {
-        self.conditions().all(|(condition, value)| condition.accepts(&row[condition.column], value))
+        self.is_behind(row)
+            && self.conditions().all(|(condition, value)| condition.accepts(&row[condition.column], value))
     }
 
     /// Compares two rows by the order of the query.

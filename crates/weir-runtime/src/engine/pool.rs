@@ -12,11 +12,13 @@
 //!
 //! 1. A thread that takes a new flow first advances it for as long as it neither blocks the thread nor delays other
 //!    flows ([`ActiveFlow::advance_without_blocking`]). If the queue is empty, that may be the event loop.
-//! 2. If the flow has not ended by then, it continues on a thread of the pool.
+//! 2. If the flow has not ended by then, it continues on a thread of the pool; but one that the event loop has begun, and
+//!    that waits for peers only, continues there when it is woken (`loop_wait`).
 //! 3. The event loop does this only for routes whose flows have a brief beginning, as measured on the threads
 //!    ([`BrevityPredictor`]): everything that takes long, by waiting or by computing, is left to the pool. Elements of
 //!    a stream always go to the threads, because they need no answer, and several can run at a time.
 
+mod loop_wait;
 mod threadless_wait;
 
 use std::collections::VecDeque;
@@ -35,7 +37,7 @@ use super::answer::Answer;
 use super::brevity::BrevityPredictor;
 use super::{Drive, Engine, EngineRow, EngineSetup, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
-use crate::flow::{ActiveFlow, NewFlow};
+use crate::flow::{ActiveFlow, Continuation, NewFlow};
 use crate::helpers::CoreUse;
 use crate::instance::{BlockingPlacement, ProgramInstance};
 use crate::overload::{FlowDelays, MultilevelQueue};
@@ -173,7 +175,11 @@ impl Engine for PoolEngine {
             .map(|predictor| measured(predictor, BRIEF_NS, &*self.platform, || new_flow.run_without_blocking()))
         {
             Some(Ok(answer)) => return Begun::Done(answer),
-            Some(Err(flow)) => flow,
+            Some(Err((flow, Continuation::WhenWoken))) => {
+                let permits = (self.queued.acquire(), self.flows.acquire(), self.flows.acquire());
+                return loop_wait::begin(&self.queue, flow, permits);
+            }
+            Some(Err((flow, Continuation::OnThread))) => flow,
             None => new_flow.flow(),
         };
         let begun = predictor.is_some();
@@ -181,7 +187,7 @@ impl Engine for PoolEngine {
         let (queued, permit) = (self.queued.acquire(), self.flows.acquire());
         let held = HeldFlow { flow, answer: Arc::clone(&answer), permit };
         self.queue.add(QueuedFlow { held, begun, queued });
-        answer.pending(self.flows.acquire())
+        Begun::Pending(Box::pin(answer.pending(self.flows.acquire())))
     }
 
     fn is_overloaded(&self, entry: usize, route: usize) -> bool {
@@ -253,11 +259,16 @@ impl FlowQueue {
         let predictor = self.predictors[key.entry as usize][key.route as usize].as_ref();
         let predictor = predictor.filter(|_| !begun && !held.answer.is_given_up());
         let begin = |predictor| {
-            measured(predictor, BRIEF_ON_THREAD_NS, &*self.platform, || held.flow.advance_without_blocking())
+            let context = &mut Context::from_waker(Waker::noop());
+            measured(predictor, BRIEF_ON_THREAD_NS, &*self.platform, || held.flow.advance_without_blocking(context))
         };
-        if let Some(given) = predictor.and_then(begin) {
-            held.answer.put(given);
-            return None;
+        match predictor.map(begin) {
+            Some(Ok(given)) => {
+                held.answer.put(given);
+                return None;
+            }
+            Some(Err(Continuation::WhenWoken)) => return Some(held),
+            Some(Err(Continuation::OnThread)) | None => {}
         }
         loop {
             match held.advance(&mut Context::from_waker(Waker::noop())) {

@@ -218,6 +218,10 @@ pub(crate) struct TestArguments {
     /// Time limit of each test in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) time_limit: u32,
+    /// PostgreSQL database in which each test has stored tables of its own; default: tables in memory. What the database
+    /// holds stays as it is: the tests use new schemas, which are dropped afterwards
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) tables: Option<String>,
     /// Seed of the random numbers that each test draws
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) seed: u64,

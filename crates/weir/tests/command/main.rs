@@ -1,6 +1,7 @@
 //! The `weir` command as a real process.
 
 mod browsers;
+mod communication;
 mod config;
 mod decoding;
 mod deep;

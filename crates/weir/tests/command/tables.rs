@@ -1,7 +1,11 @@
 //! Stored tables of a real process: restarts, kills, other databases.
 
 mod backups;
+mod groups;
+mod pages;
 mod postgres;
+mod query_plans;
+mod scratch_schemas;
 mod statements;
 
 use std::io::Write;

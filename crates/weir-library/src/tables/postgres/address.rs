@@ -30,6 +30,16 @@ pub struct PostgresAddress {
 }
 
 impl PostgresAddress {
+    /// Returns the address of a schema of the same database, whose name needs no quotation marks. The connections have the
+    /// name of the schema, too.
+    pub(super) fn in_schema(&self, schema: &str) -> PostgresAddress {
+        let mut address = self.clone();
+        let options = address.config.get_options().unwrap_or_default().to_owned();
+        // The last option counts.
+        address.config.options(format!("{options} -csearch_path={schema}")).application_name(schema);
+        address
+    }
+
     /// Returns whether a text is the address of a PostgreSQL database.
     #[must_use]
     pub fn is_address(text: &str) -> bool {
