@@ -82,6 +82,7 @@ module.exports = grammar({
       ),
     constraint_item: ($) =>
       seq(
+        optional('pub'),
         'constraint',
         field('name', $.identifier),
         optional(seq('per', 'session')),
@@ -362,7 +363,7 @@ module.exports = grammar({
     atomic_expression: ($) => seq('atomic', $.atomic_resource, repeat(seq(',', $.atomic_resource)), $.block),
     atomic_resource: ($) =>
       seq(
-        choice(seq(optional('read'), $.identifier), alias('read', $.identifier)),
+        choice(seq(optional('read'), $.path), alias('read', $.identifier)),
         optional(seq('per', 'session')),
       ),
     race_expression: ($) => seq('race', braces($, $._expression)),

@@ -30,7 +30,7 @@ pub(crate) struct Declarations {
     items: Arc<DeclaredItems>,
 }
 
-/// What a program declares, by the names in the program.
+/// The declarations by their names in the program.
 #[derive(Default)]
 pub(crate) struct DeclaredItems {
     pub(crate) types: IndexMap<Text, DeclaredType>,

@@ -201,7 +201,7 @@ fn tables_without_module(context: &mut CheckContext<'_>, typed: &TypedTree) {
 
 /// Checks the values in every flow of a program.
 fn check_values(program: &expr::Program, context: &mut CheckContext<'_>) {
-    let types = move_checker::MoveOnlyTypes::of(&program.types, context.library);
+    let types = move_checker::MoveOnlyDefinitions::of(&program.types, context.library);
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         move_checker::check(&flow.parameters, &flow.body, &types, context);
         races::check(&flow.body, context);

@@ -16,17 +16,17 @@ use weir_syntax::{Code, Diagnostic};
 use crate::context::CheckContext;
 
 /// The types of a program, and which of them are move-only.
-pub(crate) struct MoveOnlyTypes<'a> {
+pub(crate) struct MoveOnlyDefinitions<'a> {
     library: &'a Library,
     definitions: IndexMap<&'a Text, &'a TypeDefinition>,
-    /// Whether values of each type that was asked for are move-only.
+    /// The named types that were asked for: true if their values are move-only.
     known: RefCell<IndexMap<Text, bool>>,
 }
 
-impl<'a> MoveOnlyTypes<'a> {
+impl<'a> MoveOnlyDefinitions<'a> {
     pub(crate) fn of(types: &'a [TypeDefinition], library: &'a Library) -> Self {
         let definitions = types.iter().map(|definition| (&definition.name, definition)).collect();
-        MoveOnlyTypes { library, definitions, known: RefCell::default() }
+        MoveOnlyDefinitions { library, definitions, known: RefCell::default() }
     }
 
     /// Returns whether values of the type, or parts of them, can neither be shared nor cloned.
@@ -46,7 +46,12 @@ impl<'a> MoveOnlyTypes<'a> {
 }
 
 /// Checks one body.
-pub(crate) fn check(parameters: &[Variable], body: &Block, types: &MoveOnlyTypes<'_>, context: &mut CheckContext<'_>) {
+pub(crate) fn check(
+    parameters: &[Variable],
+    body: &Block,
+    types: &MoveOnlyDefinitions<'_>,
+    context: &mut CheckContext<'_>,
+) {
     if !parameters.iter().any(|parameter| types.contain(&parameter.ty)) && !has_moves(body, types) {
         return;
     }
@@ -64,12 +69,16 @@ pub(crate) fn check(parameters: &[Variable], body: &Block, types: &MoveOnlyTypes
 
 /// Returns whether a block binds a value that is move-only, or has a body that may be cancelled. In most there is nothing to
 /// check.
-fn has_moves(block: &Block, types: &MoveOnlyTypes<'_>) -> bool {
+fn has_moves(block: &Block, types: &MoveOnlyDefinitions<'_>) -> bool {
     block.lets.iter().any(|binding| {
-        types.contain(&binding.bound.ty)
-            || binding.op.runs() == Runs::UnlessCancelled
-            || binding.op.binders().any(|variable| types.contain(&variable.ty))
-            || binding.op.blocks().any(|inner| has_moves(inner, types))
+        if types.contain(&binding.bound.ty) {
+            return true;
+        }
+        let has_bodies = !matches!(binding.op, Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_));
+        has_bodies
+            && (binding.op.runs() == Runs::UnlessCancelled
+                || binding.op.binders().any(|variable| types.contain(&variable.ty))
+                || binding.op.blocks().any(|inner| has_moves(inner, types)))
     })
 }
 
@@ -82,7 +91,7 @@ struct BoundVariable {
 }
 
 struct MoveChecker<'a, 'c> {
-    types: &'a MoveOnlyTypes<'a>,
+    types: &'a MoveOnlyDefinitions<'a>,
     /// All variables.
     bound: BTreeMap<Var, BoundVariable>,
     /// The variables whose moves are tracked: those of a move-only type, and those that a cancelled body may lose.

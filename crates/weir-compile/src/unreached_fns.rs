@@ -8,7 +8,7 @@ use weir_syntax::Diagnostic;
 
 use crate::check_cache::{CheckCache, FileKeys, Fingerprints};
 use crate::context::CheckContext;
-use crate::move_checker::{self, MoveOnlyTypes};
+use crate::move_checker::{self, MoveOnlyDefinitions};
 use crate::parallel::{cores, in_parallel};
 use crate::typed_tree::TypedTree;
 use crate::{lost_updates, lower, races};
@@ -30,7 +30,7 @@ pub(crate) fn check<'a>(
     let all: Vec<(usize, u64)> = typed.unreached_fns().into_iter().map(|at| (at, fingerprints.of(at))).collect();
     let (known, new): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, fingerprint)| cache.knows(*fingerprint));
     let found = in_parallel(parts(new.len()), |part| {
-        let types = MoveOnlyTypes::of(&program.types, context.library);
+        let types = MoveOnlyDefinitions::of(&program.types, context.library);
         let check = |(at, _): &(usize, u64)| check_fn(*at, context.empty(), typed, &types);
         new[part].iter().map(check).collect::<Vec<_>>()
     });
@@ -57,7 +57,7 @@ fn check_fn<'a>(
     at: usize,
     mut context: CheckContext<'a>,
     typed: &'a TypedTree,
-    types: &MoveOnlyTypes<'_>,
+    types: &MoveOnlyDefinitions<'_>,
 ) -> Vec<Diagnostic> {
     let context = &mut context;
     if let Some((parameters, body)) = lower::lower_unreached_fn(at, context, typed) {

@@ -46,7 +46,7 @@ impl<'a> TypeChecker<'a, '_> {
         let Some(failure) = failure else {
             let diagnostic = Diagnostic::new(Code::CannotFail, "`?` needs a `Result`, and this is an `Option`")
                 .at(value.span, format!("this is `{}`", self.inference.resolve(&ty)))
-                .hint("handle `None`: `else { … }`");
+                .hint("handle `None`: `else { … }`, or end the flow there: `else { fail(\"…\") }`");
             self.report(diagnostic);
             return inner;
         };

@@ -23,7 +23,7 @@ const SHARES_PER_CORE: usize = 4;
 type Share = Vec<(usize, Arc<FileTypes>)>;
 
 /// The results of one checker: those of each file, with the modules that it names; and the diagnostics.
-type Checked = (Vec<(usize, Arc<FileTypes>, FileScope)>, Vec<Diagnostic>);
+type CheckedShare = (Vec<(usize, Arc<FileTypes>, FileScope)>, Vec<Diagnostic>);
 
 impl<'a> TypeChecker<'a, '_> {
     /// Checks the bodies of the files that are not kept.
@@ -81,7 +81,7 @@ fn check_share(
     mut context: CheckContext<'_>,
     declarations: &Declarations,
     others: &[Arc<FileTypes>],
-) -> Checked {
+) -> CheckedShare {
     let files: Vec<usize> = share.iter().map(|(file, _)| *file).collect();
     let kept: BTreeSet<usize> = (0..others.len()).filter(|file| !files.contains(file)).collect();
     let mut all = others.to_vec();
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_number_of_cores_changes_nothing() {
-        let mut modules = long_program::with_files(24, 250);
+        let mut modules = long_program::with_files(30, 250);
         let last = modules.len() - 1;
         let main = "use http\nconst limit = 7\nshared hits = 0\nservice s on http(port: 1) {\n  get \"/{n}\" (n: Int) {\n    \
             hits.add(1)\n    http.text(\"{total(n + limit)} {hits}\")\n  }\n}\ntest \"first\" { expect total(1) > 0 }\n";

@@ -52,14 +52,18 @@ impl Declarer<'_, '_> {
 
     /// Reports records that contain themselves: such a value would be infinitely large.
     pub(super) fn endless_types(&mut self) {
-        let ordered = dependencies_first(self.new_types(), |name| {
+        let held = |name: &Text| {
             let mut held = Vec::new();
             if let TypeShape::Record(fields) = &self.declarations.types[name].definition.shape {
                 fields.iter().for_each(|field| held_types(&field.ty, &mut held));
             }
             held.retain(|name| self.is_new_type(name));
             held
-        });
+        };
+        // Most types contain none of the program, and are in no circle.
+        let mut names = self.new_types();
+        names.retain(|name| !held(name).is_empty());
+        let ordered = dependencies_first(names, held);
         for (name, circle) in ordered.circular {
             let span = self.declarations.types[&name].span;
             let message = format!("the record `{name}` contains itself{}", through(&circle));
@@ -98,9 +102,12 @@ impl Declarer<'_, '_> {
             named.retain(|name| self.is_new_type(name));
             named
         };
-        let mut depths: IndexMap<Text, usize> = IndexMap::new();
         let mut deep = Vec::new();
-        for name in dependencies_first(self.new_types(), new_parts).order {
+        let (flat, nested): (Vec<Text>, Vec<Text>) =
+            self.new_types().into_iter().partition(|name| parts(name).is_empty());
+        let mut depths: IndexMap<Text, usize> = flat.into_iter().map(|name| (name, 1)).collect();
+        let ordered = dependencies_first(nested, new_parts);
+        for name in ordered.order {
             let depth_of = |part: &Text| depths.get(part).copied().unwrap_or(self.declarations.types[part].depth);
             let depth = 1 + parts(&name).iter().map(depth_of).max().unwrap_or_default();
             if depth > NESTED_TYPES_MAX {
