@@ -19,7 +19,7 @@ impl SourcePrinter<'_> {
         let word = clause.kind.word();
         if let TableClauseKind::Migrate { old, change, batched } = &clause.kind {
             let batched = if batched.is_some() { " batched" } else { "" };
-            return Doc::text(format!("{word} ")).then(self.ty(old)).then_text(&format!(": {change}{batched}"));
+            return Doc::text(format!("{word} ")).then(self.ty(old)).then_text(format!(": {change}{batched}"));
         }
         match &clause.kind {
             TableClauseKind::Key { columns, auto } => {

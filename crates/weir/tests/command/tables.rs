@@ -1,6 +1,7 @@
 //! Stored tables of a real process: restarts, kills, other databases.
 
 mod backups;
+mod migrations;
 mod postgres;
 mod query_plans;
 mod scratch_schemas;
