@@ -21,8 +21,8 @@ use super::catalog::{Catalog, StartCheck};
 use super::checkpoint::{Checkpoints, checkpoint};
 use super::connection::{read_only, read_write};
 use super::database_error::{explain, in_use, refused};
-use super::evolution;
 use super::group_commit::GroupCommit;
+use super::migration;
 use super::schema::Schema;
 use super::sqlite_catalog::SqliteCatalog;
 use super::writer::{Writer, taken_back};
@@ -57,7 +57,7 @@ impl Database {
 
     /// Makes the changes that a start of a program with this table needs, all or none.
     pub(super) fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
-        self.changing(|catalog| evolution::apply(schema, catalog))
+        self.changing(|catalog| migration::apply(schema, catalog))
     }
 
     /// Makes changes of a start, all or none.

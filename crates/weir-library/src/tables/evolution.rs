@@ -12,7 +12,6 @@ use weir::Failure;
 use super::catalog::{Catalog, Read, StartCheck};
 use super::dialect::Dialect;
 use super::existing_rows::{NewIndex, lacks_no_value, values_differ, variants_are_known};
-use super::migration;
 use super::new_table::{self, SchemaChange};
 use super::reference_notes;
 use super::schema::{ColumnSchema, IndexSchema, Schema};
@@ -60,7 +59,6 @@ pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
         ))?;
     }
     reference_notes::note(schema, catalog)?;
-    migration::note_done(schema, catalog)?;
     Ok(Ok(()))
 }
 

@@ -57,11 +57,16 @@ pub(super) fn store(schema: &Schema, old: &[Value], new: Vec<Value>, catalog: &d
     }
 }
 
-/// Notes that nothing is left to convert: the table is that of the program.
-pub(super) fn note_done(schema: &Schema, catalog: &dyn Catalog) -> Read<()> {
-    let Some(migration) = &schema.migration else { return Ok(()) };
-    create_notes(catalog)?;
-    note(schema, migration, (None, true), catalog)
+/// Makes the changes of a start, when no rows are left to convert. The caller makes them a transaction.
+pub(super) fn apply(schema: &Schema, catalog: &dyn Catalog) -> StartCheck<()> {
+    if let Err(failure) = evolution::apply(schema, catalog)? {
+        return Ok(Err(failure));
+    }
+    if let Some(migration) = &schema.migration {
+        create_notes(catalog)?;
+        note(schema, migration, (None, true), catalog)?;
+    }
+    Ok(Ok(()))
 }
 
 /// Returns the changes of a start that converts rows, and the number of rows that are left; `None` if it converts none.
@@ -135,8 +140,7 @@ impl<'s> PendingMigration<'s> {
             note(self.schema, self.migration, (last.as_deref(), false), catalog)?;
             return Ok(Ok(true));
         }
-        // Notes that the migration is done, too.
-        Ok(evolution::apply(self.schema, catalog)?.map(|()| false))
+        Ok(apply(self.schema, catalog)?.map(|()| false))
     }
 
     /// Adds the new columns.

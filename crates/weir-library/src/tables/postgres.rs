@@ -31,7 +31,7 @@ use tokio_postgres::NoTls;
 use weir::Failure;
 
 use super::catalog::{Catalog, StartCheck};
-use super::evolution;
+use super::migration;
 use super::schema::Schema;
 pub use address::PostgresAddress;
 use catalog::PostgresCatalog;
@@ -105,7 +105,7 @@ impl PostgresDatabase {
 
     /// Makes the changes that a start of a program with this table needs, all or none.
     fn evolve(&self, schema: &Schema) -> Result<(), Failure> {
-        self.changing(|catalog| evolution::apply(schema, catalog))
+        self.changing(|catalog| migration::apply(schema, catalog))
     }
 
     /// Makes changes of a start, all or none.
