@@ -3,12 +3,13 @@
 
 use weir_host::{ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Program};
+use weir_ir::prim::Prim;
 use weir_ir::program::Var;
 use weir_syntax::ast::{Item, ItemKind, ParameterLocation, RouteParameter};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::context::CheckContext;
-use crate::lang_items::{WITH_COOKIE, WITH_ENCRYPTED_COOKIE};
+use crate::lang_items::{WITH_COOKIE, WITH_ENCRYPTED_COOKIE, WITHOUT_COOKIE};
 use crate::source_arguments::{known_argument, source_call};
 use crate::typed_tree::{EntryInfo, TypedTree};
 
@@ -39,6 +40,7 @@ pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>, typed: &T
     for (entry, lowered) in typed.entries().iter().zip(&program.entries) {
         let first = set.len();
         lowered.flows.iter().for_each(|flow| set_by(&flow.body, context, &mut set));
+        lowered.flows.iter().for_each(|flow| check_constants(&flow.body, context));
         if has_no_keys(context, typed, entry) {
             let keyless = set[first..].iter().filter(|cookie: &&SetCookie| cookie.is_encrypted);
             let keyless: Vec<Span> = keyless.map(|cookie| cookie.span).collect();
@@ -58,7 +60,7 @@ pub(crate) fn check(program: &Program, context: &mut CheckContext<'_>, typed: &T
     for cookie in &read {
         compare(cookie, &set, context);
     }
-    let unread = set.iter().filter(|cookie| cookie.is_encrypted && !is_read(cookie, &read));
+    let unread = set.iter().filter(|cookie| cookie.is_encrypted && has_valid_name(cookie) && !is_read(cookie, &read));
     unread.for_each(|cookie| context.report_once(never_read(cookie)));
 }
 
@@ -76,6 +78,70 @@ fn parameters(item: &Item) -> Vec<&RouteParameter> {
     let ItemKind::Service(service) = &item.kind else { return Vec::new() };
     let of_befores = service.befores().flat_map(|before| &before.parameters);
     of_befores.chain(service.routes().flat_map(|route| &route.parameters)).collect()
+}
+
+/// Reports calls that fail each time, because the constant name or age of their cookie is invalid.
+fn check_constants(body: &Block, context: &mut CheckContext<'_>) {
+    let (mut ages, mut found) = (Vec::new(), Vec::new());
+    body.each_binding(&mut |binding| {
+        let Op::Call(call) = &binding.op else {
+            ages.extend(constant_age(&binding.op, &ages).map(|age| (binding.bound.var, age)));
+            return;
+        };
+        if [WITH_COOKIE, WITH_ENCRYPTED_COOKIE, WITHOUT_COOKIE].contains(&call.function.as_str()) {
+            let name = call.arguments.get(1).and_then(name_fault);
+            let age = call.arguments.get(3).and_then(|age| age_fault(known_age(age, &ages)?));
+            let span = context.span(binding.origin);
+            found.extend(name.into_iter().chain(age).map(|fault| fault.at(span, "fails each time")));
+        }
+    });
+    found.into_iter().for_each(|diagnostic| context.report_once(diagnostic));
+}
+
+/// Returns the diagnostic of a name that no cookie can have, as the functions of the library refuse it.
+fn name_fault(name: &Atom) -> Option<Diagnostic> {
+    let Atom::Value(Value::Text(name)) = name else { return None };
+    if is_cookie_name(name) {
+        return None;
+    }
+    let message = format!("{:?} is not the name of a cookie", name.as_str());
+    Some(Diagnostic::new(Code::InvalidCookie, message).hint("a name consists of ASCII letters, digits, `_` and `-`"))
+}
+
+fn is_cookie_name(name: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !name.is_empty() && name.bytes().all(is_name)
+}
+
+/// Returns the diagnostic of an age, in nanoseconds, before the cookie is made.
+fn age_fault(age: i64) -> Option<Diagnostic> {
+    let message = || format!("the `max_age` of a cookie cannot be negative, but is {}", Value::Duration(age));
+    (age < 0).then(|| Diagnostic::new(Code::InvalidCookie, message()).hint("`http.without_cookie` removes a cookie"))
+}
+
+/// Returns the duration that an operation on constants results in, such as that of `-5s` or `Some(-5s)`.
+fn constant_age(op: &Op, ages: &[(Var, i64)]) -> Option<i64> {
+    match op {
+        Op::Prim(Prim::Negate, operands) => known_age(operands.first()?, ages)?.checked_neg(),
+        Op::Prim(Prim::Variant(_), operands) => known_age(operands.first()?, ages),
+        Op::Prim(Prim::Subtract, operands) => {
+            known_age(operands.first()?, ages)?.checked_sub(known_age(operands.get(1)?, ages)?)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the nanoseconds of a duration, or of one in an `Option`, that is known.
+fn known_age(age: &Atom, ages: &[(Var, i64)]) -> Option<i64> {
+    match age {
+        Atom::Value(Value::Duration(nanoseconds)) => Some(*nanoseconds),
+        Atom::Value(Value::Variant(_, Some(payload))) => match payload.first() {
+            Some(Value::Duration(nanoseconds)) => Some(*nanoseconds),
+            _ => None,
+        },
+        Atom::Var(var) => ages.iter().find(|(known, _)| known == var).map(|(_, age)| *age),
+        _ => None,
+    }
 }
 
 /// Adds the cookies that a body sets.
@@ -183,6 +249,11 @@ fn other_kind(read: &ReadCookie<'_>, set: Span) -> Diagnostic {
 
 fn is_read(set: &SetCookie, read: &[ReadCookie<'_>]) -> bool {
     set.name.as_deref().is_none_or(|name| read.iter().any(|cookie| cookie.name == name))
+}
+
+/// Returns `false` if the call that sets a cookie fails each time, which is reported already.
+fn has_valid_name(set: &SetCookie) -> bool {
+    set.name.as_deref().is_none_or(is_cookie_name)
 }
 
 fn never_read(set: &SetCookie) -> Diagnostic {

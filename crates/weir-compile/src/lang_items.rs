@@ -37,6 +37,8 @@ pub(crate) const HTML: &str = "Html";
 /// The functions that set cookies.
 pub(crate) const WITH_COOKIE: &str = "http.with_cookie";
 pub(crate) const WITH_ENCRYPTED_COOKIE: &str = "http.with_encrypted_cookie";
+/// The function that removes a cookie.
+pub(crate) const WITHOUT_COOKIE: &str = "http.without_cookie";
 
 /// The module whose functions tests call on services, the type of what they return, and the type of the response.
 pub(crate) const SERVICE: &str = "service";

@@ -139,6 +139,7 @@ codes! {
     E0605 ListenAddress,
     E0606 SourceArgument,
     E0607 CookieKind,
+    E0608 InvalidCookie,
     W0701 UnusedModule,
     W0702 UnhandledFailure,
     W0703 LostUpdate,

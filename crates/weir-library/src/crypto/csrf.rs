@@ -21,8 +21,8 @@ const TIME_BYTES: usize = 8;
 
 /// Returns a token for the forms of this session, such as the name of the user who is logged in: `let token =
 /// crypto.csrf_token(user, key: cookie_key)?`, and in the form `<input type='hidden' name='csrf_token' value='{token}'>`. A page
-/// of another site cannot read it, and so cannot send the form. Forms that are open while the key is replaced have to be sent
-/// again, unless `csrf_token_matches` is asked with the old key as well.
+/// of another site cannot read it, and so cannot send the form. To replace the key, make tokens with the new one, and pass both to
+/// `csrf_token_matches` until the forms that are open have been sent.
 ///
 /// # Errors
 /// Fails if the operating system has no random numbers.
@@ -36,15 +36,17 @@ pub fn csrf_token(session: &str, key: &Secret) -> Result<String, Failure> {
     Ok(BASE64URL_NOPAD.encode(&[&token[..], tag.as_ref()].concat()))
 }
 
-/// Returns `true` if the token is one of `csrf_token` for this session and this key, and not older than `max_age`.
+/// Returns `true` if the token is one of `csrf_token` for this session and one of these keys, and not older than `max_age`. With
+/// an empty list of keys no token matches.
 #[weir::function(reads, units = units::to_transform(session))]
 pub fn csrf_token_matches(
     token: &str,
     session: &str,
-    key: &Secret,
+    keys: Vec<Secret>,
     #[default(Duration::from_secs(12 * 3_600))] max_age: Duration,
 ) -> bool {
-    is_valid(token, session, key, (seconds_now(), max_age.as_secs())).unwrap_or(false)
+    let times = (seconds_now(), max_age.as_secs());
+    keys.iter().any(|key| is_valid(token, session, key, times) == Some(true))
 }
 
 fn is_valid(token: &str, session: &str, key: &Secret, (now, max_age): (u64, u64)) -> Option<bool> {
@@ -88,6 +90,19 @@ mod tests {
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             assert!(!valid(std::str::from_utf8(&changed).unwrap(), "ada", &key, now), "byte {at}");
             assert!(!valid(&token[..at], "ada", &key, now), "{at} bytes");
+        }
+    }
+
+    #[test]
+    fn a_token_of_any_of_the_keys_matches() {
+        let (old, new, other) = (Secret::new(vec![1; 32]), Secret::new(vec![2; 32]), Secret::new(vec![3; 32]));
+        let minute = Duration::from_secs(60);
+        for key in [&old, &new] {
+            let token = csrf_token("ada", key).unwrap();
+            assert!(csrf_token_matches(&token, "ada", vec![new.clone(), old.clone()], minute));
+            assert!(!csrf_token_matches(&token, "eve", vec![new.clone(), old.clone()], minute));
+            assert!(!csrf_token_matches(&token, "ada", vec![other.clone()], minute));
+            assert!(!csrf_token_matches(&token, "ada", Vec::new(), minute));
         }
     }
 }

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hyper::header::{
-    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue,
-    IF_NONE_MATCH, IF_RANGE, RANGE, VARY,
+    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap, HeaderName,
+    HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE, VARY,
 };
 use hyper::{Response, StatusCode};
 
@@ -22,13 +22,17 @@ pub(super) struct Negotiation {
     pub(super) compressed: bool,
     /// The answer has an `ETag`, and parts of it may be requested.
     pub(super) ranges: bool,
+    /// The answer leads from the path of a folder to the same with a `/`, as the request has written it.
+    pub(super) to_folder: bool,
 }
 
-/// Returns the representation that the header of a request asks for.
+/// Returns the representation that the header of a request asks for. Ranges are defined for `GET` only (RFC 9110, section 14.2):
+/// a `HEAD` request gets the header of the whole.
 pub(super) fn negotiated(
     mut response: Response<Bytes>,
+    to_head: bool,
     request: &HeaderMap,
-    Negotiation { compressed, ranges }: Negotiation,
+    Negotiation { compressed, ranges, .. }: Negotiation,
 ) -> Response<Bytes> {
     if response.status() != StatusCode::OK {
         return response;
@@ -38,12 +42,20 @@ pub(super) fn negotiated(
         // Also without content or in part: which representation it is, depends on the field all the same.
         response.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
     }
-    let range = request.get(RANGE).filter(|_| ranges);
+    let range = request.get(RANGE).filter(|_| ranges && !to_head);
     let in_gzip = is_compressible && range.is_none() && accepts_gzip(request);
     let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
     let tag = tag.map(|tag| if in_gzip { tag_of_gzip(tag) } else { tag.to_owned() });
-    if let (Some(known), Some(tag)) = (request.get(IF_NONE_MATCH), &tag)
-        && matches_tag(known, tag)
+    // A response has no modification date, so that the fields which name one are ignored (RFC 9110, section 13.1.4).
+    if let Some(tag) = &tag
+        && !tags(request, IF_MATCH).is_none_or(|wanted| wanted.into_iter().any(|wanted| is_tag(wanted, tag)))
+    {
+        response.headers_mut().remove(CONTENT_TYPE);
+        response.headers_mut().insert(ETAG, visible(tag.clone()));
+        return with_status(response, StatusCode::PRECONDITION_FAILED, Bytes::new());
+    }
+    if let Some(tag) = &tag
+        && tags(request, IF_NONE_MATCH).is_some_and(|known| known.into_iter().any(|known| is_weakly_tag(known, tag)))
     {
         response.headers_mut().remove(CONTENT_TYPE);
         response.headers_mut().insert(ETAG, visible(tag.clone()));
@@ -110,11 +122,21 @@ pub(super) fn visible(text: String) -> HeaderValue {
     HeaderValue::try_from(text).expect("visible ASCII may stand in a field")
 }
 
-/// Returns true if a field like `If-None-Match` names the tag.
-fn matches_tag(known: &HeaderValue, tag: &str) -> bool {
-    let Ok(known) = known.to_str() else { return false };
-    let (weak, tag) = ("W/", tag.trim_start_matches("W/"));
-    known.split(',').map(|known| known.trim().trim_start_matches(weak)).any(|known| known == "*" || known == tag)
+/// Returns the tags in the fields of this name, which are one list; `None` if there is no such field.
+fn tags(request: &HeaderMap, name: HeaderName) -> Option<Vec<&str>> {
+    let mut fields = request.get_all(name).iter().peekable();
+    fields.peek()?;
+    Some(fields.flat_map(|field| field.to_str().unwrap_or_default().split(',')).map(str::trim).collect())
+}
+
+/// Returns `true` if a tag of a request is that of the representation, byte for byte (RFC 9110, section 8.8.3.2).
+fn is_tag(wanted: &str, tag: &str) -> bool {
+    wanted == "*" || (wanted == tag && !tag.starts_with("W/"))
+}
+
+/// Returns `true` if a tag of a request is that of an equivalent representation.
+fn is_weakly_tag(known: &str, tag: &str) -> bool {
+    known == "*" || known.trim_start_matches("W/") == tag.trim_start_matches("W/")
 }
 
 /// Returns the first and the last byte of a range; `Some(None)` if it has none, and `None` for anything else.
@@ -153,13 +175,17 @@ mod tests {
     use super::*;
 
     fn answer(body: &str, fields: &[(&'static str, &str)]) -> Response<Bytes> {
+        answer_to(false, body, fields)
+    }
+
+    fn answer_to(to_head: bool, body: &str, fields: &[(&'static str, &str)]) -> Response<Bytes> {
         let mut request = HeaderMap::new();
         for (name, value) in fields {
             request.append(*name, HeaderValue::from_str(value).unwrap());
         }
         let response = Response::builder().header(ETAG, "\"a\"").header(CONTENT_TYPE, "text/plain");
         let response = response.body(Bytes::from(body.to_owned())).unwrap();
-        negotiated(response, &request, Negotiation { compressed: true, ranges: true })
+        negotiated(response, to_head, &request, Negotiation { compressed: true, ranges: true, to_folder: false })
     }
 
     fn field<'r>(response: &'r Response<Bytes>, name: &str) -> Option<&'r str> {
@@ -175,6 +201,39 @@ mod tests {
         }
         for known in ["\"b\"", "a", "\"\"", "\"a-gzip\""] {
             assert_eq!(answer("text", &[("if-none-match", known)]).status(), StatusCode::OK, "{known}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_wants_another_content_gets_none() {
+        let gzip = ("accept-encoding", "gzip");
+        for (fields, status) in [
+            (&[("if-match", "\"a\"")][..], 200),
+            (&[("if-match", "*")], 200),
+            (&[("if-match", "\"b\""), ("if-match", "\"c\", \"a\"")], 200),
+            (&[("if-match", "\"b\"")], 412),
+            (&[("if-match", "W/\"a\"")], 412),
+            (&[("if-match", "")], 412),
+            (&[("if-match", "\"b\""), ("range", "bytes=0-3")], 412),
+            (&[("if-match", "\"a\""), ("range", "bytes=0-3")], 206),
+            (&[("if-match", "\"b\""), ("if-none-match", "\"a\"")], 412),
+            (&[("if-match", "\"a\""), gzip], 412),
+            (&[("if-match", "\"a-gzip\""), gzip], 200),
+            // A date of which nothing is known is ignored.
+            (&[("if-unmodified-since", "Thu, 01 Jan 1970 00:00:00 GMT")], 200),
+        ] {
+            let found = answer(&"0123456789".repeat(200), fields);
+            assert_eq!(found.status().as_u16(), status, "{fields:?}");
+            assert!(status != 412 || found.body().is_empty(), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_for_the_header_gets_that_of_the_whole() {
+        for range in ["bytes=0-3", "bytes=10-"] {
+            let found = answer_to(true, "0123456789", &[("range", range)]);
+            assert_eq!((found.status().as_u16(), found.body().len()), (200, 10), "{range}");
+            assert_eq!((field(&found, "accept-ranges"), field(&found, "content-range")), (Some("bytes"), None));
         }
     }
 

@@ -15,6 +15,7 @@ use super::encrypted_cookies::{EncryptedCookie, encrypted_length};
 use super::problem_details;
 use super::representation::{self, Negotiation};
 use super::request_fields::RequestFields;
+use super::static_files;
 use crate::Limited;
 use crate::html::Html;
 use crate::json::encode::written;
@@ -145,6 +146,11 @@ impl Response {
         Response::of_status(StatusCode::SERVICE_UNAVAILABLE).with_field(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
+    /// Returns the response to a request with this path, which says how the client has written the path of a folder.
+    pub(super) fn at_path(self, path: &str) -> Self {
+        if self.negotiation.to_folder { static_files::redirect_within_segment(self, path) } else { self }
+    }
+
     /// Closes the connection after this response.
     pub(crate) fn closing(self) -> Self {
         self.with_field(CONNECTION, HeaderValue::from_static("close"))
@@ -229,7 +235,7 @@ impl Response {
     fn negotiated(mut self, to_head: bool, request: &HeaderMap) -> hyper::Response<Bytes> {
         let negotiation = std::mem::take(&mut self.negotiation);
         let whole = self.into_hyper(false, RequestFields::of(&mut HeaderMap::new()));
-        let mut response = representation::negotiated(whole, request, negotiation);
+        let mut response = representation::negotiated(whole, to_head, request, negotiation);
         if to_head && response.status() != StatusCode::NOT_MODIFIED {
             let length = std::mem::take(response.body_mut()).len();
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));

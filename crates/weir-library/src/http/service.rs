@@ -214,18 +214,21 @@ impl FlowHandler {
             Ok((route, Some(input))) if self.flows.admits(route) => {
                 let (head, body) = request.into_parts();
                 let answer = self.after_body((route, trace), input, inputs, body);
-                return self.later(answer, to_head, (head.headers, repeated));
+                let (uri, headers) = (head.uri, head.headers);
+                let answer = async move { answer.await.at_path(uri.path()) };
+                return self.later(answer, to_head, (headers, repeated));
             }
             Ok(_) => Err(Box::new(Response::overloaded().closing())),
             Err(refusal) => Err(refusal),
         };
         let response = match begun {
-            Ok(Begun::Done(result)) => response_of(result),
+            Ok(Begun::Done(result)) => response_of(result).at_path(request.uri().path()),
             Ok(Begun::Pending(flow)) => {
                 let answer = self.within_time(flow);
                 let parsed = mem::take(request.headers_mut());
                 // The unread part of the request is dropped with the response, and not before.
-                return self.later(async move { (answer.await, request).0 }, to_head, (parsed, repeated));
+                let answer = async move { answer.await.at_path(request.uri().path()) };
+                return self.later(answer, to_head, (parsed, repeated));
             }
             Ok(Begun::Full) => Response::overloaded(),
             Err(refusal) => *refusal,

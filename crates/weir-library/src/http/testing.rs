@@ -339,6 +339,7 @@ pub(crate) fn failed(
 #[weir::function(pure)]
 pub(crate) fn answer(request: &ServiceRequest, response: Response) -> ClientResponse {
     let to_head = request.method == Method::HEAD;
+    let response = response.at_path(request.url.path());
     let mut answer = request.policy.answer(response, to_head, RequestFields::of(&mut request.fields.clone()), drop);
     request.policy.add_headers(&mut answer);
     let (mut head, body) = answer.into_parts();

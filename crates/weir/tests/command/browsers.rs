@@ -202,3 +202,34 @@ fn the_rest_of_a_path_may_be_empty() {
     assert_eq!([served.get("/assets").status, served.get("/none").status], [404, 404]);
     assert_eq!(served.stop().0, Some(0));
 }
+
+#[test]
+fn a_folder_is_redirected_as_its_path_is_written_and_preconditions_hold() {
+    let folder = Scratch::folder("written");
+    let (program, pages) = (format!("{}/main.weir", folder.path()), format!("{}/site/docs/a:b", folder.path()));
+    std::fs::write(&program, SITE).expect("the folder is ours");
+    std::fs::create_dir_all(&pages).and_then(|()| std::fs::write(format!("{pages}/index.html"), "page")).expect("ours");
+    let served = Served::start(&program, &[]);
+    let place = |path: &str| {
+        let answer = exchange(&served, &format!("GET {path}"), "", "").to_lowercase();
+        let line = answer.lines().find(|line| line.starts_with("location: ")).unwrap_or("none").to_owned();
+        line.trim_start_matches("location: ").to_owned()
+    };
+    assert_eq!(
+        [place("/docs/a:b"), place("/docs%2Fa:b"), place("/docs%2fa%3Ab")],
+        ["a%3ab/", "./docs%2fa:b/", "./docs%2fa%3ab/"]
+    );
+    for path in ["/docs/a:b/", "/docs%2Fa:b/", "/docs%2fa%3Ab/"] {
+        assert_eq!(served.get(path).body, b"page", "{path}");
+    }
+    let status = |method: &str, fields: &str| {
+        let answer = exchange(&served, &format!("{method} /docs/a:b/"), fields, "");
+        let length = answer.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("none").to_owned();
+        format!("{} {length}", &answer[9..12])
+    };
+    assert_eq!(status("HEAD", "Range: bytes=0-1\r\n"), "200 4");
+    assert_eq!(status("GET", "Range: bytes=0-1\r\n"), "206 2");
+    assert_eq!([status("GET", "If-Match: \"x\"\r\n"), status("HEAD", "If-Match: \"x\"\r\n")], ["412 0", "412 0"]);
+    assert_eq!([status("GET", "If-Match: *\r\n"), status("HEAD", "If-Match: *\r\n")], ["200 4", "200 4"]);
+    assert_eq!(served.stop().0, Some(0));
+}
