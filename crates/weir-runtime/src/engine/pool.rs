@@ -171,13 +171,17 @@ impl Engine for PoolEngine {
         let predictor = self.queue.predictors[entry][route]
             .as_ref()
             .filter(|predictor| predictor.is_brief() && self.queue.is_empty());
+        let counters = &self.instance.entries[entry].flows[route].1;
+        if predictor.is_some() && counters.waits.load(Ordering::Relaxed) {
+            return self.waiting_on_loop(new_flow.flow(), true);
+        }
         let flow = match predictor
             .map(|predictor| measured(predictor, BRIEF_NS, &*self.platform, || new_flow.run_without_blocking()))
         {
             Some(Ok(answer)) => return Begun::Done(answer),
             Some(Err((flow, Continuation::WhenWoken))) => {
-                let permits = (self.queued.acquire(), self.flows.acquire(), self.flows.acquire());
-                return loop_wait::begin(&self.queue, flow, permits);
+                counters.note_waits(true);
+                return self.waiting_on_loop(flow, false);
             }
             Some(Err((flow, Continuation::OnThread))) => flow,
             None => new_flow.flow(),
@@ -213,6 +217,14 @@ impl Engine for PoolEngine {
             // A thread of the pool catches every panic of a flow, so there is nothing to pass on.
             let _ = thread.join();
         }
+    }
+}
+
+impl PoolEngine {
+    /// Returns the future of a flow that waits for peers on the event loop; or, if it is new, of one that probably will.
+    fn waiting_on_loop(&self, flow: ActiveFlow, is_new: bool) -> Begun {
+        let permits = (self.queued.acquire(), self.flows.acquire(), self.flows.acquire());
+        loop_wait::begin(&self.queue, flow, is_new, permits)
     }
 }
 
