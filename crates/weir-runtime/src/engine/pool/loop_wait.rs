@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use weir_host::{Begun, Failure, Value};
 
 use super::super::answer::{Answer, PendingAnswer};
-use super::{BRIEF_NS, FlowQueue, HeldFlow, QueuedFlow};
+use super::{BRIEF_NS, FlowQueue, HeldFlow, PASSES_OF_WAITING, QueuedFlow};
 use crate::admission::Permit;
 use crate::flow::{ActiveFlow, Continuation};
 
@@ -91,13 +91,15 @@ impl WaitingFlow {
         }
         let began_ns = queue.platform.now_ns();
         let advanced = self.flow.advance_without_blocking(context);
-        if mem::replace(&mut self.is_new, false) {
+        let was_new = mem::replace(&mut self.is_new, false);
+        if was_new {
             self.flow.split().0.counters(key).note_waits(advanced == Err(Continuation::WhenWoken));
         }
         let took_ns = queue.platform.now_ns().saturating_sub(began_ns);
         // A flow that only registers its task earns no credit for others.
-        if advanced != Err(Continuation::WhenWoken) || took_ns >= BRIEF_NS {
-            predictor.record(took_ns, BRIEF_NS);
+        let brief_ns = PASSES_OF_WAITING * BRIEF_NS;
+        if was_new || advanced != Err(Continuation::WhenWoken) || took_ns >= brief_ns {
+            predictor.record(took_ns, brief_ns);
         }
         advanced
     }
