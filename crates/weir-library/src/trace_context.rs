@@ -5,6 +5,8 @@
 //! 2. A call of the client passes them on, with an identity of its own as the parent ([`pass_on`]). A flow without a trace begins
 //!    one ([`current_or_begun`]), which all its calls and lines of the log have in common.
 
+use std::sync::Arc;
+
 use data_encoding::HEXLOWER;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use weir::{FlowTrace, TraceContext};
@@ -101,9 +103,9 @@ fn is_value(value: &str) -> bool {
 
 /// Returns the trace context of the flow that runs on this thread, which begins a trace if it has none; `None` if the
 /// operating system has no random numbers.
-pub(crate) fn current_or_begun() -> Option<std::sync::Arc<TraceContext>> {
+pub(crate) fn current_or_begun() -> Option<Arc<TraceContext>> {
     FlowTrace::current().or_else(|| {
-        let context = TraceContext { trace_id: random_id()?, flags: BEGUN_FLAGS, state: "".into() };
+        let context = TraceContext { trace_id: random_id()?, flags: BEGUN_FLAGS, state: Arc::default() };
         Some(FlowTrace::begin(context))
     })
 }
@@ -118,8 +120,8 @@ pub(crate) fn pass_on(fields: &mut HeaderMap) {
     if let Ok(parent) = HeaderValue::from_bytes(&traceparent(&context, parent_id)) {
         fields.insert(TRACEPARENT, parent);
     }
-    if let Ok(state) = HeaderValue::try_from(&*context.state)
-        && !state.is_empty()
+    if !context.state.is_empty()
+        && let Ok(state) = HeaderValue::from_str(&context.state)
     {
         fields.insert(TRACESTATE, state);
     }

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::error::Error;
-use std::pin::pin;
 use std::sync::Arc;
 
 use hyper::Response;
 use hyper::body::Incoming;
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
 use weir::{Failure, FailureKind};
-use weir_events::{after, until};
 
 use super::body;
 use super::connector::CheckedConnector;
@@ -19,6 +18,7 @@ use super::permits::Permits;
 use super::pool::{ConnectionError, ConnectionPool, PooledConnection};
 use super::redirect::following;
 use super::response::ClientResponse;
+use super::url;
 use crate::network::{ConnectError, Network, Reach};
 use crate::trace_context;
 
@@ -90,10 +90,9 @@ impl Client {
     /// Performs a call within its time.
     pub(super) async fn run(&self, mut call: Call) -> Result<ClientResponse, Failure> {
         trace_context::pass_on(&mut call.headers);
-        let timeout = after(call.timeout);
         let mut awaited = Awaited::Permit;
-        let outcome = until(pin!(self.exchange(&mut call, &mut awaited)), &timeout).await;
-        outcome.unwrap_or_else(|()| Err(awaited.late(&call)))
+        let outcome = timeout(call.timeout, self.exchange(&mut call, &mut awaited)).await;
+        outcome.unwrap_or_else(|_| Err(awaited.late(&call)))
     }
 
     /// Sends the request, follows redirects, and reads the response. `call` becomes the redirected call, and `awaited` tells
@@ -139,7 +138,7 @@ impl Client {
 /// a kept connection at the moment at which it was used (RFC 9110, section 9.2.2).
 async fn send(
     pool: &ConnectionPool,
-    call: &Call,
+    call: &mut Call,
     awaited: &mut Awaited,
 ) -> Result<(Response<Incoming>, PooledConnection), Failure> {
     let sent = match send_once(pool, call, awaited).await {
@@ -154,7 +153,7 @@ async fn send(
 /// Sends one request. If a kept connection turns out to be closed before anything is sent, another one is taken.
 async fn send_once(
     pool: &ConnectionPool,
-    call: &Call,
+    call: &mut Call,
     awaited: &mut Awaited,
 ) -> Result<(Response<Incoming>, PooledConnection), RequestError> {
     loop {
@@ -193,7 +192,7 @@ async fn step(call: &Call, response: Response<Incoming>, redirects: u8) -> Resul
 }
 
 fn host_of(call: &Call) -> Cow<'_, str> {
-    let host = call.url.host().unwrap_or_default();
+    let host = url::host(&call.url);
     if host.bytes().any(|byte| byte.is_ascii_uppercase()) { host.to_ascii_lowercase().into() } else { host.into() }
 }
 

@@ -24,7 +24,7 @@ use hyper::http::uri::{Authority, Parts, Scheme};
 use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::Connection as _;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use rustls::ClientConfig;
@@ -34,7 +34,7 @@ use tower_service::Service;
 
 use super::connector::CheckedConnector;
 use super::framing::{ConnectionUse, FIELDS_BYTES_MAX};
-use super::informational_frames::LimitedConnector;
+use super::informational_frames::FollowedStream;
 use super::options::Call;
 
 /// Maximum number of idle connections to one origin, and the time for which they are kept: less than servers usually keep
@@ -47,7 +47,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(3);
 /// Error of a connection that could not be made.
 pub(super) type ConnectionError = Box<dyn Error + Send + Sync>;
 
-type Connector = LimitedConnector<HttpsConnector<CheckedConnector>>;
+type Connector = HttpsConnector<CheckedConnector>;
 type RequestBody = Full<Bytes>;
 
 /// The connections of calls with the same reach.
@@ -106,12 +106,11 @@ enum Sender {
 impl ConnectionPool {
     /// Returns an empty pool, whose connections are made in this way.
     pub(super) fn new(connector: CheckedConnector, tls: ClientConfig) -> Self {
-        let https = HttpsConnectorBuilder::new()
+        let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
             .enable_all_versions()
             .wrap_connector(connector);
-        let connector = LimitedConnector(https);
         ConnectionPool(Arc::new(PoolState { connector, kept: Mutex::default() }))
     }
 
@@ -159,7 +158,8 @@ impl PoolState {
         }
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.timer(TokioTimer::new()).max_header_list_size(FIELDS_BYTES_MAX as u32);
-        let (mut sender, connection) = builder.handshake::<_, RequestBody>(stream).await?;
+        let (mut sender, connection) =
+            builder.handshake::<_, RequestBody>(TokioIo::new(FollowedStream::new(stream))).await?;
         drop(tokio::spawn(connection));
         sender.ready().await?;
         let mut kept = self.kept.lock();
@@ -261,11 +261,18 @@ impl PooledConnection {
         &self.usage
     }
 
-    /// Sends the request of a call.
+    /// Sends the request of a call. The call itself gets the field `Host`, because its copy has no room for another field.
     ///
     /// # Errors
     /// Fails if there is no response. The error has the request if none of it was sent.
-    pub(super) async fn send(&mut self, call: &Call) -> Result<Response<Incoming>, TrySendError<Request<RequestBody>>> {
+    pub(super) async fn send(
+        &mut self,
+        call: &mut Call,
+    ) -> Result<Response<Incoming>, TrySendError<Request<RequestBody>>> {
+        match &self.sender {
+            Sender::Http1(_, host) => _ = call.headers.insert(HOST, host.clone()),
+            Sender::Http2(_) => _ = call.headers.remove(HOST),
+        }
         let mut request = Request::new(Full::new(call.body.clone()));
         *request.method_mut() = call.method.clone();
         *request.headers_mut() = call.headers.clone();
@@ -274,9 +281,8 @@ impl PooledConnection {
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         match &mut self.sender {
-            Sender::Http1(sender, host) => {
+            Sender::Http1(sender, _) => {
                 *request.uri_mut() = path_of(&call.url);
-                request.headers_mut().insert(HOST, host.clone());
                 self.usage.begin(&mut request);
                 sender.try_send_request(request).await
             }
@@ -367,7 +373,7 @@ mod tests {
         ConnectionPool::new(connector, tls)
     }
 
-    async fn used(pool: &ConnectionPool, call: &Call) -> PooledConnection {
+    async fn used(pool: &ConnectionPool, call: &mut Call) -> PooledConnection {
         let mut connection = pool.connection(&call.url).await.unwrap();
         connection.send(call).await.unwrap().into_body().collect().await.unwrap();
         while !connection.is_ready() {
@@ -384,9 +390,9 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_are_closed_in_time() {
-        let (pool, call) = (pool(), call(server().await));
+        let (pool, mut call) = (pool(), call(server().await));
         for is_reused in [false, true] {
-            let connection = used(&pool, &call).await;
+            let connection = used(&pool, &mut call).await;
             assert_eq!(connection.is_reused, is_reused);
             pool.give_back(connection, &call.url);
         }
@@ -398,10 +404,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_number_of_idle_connections_is_bounded_and_ended_ones_are_not_kept() {
-        let (pool, call) = (pool(), call(server().await));
+        let (pool, mut call) = (pool(), call(server().await));
         let mut all = Vec::new();
         for _ in 0..IDLE_MAX + 2 {
-            all.push(used(&pool, &call).await);
+            all.push(used(&pool, &mut call).await);
         }
         all[0].usage().end();
         all.into_iter().for_each(|connection| pool.give_back(connection, &call.url));
@@ -411,8 +417,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_takes_the_nearest_connection_that_was_used_last() {
-        let (pool, call) = (pool(), call(server().await));
-        let all = [used(&pool, &call).await, used(&pool, &call).await, used(&pool, &call).await];
+        let (pool, mut call) = (pool(), call(server().await));
+        let all = [used(&pool, &mut call).await, used(&pool, &mut call).await, used(&pool, &mut call).await];
         let elsewhere = [false, false, true];
         for (connection, elsewhere) in all.into_iter().zip(elsewhere) {
             let event_loop = connection.event_loop.filter(|_| !elsewhere);

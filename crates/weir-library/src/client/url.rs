@@ -56,6 +56,15 @@ fn refused(text: &str, why: &str) -> Failure {
     Failure::argument(format!("{shown:?} is not the URL of a request: {why}"))
 }
 
+/// Returns the host of a URL without a name and password; an address of IPv6 in its brackets.
+pub(super) fn host(url: &Uri) -> &str {
+    let authority = url.authority().map_or("", Authority::as_str);
+    match authority.rfind(':') {
+        Some(at) if !authority.ends_with(']') => &authority[..at],
+        _ => authority,
+    }
+}
+
 /// Returns `true` if two URLs have the same scheme, host and port.
 pub(super) fn is_same_origin(url: &Uri, other: &Uri) -> bool {
     let host = |url: &Uri| url.host().unwrap_or_default().to_ascii_lowercase();
@@ -160,6 +169,16 @@ mod tests {
         assert!(!said.contains("secret"), "{said}");
         let said = parse("https://a b/?token=secret").unwrap_err().message.to_string();
         assert!(!said.contains("secret"), "{said}");
+    }
+
+    #[test]
+    fn the_host_is_what_is_before_the_port() {
+        for text in
+            ["http://a.example/", "http://a.example:8080/x:y", "http://[::1]:80/", "http://[::1]/", "http://a:/"]
+        {
+            let url = parse(text).unwrap();
+            assert_eq!(Some(host(&url)), url.host(), "{text}");
+        }
     }
 
     #[test]

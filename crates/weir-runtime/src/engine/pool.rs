@@ -62,6 +62,10 @@ const BRIEF_NS: u64 = 10_000;
 /// scheduled and has a cold cache.
 const BRIEF_ON_THREAD_NS: u64 = 2 * BRIEF_NS;
 
+/// The factor of both limits for a flow that waits for peers: a thread would have to be passed its beginning, what it does
+/// with the answer of its peer, and its own answer.
+const PASSES_OF_WAITING: u64 = 3;
+
 struct PoolEngine {
     platform: Arc<dyn Platform>,
     queue: Arc<FlowQueue>,
@@ -126,11 +130,18 @@ fn predictor_of(flow: &PreparedFlow, answers: bool) -> Option<BrevityPredictor> 
     (answers && !queues).then(BrevityPredictor::new)
 }
 
-/// Begins a flow, and records the time that it took.
-fn measured<T>(predictor: &BrevityPredictor, brief_ns: u64, platform: &dyn Platform, begin: impl FnOnce() -> T) -> T {
+/// Begins a flow, and records the time that it took. `waits` tells from the result whether the flow waits for peers.
+fn measured<T>(
+    predictor: &BrevityPredictor,
+    brief_ns: u64,
+    platform: &dyn Platform,
+    waits: impl FnOnce(&T) -> bool,
+    begin: impl FnOnce() -> T,
+) -> T {
     let began_ns = platform.now_ns();
     let made = begin();
-    predictor.record(platform.now_ns().saturating_sub(began_ns), brief_ns);
+    let passes = if waits(&made) { PASSES_OF_WAITING } else { 1 };
+    predictor.record(platform.now_ns().saturating_sub(began_ns), passes * brief_ns);
     made
 }
 
@@ -171,13 +182,17 @@ impl Engine for PoolEngine {
         let predictor = self.queue.predictors[entry][route]
             .as_ref()
             .filter(|predictor| predictor.is_brief() && self.queue.is_empty());
-        let flow = match predictor
-            .map(|predictor| measured(predictor, BRIEF_NS, &*self.platform, || new_flow.run_without_blocking()))
-        {
+        let counters = &self.instance.entries[entry].flows[route].1;
+        if predictor.is_some() && counters.waits.load(Ordering::Relaxed) {
+            return self.waiting_on_loop(new_flow.flow(), true);
+        }
+        let waits = |begun: &Result<_, (ActiveFlow, Continuation)>| matches!(begun, Err((_, Continuation::WhenWoken)));
+        let begin = || new_flow.run_without_blocking();
+        let flow = match predictor.map(|predictor| measured(predictor, BRIEF_NS, &*self.platform, waits, begin)) {
             Some(Ok(answer)) => return Begun::Done(answer),
             Some(Err((flow, Continuation::WhenWoken))) => {
-                let permits = (self.queued.acquire(), self.flows.acquire(), self.flows.acquire());
-                return loop_wait::begin(&self.queue, flow, permits);
+                counters.note_waits(true);
+                return self.waiting_on_loop(flow, false);
             }
             Some(Err((flow, Continuation::OnThread))) => flow,
             None => new_flow.flow(),
@@ -213,6 +228,14 @@ impl Engine for PoolEngine {
             // A thread of the pool catches every panic of a flow, so there is nothing to pass on.
             let _ = thread.join();
         }
+    }
+}
+
+impl PoolEngine {
+    /// Returns the future of a flow that waits for peers on the event loop; or, if it is new, of one that probably will.
+    fn waiting_on_loop(&self, flow: ActiveFlow, is_new: bool) -> Begun {
+        let permits = (self.queued.acquire(), self.flows.acquire(), self.flows.acquire());
+        loop_wait::begin(&self.queue, flow, is_new, permits)
     }
 }
 
@@ -260,7 +283,9 @@ impl FlowQueue {
         let predictor = predictor.filter(|_| !begun && !held.answer.is_given_up());
         let begin = |predictor| {
             let context = &mut Context::from_waker(Waker::noop());
-            measured(predictor, BRIEF_ON_THREAD_NS, &*self.platform, || held.flow.advance_without_blocking(context))
+            let waits = |begun: &Result<_, Continuation>| *begun == Err(Continuation::WhenWoken);
+            let begin = || held.flow.advance_without_blocking(context);
+            measured(predictor, BRIEF_ON_THREAD_NS, &*self.platform, waits, begin)
         };
         match predictor.map(begin) {
             Some(Ok(given)) => {

@@ -5,6 +5,7 @@
 //!
 //! 1. The task that awaits the answer polls the flow as it would under the engine `event`, but without blocking the loop
 //!    ([`ActiveFlow::advance_without_blocking`]), and only while the flows of its route are brief.
+//!    If the last flow of the route waited for peers, the next one does not run before, as under `event`.
 //! 2. If the flow comes to anything else that it has to wait for, or takes long, it goes to the queue, and its task awaits
 //!    the answer of a thread from then on.
 //!
@@ -19,7 +20,7 @@ use std::task::{Context, Poll};
 use weir_host::{Begun, Failure, Value};
 
 use super::super::answer::{Answer, PendingAnswer};
-use super::{BRIEF_NS, FlowQueue, HeldFlow, QueuedFlow};
+use super::{BRIEF_NS, FlowQueue, HeldFlow, PASSES_OF_WAITING, QueuedFlow};
 use crate::admission::Permit;
 use crate::flow::{ActiveFlow, Continuation};
 
@@ -36,13 +37,21 @@ enum LoopFlow {
 struct WaitingFlow {
     flow: ActiveFlow,
     queue: Arc<FlowQueue>,
+    /// True if the flow has not run yet.
+    is_new: bool,
     /// Its place among the queued flows, and its permits as a flow and as an awaited answer.
     permits: (Permit, Permit, Permit),
 }
 
-/// Returns the future of a flow that waits for peers.
-pub(super) fn begin(queue: &Arc<FlowQueue>, flow: ActiveFlow, permits: (Permit, Permit, Permit)) -> Begun {
-    Begun::Pending(Box::pin(LoopFlow::OnLoop(Box::new(WaitingFlow { flow, queue: Arc::clone(queue), permits }))))
+/// Returns the future of a flow that waits for peers, or of one that is new and probably will.
+pub(super) fn begin(
+    queue: &Arc<FlowQueue>,
+    flow: ActiveFlow,
+    is_new: bool,
+    permits: (Permit, Permit, Permit),
+) -> Begun {
+    let waiting = WaitingFlow { flow, queue: Arc::clone(queue), is_new, permits };
+    Begun::Pending(Box::pin(LoopFlow::OnLoop(Box::new(waiting))))
 }
 
 impl Future for LoopFlow {
@@ -82,20 +91,25 @@ impl WaitingFlow {
         }
         let began_ns = queue.platform.now_ns();
         let advanced = self.flow.advance_without_blocking(context);
+        let was_new = mem::replace(&mut self.is_new, false);
+        if was_new {
+            self.flow.split().0.counters(key).note_waits(advanced == Err(Continuation::WhenWoken));
+        }
         let took_ns = queue.platform.now_ns().saturating_sub(began_ns);
         // A flow that only registers its task earns no credit for others.
-        if advanced != Err(Continuation::WhenWoken) || took_ns >= BRIEF_NS {
-            predictor.record(took_ns, BRIEF_NS);
+        let brief_ns = PASSES_OF_WAITING * BRIEF_NS;
+        if was_new || advanced != Err(Continuation::WhenWoken) || took_ns >= brief_ns {
+            predictor.record(took_ns, brief_ns);
         }
         advanced
     }
 
     /// Passes the flow to the threads, and returns the future of its answer.
     fn pass_to_thread(self) -> PendingAnswer {
-        let WaitingFlow { flow, queue, permits: (queued, permit, awaited) } = self;
+        let WaitingFlow { flow, queue, is_new, permits: (queued, permit, awaited) } = self;
         let answer = Arc::<Answer>::default();
         let held = HeldFlow { flow, answer: Arc::clone(&answer), permit };
-        queue.resume(QueuedFlow { held, begun: true, queued });
+        queue.resume(QueuedFlow { held, begun: !is_new, queued });
         answer.pending(awaited)
     }
 }
