@@ -13,7 +13,7 @@ use crate::typed_tree::CallTarget;
 
 /// An aggregate of a list.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Aggregate {
+pub(super) enum ListAggregate {
     Max,
     Min,
     Sum,
@@ -37,20 +37,20 @@ struct ColumnQuery<'a> {
 
 impl<'a> Lowering<'a, '_> {
     /// Returns the aggregate that an expression is, and the list that it is one of.
-    pub(super) fn aggregate_of(&self, expr: &'a Expr) -> Option<(Aggregate, &'a Expr)> {
+    pub(super) fn aggregate_of(&self, expr: &'a Expr) -> Option<(ListAggregate, &'a Expr)> {
         let (target, list, arguments) = self.method_call(expr)?;
         let aggregate = match target {
             CallTarget::Length => match self.method_call(list) {
                 Some((CallTarget::Host(path), list, [])) if **path == *"list.unique" => {
-                    return Some((Aggregate::Distinct, list));
+                    return Some((ListAggregate::Distinct, list));
                 }
-                _ => Aggregate::Length,
+                _ => ListAggregate::Length,
             },
             CallTarget::Host(path) => match path.as_str() {
-                "list.max" => Aggregate::Max,
-                "list.min" => Aggregate::Min,
-                "list.sum" => Aggregate::Sum,
-                "list.average" => Aggregate::Average,
+                "list.max" => ListAggregate::Max,
+                "list.min" => ListAggregate::Min,
+                "list.sum" => ListAggregate::Sum,
+                "list.average" => ListAggregate::Average,
                 _ => return None,
             },
             _ => return None,
@@ -71,21 +71,21 @@ impl<'a> Lowering<'a, '_> {
         let (aggregate, query) = self.aggregate_of(expr)?;
         let of = self.column_query(query, aggregate)?;
         let span = expr.span;
-        if let (Aggregate::Max | Aggregate::Min, Some(column)) = (aggregate, of.column) {
-            let order = record([Value::Int(column as i64), Value::Bool(aggregate == Aggregate::Max)]);
+        if let (ListAggregate::Max | ListAggregate::Min, Some(column)) = (aggregate, of.column) {
+            let order = record([Value::Int(column as i64), Value::Bool(aggregate == ListAggregate::Max)]);
             let first = Some(Atom::Value(Value::Int(1)));
             let rows = self.select(&of.table, &of.condition, vec![order], first, span);
             let values = self.for_each((&self.ty(query), query.span), rows, of.pattern, of.body);
             let given = vec![Some(Binding::Atom(values))];
-            let path = if aggregate == Aggregate::Max { "list.max" } else { "list.min" };
+            let path = if aggregate == ListAggregate::Max { "list.max" } else { "list.min" };
             return Some(self.call_host(&path.into(), given, self.ty(expr), (span, &[])));
         }
         let (query, arguments) = self.description(&of.table, &of.condition, Vec::new(), None, span);
         let mut given = vec![Atom::Shared(of.table), outside(), query, arguments];
         let function = match aggregate {
-            Aggregate::Distinct => "distinct",
-            Aggregate::Sum => "sum",
-            Aggregate::Average => "average",
+            ListAggregate::Distinct => "distinct",
+            ListAggregate::Sum => "sum",
+            ListAggregate::Average => "average",
             _ => "count",
         };
         given.extend(of.column.filter(|_| function != "count").map(|column| Atom::Value(Value::Int(column as i64))));
@@ -94,7 +94,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns the query that an expression is, if its body is a column of which the table computes the aggregate, the table
     /// can search the whole condition, and there is no limit.
-    fn column_query(&self, query: &'a Expr, aggregate: Aggregate) -> Option<ColumnQuery<'a>> {
+    fn column_query(&self, query: &'a Expr, aggregate: ListAggregate) -> Option<ColumnQuery<'a>> {
         let ExprKind::For { pattern, items, query, body } = &query.kind else { return None };
         let table = self.table_named(items)?;
         let row = self.typed.pattern_local(pattern.id)?;
@@ -102,7 +102,7 @@ impl<'a> Lowering<'a, '_> {
         let column = self.column_of(row, value).map(|column| column as usize);
         let computes = match column {
             Some(column) => self.computes(&table, column, aggregate, &ORDERED),
-            None => aggregate == Aggregate::Length && self.is_local(value, row),
+            None => aggregate == ListAggregate::Length && self.is_local(value, row),
         };
         if query.limit.is_some() || !computes {
             return None;
@@ -114,12 +114,12 @@ impl<'a> Lowering<'a, '_> {
 
     /// Returns whether the table computes an aggregate of a column; `ordered` are the kinds of columns of which it has the
     /// least and the greatest value.
-    pub(super) fn computes(&self, table: &str, column: usize, aggregate: Aggregate, ordered: &[&str]) -> bool {
+    pub(super) fn computes(&self, table: &str, column: usize, aggregate: ListAggregate, ordered: &[&str]) -> bool {
         let Some(declared) = self.table(table).columns.get(column) else { return false };
         match aggregate {
-            Aggregate::Length | Aggregate::Distinct => true,
-            Aggregate::Sum | Aggregate::Average => !declared.optional && declared.kind == "Int",
-            Aggregate::Max | Aggregate::Min => !declared.optional && ordered.contains(&declared.kind),
+            ListAggregate::Length | ListAggregate::Distinct => true,
+            ListAggregate::Sum | ListAggregate::Average => !declared.optional && declared.kind == "Int",
+            ListAggregate::Max | ListAggregate::Min => !declared.optional && ordered.contains(&declared.kind),
         }
     }
 }

@@ -10,7 +10,7 @@ use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
 use weir_syntax::ast::{Block, Expr, ExprKind, Pattern, PatternId, PatternKind, QueryClauses, Visitor, walk_expr};
 
-use super::aggregates::Aggregate;
+use super::aggregates::ListAggregate;
 use super::queries::{DividedCondition, closure_of};
 use super::table_description::{COUNT, GroupAggregate, GroupedRows, numbers, record};
 use super::tables::outside;
@@ -105,17 +105,17 @@ impl<'a> Lowering<'a, '_> {
             Some(lowering.prim(Prim::Field(at as u32), vec![group.clone()], ty, span))
         };
         Some(match aggregate {
-            Aggregate::Length => part(self, "count")?,
-            Aggregate::Distinct => part(self, "distinct")?,
-            Aggregate::Max | Aggregate::Min => {
-                let value = part(self, if aggregate == Aggregate::Max { "max" } else { "min" })?;
+            ListAggregate::Length => part(self, "count")?,
+            ListAggregate::Distinct => part(self, "distinct")?,
+            ListAggregate::Max | ListAggregate::Min => {
+                let value = part(self, if aggregate == ListAggregate::Max { "max" } else { "min" })?;
                 self.prim(Prim::Variant(Value::SOME), vec![value], ty, span)
             }
-            Aggregate::Sum | Aggregate::Average => {
+            ListAggregate::Sum | ListAggregate::Average => {
                 let sum = part(self, "sum")?;
                 let mut half = |at| self.prim(Prim::Field(at), vec![sum.clone()], Type::Int, span);
                 let mut given = vec![half(0), half(1)];
-                if aggregate == Aggregate::Sum {
+                if aggregate == ListAggregate::Sum {
                     return Some(self.call_tables("whole_sum", given, ty, span));
                 }
                 given.push(part(self, "count")?);
@@ -171,11 +171,16 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Returns the column of an aggregate of the rows of a group, if the table computes it. The number of rows uses none.
-    fn column_of_group(&self, table: &str, rows: LocalId, (aggregate, list): (Aggregate, &'a Expr)) -> Option<usize> {
+    fn column_of_group(
+        &self,
+        table: &str,
+        rows: LocalId,
+        (aggregate, list): (ListAggregate, &'a Expr),
+    ) -> Option<usize> {
         let (parameter, value) = match &list.kind {
             ExprKind::For { pattern, body, .. } if body.statements.len() == 1 => (&**pattern, body.value()?),
             ExprKind::Call { arguments, .. } => closure_of(arguments.first().map(|argument| &argument.value))?,
-            _ => return (aggregate == Aggregate::Length && self.is_local(list, rows)).then_some(COUNT.column),
+            _ => return (aggregate == ListAggregate::Length && self.is_local(list, rows)).then_some(COUNT.column),
         };
         let column = self.column_of(self.typed.pattern_local(parameter.id)?, value)? as usize;
         self.computes(table, column, aggregate, &ORDERED).then_some(column)
@@ -199,7 +204,7 @@ struct GroupUses<'s, 'a, 'd> {
 
 impl<'a> GroupUses<'_, 'a, '_> {
     /// Returns the aggregate that an expression is, and its column.
-    fn aggregate(&self, expr: &'a Expr) -> Option<(Aggregate, usize)> {
+    fn aggregate(&self, expr: &'a Expr) -> Option<(ListAggregate, usize)> {
         let (aggregate, list) = self.lowering.aggregate_of(expr)?;
         let rows = self.lowering.local_in_list(list).filter(|local| Some(*local) == self.rows)?;
         Some((aggregate, self.lowering.column_of_group(self.table, rows, (aggregate, list))?))
@@ -217,12 +222,12 @@ impl<'a> Visitor<'a> for GroupUses<'_, 'a, '_> {
         if let Some((aggregate, column)) = self.aggregate(expr) {
             let of = |kind| GroupAggregate { kind, column };
             match aggregate {
-                Aggregate::Length => self.add(COUNT),
-                Aggregate::Distinct => self.add(of("distinct")),
-                Aggregate::Max => self.add(of("max")),
-                Aggregate::Min => self.add(of("min")),
-                Aggregate::Sum => self.add(of("sum")),
-                Aggregate::Average => {
+                ListAggregate::Length => self.add(COUNT),
+                ListAggregate::Distinct => self.add(of("distinct")),
+                ListAggregate::Max => self.add(of("max")),
+                ListAggregate::Min => self.add(of("min")),
+                ListAggregate::Sum => self.add(of("sum")),
+                ListAggregate::Average => {
                     self.add(of("sum"));
                     self.add(COUNT);
                 }

@@ -3,27 +3,28 @@
 //! A cursor has the values of the columns by which the rows are ordered, and a hash of these values and of the order. So a
 //! page goes on behind the row also if that row or others are gone, and a text that is no cursor of the query is refused.
 
-use std::cmp::Ordering;
-
 use data_encoding::BASE64URL_NOPAD;
 use weir::{Failure, FailureKind, Value};
 
 use super::dialect::stable_hash_of;
-use super::schema::{ColumnSchema, Schema, TableQuery};
+use super::schema::{ColumnSchema, PageStart, Schema, TableQuery, TableSearch};
 
-/// The value of a column in the row before a page.
-#[derive(Clone, Debug)]
-pub(super) struct PageStart {
-    pub(super) column: usize,
-    pub(super) descending: bool,
-    pub(super) value: Value,
-}
-
-impl PageStart {
-    /// Compares the column of a row with the one before the page, in the order of the query.
-    pub(super) fn compare(&self, row: &[Value]) -> Ordering {
-        let compared = row[self.column].cmp(&self.value);
-        if self.descending { compared.reverse() } else { compared }
+impl TableSearch {
+    /// Returns the search for the rows of a query. One for a page finds one row more than the page has.
+    ///
+    /// # Errors
+    /// Fails if the cursor of a page is none of the query.
+    pub(super) fn for_rows(schema: &Schema, query: TableQuery, arguments: Value) -> Result<TableSearch, Failure> {
+        let mut search = TableSearch::new(query, arguments);
+        let Some(Value::Variant(tag, held)) = search.values.get(1).cloned() else { return Ok(search) };
+        search.limit = if search.limit == 0 { 0 } else { search.limit.saturating_add(1) };
+        search.limit_value = Value::Int(i64::try_from(search.limit).unwrap_or(i64::MAX));
+        if let (Value::SOME, Some(Value::Text(cursor))) = (tag, held.as_ref().and_then(|held| held.first())) {
+            let mut after = page_start(schema, &search.query, cursor.as_str())?;
+            after.retain(|start| search.equal(start.column).is_none());
+            search.after = Some(after);
+        }
+        Ok(search)
     }
 }
 

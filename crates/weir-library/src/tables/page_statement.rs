@@ -3,9 +3,8 @@
 //! Columns of one direction are compared as one row value, so that an index finds the place: `(sent, id) > (?1, ?2)`. If the
 //! directions differ, the first columns of one direction bound the search, and the rest decides among equal rows.
 
-use super::cursor::PageStart;
 use super::dialect::Dialect;
-use super::schema::Schema;
+use super::schema::{PageStart, Schema};
 use super::sql::list;
 use super::sql_value::Bound;
 use super::statements::ordered;

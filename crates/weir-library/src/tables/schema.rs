@@ -3,9 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use weir::{Failure, Value, Values};
-
-use super::cursor::{PageStart, page_start};
+use weir::{Value, Values};
 
 /// A table.
 #[derive(weir::Type, Clone, Debug, PartialEq)]
@@ -137,6 +135,22 @@ impl ColumnSchema {
     }
 }
 
+/// The value of a column in the row before a page.
+#[derive(Clone, Debug)]
+pub(super) struct PageStart {
+    pub(super) column: usize,
+    pub(super) descending: bool,
+    pub(super) value: Value,
+}
+
+impl PageStart {
+    /// Compares the column of a row with the one before the page, in the order of the query.
+    pub(super) fn compare(&self, row: &[Value]) -> Ordering {
+        let compared = row[self.column].cmp(&self.value);
+        if self.descending { compared.reverse() } else { compared }
+    }
+}
+
 /// A query with the values of one execution.
 pub(super) struct TableSearch {
     pub(super) query: TableQuery,
@@ -146,7 +160,7 @@ pub(super) struct TableSearch {
     pub(super) limit_value: Value,
     /// The columns of the row before the page, in the order of the query and without those that a condition fixes.
     pub(super) after: Option<Vec<PageStart>>,
-    values: Values,
+    pub(super) values: Values,
 }
 
 impl TableSearch {
@@ -161,23 +175,6 @@ impl TableSearch {
         };
         let limit_value = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
         TableSearch { query, limit, limit_value, after: None, values }
-    }
-
-    /// Returns the search for the rows of a query. One for a page finds one row more than the page has.
-    ///
-    /// # Errors
-    /// Fails if the cursor of a page is none of the query.
-    pub(super) fn for_rows(schema: &Schema, query: TableQuery, arguments: Value) -> Result<TableSearch, Failure> {
-        let mut search = TableSearch::new(query, arguments);
-        let Some(Value::Variant(tag, held)) = search.values.get(1).cloned() else { return Ok(search) };
-        search.limit = if search.limit == 0 { 0 } else { search.limit.saturating_add(1) };
-        search.limit_value = Value::Int(i64::try_from(search.limit).unwrap_or(i64::MAX));
-        if let (Value::SOME, Some(Value::Text(cursor))) = (tag, held.as_ref().and_then(|held| held.first())) {
-            let mut after = page_start(schema, &search.query, cursor.as_str())?;
-            after.retain(|start| search.equal(start.column).is_none());
-            search.after = Some(after);
-        }
-        Ok(search)
     }
 
     /// Returns whether a row comes behind the one before the page.
