@@ -16,6 +16,8 @@ mod constraint;
 mod database;
 mod database_error;
 mod dialect;
+#[cfg(test)]
+mod durable_files;
 mod escaped_text;
 mod evolution;
 mod existing_rows;
