@@ -17,6 +17,8 @@ mod cursor;
 mod database;
 mod database_error;
 mod dialect;
+#[cfg(test)]
+mod durable_files;
 mod escaped_text;
 mod evolution;
 mod existing_rows;

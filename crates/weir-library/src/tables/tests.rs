@@ -2,6 +2,7 @@
 
 mod evolution;
 mod faults;
+mod power_cuts;
 mod references;
 
 use std::path::PathBuf;
