@@ -8,7 +8,7 @@ use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue, LOCATION};
 use percent_encoding::utf8_percent_encode;
 use ring::digest;
 
-use super::cookies::whole_seconds;
+use super::max_age::whole_seconds;
 use super::representation::{Negotiation, visible};
 use super::response::{Response, media_type};
 use crate::client::RESERVED;
