@@ -56,9 +56,9 @@ pub(crate) struct FlowState {
     trace: FlowTrace,
 }
 
-/// How a flow goes on that was advanced without blocking the thread.
+/// The way in which a flow goes on that was advanced without blocking the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Continuation {
+pub(crate) enum NextPlace {
     /// It waits for peers only, and has registered the task that polled it: any thread may go on with it.
     WhenWoken,
     /// Another thread has to go on with it, which may block.
@@ -108,7 +108,7 @@ impl<'a> NewFlow<'a> {
 
     /// Runs the flow without blocking the thread ([`ActiveFlow::advance_without_blocking`]), and returns its answer;
     /// or, if it has not ended, the flow and where it goes on.
-    pub(crate) fn run_without_blocking(&mut self) -> Result<Result<Value, Failure>, (ActiveFlow, Continuation)> {
+    pub(crate) fn run_without_blocking(&mut self) -> Result<Result<Value, Failure>, (ActiveFlow, NextPlace)> {
         let mut flow = self.borrow();
         let advanced = flow.advance_without_blocking(&mut Context::from_waker(Waker::noop()));
         advanced.map_err(|continuation| (flow.into_owned(self.instance), continuation))
@@ -199,14 +199,14 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     pub(crate) fn advance_without_blocking(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Result<Result<Value, Failure>, Continuation> {
+    ) -> Result<Result<Value, Failure>, NextPlace> {
         let units = Units::quanta(self.instance.slice, QUANTA_ON_LOOP);
         match self.state.advance_until(&self.instance, usize::MAX, (BlockingPlacement::Later, &units), context) {
             Advanced::Ready(Some(answer)) => Ok(answer),
             Advanced::Waits if self.state.frame.as_ref().is_some_and(|frame| frame.awaits_peers()) => {
-                Err(Continuation::WhenWoken)
+                Err(NextPlace::WhenWoken)
             }
-            Advanced::Ready(None) | Advanced::Waits | Advanced::Yields => Err(Continuation::OnThread),
+            Advanced::Ready(None) | Advanced::Waits | Advanced::Yields => Err(NextPlace::OnThread),
         }
     }
 

@@ -46,7 +46,7 @@ enum RequestError {
     InformationalFlood,
 }
 
-/// What a call waits for.
+/// The permit or response for which a call waits.
 enum Awaited {
     Permit,
     Response(Option<ConnectionUse>),

@@ -51,9 +51,9 @@ type Connector = HttpsConnector<CheckedConnector>;
 type RequestBody = Full<Bytes>;
 
 /// The connections of calls with the same reach.
-pub(super) struct ConnectionPool(Arc<PoolState>);
+pub(super) struct ConnectionPool(Arc<PoolConnections>);
 
-struct PoolState {
+struct PoolConnections {
     connector: Connector,
     kept: Mutex<KeptConnections>,
 }
@@ -70,7 +70,7 @@ struct KeptConnections {
 /// The connections to an origin that the next call may use.
 #[derive(Default)]
 struct OriginConnections {
-    /// Those of HTTP/1, the one that was used last at the end.
+    /// Idle connections of HTTP/1, the one that was used last at the end.
     idle: Vec<IdleConnection>,
     /// The one of HTTP/2, with the time of its last use.
     shared: Option<(SharedConnection, Instant)>,
@@ -89,7 +89,7 @@ struct SharedConnection {
 
 /// A connection that a call uses.
 pub(super) struct PooledConnection {
-    sender: Sender,
+    sender: HttpSender,
     usage: ConnectionUse,
     /// The event loop of its task.
     event_loop: Option<runtime::Id>,
@@ -97,7 +97,7 @@ pub(super) struct PooledConnection {
     pub(super) is_reused: bool,
 }
 
-enum Sender {
+enum HttpSender {
     /// HTTP/1, with the value of the field `Host`.
     Http1(http1::SendRequest<RequestBody>, HeaderValue),
     Http2(http2::SendRequest<RequestBody>),
@@ -111,7 +111,7 @@ impl ConnectionPool {
             .https_or_http()
             .enable_all_versions()
             .wrap_connector(connector);
-        ConnectionPool(Arc::new(PoolState { connector, kept: Mutex::default() }))
+        ConnectionPool(Arc::new(PoolConnections { connector, kept: Mutex::default() }))
     }
 
     /// Returns a connection to the origin of the URL.
@@ -126,7 +126,7 @@ impl ConnectionPool {
 
     /// Keeps a connection for the next call to the origin of the URL, if it can be used again.
     pub(super) fn give_back(&self, connection: PooledConnection, url: &Uri) {
-        if connection.usage.is_ended() || connection.is_closed() || matches!(connection.sender, Sender::Http2(_)) {
+        if connection.usage.is_ended() || connection.is_closed() || matches!(connection.sender, HttpSender::Http2(_)) {
             return;
         }
         let mut kept = self.0.kept.lock();
@@ -141,7 +141,7 @@ impl ConnectionPool {
     }
 }
 
-impl PoolState {
+impl PoolConnections {
     /// Makes a connection. One of HTTP/2 is left if there is another one meanwhile.
     async fn connect(self: &Arc<Self>, url: &Uri) -> Result<PooledConnection, ConnectionError> {
         let stream = self.connector.clone().call(url.clone()).await?;
@@ -153,7 +153,7 @@ impl PoolState {
                 http1::Builder::new().max_buf_size(FIELDS_BYTES_MAX).handshake::<_, RequestBody>(stream).await?;
             // A connection that ends early tells the calls that wait for it.
             drop(tokio::spawn(connection));
-            let sender = Sender::Http1(sender, host_field(url)?);
+            let sender = HttpSender::Http1(sender, host_field(url)?);
             return Ok(PooledConnection { sender, usage, event_loop, is_reused: false });
         }
         let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -170,7 +170,7 @@ impl PoolState {
         let shared = SharedConnection { sender: sender.clone(), usage: usage.clone() };
         origin.shared = Some((shared, Instant::now()));
         self.sweep_later(&mut kept);
-        Ok(PooledConnection { sender: Sender::Http2(sender), usage, event_loop, is_reused: false })
+        Ok(PooledConnection { sender: HttpSender::Http2(sender), usage, event_loop, is_reused: false })
     }
 
     /// Begins to close connections that are idle for too long, unless a task does.
@@ -188,7 +188,7 @@ impl PoolState {
 }
 
 /// The task that closes idle connections. If it ends with its event loop, another one begins later.
-struct Sweeper(Weak<PoolState>);
+struct Sweeper(Weak<PoolConnections>);
 
 impl Drop for Sweeper {
     fn drop(&mut self) {
@@ -245,7 +245,7 @@ impl OriginConnections {
         let (shared, since) = self.shared.as_mut().filter(|(shared, _)| shared.can_be_used())?;
         *since = Instant::now();
         let SharedConnection { sender, usage } = shared.clone();
-        Some(PooledConnection { sender: Sender::Http2(sender), usage, event_loop: None, is_reused: true })
+        Some(PooledConnection { sender: HttpSender::Http2(sender), usage, event_loop: None, is_reused: true })
     }
 }
 
@@ -270,8 +270,8 @@ impl PooledConnection {
         call: &mut Call,
     ) -> Result<Response<Incoming>, TrySendError<Request<RequestBody>>> {
         match &self.sender {
-            Sender::Http1(_, host) => _ = call.headers.insert(HOST, host.clone()),
-            Sender::Http2(_) => _ = call.headers.remove(HOST),
+            HttpSender::Http1(_, host) => _ = call.headers.insert(HOST, host.clone()),
+            HttpSender::Http2(_) => _ = call.headers.remove(HOST),
         }
         let mut request = Request::new(Full::new(call.body.clone()));
         *request.method_mut() = call.method.clone();
@@ -281,12 +281,12 @@ impl PooledConnection {
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         match &mut self.sender {
-            Sender::Http1(sender, _) => {
+            HttpSender::Http1(sender, _) => {
                 *request.uri_mut() = path_of(&call.url);
                 self.usage.begin(&mut request);
                 sender.try_send_request(request).await
             }
-            Sender::Http2(sender) => {
+            HttpSender::Http2(sender) => {
                 *request.uri_mut() = call.url.clone();
                 sender.try_send_request(request).await
             }
@@ -296,15 +296,15 @@ impl PooledConnection {
     /// Returns `true` if it can take a request now. A connection of HTTP/1 cannot before its task has done with the response.
     fn is_ready(&self) -> bool {
         match &self.sender {
-            Sender::Http1(sender, _) => sender.is_ready(),
-            Sender::Http2(sender) => sender.is_ready(),
+            HttpSender::Http1(sender, _) => sender.is_ready(),
+            HttpSender::Http2(sender) => sender.is_ready(),
         }
     }
 
     fn is_closed(&self) -> bool {
         match &self.sender {
-            Sender::Http1(sender, _) => sender.is_closed(),
-            Sender::Http2(sender) => sender.is_closed(),
+            HttpSender::Http1(sender, _) => sender.is_closed(),
+            HttpSender::Http2(sender) => sender.is_closed(),
         }
     }
 }

@@ -37,7 +37,7 @@ use super::answer::Answer;
 use super::brevity::BrevityPredictor;
 use super::{Drive, Engine, EngineRow, EngineSetup, whole_flow_section};
 use crate::admission::{AdmissionLimiter, Permit};
-use crate::flow::{ActiveFlow, Continuation, NewFlow};
+use crate::flow::{ActiveFlow, NewFlow, NextPlace};
 use crate::helpers::CoreUse;
 use crate::instance::{BlockingPlacement, ProgramInstance};
 use crate::overload::{FlowDelays, MultilevelQueue};
@@ -186,15 +186,15 @@ impl Engine for PoolEngine {
         if predictor.is_some() && counters.waits.load(Ordering::Relaxed) {
             return self.waiting_on_loop(new_flow.flow(), true);
         }
-        let waits = |begun: &Result<_, (ActiveFlow, Continuation)>| matches!(begun, Err((_, Continuation::WhenWoken)));
+        let waits = |begun: &Result<_, (ActiveFlow, NextPlace)>| matches!(begun, Err((_, NextPlace::WhenWoken)));
         let begin = || new_flow.run_without_blocking();
         let flow = match predictor.map(|predictor| measured(predictor, BRIEF_NS, &*self.platform, waits, begin)) {
             Some(Ok(answer)) => return Begun::Done(answer),
-            Some(Err((flow, Continuation::WhenWoken))) => {
+            Some(Err((flow, NextPlace::WhenWoken))) => {
                 counters.note_waits(true);
                 return self.waiting_on_loop(flow, false);
             }
-            Some(Err((flow, Continuation::OnThread))) => flow,
+            Some(Err((flow, NextPlace::OnThread))) => flow,
             None => new_flow.flow(),
         };
         let begun = predictor.is_some();
@@ -283,7 +283,7 @@ impl FlowQueue {
         let predictor = predictor.filter(|_| !begun && !held.answer.is_given_up());
         let begin = |predictor| {
             let context = &mut Context::from_waker(Waker::noop());
-            let waits = |begun: &Result<_, Continuation>| *begun == Err(Continuation::WhenWoken);
+            let waits = |begun: &Result<_, NextPlace>| *begun == Err(NextPlace::WhenWoken);
             let begin = || held.flow.advance_without_blocking(context);
             measured(predictor, BRIEF_ON_THREAD_NS, &*self.platform, waits, begin)
         };
@@ -292,8 +292,8 @@ impl FlowQueue {
                 held.answer.put(given);
                 return None;
             }
-            Some(Err(Continuation::WhenWoken)) => return Some(held),
-            Some(Err(Continuation::OnThread)) | None => {}
+            Some(Err(NextPlace::WhenWoken)) => return Some(held),
+            Some(Err(NextPlace::OnThread)) | None => {}
         }
         loop {
             match held.advance(&mut Context::from_waker(Waker::noop())) {

@@ -22,7 +22,7 @@ use weir_host::{Begun, Failure, Value};
 use super::super::answer::{Answer, PendingAnswer};
 use super::{BRIEF_NS, FlowQueue, HeldFlow, PASSES_OF_WAITING, QueuedFlow};
 use crate::admission::Permit;
-use crate::flow::{ActiveFlow, Continuation};
+use crate::flow::{ActiveFlow, NextPlace};
 
 /// A flow that the event loop has begun. Dropping it cancels the flow: on the loop, it is in no atomic step.
 enum LoopFlow {
@@ -66,8 +66,8 @@ impl Future for LoopFlow {
                         *this = LoopFlow::Ended;
                         return Poll::Ready(answer);
                     }
-                    Err(Continuation::WhenWoken) => return Poll::Pending,
-                    Err(Continuation::OnThread) => {}
+                    Err(NextPlace::WhenWoken) => return Poll::Pending,
+                    Err(NextPlace::OnThread) => {}
                 },
                 LoopFlow::OnThread(answer) => return Pin::new(answer).poll(context),
                 LoopFlow::Ended => return Poll::Pending,
@@ -81,24 +81,24 @@ impl Future for LoopFlow {
 
 impl WaitingFlow {
     /// Advances the flow on the event loop, if flows of its route are brief.
-    fn advance(&mut self, context: &mut Context<'_>) -> Result<Result<Value, Failure>, Continuation> {
+    fn advance(&mut self, context: &mut Context<'_>) -> Result<Result<Value, Failure>, NextPlace> {
         let (queue, key) = (&self.queue, self.flow.key());
         let Some(predictor) = queue.predictors[key.entry as usize][key.route as usize].as_ref() else {
-            return Err(Continuation::OnThread);
+            return Err(NextPlace::OnThread);
         };
         if !predictor.is_brief() {
-            return Err(Continuation::OnThread);
+            return Err(NextPlace::OnThread);
         }
         let began_ns = queue.platform.now_ns();
         let advanced = self.flow.advance_without_blocking(context);
         let was_new = mem::replace(&mut self.is_new, false);
         if was_new {
-            self.flow.split().0.counters(key).note_waits(advanced == Err(Continuation::WhenWoken));
+            self.flow.split().0.counters(key).note_waits(advanced == Err(NextPlace::WhenWoken));
         }
         let took_ns = queue.platform.now_ns().saturating_sub(began_ns);
         // A flow that only registers its task earns no credit for others.
         let brief_ns = PASSES_OF_WAITING * BRIEF_NS;
-        if was_new || advanced != Err(Continuation::WhenWoken) || took_ns >= brief_ns {
+        if was_new || advanced != Err(NextPlace::WhenWoken) || took_ns >= brief_ns {
             predictor.record(took_ns, brief_ns);
         }
         advanced
