@@ -88,18 +88,6 @@ fn to_folder(path: &str) -> Response {
     response
 }
 
-/// Corrects a redirect to a folder for a request whose last segment contains an encoded `/`: `docs%2Fpages` is one segment, which
-/// a relative reference replaces as a whole. The `./` keeps a `:` in it from being read as the end of a scheme.
-#[cold]
-pub(super) fn redirect_within_segment(response: Response, request_path: &str) -> Response {
-    let segment = request_path.rsplit('/').next().unwrap_or_default();
-    let has_slash = segment.as_bytes().windows(3).any(|part| part.eq_ignore_ascii_case(b"%2f"));
-    match HeaderValue::try_from(format!("./{segment}/")) {
-        Ok(location) if has_slash => response.with_field(LOCATION, location),
-        _ => response,
-    }
-}
-
 fn with_file(path: &str, bytes: Bytes, max_age: Duration) -> Response {
     let tag = data_encoding::BASE64URL_NOPAD.encode(&digest::digest(&digest::SHA256, &bytes).as_ref()[..16]);
     let kept = match whole_seconds(max_age) {
