@@ -71,7 +71,10 @@ fn compare(case: &Case, seed: u64) -> Result<(), String> {
         let recording = Recording::new(seed);
         let (found, places) = execute(case, &program, &recording, &recording.library(), form)?;
         if found != expected {
-            return Err(format!("evaluated {expected:#?}\nbut in the form {form:?} {found:#?}"));
+            return Err(format!(
+                "optimized {}\nevaluated {expected:#?}\nbut in the form {form:?} {found:#?}",
+                weir_ir::print::graph(&program)
+            ));
         }
         let expected_places = first.get_or_insert_with(|| places.clone());
         if *expected_places != places {
