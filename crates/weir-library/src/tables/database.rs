@@ -36,7 +36,7 @@ const APPLICATION_ID: i32 = 0x5765_6972;
 const LAYOUT: i32 = 2;
 /// Maximum number of readers that wait for their next use.
 const IDLE_READERS_MAX: usize = 16;
-/// How long a start waits for the lock of a program that is ending.
+/// Maximum time that a start waits for the lock of a program that is ending.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The database of a program.
