@@ -70,6 +70,8 @@ pub struct RequestDeadlines {
     pub(super) body: Event<()>,
     /// The next piece of the body did not arrive in time.
     pub(super) piece: Event<()>,
+    /// The body has not arrived, and the response was not ready, in the time for both.
+    pub(in crate::http) body_and_answer: Event<()>,
     /// The response was not ready in time.
     pub(in crate::http) answer: Event<()>,
 }
@@ -81,6 +83,7 @@ impl RequestDeadlines {
         RequestDeadlines {
             body: after(limits.body_timeout),
             piece: after(limits.body_idle_timeout),
+            body_and_answer: after(limits.body_timeout.saturating_add(limits.answer_timeout)),
             answer: after(limits.answer_timeout),
         }
     }
